@@ -1,4 +1,5 @@
 // Bundles the server and the command line into out/. Runs on any Node that rolldown runs on; what it makes needs 24.
+import { execFileSync } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
@@ -133,3 +134,31 @@ writeFileSync(
     )
     .join(`\n\n${"=".repeat(80)}\n\n`) + "\n"
 )
+
+// The bill of materials: npm lists all of the lock file, and this keeps what ships. Without its time and serial number,
+// equal sources make equal files.
+const sbom = JSON.parse(
+  execFileSync("npm", ["sbom", "--sbom-format", "cyclonedx", "--sbom-type", "application", "--package-lock-only"], {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 2 ** 26
+  })
+)
+delete sbom.serialNumber
+delete sbom.metadata.timestamp
+sbom.metadata.component.name = "flightcase"
+const identityIn = (folder) => {
+  const { name, version } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))
+  return `${name}@${version}`
+}
+const { optionalDependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8"))
+const beside = Object.entries(optionalDependencies).map(([name, version]) => `${name}@${version}`)
+const shipped = new Set([sbom.metadata.component["bom-ref"], ...bundled.map(identityIn), ...beside])
+sbom.components = sbom.components
+  .filter((one) => shipped.has(one["bom-ref"]))
+  .map(({ properties: _, ...one }) => ({ ...one, scope: beside.includes(one["bom-ref"]) ? "optional" : "required" }))
+sbom.dependencies = sbom.dependencies
+  .filter(({ ref }) => shipped.has(ref))
+  .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => shipped.has(one)) }))
+if (sbom.components.length !== shipped.size - 1) throw new Error("package-lock.json does not list all that ships")
+writeFileSync(`${root}out/sbom.cdx.json`, JSON.stringify(sbom, null, 2) + "\n")

@@ -1,8 +1,15 @@
 import { defineConfig } from "vitest/config"
+import { leftOut } from "./test/share.ts"
+import { makeTemporaryFolder } from "./test/temporary-folder.ts"
 
 const tests = "test/**/*.test.ts"
 /** Tests that say of themselves, by their file's name, that they take long: they stand beside their short brothers. */
 const long_tests = "test/**/*.long.test.ts"
+const seeds = ["1-to-250", "251-to-500", "501-to-750", "751-to-1000"].map(
+  (part) => `test/sim/seeds-${part}.long.test.ts`
+)
+
+makeTemporaryFolder()
 
 export default defineConfig({
   test: {
@@ -27,6 +34,7 @@ export default defineConfig({
         test: {
           name: "long",
           include: [long_tests],
+          exclude: leftOut(seeds),
           maxWorkers: 4,
           sequence: { groupOrder: 0 },
           testTimeout: 600_000,

@@ -1,16 +1,27 @@
 #!/usr/bin/env node
 // Starts the command line on a Node that can run it: this one, or the one that came with the installation.
 // Importing a module of Node's loads all it could ever need; each costs a start some milliseconds.
+
+// A server as fast with less memory: 16 MB for young objects instead of 64, and two heaps of malloc's instead of one for
+// each thread. Node and libc read them when a program starts, so the program is started anew in place.
+const is_server = process.argv[2] === "serve"
+const server_options = is_server ? ["--max-semi-space-size=16"] : []
+const server_environment = is_server ? { MALLOC_ARENA_MAX: "2", ...process.env } : process.env
 if (Number(process.versions.node.split(".")[0]) >= 24) {
   const built = new URL("../out/cli.js", import.meta.url)
   if (!process.getBuiltinModule("node:fs").existsSync(built)) {
     process.stderr.write("flightcase: not built yet; run npm run build in its folder first.\n")
     process.exit(1)
   }
+  const has_options = /semi-space/.test(`${process.execArgv} ${process.env.NODE_OPTIONS}`)
+  if (is_server && !has_options && process.channel === undefined && process.platform !== "win32")
+    process.execve(
+      process.execPath,
+      [process.execPath, ...process.execArgv, ...server_options, ...process.argv.slice(1)],
+      server_environment
+    )
   // Compiled code is kept between runs: a command starts in a fraction of the time.
   process.getBuiltinModule("node:module").enableCompileCache()
-  // A server's log names the lines of its sources. Reading the maps takes time other commands have not.
-  if (process.argv[2] === "serve") process.setSourceMapsEnabled(true)
   await import(built.href)
 } else {
   const { spawn } = await import("node:child_process")
@@ -27,8 +38,9 @@ if (Number(process.versions.node.split(".")[0]) >= 24) {
     process.exit(1)
   }
   // A server holds on to this process by a channel: killed outright, this one could not tell it to stop.
-  const stdio = ["inherit", "inherit", "inherit", ...(process.argv[2] === "serve" ? ["ipc"] : [])]
-  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio })
+  const stdio = ["inherit", "inherit", "inherit", ...(is_server ? ["ipc"] : [])]
+  const args = [...server_options, fileURLToPath(import.meta.url), ...process.argv.slice(2)]
+  const child = spawn(node, args, { stdio, env: server_environment })
   // Ctrl-C at a terminal goes to the child too; signals that other processes send are passed on.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
     process.on(signal, () => {

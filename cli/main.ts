@@ -2,7 +2,7 @@
  * The command line as a program. What is loaded depends on the first word: for the version nothing, for a command written
  * by hand its own modules, for a noun of the API the endpoint tables.
  */
-import { exit_codes } from "./exit-codes.ts"
+import { exit_codes } from "./base/exit-codes.ts"
 import { isPrinted, onStdoutClosed } from "./output/out.ts"
 import { runCommandLine } from "./run.ts"
 

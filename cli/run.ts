@@ -1,6 +1,6 @@
 /** One command line, from its words to its exit code. */
-import { exit_codes } from "./exit-codes.ts"
-import { firstWord } from "./first-word.ts"
+import { exit_codes } from "./base/exit-codes.ts"
+import { firstWord } from "./base/first-word.ts"
 import { printErr, printOut } from "./output/out.ts"
 
 const version = async (): Promise<string> => {
@@ -17,16 +17,16 @@ const run = async (argv: ReadonlyArray<string>): Promise<number> => {
       printOut(`flightcase ${await version()}\n`)
       return exit_codes.ok
     }
-    const { overview } = await import("./help.ts")
-    const { all_commands } = await import("./command-loader.ts")
+    const { overview } = await import("./frame/help.ts")
+    const { all_commands } = await import("./frame/command-loader.ts")
     const wants_help = argv.includes("--help") || argv.includes("-h")
     const show = wants_help ? printOut : printErr
     show(overview(await all_commands.firstWords()))
     return wants_help ? exit_codes.ok : exit_codes.usage
   }
   if (word === "help") return run([...argv.slice(at + 1).filter((one) => !one.startsWith("-")), "--help"])
-  const { makeProgram, lastExitCode } = await import("./program.ts")
-  const { loadCommand } = await import("./command-loader.ts")
+  const { makeProgram, lastExitCode } = await import("./context/program.ts")
+  const { loadCommand } = await import("./frame/command-loader.ts")
   const program = makeProgram()
   const words = await loadCommand(program, word, argv)
   await program.parseAsync(words, { from: "user" })
@@ -41,7 +41,7 @@ export const runCommandLine = async (argv: ReadonlyArray<string>): Promise<numbe
     // Commander throws also where it has only shown help.
     if (error instanceof Error && "exitCode" in error && error.exitCode === 0) return exit_codes.ok
     if (error instanceof Error && "code" in error && error.code === "commander.help") return exit_codes.usage
-    const { reportError } = await import("./error-report.ts")
+    const { reportError } = await import("./context/error-report.ts")
     return reportError(error, argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined).includes("--json"))
   }
 }

@@ -1,4 +1,4 @@
 /** The server as a program of its own. */
-import { serve } from "./serve.ts"
+import { serve } from "./host/serve.ts"
 
 void serve(process.env)

@@ -4,8 +4,8 @@
  * another library.
  */
 import { Duration, Effect, Schedule } from "effect"
-import { parseJson, wire_body_depth_max } from "../core/kernel/body-limits.ts"
-import type { Json } from "../core/kernel/json.ts"
+import { parseJson, wire_body_depth_max } from "../core/kernel/fields/body-limits.ts"
+import type { Json } from "../core/kernel/fields/json.ts"
 
 /** There was no answer, or it did not end in time. An answer of any status is not this error. */
 export class Unreachable extends Error {
@@ -17,7 +17,7 @@ export class Unreachable extends Error {
   }
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly method: string
   /** With its query, if it has one. */
   readonly path: string
@@ -31,7 +31,7 @@ export interface HttpAnswer {
   readonly headers: Headers
   readonly bytes: Uint8Array
 }
-export interface HttpClient {
+interface HttpClient {
   /** Without a slash at its end. */
   readonly url: string
   readonly headers: { readonly [name: string]: string }

@@ -4,9 +4,9 @@
  */
 import { Duration, Schema } from "effect"
 import { Sse } from "effect/encoding"
-import { parseJson } from "../core/kernel/body-limits.ts"
-import { isJsonObject, type JsonObject } from "../core/kernel/json.ts"
-import { backoffMillis } from "./device/watch.ts"
+import { parseJson } from "../core/kernel/fields/body-limits.ts"
+import { isJsonObject, type JsonObject } from "../core/kernel/fields/json.ts"
+import { backoffMillis } from "./device/exchange/watch.ts"
 
 /** What is known of a notification whatever the server's release. */
 export interface Notification {
@@ -39,7 +39,7 @@ export const notificationOf = (text: string): Notification | undefined => {
   }
 }
 
-export interface FollowOptions {
+interface FollowOptions {
   /** Without a slash at its end. */
   readonly url: string
   readonly token: string

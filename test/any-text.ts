@@ -1,10 +1,10 @@
 /** A house whose every text field holds what readers of text trip over: ends of lines, signs that turn text around, what steers a terminal. */
 import { catalogue } from "../core/catalogue.ts"
-import { match } from "../core/kernel/dispatch.ts"
-import type { Endpoint, Request } from "../core/kernel/endpoint.ts"
-import type { Field, Fields } from "../core/kernel/field.ts"
-import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
-import { Rejection } from "../core/kernel/rejection.ts"
+import { match } from "../core/kernel/runtime/dispatch.ts"
+import type { Endpoint, Request } from "../core/kernel/endpoints/endpoint.ts"
+import type { Field, Fields } from "../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../core/kernel/fields/json.ts"
+import { Rejection } from "../core/kernel/fields/rejection.ts"
 import { seed_data } from "./sim/seed-data.ts"
 
 /** U+0085, U+2028 and U+2029 end lines for some readers; U+202E and U+2066 turn text around; then ESC, CSI, OSC with its end, a bell, a carriage return. */

@@ -2,21 +2,22 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../core/catalogue.ts"
-import { serverRuntime } from "../core/kernel/server-runtime.ts"
-import { answer } from "../core/kernel/dispatch.ts"
-import type { Answer } from "../core/kernel/endpoint.ts"
-import type { Json } from "../core/kernel/json.ts"
-import { danglingReferences } from "../core/kernel/reference-checks.ts"
-import { bodyOf, Rejection, statusOf } from "../core/kernel/rejection.ts"
-import type { CommandRuntime } from "../core/kernel/command-runtime.ts"
-import { rebuild, seed, ensureSchema } from "../core/kernel/store/schema.ts"
+import { serverRuntime } from "../core/kernel/runtime/server-runtime.ts"
+import { answer } from "../core/kernel/runtime/dispatch.ts"
+import type { Answer } from "../core/kernel/endpoints/endpoint.ts"
+import type { Json } from "../core/kernel/fields/json.ts"
+import { danglingReferences } from "../core/kernel/runtime/reference-checks.ts"
+import { bodyOf, Rejection, statusOf } from "../core/kernel/fields/rejection.ts"
+import type { CommandRuntime } from "../core/kernel/endpoints/command-runtime.ts"
+import { rebuild, seed, ensureSchema } from "../core/kernel/runtime/schema.ts"
 import { Store } from "../core/kernel/store/store.ts"
-import type { Viewer } from "../core/kernel/viewer.ts"
+import type { Viewer } from "../core/kernel/fields/viewer.ts"
 import * as Sqlite from "../sync/sqlite/client.ts"
 import * as Postgres from "../server/pg/client.ts"
-import { secretBox } from "../server/secret-box.ts"
+import { secretBox } from "../server/ports/secret-box.ts"
 import { answerProblem } from "./api/description.ts"
-import { freshDatabase, type Template } from "./postgres.ts"
+import { freshDatabase } from "./postgres.ts"
+import { copyOfImage } from "./sqlite-image.ts"
 
 export const owner: Viewer = {
   user_id: 1,
@@ -59,18 +60,25 @@ export interface App {
   readonly close: () => Promise<void>
 }
 export type Engine = "sqlite" | "pg"
-export const engines: ReadonlyArray<Engine> = ["sqlite", "pg"]
+/** Where what is tested rests on the database itself: locks, races, constraints, statements, what another process wrote. */
+export const both_engines: ReadonlyArray<Engine> = ["sqlite", "pg"]
+/**
+ * Everywhere else: SQLite alone, unless FLIGHTCASE_TEST_ENGINES says "both", as `npm run test:all` does, or "pg".
+ */
+export const engines: ReadonlyArray<Engine> = both_engines.filter((engine) =>
+  ["both", engine].includes(process.env["FLIGHTCASE_TEST_ENGINES"] ?? "sqlite")
+)
+/** Whether this run plays what repeats itself in full: every look, every seed, every pair of engines. */
+export const plays_everything = engines.length > 1
 
 const secrets = secretBox("key-of-the-tests-which-is-long", "settings")
 export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00:00.000Z"): Promise<App> => {
-  const database = engine === "pg" ? await freshDatabase(seededAt(now)) : undefined
-  const sql = database === undefined ? Sqlite.layer({ path: ":memory:" }) : Postgres.layer({ url: database.url })
+  const { drop, sql } = await seededDatabase(engine, now)
   const layer = Layer.merge(
     Layer.provide(Store.layer, sql),
     serverRuntime({ catalogue, commandId: randomUUID, secrets })
   )
   const runtime = ManagedRuntime.make(layer)
-  await runtime.runPromise(prepared(now))
   let stopped: number | undefined
   const invented = new Set<string>()
   return {
@@ -90,30 +98,34 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
       )
       const dangling = await runtime.runPromise(danglingReferences(references, catalogue.table))
       await runtime.dispose()
-      await database?.drop()
+      await drop()
       if (dangling.length > 0)
         throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
     }
   }
 }
 
-/** Postgres with every table, and what a house begins with at that instant; made once a run, since the schema takes the most of it. */
-const seededAt = (now: string): Template => ({
-  name: `app_${now.replaceAll(/\W/g, "")}`.toLowerCase(),
-  prepare: async (url) => {
-    const runtime = ManagedRuntime.make(
-      Layer.merge(
-        Layer.provide(Store.layer, Postgres.layer({ url })),
-        serverRuntime({ catalogue, commandId: randomUUID })
-      )
-    )
-    try {
-      await runtime.runPromise(prepared(now))
-    } finally {
-      await runtime.dispose()
-    }
+/** Every table, and what a house begins with at that instant; made once, since the schema takes the most of it. */
+const seededDatabase = async (engine: Engine, now: string) => {
+  const name = `app_${now.replaceAll(/\W/g, "")}`.toLowerCase()
+  if (engine === "pg") {
+    const { drop, url } = await freshDatabase({ name, prepare: (url) => prepare(Postgres.layer({ url }), now) })
+    return { sql: Postgres.layer({ url }), drop }
   }
-})
+  const { path, remove } = await copyOfImage({ name, prepare: (path) => prepare(Sqlite.layer({ path }), now) })
+  return { sql: Sqlite.layer({ path }), drop: async () => remove() }
+}
+const prepare = async (sql: SqlLayer, now: string): Promise<void> => {
+  const runtime = ManagedRuntime.make(
+    Layer.merge(Layer.provide(Store.layer, sql), serverRuntime({ catalogue, commandId: randomUUID }))
+  )
+  try {
+    await runtime.runPromise(prepared(now))
+  } finally {
+    await runtime.dispose()
+  }
+}
+type SqlLayer = ReturnType<typeof Sqlite.layer>
 const prepared = (now: string) =>
   Effect.gen(function* () {
     yield* ensureSchema(catalogue, "server")

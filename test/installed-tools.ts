@@ -1,9 +1,13 @@
-/** Programs that tests use and the product does not: installed once, in a folder of their own, by their lock file. */
-import { spawn } from "node:child_process"
+/**
+ * Programs that tests use and the product does not: those of the system, which .ci/run installs by the list .ci/programs,
+ * and those of the package registry, installed once in a folder of their own by their lock file. Tests are skipped where
+ * one is missing, but not in CI.
+ */
+import { spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
+import { lastingFolder } from "./temporary-folder.ts"
 
 export interface Ran {
   readonly code: number | null
@@ -23,6 +27,15 @@ export const runProgram = (command: string, args: ReadonlyArray<string>, cwd: st
     child.on("close", (code) => resolve({ code, out }))
   })
 
+const is_ci = process.env["CI"] === "true"
+/** What may be done without elsewhere must be there in CI: false, or an error there. */
+const isMissing = (what: string): false => {
+  if (is_ci) throw new Error(`${what} is missing: CI skips no test for want of a program (.ci/programs)`)
+  return false
+}
+export const hasProgram = (name: string): boolean =>
+  spawnSync("sh", ["-c", 'command -v "$0"', name], { stdio: "ignore" }).status === 0 || isMissing(name)
+
 /** npm could not reach its registry: this machine is cut off, which says nothing about what is tested. */
 const isOffline = (output: string): boolean =>
   /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT)\b/.test(output)
@@ -36,15 +49,15 @@ export const installedTools = async (here: string): Promise<string | undefined> 
     .update(readFileSync(join(here, "package-lock.json")))
     .digest("hex")
     .slice(0, 12)
-  const folder = join(tmpdir(), `flightcase-${basename(here)}-${lock}`)
+  const folder = join(lastingFolder(), `flightcase-${basename(here)}-${lock}`)
   if (existsSync(folder)) return folder
   const fresh = `${folder}-${process.pid}`
-  mkdirSync(fresh)
+  mkdirSync(fresh, { recursive: true })
   for (const name of ["package.json", "package-lock.json"]) cpSync(join(here, name), join(fresh, name))
   const { code, out } = await runProgram("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], fresh)
   if (code !== 0) {
     rmSync(fresh, { recursive: true, force: true })
-    if (isOffline(out)) return undefined
+    if (isOffline(out)) return isMissing("the package registry") || undefined
     throw new Error(`the tools could not be installed: ${out}`)
   }
   renameSync(fresh, folder)

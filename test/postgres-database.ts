@@ -14,12 +14,12 @@ export interface Template {
   readonly prepare: (url: string) => Promise<void>
 }
 
-/** A new database on the server at `serverUrl`, empty or a copy of the template; 50 ms either way. */
+/** A new database on the server at `serverUrl`, empty or a copy of the template. Files are copied: a third of the time that writing them to the log takes. */
 export const databaseOn = async (serverUrl: string, template?: Template): Promise<FreshDatabase> => {
   const name = `test_${randomUUID().replaceAll("-", "")}`
   await withServer(serverUrl, async (client) => {
     const source = template === undefined ? "template1" : await templateOn(client, serverUrl, template)
-    await client.query(`create database ${name} template ${client.escapeIdentifier(source)}`)
+    await client.query(`create database ${name} template ${client.escapeIdentifier(source)} strategy file_copy`)
   })
   return {
     url: within(serverUrl, name),

@@ -27,7 +27,6 @@ export const DURABLE = { fsync: "on", full_page_writes: "on", synchronous_commit
  */
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
-  unix_socket_directories: "",
   max_connections: "200",
   fsync: "off",
   full_page_writes: "off",
@@ -209,7 +208,9 @@ const startOn = async (
   surroundings: Surroundings,
   more: { readonly [name: string]: string }
 ): Promise<Running | undefined> => {
-  const settings = Object.entries({ ...SETTINGS, ...more }).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+  const settings = Object.entries({ ...SETTINGS, unix_socket_directories: surroundings.cwd, ...more }).flatMap(
+    ([name, value]) => ["-c", `${name}=${value}`]
+  )
   const args = ["-c", GUARD, "postgres", program, "-D", data, "-p", String(port), ...settings]
   // In a group of its own: an interrupt from the keyboard reaches this process, which then closes the pipe.
   const guard = spawn("/bin/sh", args, { ...surroundings, detached: true, stdio: ["pipe", "ignore", "ignore"] })
@@ -242,7 +243,8 @@ const startOn = async (
     }
     await ended
   }
-  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  // Through its socket; whoever wants the network takes `host` away.
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres?host=${encodeURIComponent(surroundings.cwd)}`
   if (await answers(url, data, () => hasEnded)) return { url, stop, kill }
   guard.stdin.end()
   await ended

@@ -1,25 +1,26 @@
 /**
  * Builds and runs the tests; the last line is how many passed and how many did not. Arguments choose files, as vitest's.
  *
- *   node test/run.ts            the short ones: every `*.test.ts` that is not a long one
- *   node test/run.ts --long     the long ones: `*.long.test.ts`
- *   node test/run.ts --all      both
+ *   node test/run.ts            the short ones, on SQLite where one engine is enough
+ *   node test/run.ts --long     the long ones: `*.long.test.ts`, on both engines
+ *   node test/run.ts --all      both, on both engines
  *
- * Files chosen by arguments run whichever they are.
+ * Files chosen by arguments run whichever they are. FLIGHTCASE_TEST_ENGINES (sqlite, pg or both) chooses the engines.
  */
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { startVitest } from "vitest/node"
+import { startVitest, type TestModule } from "vitest/node"
+import { cpuHint, cpuProblem, cpuSecondsSoFar, type Run } from "./cpu-budget.ts"
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { long: { type: "boolean" }, all: { type: "boolean" } }
+  options: { long: { type: "boolean", default: false }, all: { type: "boolean", default: false } }
 })
 const root = fileURLToPath(new URL("..", import.meta.url))
-/** Projects of vitest.config.ts. */
-const project =
-  values.long === true ? ["long"] : values.all === true || positionals.length > 0 ? ["short", "long"] : ["short"]
+const run: Run | "long" = values.all ? "all" : values.long ? "long" : "short"
+const is_whole = positionals.length === 0
+if (run !== "short") process.env["FLIGHTCASE_TEST_ENGINES"] ??= "both"
 
 // Some tests run the built programs, as people do.
 const built = spawnSync(process.execPath, ["build.mjs"], { cwd: root, stdio: ["ignore", "inherit", "inherit"] })
@@ -29,19 +30,39 @@ const vitest = await startVitest("test", positionals, {
   watch: false,
   run: true,
   reporters: ["default"],
-  project
+  // Projects of vitest.config.ts.
+  project: run === "all" || !is_whole ? ["short", "long"] : [run]
 })
 const modules = vitest.state.getTestModules()
-const states = modules.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state))
-const passed = states.filter((state) => state === "passed").length
+const tests = modules.flatMap((module) => [...module.children.allTests()])
+const withState = (state: "passed" | "failed" | "skipped") => tests.filter((test) => test.result().state === state)
 // A file that cannot be loaded, or a fault nobody caught, is a failure as good as any; so is finding no test at all.
 const groups = modules.flatMap((module) => [module, ...module.children.allSuites()])
 const broken = groups.filter((group) => group.errors().length > 0).length + vitest.state.getUnhandledErrors().length
-const failed =
-  states.filter((state) => state === "failed").length +
-  broken +
-  (built.status === 0 ? 0 : 1) +
-  (states.length === 0 ? 1 : 0)
+
+const lines: Array<string> = []
+if (is_whole) {
+  const duration = (module: TestModule): number => module.diagnostic().duration
+  lines.push("The slowest files:")
+  for (const module of [...modules].sort((one, other) => duration(other) - duration(one)).slice(0, 20))
+    lines.push(`${(duration(module) / 1_000).toFixed(1).padStart(7)} s  ${module.relativeModuleId}`)
+}
+for (const test of withState("skipped")) lines.push(`Skipped: ${test.module.relativeModuleId}: ${test.fullName}`)
 await vitest.close()
 
-process.stdout.write(`${passed} passed, ${failed} failed\n`, () => process.exit(failed === 0 ? 0 : 1))
+// After the end of all that was started.
+const cpu = cpuSecondsSoFar()
+const budgeted = is_whole && run !== "long" ? run : undefined
+const over = budgeted === undefined || cpu === undefined ? undefined : cpuProblem(budgeted, cpu)
+if (cpu !== undefined)
+  lines.push(`${cpu.toFixed(0)} s of CPU${over ?? (budgeted === undefined ? "" : cpuHint(budgeted, cpu))}`)
+
+const passed = withState("passed").length
+const failed =
+  withState("failed").length +
+  broken +
+  (over === undefined ? 0 : 1) +
+  (built.status === 0 ? 0 : 1) +
+  (tests.length === 0 ? 1 : 0)
+lines.push(`${passed} passed, ${failed} failed`)
+process.stdout.write(`${lines.join("\n")}\n`, () => process.exit(failed === 0 ? 0 : 1))

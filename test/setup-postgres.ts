@@ -3,6 +3,7 @@ import { createServer } from "node:http"
 import type { TestProject } from "vitest/node"
 import { startPostgres } from "./postgres-server.ts"
 import type { PostgresServer } from "./postgres-server.ts"
+import { removeTemporaryFolder } from "./temporary-folder.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -38,4 +39,5 @@ export const teardown = async (): Promise<void> => {
     ({ stop }) => stop(),
     () => {}
   )
+  removeTemporaryFolder()
 }

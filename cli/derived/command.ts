@@ -1,10 +1,9 @@
 /** The nouns of the API as commands, derived from the endpoint tables. */
 import { Argument, type Command, Option } from "commander"
 import { catalogue } from "../../core/catalogue.ts"
-import { document_types } from "../../core/documents/types.ts"
-import type { Endpoint } from "../../core/kernel/endpoint.ts"
-import { resourceOf } from "../../core/kernel/endpoint.ts"
-import { withAction, repeatable } from "../program.ts"
+import { document_types } from "../../core/documents/schema.ts"
+import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
+import { withAction, repeatable } from "../context/program.ts"
 import { describeFlag, type Flag, flagsOf, placeholder, valuesFor } from "./flags.ts"
 import { withValues } from "./option-values.ts"
 import { runDerivedCommand } from "./run.ts"
@@ -43,7 +42,7 @@ const describeGroups = (command: Command): void => {
     command.description(purposes[command.name()] ?? command.commands.map((one) => one.name()).join(", "))
 }
 /** The command of that word below its parent, added where it is missing. */
-export const childOf = (parent: Command, word: string): Command => {
+const childOf = (parent: Command, word: string): Command => {
   const there = parent.commands.find((one) => one.name() === word)
   if (there !== undefined) return there
   const child = parent.createCommand(word).copyInheritedSettings(parent).enablePositionalOptions()

@@ -1,5 +1,5 @@
 /** From endpoints to the words people type: `POST /products/{product}/rates` is `products rates create PRODUCT`. */
-import { type Endpoint, operationOf, paramNames, resourceOf } from "../../core/kernel/endpoint.ts"
+import { type Endpoint, operationOf, paramNames, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
 
 export interface Verb {
   /** `products rates create`, noun first. */

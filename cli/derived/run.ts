@@ -1,12 +1,12 @@
 /** Running a derived verb: words to a path, flags to a body, the answer to the terminal. */
-import { type Endpoint, resourceOf } from "../../core/kernel/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import type { Query } from "../../core/kernel/query.ts"
+import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Query } from "../../core/kernel/lists/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { rowIn } from "../answers.ts"
-import type { ApiRequest, CommandContext } from "../context.ts"
-import { missingFlagError, usageError } from "../exit-codes.ts"
-import { isNameableTable } from "../nameable.ts"
+import { rowIn } from "../base/answers.ts"
+import type { ApiRequest, CommandContext } from "../context/context.ts"
+import { missingFlagError, usageError } from "../base/exit-codes.ts"
+import { isNameableTable } from "../base/nameable.ts"
 import {
   idSaid,
   noteOtherNumber,
@@ -15,16 +15,17 @@ import {
   looksLikeId,
   notFoundNamed,
   resolveStore
-} from "../resolve-id.ts"
-import { jsonArgument, type LocalFile } from "../input.ts"
+} from "../context/resolve-id.ts"
+import { jsonArgument, type LocalFile } from "../base/input.ts"
+import { inSpokenWords, spokenNeeds } from "./spoken.ts"
 import { includesOf } from "../output/columns.ts"
 import { order_parts } from "../output/order.ts"
-import { printAnswer } from "../output/print.ts"
+import { printAnswer } from "../context/print.ts"
 import { labelOf } from "../output/table.ts"
-import { wholeList } from "../pages.ts"
-import { type Flags, listFlag, textFlag } from "../program.ts"
-import { listQuery, queryPart } from "../query.ts"
-import { readMoment } from "../parse-time.ts"
+import { wholeList } from "../context/pages.ts"
+import { type Flags, listFlag, textFlag } from "../context/program.ts"
+import { listQuery, queryPart } from "../context/query.ts"
+import { readMoment } from "../base/parse-time.ts"
 import { type Flag, type FlagContext, readFlag } from "./flags.ts"
 import { isList, type Verb } from "./names.ts"
 
@@ -39,7 +40,7 @@ export const runDerivedCommand = async (
   const { endpoint } = verb
   if (isList(endpoint))
     await (
-      await import("../ignored.ts")
+      await import("../base/ignored.ts")
     ).refuseUnknownParts(listFlag(given, "q").map(queryPart), resourceOf(endpoint), Object.keys(endpoint.fields))
   const { body, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
@@ -60,7 +61,11 @@ export const runDerivedCommand = async (
   const whole =
     given["all"] === true && isList(endpoint) ? { ...answer, body: await wholeList(context, path, query) } : answer
   const brief = answer.events === undefined ? briefOf(context, endpoint, answer.body) : undefined
-  if (brief === undefined) await printAnswer(context, whole, textFlag(given, "output"))
+  const shown =
+    whole.body !== undefined && isSpoken(context, endpoint, given)
+      ? { ...whole, body: await inSpokenWords(context, endpoint.name, whole.body) }
+      : whole
+  if (brief === undefined) await printAnswer(context, shown, textFlag(given, "output"))
   else await (await brief.load()).printBrief(context, answer)
 }
 
@@ -68,24 +73,17 @@ export const runDerivedCommand = async (
 const filtersRead = async (context: CommandContext, endpoint: Endpoint, given: Flags): Promise<Query> => {
   const query = listQuery(given)
   if (!isList(endpoint) || listFlag(given, "q").length === 0) return query
-  return (await import("../filter-values.ts")).readFilterValues(context, query, resourceOf(endpoint))
+  return (await import("../context/filter-values.ts")).readFilterValues(context, query, resourceOf(endpoint))
 }
 
 /** Writes that say in brief what became of the thing, and what of other things that shows. */
-const order_brief = {
-  needs: "supplier,store,opportunity,items",
-  load: () => import("../commands/purchase-orders/brief.ts")
-}
+const order_brief = { needs: "supplier,store,opportunity,items", load: () => import("../briefs/purchase-orders.ts") }
 const briefs = [
-  {
-    path: /^\/api\/v1\/opportunities(\/\{id\})?$/,
-    needs: order_parts,
-    load: () => import("../commands/orders/brief.ts")
-  },
-  { path: /\/invoices/, needs: "member", load: () => import("../commands/invoices/brief.ts") },
+  { path: /^\/api\/v1\/opportunities(\/\{id\})?$/, needs: order_parts, load: () => import("../briefs/orders.ts") },
+  { path: /\/invoices/, needs: "member", load: () => import("../briefs/invoices.ts") },
   { path: /\/api\/v1\/purchase_orders/, ...order_brief },
   { path: /\/shortages\/resolve/, ...order_brief },
-  { path: /\/api\/v1\/documents/, needs: undefined, load: () => import("../commands/documents/brief.ts") }
+  { path: /\/api\/v1\/documents/, needs: undefined, load: () => import("../briefs/documents.ts") }
 ]
 /** Lines that wait are a list, and no order. */
 const isWaiting = (body: Json | undefined): boolean => isJsonObject(body) && "waiting" in body
@@ -95,10 +93,18 @@ const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?:
     ? briefs.find((brief) => brief.path.test(path))
     : undefined
 
+/** With `--json`, a saved view or includes of its own an answer is shown as it is. */
+const isSpoken = ({ options }: CommandContext, { name }: Endpoint, given: Flags): boolean =>
+  options.json !== true &&
+  given["include"] === undefined &&
+  given["view"] === undefined &&
+  spokenNeeds(name) !== undefined
+
 /** What the columns of a list for people need besides its rows; a saved view has columns of its own. */
 const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags): Query => {
   const brief = briefOf(context, endpoint)?.needs
   if (brief !== undefined && given["include"] === undefined) return [["include", brief]]
+  if (isSpoken(context, endpoint, given)) return [["include", spokenNeeds(endpoint.name) ?? ""]]
   const needed = includesOf(endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1))
   if (needed === undefined || !isList(endpoint) || context.options.json === true) return []
   return given["include"] === undefined && given["view"] === undefined ? [["include", needed]] : []
@@ -179,7 +185,7 @@ const askNamed = async (
       return { answer: await context.ask(asking(named)), path: named }
     }
   }
-  throw (await import("../response-errors.ts")).responseError(answer)
+  throw (await import("../base/response-errors.ts")).responseError(answer)
 }
 const pathWith = (verb: Verb, ids: ReadonlyArray<string>): string =>
   verb.params.reduce(
@@ -220,7 +226,7 @@ const askForMissing = async (
       continue
     }
     if (!context.interactive) throw missingFlagError(flag.flag, labelOf(flag.name))
-    const { promptText } = await import("../prompt.ts")
+    const { promptText } = await import("../output/prompt.ts")
     values[flag.name] = await readFlag(flag, await promptText(flag.name.replaceAll("_", " ")), reading)
   }
 }
@@ -266,7 +272,7 @@ const zoneOf = async (
 
 const confirm = async (context: CommandContext, verb: Verb, args: ReadonlyArray<string>): Promise<void> => {
   if (!context.interactive) return
-  const { confirm: agree } = await import("../prompt.ts")
+  const { confirm: agree } = await import("../output/prompt.ts")
   if (!(await agree(`${verb.words.join(" ")} ${args.join(" ")}: sure?`))) throw usageError("Nothing was changed.")
 }
 
@@ -275,6 +281,6 @@ const filesOf = async (
   given: Flags
 ): Promise<{ readonly [field: string]: LocalFile } | undefined> => {
   if (!endpoint.uploads || typeof given["file"] !== "string") return undefined
-  const { localFile } = await import("../input.ts")
+  const { localFile } = await import("../base/input.ts")
   return { file: await localFile(given["file"]) }
 }

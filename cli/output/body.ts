@@ -1,10 +1,10 @@
 /** An answer's body for people: rows as a table, a single record as lines. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 import { columnsOf } from "./columns.ts"
 import { type Column, column, columnsSeen, recordText, tableText } from "./table.ts"
 import type { Terminal } from "./terminal.ts"
 
-export interface Rendered {
+interface Rendered {
   readonly text: string
   /** Which rows of how many these are, when there are more. */
   readonly more: string | undefined

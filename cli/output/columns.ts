@@ -1,5 +1,5 @@
 /** Columns of the lists people look at daily; other lists show columns that have values. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 import { type Column, column } from "./table.ts"
 
 /**
@@ -31,7 +31,9 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "name",
     "product_group_name=GROUP",
     "product_type=TYPE",
+    "price",
     "stock_levels+quantity_held=STOCK",
+    "free",
     "stock_method=METHOD",
     "replacement_charge",
     "is_active=ACTIVE"
@@ -51,7 +53,7 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "pieces.packed=PACKED",
     "pieces.out=OUT",
     "pieces.back=BACK",
-    "charge_total=TOTAL",
+    "charge_total=NET",
     "currency_code=CUR"
   ],
   items: [
@@ -59,7 +61,8 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "item_type=TYPE",
     "name",
     "quantity",
-    "unit_price",
+    "unit_price=PRICE",
+    "charged_periods=PERIODS",
     "discount_percent=DISC",
     "total",
     "starts_at",
@@ -128,7 +131,7 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "member.name=CUSTOMER",
     "type_name=TYPE",
     "status_name=STATUS",
-    "total",
+    "total=GROSS",
     "amount_outstanding=OUTSTANDING",
     "currency_code=CUR",
     "due_at=DUE",
@@ -139,7 +142,7 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "number",
     "invoice.number=INVOICE",
     "member.name=CUSTOMER",
-    "total",
+    "total=GROSS",
     "currency_code=CUR",
     "reason",
     "issued_at=ISSUED"
@@ -150,7 +153,7 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "supplier.name=SUPPLIER",
     "po_type_name=TYPE",
     "status_name=STATUS",
-    "total",
+    "total=GROSS",
     "currency_code=CUR",
     "expected_at=EXPECTED"
   ],

@@ -1,10 +1,10 @@
 /** Availability on a terminal: a grid of days, and bars of demands. */
 import { dayOf, startOfDay } from "../../core/values/zone.ts"
-import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "../views/days.ts"
+import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "./days.ts"
 import { styled, type TextStyle, type Terminal } from "./terminal.ts"
 import { truncateToWidth, oneLine, padded, widthOf } from "./text.ts"
 
-export interface GridProduct {
+interface GridProduct {
   readonly product_id: number
   readonly product_name: string | null
   readonly days: ReadonlyArray<{ readonly date: string; readonly available: number; readonly has_shortage: boolean }>

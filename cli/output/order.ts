@@ -1,7 +1,8 @@
 /** An order as people read it: what it is, its lines and costs, its sums. */
-import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
-import { spokenNumber } from "../../core/values/short-text.ts"
-import { rowsOr } from "../answers.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { spokenNumber } from "../../core/values/text.ts"
+import { sale_line } from "../../core/orders/opportunities/tables/child-columns.ts"
+import { rowsOr } from "../base/answers.ts"
 import { blocksText } from "./blocks.ts"
 import { columnsOf } from "./columns.ts"
 import { onClockOf } from "./table.ts"
@@ -41,6 +42,14 @@ const zero = /^-?0+(\.0+)?$/
 const piecesIn = ({ pieces }: JsonObject): JsonObject =>
   isJsonObject(pieces) ? { packed: pieces["packed"] ?? 0, out: pieces["out"] ?? 0, back: pieces["back"] ?? 0 } : {}
 
+/** A line with the word for what it is, and whether it is only offered. */
+const withKind = (line: JsonObject): JsonObject => {
+  const type = String(line["item_type"])
+  const kind = type === "product" || type === "service" ? String(line["transaction_type_label"]).toLowerCase() : type
+  const sold = type === "accessory" && line["transaction_type"] === sale_line ? ", sale" : ""
+  return { ...line, item_type: `${kind}${sold}${line["is_optional"] === true ? ", optional" : ""}` }
+}
+
 /** What of other tables is shown of an order. */
 export const order_parts = "items,costs,member,venue,store,pieces"
 export const orderText = (terminal: Terminal, opportunity: JsonObject): string => {
@@ -57,6 +66,7 @@ export const orderText = (terminal: Terminal, opportunity: JsonObject): string =
       ([key, value]) => value !== null && (!zero.test(String(value)) || key === "charge_including_tax_total")
     )
   )
+  const is_billed = !zero.test(String(opportunity["billed_total"] ?? "0"))
   const shown = {
     ...chosen(header),
     number: typeof opportunity["number"] === "string" ? spokenNumber(opportunity["number"]) : "pending",
@@ -66,9 +76,9 @@ export const orderText = (terminal: Terminal, opportunity: JsonObject): string =
   return blocksText(
     [
       { record: shown },
-      { columns: columnsOf("items") ?? [], rows: rowsOr(opportunity["items"]) },
+      { columns: columnsOf("items") ?? [], rows: rowsOr(opportunity["items"]).map(withKind) },
       { columns: columnsOf("costs") ?? [], rows: rowsOr(opportunity["costs"]) },
-      { record: totals }
+      { record: is_billed ? { ...totals, ...chosen(["billed_total", "left_to_bill_total"]) } : totals }
     ],
     onClockOf(terminal, opportunity)
   )

@@ -3,8 +3,8 @@
  * the terminal, are made visible here. In JSON they are escaped, so that data stay exact; the content of a file stays
  * exact unless it goes to a terminal.
  */
-import type { Json } from "../../core/kernel/json.ts"
-import { printable, printableJson, printableLine } from "../../core/values/printable.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { printable, printableJson, printableLine } from "../../core/values/text.ts"
 
 /** Marks a style inside text. It is random, so text from elsewhere cannot contain it; made when first needed. */
 let style_mark: string | undefined

@@ -1,7 +1,7 @@
 /** Rows for people: aligned columns on a terminal, values between tabs in a pipe. */
-import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
 import { styled, type Terminal } from "./terminal.ts"
-import { isRows } from "../answers.ts"
+import { isRows } from "../base/answers.ts"
 import { cellText, truncateToWidth, oneLine, padded, minuteText, widthOf } from "./text.ts"
 
 export interface Column {
@@ -53,7 +53,7 @@ export const tableText = (
     const is_numeric = texts.length > 0 && texts.every((text) => text === "" || numeric.test(text))
     const is_time = texts.some((text) => text !== "") && texts.every((text) => text === "" || day_or_minute.test(text))
     const width = Math.max(widthOf(title), ...texts.map(widthOf))
-    return { width, right: right ?? is_numeric, gives: title !== id_title && !is_numeric && !is_time }
+    return { width, right: right ?? is_numeric, gives: !whole_titles.has(title) && !is_numeric && !is_time }
   })
   const widths = narrowed(
     layout.map(({ width }) => width),
@@ -73,10 +73,11 @@ export const tableText = (
 }
 
 const narrowest = 8
-const id_title = "ID"
+const whole_titles: ReadonlySet<string> = new Set(["ID", "NUMBER"])
 /**
- * Widths that fit the terminal: the widest column gives first, and none becomes narrower than eight. Ids, which are
- * there to be copied into the next command, figures, days and times stay whole: half of one says nothing.
+ * Widths that fit the terminal: the widest column gives first, and none becomes narrower than eight. Ids
+ * and numbers, which are there to be copied into the next command, figures, days and times stay whole: half of one says
+ * nothing.
  */
 const narrowed = (
   widths: ReadonlyArray<number>,

@@ -1,6 +1,6 @@
 /** Whether the streams are terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR). */
-import type { JsonObject } from "../../core/kernel/json.ts"
-import type { Environment } from "../profile-folder.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Environment } from "../base/profile-folder.ts"
 import { styleMark } from "./out.ts"
 
 export interface Terminal {

@@ -1,6 +1,6 @@
 /** What the calendar and the chart need of the API's answers about availability (rules/availability). */
 import { Schema } from "effect"
-import { decoderOf } from "../answers.ts"
+import { decoderOf } from "../base/answers.ts"
 import type { CalendarProduct } from "./calendar.ts"
 import type { Gantt, KitPart } from "./gantt.ts"
 

@@ -1,9 +1,8 @@
 /** The calendar as a page: products down, days across, a number and a colour in every cell. */
 import { dayOf } from "../../core/values/zone.ts"
-import { usageError } from "../exit-codes.ts"
-import { dayText, isWeekend, monthOf, runsOf, dateRangeText, weekdayOf } from "./days.ts"
-import { heading, palette, type Scene } from "./frame.ts"
-import { html, isolated, type Markup, nothing, pageText, words } from "./markup.ts"
+import { usageError } from "../base/exit-codes.ts"
+import { dayText, isWeekend, monthOf, runsOf, dateRangeText, weekdayOf } from "../output/days.ts"
+import { heading, html, isolated, type Markup, nothing, pageText, palette, type Scene, words } from "./frame.ts"
 
 export interface CalendarDay {
   readonly date: string
@@ -18,11 +17,13 @@ export interface CalendarProduct {
 }
 
 /** Browsers scroll slowly through more cells. */
-export const cells_max = 60_000
+const cells_max = 60_000
 /** Days side by side that fit on a sheet of paper; longer windows continue below, by whole months. Wide numbers need more room. */
 const band_days_max = 62,
   wide_band_days_max = 31
 const shortages_shown = 30
+/** Room for a scrollbar and the lines of the table, in pixels. */
+const scrollbar = 24
 
 /** The page. Exit 2 when it would hold more than `cells_max` cells. */
 export const calendarPage = (products: ReadonlyArray<CalendarProduct>, scene: Scene): string => {
@@ -46,10 +47,11 @@ export const calendarPage = (products: ReadonlyArray<CalendarProduct>, scene: Sc
       ? wide_band_days_max
       : band_days_max
   )
+  const widest = Math.max(0, ...bands.map((band) => band.length * cellsIn(rows, band).width))
   const window = rangeOf(dates)
   return pageText({
     title: `Availability, ${scene.store}, ${window}`,
-    style: palette + style,
+    style: `${palette + style}@media screen { tbody th { max-width: max(232px, 100vw - ${widest + scrollbar}px); } }\n`,
     body: html`<body class="fixed">
 ${heading(html`Availability`, window, scene, html`${legend}${shortagesInWords(products)}`)}
 <main class="region" tabindex="0" aria-label="Calendar">
@@ -82,6 +84,21 @@ const rangeOf = (dates: ReadonlyArray<string>): string => {
 const nameOf = (product: CalendarProduct): string => product.product_name ?? `Product ${product.product_id} (deleted)`
 const minus = (value: number): string => (value < 0 ? `\u2212${-value}` : String(value))
 
+/** Classes of a table by the number and length of its figures, and how wide its days are on a screen. */
+const cellsIn = (
+  rows: ReadonlyArray<Row>,
+  dates: ReadonlyArray<string>
+): { readonly classes: string; readonly width: number } => {
+  const longest = Math.max(
+    1,
+    ...rows.flatMap(({ byDate }) => dates.map((date) => minus(byDate.get(date)?.available ?? 0).length))
+  )
+  const days = dates.length > 35 ? "dense" : dates.length > 20 ? "close" : "wide"
+  const figures = longest < 3 ? "" : longest < 5 ? " hundreds" : " more"
+  const width = figures === " more" ? 58 : figures === " hundreds" ? 40 : { wide: 40, close: 33, dense: 29 }[days]
+  return { classes: days + figures, width }
+}
+
 const bandTable = (
   rows: ReadonlyArray<Row>,
   dates: ReadonlyArray<string>,
@@ -90,10 +107,6 @@ const bandTable = (
   scene: Scene
 ): Markup => {
   const window = rangeOf(dates)
-  const longest = Math.max(
-    1,
-    ...rows.flatMap(({ byDate }) => dates.map((date) => minus(byDate.get(date)?.available ?? 0).length))
-  )
   const months = runsOf(dates, monthOf)
   const firsts = new Set(months.map(({ first }) => first))
   const classes = new Map(
@@ -104,7 +117,7 @@ const bandTable = (
         .join(" ")
     ])
   )
-  return html`<table class="${dates.length > 35 ? "dense" : dates.length > 20 ? "close" : "wide"}${longest < 3 ? "" : longest < 5 ? " hundreds" : " more"}">
+  return html`<table class="${cellsIn(rows, dates).classes}">
 <caption${one_of_many ? html`` : html` class="unseen"`}>${one_of_many ? window : `Lowest availability of each product at ${scene.store}, day by day, ${window}`}</caption>
 <colgroup><col class="name"></colgroup>${months.map(({ members }) => html`<colgroup span="${members.length}"></colgroup>`)}
 <thead>

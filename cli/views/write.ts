@@ -2,8 +2,8 @@
 import { randomBytes } from "node:crypto"
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
-import type { CommandContext } from "../context.ts"
-import { usageError } from "../exit-codes.ts"
+import type { CommandContext } from "../context/context.ts"
+import { usageError } from "../base/exit-codes.ts"
 
 /** Exit 2 where a page and JSON would both go to standard output. */
 export const checkOutputPath = (context: CommandContext, file: string, flag = "--html"): void => {

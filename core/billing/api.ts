@@ -1,19 +1,75 @@
 /** Billing as a whole: invoices, payments, refunds and credit notes. */
-import type { Slice } from "../kernel/catalogue.ts"
+import { choice, integer, json, longText, text } from "../kernel/fields/field.ts"
+import type { JsonObject } from "../kernel/fields/json.ts"
+import type { SettingGroups } from "../kernel/events/settings.ts"
+import type { Slice } from "../kernel/endpoints/catalogue.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
-import { creditEndpoints } from "./credits/api.ts"
-import { creditNoteReads } from "./credits/query.ts"
-import { eInvoiceEndpoints } from "./einvoice/api.ts"
-import { eInvoiceSettings } from "./einvoice/settings.ts"
-import { billingEvents } from "./events.ts"
-import { invoiceEndpoints } from "./invoices/api.ts"
+import { creditEndpoints, creditNoteReads } from "./credits/api.ts"
+import { eInvoiceEndpoints, eInvoiceSettings } from "./einvoice/api.ts"
+import { billedOfOpportunities, creditNoteResource, invoiceResource, paymentResource } from "./state/resources.ts"
+import { billingEvents } from "./state/events.ts"
+import { invoiceEndpoints } from "./invoices/query.ts"
 import { invoicedFlag } from "./invoices/reactions.ts"
 import { emailInvoice } from "./mailing.ts"
-import { numberingSettings } from "./numbering/series.ts"
+import { numberingSettings } from "../setup/settings/numbering.ts"
 import { paymentEndpoints } from "./payments/api.ts"
-import { creditNoteResource, invoiceResource, paymentResource } from "./resources.ts"
-import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./schema.ts"
-import { billingSettings } from "./settings.ts"
+import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./state/tables.ts"
+
+// Settings of what invoices say beside their rows, and of the accounts that money is posted to.
+
+const optional = { nullable: true, on_null: "clear" } as const
+
+/** Account codes by something else's id: `{"3": "4010"}`. */
+const codes = (describe: string) => json<JsonObject>({ default: {}, describe })
+
+const billingSettings = {
+  invoicing: {
+    account_holder: text({ ...optional, max: 70, describe: "Without it the company's name" }),
+    bank_name: text({ ...optional }),
+    iban: text({
+      ...optional,
+      max: 42,
+      describe: "Printed on invoices; those in EUR get a code that banking apps read"
+    }),
+    bic: text({ ...optional, max: 11 }),
+    payment_link: text({
+      ...optional,
+      max: 1000,
+      describe: "Address to pay at, with {number}, {amount} and {currency}: https://pay.example/?ref={number}"
+    }),
+    terms: longText({ ...optional, max: 5_000, describe: "Printed below the sums of every invoice" }),
+    footer: longText({ ...optional, max: 500, describe: "At the foot of each page, one line below the other" }),
+    logo_attachment_id: integer({ ...optional, min: 1, describe: "An attachment: PNG, JPEG or SVG" }),
+    accent: text({ ...optional, max: 7, describe: "Colour of headings and lines: #1f4e79" }),
+    page_size: choice({ A4: "A4", LETTER: "Letter" }, { default: "A4" }),
+    mail_subject: text({
+      ...optional,
+      max: 255,
+      describe: "Of the mail with an invoice, with fields such as {{ invoice.number }}"
+    }),
+    mail_text: longText({ ...optional, max: 5_000, describe: "Of the mail with an invoice, with the same fields" })
+  },
+  accounting: {
+    receivables_account: text({ default: "1100", max: 50, required: true }),
+    revenue_account: text({
+      default: "4000",
+      max: 50,
+      required: true,
+      describe: "For rows without a group of their own"
+    }),
+    revenue_accounts: codes('By id of the revenue group: {"3": "4010"}'),
+    tax_account: text({ default: "2200", max: 50, required: true }),
+    tax_code: text({ default: "", max: 50, describe: "For rates without a code of their own" }),
+    tax_codes: codes('By id of the tax rate: {"1": "20% (VAT on Income)"}'),
+    payment_account: text({
+      default: "1200",
+      max: 50,
+      required: true,
+      describe: "For methods without one of their own"
+    }),
+    payment_accounts: codes('By method of payment: {"cash": "1010", "card": "1220"}')
+  }
+} satisfies SettingGroups
 
 export const billingSlice: Slice = {
   name: "billing",
@@ -30,5 +86,6 @@ export const billingSlice: Slice = {
     emailInvoice
   ],
   settings: { ...numberingSettings, ...billingSettings, ...eInvoiceSettings },
-  react: [invoicedFlag]
+  react: [invoicedFlag],
+  includes: { opportunities: { billing: billedOfOpportunities } }
 }

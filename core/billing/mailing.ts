@@ -3,20 +3,20 @@
  * it hands the message to its mail queue, in the same transaction. Addresses stay out of the journal.
  */
 import { Context, Effect, Option, Result, Schema } from "effect"
-import * as Shown from "../kernel/answer-schema.ts"
-import { type Failure, command, type Input, type StoreRead } from "../kernel/endpoint.ts"
-import { json, longText, text } from "../kernel/field.ts"
-import type { Json } from "../kernel/json.ts"
-import { type FieldErrors, invalid, invalidField } from "../kernel/rejection.ts"
-import { ok, renderById, viewContext } from "../kernel/resource.ts"
-import { CommandRuntime } from "../kernel/command-runtime.ts"
+import * as Shown from "../kernel/lists/answer-schema.ts"
+import { type Failure, command, type Input, type StoreRead } from "../kernel/endpoints/endpoint.ts"
+import { json, longText, text } from "../kernel/fields/field.ts"
+import type { Json } from "../kernel/fields/json.ts"
+import { type FieldErrors, invalid, invalidField } from "../kernel/fields/rejection.ts"
+import { ok, renderById, viewContext } from "../kernel/endpoints/resource.ts"
+import { CommandRuntime } from "../kernel/endpoints/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
-import { emails } from "../members/schema.ts"
+import { emails } from "../people/members/schema.ts"
 import { parseMailAddress } from "../values/mail-address.ts"
-import { invoiceChange, invoiceEmailed } from "./events.ts"
-import { billingTypeIds, chosenContact } from "./parties.ts"
-import { one, path, write } from "./paths.ts"
-import { invoiceResource } from "./resources.ts"
+import { invoiceChange, invoiceEmailed } from "./state/events.ts"
+import { billingTypeIds, chosenContact } from "./state/parties.ts"
+import { one, path, write } from "./state/paths.ts"
+import { invoiceResource } from "./state/resources.ts"
 
 export const invoiceMail = Schema.Struct({
   invoice_id: Schema.Int,

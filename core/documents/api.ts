@@ -1,14 +1,12 @@
 /** Documents as a whole. */
-import type { Slice } from "../kernel/catalogue.ts"
+import type { Slice } from "../kernel/endpoints/catalogue.ts"
 import { layoutsSlice } from "./branding/api.ts"
 import { documentTypeEndpoints } from "./content/api.ts"
 import { documentEvents } from "./events.ts"
-import { documentEndpoints } from "./lifecycle-api.ts"
-import { acceptanceEndpoints, linkReactions } from "./links/api.ts"
+import { documentEndpoints, documentResource } from "./lifecycle-api.ts"
+import { acceptanceEndpoints, acceptanceResource, linkReactions } from "./links/api.ts"
 import { linkEvents } from "./links/events.ts"
 import { linkSettings } from "./links/settings.ts"
-import { acceptanceResource } from "./links/shown.ts"
-import { documentResource } from "./resources.ts"
 import { document_acceptances, document_layouts, document_links, document_snapshots, documents } from "./schema.ts"
 
 export const documentsSlice: Slice = {

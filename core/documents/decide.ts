@@ -1,11 +1,11 @@
 /** Asking for documents, making them final and voiding them (rules/billing 3). */
 import { Result } from "effect"
-import { nextDocumentNumber } from "../billing/numbering/series.ts"
-import type { DecideContext, Decided } from "../kernel/endpoint.ts"
-import type { NewEvent } from "../kernel/event.ts"
-import { forbidden, invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
-import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
-import { wordsOf } from "../kernel/words.ts"
+import { nextDocumentNumber } from "../billing/state/series.ts"
+import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import { forbidden, invalid, invalidField, type Rejection } from "../kernel/fields/rejection.ts"
+import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
+import { wordsOf } from "../kernel/tables/words.ts"
 import {
   documentChange,
   documentFinalised,
@@ -14,8 +14,16 @@ import {
   documentVoided,
   type DrawnBy
 } from "./events.ts"
-import { document_statuses, type DocumentRow, documents } from "./schema.ts"
-import { type DocumentableType, documentable_types, type DocumentType, document_types, names_costs } from "./types.ts"
+import {
+  document_statuses,
+  document_types,
+  documentable_types,
+  type DocumentableType,
+  type DocumentRow,
+  documents,
+  type DocumentType,
+  names_costs
+} from "./schema.ts"
 
 export const seesDocument = ({ document_type }: Pick<DocumentRow, "document_type">, viewer: Viewer): boolean =>
   !names_costs.has(document_type) || hasOnePermission(viewer, "costs.view")

@@ -3,10 +3,16 @@
  * again draws nothing and sends nothing.
  */
 import { Schema } from "effect"
-import { type ProjectionContext, streamOf } from "../kernel/event.ts"
-import { type ActivityValues, type AnyEventType, type EventType, eventType } from "../kernel/event-type.ts"
-import type { JsonObject } from "../kernel/json.ts"
-import { insert, remove, type RowChange, update } from "../kernel/row-change.ts"
+import {
+  type ActivityValues,
+  type AnyEventType,
+  type EventType,
+  eventType,
+  type ProjectionContext,
+  streamOf
+} from "../kernel/events/event-type.ts"
+import type { JsonObject } from "../kernel/fields/json.ts"
+import { insert, remove, type RowChange, update } from "../kernel/tables/row-change.ts"
 import {
   type NewRow,
   newRow,
@@ -15,14 +21,14 @@ import {
   someColumns,
   type Stored,
   without
-} from "../kernel/stored-schema.ts"
-import type { AnyRow, Table } from "../kernel/table.ts"
+} from "../kernel/tables/stored-schema.ts"
+import type { AnyRow, Table } from "../kernel/tables/table.ts"
 import { document_links, document_snapshots, type DocumentRow, documents } from "./schema.ts"
 
 export const documentStream = (id: number): string => streamOf("document", id)
 
-export type DocumentColumns = SomeColumns<typeof documents>
-export interface DocumentChange {
+type DocumentColumns = SomeColumns<typeof documents>
+interface DocumentChange {
   readonly id: number
   readonly set: DocumentColumns
   readonly was: DocumentColumns
@@ -48,7 +54,7 @@ const values = ({ set, was }: Pick<DocumentChange, "set" | "was">): ActivityValu
 })
 
 /** How its drawing was asked for: `request`: somebody waits for it. */
-export const drawn_by = ["request", "job", "batch"] as const
+const drawn_by = ["request", "job", "batch"] as const
 export type DrawnBy = (typeof drawn_by)[number]
 
 interface Requested extends SomeColumns<typeof documents> {

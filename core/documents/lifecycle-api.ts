@@ -1,20 +1,239 @@
 /** Endpoints of documents: asked for, read, made final, voided (interface 4.9). */
-import { Effect, Result, Schema } from "effect"
-import * as Shown from "../kernel/answer-schema.ts"
-import { CommandRuntime } from "../kernel/command-runtime.ts"
-import { type Answer, command, type Endpoint, get, type Id, type Input } from "../kernel/endpoint.ts"
-import { boolean, choice, integer, list, longText, ref, text } from "../kernel/field.ts"
-import { wholeNumber } from "../kernel/field-schema.ts"
-import { created, listOf, ok, renderById, renderOne, type Status, viewContext } from "../kernel/resource.ts"
-import { type Asked, type Batched, finaliseDocument, requestBatch, requestDocument, voidDocument } from "./decide.ts"
-import { finaliseFacts, linkIds, sourceFacts } from "./facts.ts"
-import { batchJobId, queuedJobId } from "./jobs.ts"
-import { drawing_weight, one, path, read, write } from "./paths.ts"
-import { documentResource } from "./resources.ts"
-import { documents } from "./schema.ts"
-import { documentable_tables, documentable_types, type DocumentType, document_types } from "./types.ts"
+import { Effect, Option, Result, Schema } from "effect"
+import { credit_notes, invoices } from "../billing/state/tables.ts"
+import { CommandRuntime } from "../kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../kernel/store/failure.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { AnyRow, Table } from "../kernel/tables/table.ts"
+import { visibleColumnsOf } from "../kernel/tables/visibility.ts"
+import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
+import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
+import { purchase_orders } from "../purchasing/schema.ts"
+import {
+  type Asked,
+  type Batched,
+  finaliseDocument,
+  type FinaliseFacts,
+  requestBatch,
+  requestDocument,
+  seesDocument,
+  type Source,
+  type SourceFacts,
+  voidDocument
+} from "./decide.ts"
+import {
+  document_links,
+  document_statuses,
+  document_types,
+  documentable_tables,
+  documentable_types,
+  type DocumentableType,
+  type DocumentLinkRow,
+  type DocumentRow,
+  documents,
+  type DocumentStatus,
+  type DocumentType
+} from "./schema.ts"
+import * as Shown from "../kernel/lists/answer-schema.ts"
+import { boolean, choice, integer, list, longText, ref, text, timestamp } from "../kernel/fields/field.ts"
+import {
+  created,
+  listOf,
+  ok,
+  renderById,
+  renderOne,
+  type Resource,
+  resource,
+  type Status,
+  viewContext
+} from "../kernel/endpoints/resource.ts"
+import type { Settings } from "../kernel/events/settings.ts"
+import { stores } from "../setup/stores.ts"
+import { linkAddress } from "./address.ts"
+import { type Answer, command, type Endpoint, get, type Id, type Input } from "../kernel/endpoints/endpoint.ts"
+import { wholeNumber } from "../kernel/tables/field-schema.ts"
 
-export const documentShown = { document: Shown.row(() => documentResource) }
+// What the rules of documents must know, read in the transaction.
+
+const tables: { readonly [T in DocumentableType]: Table } = {
+  Opportunity: opportunities,
+  Invoice: invoices,
+  CreditNote: credit_notes,
+  PurchaseOrder: purchase_orders
+}
+const sourceOf = (type: DocumentableType, row: AnyRow): Source => ({
+  id: Number(row["id"]),
+  store_id: row["store_id"] === null || row["store_id"] === undefined ? null : Number(row["store_id"]),
+  invoice_type: type === "Invoice" ? String(row["type"]) : null
+})
+
+/** The rows that documents are to be made of: one query, whatever their number. */
+const sourceFacts = Effect.fnUntraced(function* (
+  type: DocumentableType,
+  ids: ReadonlyArray<number>,
+  viewer: Viewer
+): Effect.fn.Return<SourceFacts, Failure, Store | CommandRuntime> {
+  const { role } = yield* CommandRuntime
+  const table = tables[type]
+  const rows: ReadonlyArray<AnyRow> = yield* (yield* Store).getMany(table, ids)
+  const there = rows.filter((row) => row["deleted_at"] === null)
+  return {
+    sources: new Map(there.map((row) => [Number(row["id"]), sourceOf(type, row)])),
+    is_withheld: role === "replica" && visibleColumnsOf(table, viewer) !== "whole"
+  }
+})
+
+/** Invoices are issued; whatever else documents are made of has no drafts that would say so on paper. */
+const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Effect.fn.Return<FinaliseFacts, Failure, Store> {
+  if (row.documentable_type !== "Invoice") return { is_draft: false }
+  const invoice = yield* (yield* Store).get(invoices, row.documentable_id)
+  return { is_draft: invoice?.status === "draft" && invoice.deleted_at === null }
+})
+
+const linkIds = Effect.fnUntraced(function* (document_id: number) {
+  const links = yield* (yield* Store).find(document_links, { document_id }, { order: ["id"] })
+  return links.map(({ id }) => id)
+})
+
+/** Jobs that draw documents, by the names the interface tells them under. */
+export const draw_kinds = {
+  request: "documents.draw",
+  job: "documents.draw_queued",
+  batch: "documents.draw_batch"
+} as const
+
+/**
+ * For so long a request waits for its document: longer than drawing takes with its attempts. Then it answers with the
+ * job's id instead, and whoever asked is told of the document when it is there.
+ */
+export const request_waits_millis = 25_000
+
+const id_prefixes = { request: "d0c00001", job: "d0c00002", batch: "d0c00003" } as const
+/** Id of the job that draws a document, or a batch by its first one: a UUID (version 8) made of both. */
+export const drawJobId = (kind: keyof typeof draw_kinds, document_id: number): string =>
+  `${id_prefixes[kind]}-0000-8000-8000-${document_id.toString(16).padStart(12, "0")}`
+/** Events of earlier releases name the job by its kind. */
+export const isRequestJob = (job_id: string): boolean =>
+  [`${id_prefixes.request}-`, `${draw_kinds.request}:`].some((start) => job_id.startsWith(start))
+
+// Paths and rights that the endpoints of documents share (interface 4.9).
+
+export const path = "/api/v1/documents"
+export const one = { id: { table: documents } } as const
+export const read = { ability: "documents:read", permission: "documents.view" } as const
+export const write = "documents:write"
+/** What a call counts that draws a PDF. */
+export const drawing_weight = 5
+
+// How answers show documents (rules/billing 3).
+
+/** Statuses in which there is something to read. */
+const readable_statuses: ReadonlyArray<DocumentStatus> = ["generated", "finalised"]
+
+/** The newest public address of each of these documents: one query for a page of them. */
+const newestLinks = Effect.fnUntraced(function* (document_ids: ReadonlyArray<number>) {
+  if (document_ids.length === 0) return new Map<number, DocumentLinkRow>()
+  const rows = yield* (yield* Store).find(
+    document_links,
+    { document_id: document_ids, deleted_at: null },
+    { order: ["id"] }
+  )
+  return new Map(rows.map((row) => [row.document_id, row]))
+})
+/** Addresses are the server's to give. */
+const addresses = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
+  Option.match(runtime, {
+    onNone: () => ({ file_url: undefined, public_url: undefined }),
+    onSome: ({ file_url, public_url, role }) => ({ file_url, public_url: role === "server" ? public_url : undefined })
+  })
+)
+
+const public_link_keys = {
+  token: text({ max: 64 }),
+  url: text({ nullable: true, max: 2_000, describe: "Its page; null on a device" }),
+  expires_at: timestamp({ nullable: true }),
+  requires_pin: boolean(),
+  created_at: timestamp()
+}
+export const publicLinkShown = Shown.keys(public_link_keys, { nullable: true })
+/** A public address as answers give it. */
+export const publicLinkOut = (
+  { created_at, expires_at, requires_pin, token }: DocumentLinkRow,
+  settings: Settings,
+  public_url: (() => string) | undefined
+) => ({
+  token,
+  url: public_url === undefined ? null : linkAddress(token, settings, public_url()),
+  expires_at,
+  requires_pin,
+  created_at
+})
+
+const labelled = <L extends { readonly [key: string]: string }>(column: string, labels: L) =>
+  Object.entries(labels).flatMap(([value, label]) =>
+    [value, label].map((name) => ({ name, where: { [column]: value } }))
+  )
+const type_names = Object.fromEntries(Object.entries(document_types).map(([key, { name }]) => [key, name]))
+
+export const documentResource: Resource<typeof documents, "document"> = resource({
+  singular: "document",
+  heading: "Deals",
+  called: { by: ["document_number"] },
+  table: documents,
+  aliases: { type: "document_type" },
+  filters: [
+    "document_number",
+    "document_type",
+    "status",
+    "documentable_type",
+    "documentable_id",
+    "store_id",
+    "created_at",
+    "finalised_at",
+    "generated_at",
+    "updated_at"
+  ],
+  sorts: ["document_number", "status", "document_type", "created_at", "generated_at", "finalised_at", "updated_at"],
+  value_names: {
+    document_type: labelled("document_type", type_names),
+    documentable_type: labelled("documentable_type", documentable_types),
+    status: labelled("status", document_statuses)
+  },
+  related: { "store.name": { via: "store_id", table: stores, column: "name" } },
+  includes: { store: { kind: "brief", via: "store_id", table: stores } },
+  shows: {
+    document_type_name: text(),
+    status_name: text(),
+    download_url: text({
+      nullable: true,
+      max: 2_000,
+      describe:
+        "A signed address that reads the PDF for an hour without a token; null where there is none to read, " +
+        "without documents.view (of orders to suppliers without costs.view), and on a device"
+    }),
+    public_link: publicLinkShown
+  },
+  load: (rows) =>
+    Effect.all({ addresses, links: newestLinks(rows.filter(({ status }) => status !== "voided").map(({ id }) => id)) }),
+  view: (base, row, _related, { now, settings, viewer }, { addresses: { file_url, public_url }, links }) => {
+    const link = links.get(row.id)
+    const is_seen = seesDocument(row, viewer)
+    const is_readable =
+      is_seen &&
+      row.uuid !== null &&
+      readable_statuses.includes(row.status) &&
+      hasOnePermission(viewer, "documents.view")
+    return {
+      ...base,
+      document_type_name: document_types[row.document_type].name,
+      status_name: document_statuses[row.status],
+      download_url: is_readable && row.uuid !== null ? (file_url?.(row.uuid, now) ?? null) : null,
+      public_link: link === undefined || !is_seen ? null : publicLinkOut(link, settings, public_url)
+    }
+  }
+})
+
+const documentShown = { document: Shown.row(() => documentResource) }
 const answerOf = (status: Status) => (result: Id, input: Input) =>
   Effect.map(renderById(documentResource, result.id, input.query, viewContext(input)), status)
 
@@ -30,7 +249,7 @@ const about = {
   })
 }
 const store_id = () =>
-  ref("stores", { nullable: true, describe: "Whose branding and texts; without it the store of what it is made of" })
+  ref("stores", { nullable: true, describe: "Store for branding and texts; by default the source's store" })
 const id_max = Number.MAX_SAFE_INTEGER
 const named = { by: "documentable_type", tables: documentable_tables } as const
 
@@ -59,7 +278,7 @@ const show = get(`${path}/{id}`, {
 
 const queued_shown = {
   message: text(),
-  job_id: text({ describe: "What GET /api/v1/system/jobs/{id} knows the job by" })
+  job_id: text({ describe: "UUID of the job, for GET /api/v1/system/jobs/{id}" })
 }
 /** The answer to a call whose document is drawn by a job. */
 export const queuedAnswer = (job_id: string, message: string): Answer<{ message: string; job_id: string }> => ({
@@ -97,7 +316,7 @@ export const generate = command("POST", `${path}/generate`, {
   respond: ({ id, is_queued }, input) =>
     Effect.gen(function* () {
       const { role } = yield* Effect.serviceOption(CommandRuntime).pipe(Effect.flatMap(Effect.fromOption), Effect.orDie)
-      if (is_queued && role === "server") return queuedAnswer(queuedJobId(id), "The document is being made.")
+      if (is_queued && role === "server") return queuedAnswer(drawJobId("job", id), "The document is being made.")
       return created(yield* renderById(documentResource, id, input.query, viewContext(input)))
     })
 })
@@ -125,7 +344,10 @@ const batch = command("POST", `${path}/batch_generate`, {
   decide: (facts, { values }, context) =>
     requestBatch(facts, { ...askedOf(values), documentable_ids: values.documentable_ids ?? [] }, context),
   respond: ({ count, id }) =>
-    Effect.succeed({ status: 202, body: { message: "The documents are being made.", job_id: batchJobId(id), count } })
+    Effect.succeed({
+      status: 202,
+      body: { message: "The documents are being made.", job_id: drawJobId("batch", id), count }
+    })
 })
 
 const finalise = command("POST", `${path}/{id}/finalise`, {

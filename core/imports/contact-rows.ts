@@ -2,14 +2,14 @@
  * The columns `address`, `email`, `phone` and `link` of a member import. What a row says is added to what there is, or
  * changes what it recognises; nothing is removed. The first of a kind that a row names becomes the primary one.
  */
-import type { DecideContext } from "../kernel/endpoint.ts"
-import type { NewEvent } from "../kernel/event.ts"
-import type { Fields } from "../kernel/field.ts"
-import { readFields } from "../kernel/input.ts"
-import type { Json, JsonObject } from "../kernel/json.ts"
-import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
-import type { FieldErrors } from "../kernel/rejection.ts"
-import { type AnyRow, foldCase, type Table } from "../kernel/table.ts"
+import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import type { Fields } from "../kernel/fields/field.ts"
+import { readFields } from "../kernel/fields/input.ts"
+import type { Json, JsonObject } from "../kernel/fields/json.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
+import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { type AnyRow, foldCase, type Table } from "../kernel/tables/table.ts"
 import {
   addresses,
   addressFields,
@@ -20,10 +20,9 @@ import {
   links,
   phoneFields,
   phones
-} from "../members/schema.ts"
-import { cellValue, namedIn, recordsIn } from "./cells.ts"
+} from "../people/members/schema.ts"
+import { cellValue, columnName, namedIn, recordsIn } from "./rows.ts"
 import { address_columns, memberColumns } from "./member-columns.ts"
-import { columnName } from "./rows.ts"
 
 /** Kinds of contact records: where they are written and how one is recognised. */
 interface Kind {

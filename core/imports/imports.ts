@@ -1,7 +1,7 @@
 /** The imports of catalogues and of customers. What they do is loaded when one is asked for. */
-import type { Slice } from "../kernel/catalogue.ts"
-import { command } from "../kernel/endpoint.ts"
-import { later, withRules } from "../kernel/later.ts"
+import type { Slice } from "../kernel/endpoints/catalogue.ts"
+import { command } from "../kernel/endpoints/endpoint.ts"
+import { later, withRules } from "../kernel/fields/later.ts"
 import { memberImportFields } from "./member-fields.ts"
 import { answerVerdicts, checkRows, importFields, verdictsResult, verdictsShown } from "./rows.ts"
 

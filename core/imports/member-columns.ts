@@ -1,11 +1,10 @@
 /** The columns of a member import: names and other names, words of spreadsheets, and how a row is read. */
-import type { Fields } from "../kernel/field.ts"
-import { readFields, type Values } from "../kernel/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
-import type { FieldErrors } from "../kernel/rejection.ts"
-import { memberFields, type MemberRow } from "../members/schema.ts"
-import { cellValue, namedIn, partsOfText, recordsIn, textCell } from "./cells.ts"
-import { type Columns, readRows, type Row } from "./rows.ts"
+import type { Fields } from "../kernel/fields/field.ts"
+import { readFields, type Values } from "../kernel/fields/input.ts"
+import { isJsonObject, type Json, type JsonObject } from "../kernel/fields/json.ts"
+import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { memberFields, type MemberRow } from "../people/members/schema.ts"
+import { cellValue, type Columns, namedIn, partsOfText, readRows, recordsIn, type Row, textCell } from "./rows.ts"
 
 /** Not to be written as text: ids of rows, which cells name instead, and what nothing reads yet. */
 const {
@@ -118,7 +117,7 @@ export const typeIn = (cells: JsonObject): string | undefined => {
   return cell === undefined ? undefined : String(asWritten("membership_type", cell)).toLowerCase()
 }
 
-export interface ReadMember {
+interface ReadMember {
   readonly values: Values
   readonly errors: FieldErrors
   readonly custom_fields: JsonObject | undefined

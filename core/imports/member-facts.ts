@@ -1,29 +1,35 @@
 /** Facts of a member import for the whole batch: about a dozen queries, whatever the number of rows. */
 import { Effect } from "effect"
-import { list_names } from "../custom-fields/schema.ts"
-import { type CustomFieldFacts, customFieldFacts, list_values } from "../kernel/custom-field.ts"
-import type { Failure, Input } from "../kernel/endpoint.ts"
-import { lockStreams } from "../kernel/engine.ts"
-import { initialRow } from "../kernel/crud-resource.ts"
+import { list_names } from "../setup/custom-fields/schema.ts"
+import { type CustomFieldFacts, customFieldFacts, list_values } from "../kernel/lists/custom-field.ts"
+import type { DecideContext, Failure, Input } from "../kernel/endpoints/endpoint.ts"
+import { lockStreams } from "../kernel/runtime/engine.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
 import { columnList, quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
-import { foldCase, type Table } from "../kernel/table.ts"
+import { foldCase, type Table } from "../kernel/tables/table.ts"
 import {
   contact_kinds,
-  contactTables,
   type ContactKind,
+  contactTables,
   type MemberRow,
   members,
+  relationshipFields,
   type RelationshipRow,
   relationships
-} from "../members/schema.ts"
-import { countries } from "../reference-data/countries.ts"
-import { organisation_tax_classes } from "../reference-data/tax.ts"
-import { textCell } from "./cells.ts"
+} from "../people/members/schema.ts"
+import { countries } from "../setup/reference-data/countries.ts"
+import { assignedClass, organisation_tax_classes } from "../setup/reference-data/tax.ts"
+import { type ImportContext, readRows, type Row, textCell } from "./rows.ts"
 import { type ContactFacts, contactKinds, type ContactRecord, type ListValue } from "./contact-rows.ts"
 import { memberColumns, organisationsIn, peopleIn } from "./member-columns.ts"
 import type { memberImportFields } from "./member-fields.ts"
-import { type ImportContext, readRows, type Row } from "./rows.ts"
+import type { Viewer } from "../kernel/fields/viewer.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import { readFields } from "../kernel/fields/input.ts"
+import type { JsonObject } from "../kernel/fields/json.ts"
+import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { relationshipProblem } from "../people/members/decide.ts"
 
 export type MemberInput = Input<{}, typeof memberImportFields>
 
@@ -33,6 +39,8 @@ export interface MemberFacts extends ImportContext, ContactFacts {
   readonly relationships: ReadonlyArray<RelationshipRow>
   readonly records: { readonly [K in ContactKind]: ReadonlyArray<ContactRecord> }
   readonly tax_classes: ReadonlyArray<ListValue>
+  /** Of new members without one. */
+  readonly default_tax_class_id: number | undefined
   readonly custom: CustomFieldFacts
 }
 
@@ -74,6 +82,7 @@ export const memberFacts = Effect.fnUntraced(function* (
     },
     lists: yield* listsFor(rows),
     countries: has("address", "country", "contact") ? yield* store.find(countries, {}) : [],
+    default_tax_class_id: yield* assignedClass(organisation_tax_classes, input.settings),
     tax_classes: has("sale_tax_class", "purchase_tax_class") ? yield* store.find(organisation_tax_classes, {}) : [],
     custom: yield* customFieldFacts("Member")
   }
@@ -152,4 +161,142 @@ const promisedMembers = ({ values }: MemberInput): ReadonlyArray<MemberRow> => {
     (one, at) =>
       ({ ...initialRow(members, {}), ...one, id: promised_from - at, membership_type: "organisation" }) as MemberRow
   )
+}
+
+// What a member import knows while it goes through its rows: the facts, and what earlier rows have made.
+
+/** Who is related to whom, as it grows while rows are carried out. */
+interface Relations {
+  readonly between: (one: number, other: number) => RelationshipRow | undefined
+  readonly of: (id: number) => ReadonlyArray<number>
+  readonly add: (row: RelationshipRow) => void
+}
+export const relationsOf = (present: ReadonlyArray<RelationshipRow>): Relations => {
+  const sides = new Map<number, Map<number, RelationshipRow>>()
+  const put = (one: number, other: number, row: RelationshipRow): void => {
+    const known = sides.get(one)
+    if (known === undefined) sides.set(one, new Map([[other, row]]))
+    else known.set(other, row)
+  }
+  const add = (row: RelationshipRow): void => {
+    put(row.member_id, row.related_member_id, row)
+    put(row.related_member_id, row.member_id, row)
+  }
+  present.forEach(add)
+  return { add, between: (one, other) => sides.get(one)?.get(other), of: (id) => [...(sides.get(id)?.keys() ?? [])] }
+}
+
+export interface Working {
+  readonly facts: MemberFacts
+  readonly context: DecideContext
+  readonly base_currency: string
+  readonly viewer: Viewer
+  /** Members by `external …`, `number …` and `name …`, archived ones included. */
+  readonly named: Map<string, ReadonlyArray<MemberRow>>
+  readonly byId: Map<number, MemberRow>
+  readonly records: { readonly [K in ContactKind]: Map<number, ReadonlyArray<ContactRecord>> }
+  readonly relations: Relations
+}
+
+const namesOf = ({ mapping_id, account_number, name }: MemberRow): ReadonlyArray<string> => [
+  ...(mapping_id === null ? [] : [`external ${mapping_id}`]),
+  ...(account_number === null ? [] : [`number ${account_number}`]),
+  `name ${foldCase(name)}`
+]
+/** Makes a member as it is now known to later rows. */
+export const remember = (member: MemberRow, before: MemberRow | undefined, { named, byId }: Working): void => {
+  for (const name of before === undefined ? [] : namesOf(before))
+    named.set(
+      name,
+      (named.get(name) ?? []).filter(({ id }) => id !== member.id)
+    )
+  for (const name of namesOf(member)) named.set(name, [...(named.get(name) ?? []), member])
+  byId.set(member.id, member)
+}
+export const isLive = ({ deleted_at }: MemberRow): boolean => deleted_at === null || deleted_at === undefined
+
+// The column `organisation` of a member import: what a person belongs to.
+
+const organisations_max = 20
+
+/** Relates two members, or changes the type of the relationship they have; nothing where it is so already. */
+export const relate = (
+  member: MemberRow,
+  to: MemberRow,
+  type: string | undefined,
+  { context, relations }: Working
+): ReadonlyArray<NewEvent> => {
+  const before = relations.between(member.id, to.id)
+  if (before !== undefined) {
+    const updated = type === undefined ? undefined : updatedEvent(relationships, before, { relationship_type: type })
+    if (updated === undefined) return []
+    relations.add({ ...before, relationship_type: type ?? null })
+    return [updated]
+  }
+  const row = {
+    ...initialRow(relationships, relationshipFields),
+    relationship_type: type ?? null,
+    id: context.id(relationships),
+    member_id: member.id,
+    related_member_id: to.id
+  } as RelationshipRow
+  relations.add(row)
+  return [createdEvent(relationships, row)]
+}
+
+/** What somebody is to their organisation: `Employee`. */
+export const relationTypeIn = (
+  cells: JsonObject
+): { readonly type: string | undefined; readonly errors: FieldErrors } => {
+  const fields = { relationship_type: relationshipFields.relationship_type }
+  const { values, errors } = readFields(fields, cells, { mode: "update", base_currency: "" })
+  const type = values["relationship_type"]
+  return { type: typeof type === "string" ? type : undefined, errors }
+}
+
+interface OrganisationsPlan {
+  readonly errors: FieldErrors
+  readonly carryOut: (member: MemberRow) => ReadonlyArray<NewEvent>
+}
+/** Finds what a row says its member belongs to: by number, external id or name; a user is nothing to belong to. */
+export const planOrganisations = (
+  cells: JsonObject,
+  { type, id }: { readonly type: string; readonly id: number | undefined },
+  working: Working
+): OrganisationsPlan => {
+  const given = organisationsIn(cells)
+  const refused = (text: string): OrganisationsPlan => ({ errors: { organisation: [text] }, carryOut: () => [] })
+  if (given === undefined) return refused("The organisation must be a number, an external id or a name.")
+  if (given.length === 0) return { errors: {}, carryOut: () => [] }
+  if (given.length > organisations_max) return refused(`A member may be given at most ${organisations_max} at once.`)
+  const found: Array<MemberRow> = []
+  const problems: Array<string> = []
+  for (const name of given) {
+    const target = organisationNamed(name, working)
+    const problem =
+      typeof target === "string"
+        ? target
+        : relationshipProblem({ id: id ?? 0, membership_type: type } as MemberRow, target, [])
+    if (problem !== undefined) problems.push(problem)
+    else if (typeof target !== "string") found.push(target)
+  }
+  if (problems.length > 0) return { errors: { organisation: problems }, carryOut: () => [] }
+  const relation = relationTypeIn(cells)
+  return {
+    errors: relation.errors,
+    carryOut: (member) => found.flatMap((one) => relate(member, one, relation.type, working))
+  }
+}
+
+const organisationNamed = (name: string, { named }: Working): MemberRow | string => {
+  const live = (key: string): ReadonlyArray<MemberRow> =>
+    (named.get(key) ?? []).filter((one) => one.deleted_at == null && one.membership_type !== "user")
+  const [unique, called] = [
+    [...live(`number ${name}`), ...live(`external ${name}`)],
+    live(`name ${foldCase(name)}`).filter((one) => one.membership_type !== "contact")
+  ]
+  const found = [...new Map([...(unique.length > 0 ? unique : called)].map((one) => [one.id, one])).values()]
+  return found.length > 1
+    ? `${found.length} members are called ${name}; give the number or the external id.`
+    : (found[0] ?? `There is no organisation ${name}: put its row before this one.`)
 }

@@ -1,5 +1,5 @@
 /** What an import of members is asked with. */
-import { list, text } from "../kernel/field.ts"
+import { list, text } from "../kernel/fields/field.ts"
 import { importFields } from "./rows.ts"
 
 const { rows, dry_run } = importFields

@@ -1,22 +1,38 @@
 /** POST /members/import: many members with addresses, e-mails, phones, links and the people of organisations. */
-import { readCustomFields } from "../kernel/custom-field.ts"
-import type { DecideContext } from "../kernel/endpoint.ts"
-import type { NewEvent } from "../kernel/event.ts"
-import type { JsonObject } from "../kernel/json.ts"
-import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
-import type { FieldErrors } from "../kernel/rejection.ts"
-import { baseCurrency } from "../kernel/settings.ts"
-import { type AnyRow, foldCase } from "../kernel/table.ts"
-import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
-import { memberProblems } from "../members/decide.ts"
-import { contact_kinds, type ContactKind, memberFields, type MemberRow, members } from "../members/schema.ts"
-import { textCell } from "./cells.ts"
+import { readCustomFields } from "../kernel/lists/custom-field.ts"
+import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import type { JsonObject } from "../kernel/fields/json.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
+import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { baseCurrency } from "../kernel/events/settings.ts"
+import { type AnyRow, foldCase } from "../kernel/tables/table.ts"
+import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
+import { memberProblems } from "../people/members/decide.ts"
+import {
+  contact_kinds,
+  type ContactKind,
+  member_tax_columns,
+  memberFields,
+  type MemberRow,
+  members
+} from "../people/members/schema.ts"
+import { classesFor } from "../setup/reference-data/tax.ts"
+import { decideRows, importContext, type Plan, rejectedPlan, type Row, textCell, type VerdictsDecided } from "./rows.ts"
 import { type ContactPlan, type ContactRecord, contactKinds, planContacts } from "./contact-rows.ts"
 import { address_columns, type NamedColumn, named_columns, peopleIn, readMember, typeIn } from "./member-columns.ts"
-import { isPromised, type MemberFacts, type MemberInput } from "./member-facts.ts"
-import { isLive, relationsOf, remember, type Working } from "./member-working.ts"
-import { planOrganisations, relate, relationTypeIn } from "./relation-rows.ts"
-import { decideRows, importContext, type Plan, rejectedPlan, type Row, type VerdictsDecided } from "./rows.ts"
+import {
+  isLive,
+  isPromised,
+  type MemberFacts,
+  type MemberInput,
+  planOrganisations,
+  relate,
+  relationsOf,
+  relationTypeIn,
+  remember,
+  type Working
+} from "./member-facts.ts"
 
 export { memberFacts } from "./member-facts.ts"
 
@@ -179,7 +195,12 @@ const planBody = (cells: JsonObject, before: MemberRow | undefined, working: Wor
           before?.custom_fields ?? {},
           before === undefined ? "create" : "update"
         )
-  const set = { ...read.values, ...named.set, ...(custom === undefined ? {} : { custom_fields: custom.stored }) }
+  const set = {
+    ...(before === undefined ? classesFor(member_tax_columns, {}, facts.default_tax_class_id) : {}),
+    ...read.values,
+    ...named.set,
+    ...(custom === undefined ? {} : { custom_fields: custom.stored })
+  }
   const next = { ...(before ?? initialRow(members, memberFields)), ...set } as MemberRow
   const plans = contact_kinds.flatMap((which): ReadonlyArray<readonly [ContactKind, ContactPlan]> => {
     const plan = planContacts(which, cells, working.records[which].get(before?.id ?? 0) ?? [], facts)

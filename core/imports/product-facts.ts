@@ -1,32 +1,110 @@
 /** Facts of a product import for the whole batch: about a dozen queries, whatever the number of rows. */
+import type { DecideContext, Failure, Input } from "../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import { createdEvent, initialRow } from "../kernel/endpoints/crud-resource.ts"
+import { foldCase } from "../kernel/tables/table.ts"
+import { product_groups } from "../products/products/groups.ts"
 import { Effect } from "effect"
-import { containers, live_statuses } from "../packing/schema.ts"
-import { type CustomFieldFacts, customFieldFacts } from "../kernel/custom-field.ts"
-import type { Failure, Input } from "../kernel/endpoint.ts"
-import { lockStreams } from "../kernel/engine.ts"
-import { isJsonObject, type Json } from "../kernel/json.ts"
-import { initialRow } from "../kernel/crud-resource.ts"
+import { containers, live_statuses } from "../products/packing.ts"
+import { type CustomFieldFacts, customFieldFacts } from "../kernel/lists/custom-field.ts"
+import { lockStreams } from "../kernel/runtime/engine.ts"
+import { isJsonObject, type Json } from "../kernel/fields/json.ts"
 import { bindings, columnList, quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
-import { foldCase } from "../kernel/table.ts"
-import { type ComponentRow, product_components } from "../kits/schema.ts"
-import { type ProductRow, products } from "../products/schema.ts"
-import { product_rates, type ProductRateRow, rate_definitions, type RateDefinitionRow } from "../rates/schema.ts"
-import { product_groups } from "../products/groups.ts"
-import { product_tax_classes } from "../reference-data/tax.ts"
-import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
-import { type StoreRow, stores } from "../stores/stores.ts"
-import type { Group } from "./group-path.ts"
-import { partsIn } from "./part-rows.ts"
-import { textCell } from "./cells.ts"
-import { productColumns } from "./product-columns.ts"
-import { type ImportContext, type importFields, readRows, type Row } from "./rows.ts"
+import { type ComponentRow, product_components } from "../products/kits/schema.ts"
+import { type ProductRow, products } from "../products/products/schema.ts"
+import {
+  product_rates,
+  type ProductRateRow,
+  rate_definitions,
+  type RateDefinitionRow
+} from "../products/rates/schema.ts"
+import { assignedClass, product_tax_classes } from "../setup/reference-data/tax.ts"
+import { stock_levels, type StockLevelRow } from "../products/stock/schema.ts"
+import { type StoreRow, stores } from "../setup/stores.ts"
+import { partsIn, productColumns } from "./part-rows.ts"
+import { type ImportContext, type importFields, readRows, type Row, textCell } from "./rows.ts"
+
+// The `group` column: product groups by name or path ("Lighting / Moving heads"); missing ones are made.
+
+interface Group {
+  readonly id: number
+  readonly name: string
+  readonly parent_id: number | null
+}
+
+/** The tree as it grows while rows are carried out. */
+export interface GroupTree {
+  readonly named: (name: string) => ReadonlyArray<Group>
+  readonly child: (parent_id: number | null, name: string) => Group | undefined
+  readonly add: (group: Group) => void
+}
+export const groupTree = (groups: ReadonlyArray<Group>): GroupTree => {
+  const byName = new Map<string, Array<Group>>()
+  const add = (group: Group): void => {
+    const same = byName.get(foldCase(group.name))
+    if (same === undefined) byName.set(foldCase(group.name), [group])
+    else same.push(group)
+  }
+  groups.forEach(add)
+  const named = (name: string): ReadonlyArray<Group> => byName.get(foldCase(name)) ?? []
+  return { named, add, child: (parent_id, name) => named(name).find((one) => one.parent_id === parent_id) }
+}
+
+export type GroupPlan =
+  | { readonly error: string }
+  /** The deepest group of the path that exists, and the names to make below it. */
+  | { readonly parent_id: number | null; readonly missing: ReadonlyArray<string> }
+
+const name_max = 255
+
+/** A single name may be anywhere in the tree where only one group has it; a path begins at the top. */
+export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
+  const names = text.split(/\s\/(?=\s)/).map((name) => name.trim())
+  if (names.some((name) => name === "")) return { error: "The group path has an empty part." }
+  if (names.some((name) => [...name].length > name_max))
+    return { error: `A group's name must not be longer than ${name_max} characters.` }
+  const single = names.length === 1 ? tree.named(text.trim()) : []
+  const top = single.find((group) => group.parent_id === null)
+  if (top === undefined && single.length > 1)
+    return { error: `Several groups are called ${names[0]}; give the path, such as "Lighting / ${names[0]}".` }
+  const found = top ?? single[0]
+  if (found !== undefined) return { parent_id: found.id, missing: [] }
+  let parent_id: number | null = null
+  for (const [depth, name] of names.entries()) {
+    const next: Group | undefined = tree.child(parent_id, name)
+    if (next === undefined) return { parent_id, missing: names.slice(depth) }
+    parent_id = next.id
+  }
+  return { parent_id, missing: [] }
+}
+
+/** Makes the missing groups; `id` is that of the last group of the path. */
+export const makeGroups = (
+  plan: Exclude<GroupPlan, { readonly error: string }>,
+  tree: GroupTree,
+  context: DecideContext
+): { readonly id: number | null; readonly events: ReadonlyArray<NewEvent> } => {
+  const events: Array<NewEvent> = []
+  let parent_id = plan.parent_id
+  for (const name of plan.missing) {
+    const id = context.id(product_groups)
+    events.push(
+      createdEvent(product_groups, { ...initialRow(product_groups, product_groups.columns), id, name, parent_id })
+    )
+    tree.add({ id, name, parent_id })
+    parent_id = id
+  }
+  return { id: parent_id, events }
+}
 
 export interface ProductFacts extends ImportContext {
   /** Live products with a sku or a name of the batch, parts of kits included. */
   readonly products: ReadonlyArray<ProductRow>
   readonly groups: ReadonlyArray<Group>
   readonly tax_classes: ReadonlyArray<{ readonly id: number; readonly name: string }>
+  /** Of new products without one. */
+  readonly default_tax_class_id: number | undefined
   readonly stores: ReadonlyArray<StoreRow>
   readonly definitions: ReadonlyArray<RateDefinitionRow>
   readonly rates: ReadonlyArray<ProductRateRow>
@@ -62,6 +140,7 @@ export const productFacts = Effect.fnUntraced(function* (
     ),
     groups: has("group") ? yield* store.find(product_groups, {}) : [],
     tax_classes: has("tax_class") ? yield* store.find(product_tax_classes, {}) : [],
+    default_tax_class_id: yield* assignedClass(product_tax_classes, input.settings),
     stores: [...(yield* store.find(stores, {})), ...promisedStores(input)],
     definitions: has("rate") ? yield* store.find(rate_definitions, {}) : [],
     rates: has("rate") ? yield* store.find(product_rates, { product_id: found.map(({ id }) => id) }) : [],

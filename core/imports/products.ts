@@ -1,25 +1,31 @@
 /** POST /products/import: many products with their groups, stock, rates and components, in batches. */
-import { kitDepthIn } from "../kits/settings.ts"
-import type { DecideContext, Input } from "../kernel/endpoint.ts"
-import type { NewEvent } from "../kernel/event.ts"
-import { readCustomFields } from "../kernel/custom-field.ts"
-import type { JsonObject } from "../kernel/json.ts"
-import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
-import { type FieldErrors } from "../kernel/rejection.ts"
-import { baseCurrency } from "../kernel/settings.ts"
-import { type AnyRow, foldCase } from "../kernel/table.ts"
-import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
-import type { Composed } from "../kits/graph.ts"
-import { bulk, productFields, type ProductRow, products } from "../products/schema.ts"
-import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup } from "./group-path.ts"
-import { partEvents, type PartsPlan, planParts } from "./part-rows.ts"
-import { textCell } from "./cells.ts"
-import { type ReadProduct, readProduct } from "./product-columns.ts"
-import type { ProductFacts } from "./product-facts.ts"
+import { kitDepthIn } from "../products/kits/settings.ts"
+import type { DecideContext, Input } from "../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import { readCustomFields } from "../kernel/lists/custom-field.ts"
+import type { JsonObject } from "../kernel/fields/json.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
+import { type FieldErrors } from "../kernel/fields/rejection.ts"
+import { baseCurrency } from "../kernel/events/settings.ts"
+import { type AnyRow, foldCase } from "../kernel/tables/table.ts"
+import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
+import type { Composed } from "../products/kits/graph.ts"
+import { bulk, product_tax_columns, productFields, type ProductRow, products } from "../products/products/schema.ts"
+import { classesFor } from "../setup/reference-data/tax.ts"
+import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup, type ProductFacts } from "./product-facts.ts"
+import { partEvents, type PartsPlan, planParts, type ReadProduct, readProduct } from "./part-rows.ts"
+import {
+  decideRows,
+  importContext,
+  type importFields,
+  type Plan,
+  rejectedPlan,
+  type Row,
+  textCell,
+  type VerdictsDecided
+} from "./rows.ts"
 import { type Definitions, definitionsOf, planRates, rateEvents, type RatesPlan } from "./rate-rows.ts"
-import { decideRows, importContext, type importFields, type Plan, rejectedPlan, type Row } from "./rows.ts"
 import { planStock, stockEvents, type StockFacts, type StockPlan, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
-import type { VerdictsDecided } from "./rows.ts"
 
 export { productFacts } from "./product-facts.ts"
 
@@ -31,6 +37,7 @@ interface Working {
   readonly viewer: Viewer
   readonly bySku: Map<string, ReadonlyArray<ProductRow>>
   readonly promised: ReadonlySet<string>
+  readonly refused: Set<string>
   readonly byName: Map<string, ReadonlyArray<ProductRow>>
   readonly groups: GroupTree
   readonly definitions: Definitions
@@ -56,6 +63,7 @@ export const decideProducts = (
 ): VerdictsDecided => {
   const working: Working = {
     facts,
+    refused: new Set(),
     context: importContext(context, facts.dry_run),
     base_currency: baseCurrency(input.settings),
     viewer: input.viewer,
@@ -71,7 +79,12 @@ export const decideProducts = (
     edges: [...facts.components],
     depth_max: kitDepthIn(input.settings)
   }
-  return decideRows(facts, (row) => planProduct(row, working))
+  return decideRows(facts, (row) => {
+    const plan = planProduct(row, working)
+    const sku = textCell(row.cells, "sku")
+    if (sku !== undefined && Object.keys(plan.errors).length > 0) working.refused.add(sku)
+    return plan
+  })
 }
 
 /** Finds the product of a row by its sku, without one by its exact name. */
@@ -143,6 +156,7 @@ const planSections = (
       : planParts(cells["components"], textCell(cells, "sku"), before, {
           bySku: working.bySku,
           promised: working.promised,
+          refused: working.refused,
           edges: working.edges,
           depth_max: working.depth_max,
           present: facts.components.filter((one) => one.product_id === before?.id),
@@ -206,6 +220,7 @@ const carryOut = (
   const made = group === undefined || "error" in group ? undefined : makeGroups(group, working.groups, context)
   const set = {
     ...read.values,
+    ...(before === undefined ? classesFor(product_tax_columns, {}, facts.default_tax_class_id) : {}),
     ...(made === undefined ? {} : { product_group_id: made.id }),
     ...(tax_class === undefined ? {} : { tax_class_id: tax_class.id }),
     ...(custom === undefined ? {} : { custom_fields: custom.stored })

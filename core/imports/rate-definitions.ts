@@ -1,34 +1,34 @@
 /** POST /rate_definitions/import: rate definitions from another system (rules/rates 6.1). */
 import { Effect, Result } from "effect"
-import type { NewEvent } from "../kernel/event.ts"
-import type { DecideContext, Failure, Input } from "../kernel/endpoint.ts"
-import { lockStreams } from "../kernel/engine.ts"
-import { parseJson } from "../kernel/body-limits.ts"
-import { readFields } from "../kernel/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
-import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
-import type { FieldErrors } from "../kernel/rejection.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import type { DecideContext, Failure, Input } from "../kernel/endpoints/endpoint.ts"
+import { lockStreams } from "../kernel/runtime/engine.ts"
+import { parseJson } from "../kernel/fields/body-limits.ts"
+import { readFields } from "../kernel/fields/input.ts"
+import { isJsonObject, type Json, type JsonObject } from "../kernel/fields/json.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
+import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
-import { foldCase } from "../kernel/table.ts"
-import { composeMethod, type SubmittedMethod, updateMethod } from "../pricing/definition.ts"
-import type { RateMethod } from "../pricing/engine.ts"
-import { presets } from "../pricing/presets.ts"
-import { basePeriods, strategies } from "../pricing/strategies.ts"
-import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../rates/schema.ts"
-import { textCell } from "./cells.ts"
-import { methodColumns, rateColumns } from "./rate-columns.ts"
-import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
+import { foldCase } from "../kernel/tables/table.ts"
+import { composeMethod, type SubmittedMethod, updateMethod } from "../pricing/pricing/definition.ts"
+import type { RateMethod } from "../pricing/pricing/engine.ts"
+import { presets } from "../pricing/pricing/presets.ts"
+import { basePeriods, strategies } from "../pricing/pricing/strategies.ts"
+import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../products/rates/schema.ts"
 import {
   decideRows,
   importContext,
-  type importFields,
   type ImportContext,
+  type importFields,
   type Plan,
   readRows,
   rejectedPlan,
-  type Row
+  type Row,
+  textCell,
+  type VerdictsDecided
 } from "./rows.ts"
-import type { VerdictsDecided } from "./rows.ts"
+import { methodColumns, rateColumns } from "./rate-columns.ts"
+import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 
 const described = { name: rateDefinitionFields.name, description: rateDefinitionFields.description }
 interface DefinitionFacts extends ImportContext {

@@ -1,17 +1,17 @@
 /** The `rate` columns of a product import. A rate is identified by store, type, currency, dates and priority. */
-import type { DecideContext } from "../kernel/endpoint.ts"
-import type { NewEvent } from "../kernel/event.ts"
-import { choice, date, type Fields, integer, money, text } from "../kernel/field.ts"
-import { readFields } from "../kernel/input.ts"
-import { isJsonObject, type Json } from "../kernel/json.ts"
-import { createdEvent, updatedEvent } from "../kernel/crud-resource.ts"
-import type { FieldErrors } from "../kernel/rejection.ts"
-import { foldCase } from "../kernel/table.ts"
-import { presetSlugOfSourceEngine } from "../pricing/presets.ts"
-import { rateTransactionTypes } from "../pricing/strategies.ts"
-import { productRateErrors } from "../rates/product-rates.ts"
-import { product_rates, type ProductRateRow, type RateDefinitionRow } from "../rates/schema.ts"
-import type { StoreRow } from "../stores/stores.ts"
+import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import { choice, date, type Fields, integer, money, text } from "../kernel/fields/field.ts"
+import { readFields } from "../kernel/fields/input.ts"
+import { isJsonObject, type Json } from "../kernel/fields/json.ts"
+import { createdEvent, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
+import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { foldCase } from "../kernel/tables/table.ts"
+import { presetSlugOfSourceEngine } from "../pricing/pricing/presets.ts"
+import { rateTransactionTypes } from "../pricing/pricing/strategies.ts"
+import { productRateErrors } from "../products/rates/product-rates.ts"
+import { product_rates, type ProductRateRow, type RateDefinitionRow } from "../products/rates/schema.ts"
+import type { StoreRow } from "../setup/stores.ts"
 
 /**
  * The preset for a rate engine of the other system, by the engine's name or that name as a slug; undefined for other
@@ -45,12 +45,12 @@ export const definitionsOf = (rows: ReadonlyArray<RateDefinitionRow>): Definitio
   }
 })
 
-export type DefinitionMatch =
+type DefinitionMatch =
   | { readonly definition: RateDefinitionRow; readonly warning?: string }
   | { readonly error: string }
 
 /** The definition of a name: a preset's slug, a definition's name, or the name of the other system's engine. */
-export const findDefinition = (word: string, definitions: Definitions): DefinitionMatch => {
+const findDefinition = (word: string, definitions: Definitions): DefinitionMatch => {
   const bySlug = definitions.bySlug.get(foldCase(word))
   if (bySlug !== undefined) return { definition: bySlug }
   const named = definitions.byName(word)
@@ -90,7 +90,10 @@ type NewRate = Pick<
   "rate_definition_id" | "store_id" | "transaction_type" | "price" | "currency" | "valid_from" | "valid_to" | "priority"
 >
 
-/** Reads one rate or a list of them. A sale product's rate is a sale rate unless it says otherwise. */
+/**
+ * Reads one rate or a list of them. A sale product's rate is a sale rate unless it says otherwise, and a sale rate is
+ * charged once unless it names how.
+ */
 export const planRates = (
   cell: Json,
   product_type: string,
@@ -114,9 +117,11 @@ export const planRates = (
       errors[path] = ["The rate must be an object: preset, price, and what it holds for."]
       continue
     }
+    const kind = one["transaction_type"] ?? product_type
+    const usual = typeof kind === "string" && foldCase(kind) === "sale" ? "fixed-rate" : null
     const body = {
       ...one,
-      preset: one["preset"] ?? one["rate_definition"] ?? one["name"] ?? null,
+      preset: one["preset"] ?? one["rate_definition"] ?? one["name"] ?? usual,
       currency: one["currency"] ?? around.base_currency
     }
     const read = readFields(fields, body, { mode: "create", base_currency: around.base_currency, path: `${path}.` })
@@ -143,6 +148,8 @@ export const planRates = (
       valid_to,
       priority
     }
+    if (transaction_type === "sale" && found.definition.calculation_strategy !== "fixed")
+      warnings.push(`${found.definition.name} charges for time, also when goods are sold; fixed-rate charges once.`)
     const wrong = productRateErrors(rate, undefined, true)
     if (wrong !== undefined) for (const [field, texts] of Object.entries(wrong)) errors[`${path}.${field}`] = texts
     if (rates.some((other) => holdsForTheSame(other, rate)))

@@ -2,18 +2,73 @@
  * What imports share: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop
  * the others; the same rows imported again change nothing; a dry run gives the same verdicts and writes nothing.
  */
+import { boolean, choice, type Fields, integer, json, json_levels_max, list, text } from "../kernel/fields/field.ts"
+import { findUnstorableText, isStorableText } from "../kernel/fields/input.ts"
+import { isJsonObject, type Json, type JsonObject } from "../kernel/fields/json.ts"
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided } from "../kernel/endpoint.ts"
-import type { NewEvent } from "../kernel/event.ts"
-import { boolean, choice, integer, json, json_levels_max, list, text } from "../kernel/field.ts"
-import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
-import { findUnstorableText } from "../kernel/input.ts"
-import type { FieldErrors } from "../kernel/rejection.ts"
-import * as Shown from "../kernel/answer-schema.ts"
-import { ok } from "../kernel/resource.ts"
-import { namedIn } from "./cells.ts"
+import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../kernel/events/event-type.ts"
+import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import * as Shown from "../kernel/lists/answer-schema.ts"
+import { ok } from "../kernel/endpoints/resource.ts"
 
-export const rows_max = 500
+// How imports read cells of spreadsheets: `yes` as true, a number as text, tags between commas.
+
+/** In English, German, French, Spanish, Italian and Dutch. */
+const yes = new Set(["yes", "y", "true", "t", "1", "on", "ja", "j", "wahr", "oui", "o", "vrai", "sí", "si", "s", "sì"])
+for (const word of ["verdadero", "vero", "waar"]) yes.add(word)
+const no = new Set(["no", "n", "false", "f", "0", "off", "nein", "falsch", "non", "faux", "falso", "nee", "onwaar"])
+
+/** What stands between separators, without blanks and empty ones. */
+export const partsOfText = (text: string, separator: RegExp): ReadonlyArray<string> =>
+  text
+    .split(separator)
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+
+/** What stands under a name that somebody gave: `constructor` and its like, which every object has, is nothing. */
+export const namedIn = <A>(by_name: { readonly [name: string]: A }, name: string): A | undefined =>
+  Object.hasOwn(by_name, name) ? by_name[name] : undefined
+
+/** A cell as the value a request would hold for this field. */
+export const cellValue = (fields: Fields, column: string, cell: Json): Json => {
+  const kind = namedIn(fields, column)?.type.kind
+  if (kind === "text" && typeof cell === "number") return String(cell)
+  if (typeof cell !== "string") return cell
+  const word = cell.trim().toLowerCase()
+  if (kind === "boolean") return yes.has(word) ? true : no.has(word) ? false : cell
+  if (kind === "list") return [...partsOfText(cell, /[,;]/)]
+  return cell
+}
+
+/** A cell that identifies a row, as text: a sku may come as a number. Undefined for anything that cannot be stored. */
+export const textCell = (cells: JsonObject, column: string): string | undefined => {
+  const cell = cells[column]
+  return typeof cell === "string" && isStorableText(cell)
+    ? cell.trim()
+    : typeof cell === "number"
+      ? String(cell)
+      : undefined
+}
+
+/** A cell that holds one part or several: a list of objects; text goes under `main`, several parted by `separator`. */
+export const recordsIn = (
+  cell: Json | undefined,
+  main: string,
+  separator: RegExp | undefined
+): ReadonlyArray<JsonObject> | undefined => {
+  if (cell === undefined) return []
+  if (Array.isArray(cell)) {
+    const inner = (cell as ReadonlyArray<Json>).map((one) => recordsIn(one, main, separator))
+    return inner.some((one) => one === undefined) ? undefined : inner.flatMap((one) => one ?? [])
+  }
+  if (isJsonObject(cell)) return [cell]
+  if (typeof cell !== "string" && typeof cell !== "number") return undefined
+  const text = String(cell)
+  return (separator === undefined ? [text] : partsOfText(text, separator)).map((one) => ({ [main]: one }))
+}
+
+const rows_max = 500
 
 /** The body of every import. */
 export const importFields = {
@@ -41,18 +96,7 @@ export const checkRows = ({ rows }: JsonObject): FieldErrors =>
     ? { rows: [`At most ${rows_max} rows fit one request; send the others in another.`] }
     : {}
 
-export type Status = "created" | "updated" | "unchanged" | "rejected"
-export interface Verdict {
-  /** 1 for the first row. */
-  readonly row: number
-  readonly status: Status
-  /** Id of what the row makes or changes; null where a dry run would make it, or none was found. */
-  readonly id: number | null
-  /** The sku, name or slug that identified the row. */
-  readonly key: string | null
-  readonly errors?: FieldErrors
-  readonly warnings?: ReadonlyArray<string>
-}
+type Status = "created" | "updated" | "unchanged" | "rejected"
 
 /** A row after reading: cells by the import's own column names, without empty ones. */
 export interface Row {
@@ -78,13 +122,36 @@ export const columnName = (header: string): string =>
     .toLowerCase()
     .replace(/[\s-]+/g, "_")
 
+/** A dash says in many lists that there is nothing. */
 const isBlank = (value: Json | undefined): boolean =>
-  value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+  value === undefined || value === null || (typeof value === "string" && /^\s*[-–—]?\s*$/.test(value))
+
+const code_columns = new Set(["sku", "barcode", "account_number", "stock"])
+/** Spreadsheets show long codes so, and save what they show: the last digits are lost. */
+const shortened = /^\s*\d[.,]\d+E\+\d+\s*$/i
+const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors =>
+  Object.fromEntries(
+    Object.entries(row).flatMap(([header, value]) => {
+      const [head = ""] = header.split(".")
+      const column = namedIn(aliases, columnName(head)) ?? columnName(head)
+      const found = (Array.isArray(value) ? value : [value]).find(
+        (one) => typeof one === "string" && shortened.test(one)
+      )
+      return found === undefined || !code_columns.has(column)
+        ? []
+        : [
+            [
+              header,
+              [`${String(found).trim()} is a long number that a spreadsheet shortened: save that column as text.`]
+            ]
+          ]
+    })
+  )
 
 /** Reads rows by the columns an import knows. An empty cell is one that was not given: it changes nothing. */
 export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> =>
   rows.map((row, index): Row => {
-    const unreadable = problemOf(row)
+    const unreadable = problemOf(row, columns)
     if (!isJsonObject(row) || unreadable !== undefined) return { number: index + 1, cells: {}, unknown: [], unreadable }
     const cells: { [column: string]: Json } = {}
     const unknown: Array<string> = []
@@ -104,8 +171,10 @@ export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyA
     }
     return { number: index + 1, cells, unknown, unreadable }
   })
-const problemOf = (row: Json): FieldErrors | undefined => {
+const problemOf = (row: Json, columns: Columns): FieldErrors | undefined => {
   if (!isJsonObject(row)) return { row: ["The row must be an object of columns."] }
+  const spoiled = shortenedIn(row, columns)
+  if (Object.keys(spoiled).length > 0) return spoiled
   const wrong = findUnstorableText(row, json_levels_max)
   return wrong === undefined
     ? undefined

@@ -1,6 +1,6 @@
 /** Countries: ISO 3166 codes, the currency in use and the telephone prefix (rules/conventions 17). */
 
-export interface Country {
+interface Country {
   readonly code: string
   readonly code3: string
   readonly name: string

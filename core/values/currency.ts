@@ -1,6 +1,6 @@
 /** Currencies: ISO 4217 codes with the number of decimals their minor unit has, as seeded (rules/conventions 17). */
 
-export interface Currency {
+interface Currency {
   readonly code: string
   readonly name: string
   readonly symbol: string

@@ -1,7 +1,7 @@
 /** Names of files as their senders call them: text to show, never a path. */
 
 /** What most file systems take of a name. */
-export const file_name_bytes_max = 255
+const file_name_bytes_max = 255
 
 /** Controls, and what shows a name in another order than it has: an `exe` that reads as `gpj.exe`. */
 const steering = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g

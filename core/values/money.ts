@@ -4,13 +4,21 @@
  */
 import { Result } from "effect"
 import { scaleOf } from "./currency.ts"
-import { exact, fromScaled, isNumericText, type Numeric, plainScaled, roundHalfAway } from "./decimal.ts"
-import { plainDecimal, multiplyDivide } from "./plain-decimal.ts"
+import {
+  exact,
+  fromScaled,
+  isNumericText,
+  multiplyDivide,
+  type Numeric,
+  plainDecimal,
+  plainScaled,
+  roundHalfAway
+} from "./decimal.ts"
 
 /** The largest amount a body may carry: what fits a signed 32-bit integer of minor units. */
 export const MAX_MONEY_MINOR = 2_147_483_647
 
-export interface MoneyRules {
+interface MoneyRules {
   /** Allow amounts below zero (deductions on an invoice). */
   readonly signed?: boolean
   /** Take whole JSON numbers of minor units only, no decimal strings (plain columns such as a member's day cost). */

@@ -57,3 +57,10 @@ export const unreadTimeText = (text: string): string => {
       ? `must be a time until ${openEnd.slice(0, 10)}.`
       : `must be a time from ${firstInstant} on.`
 }
+
+// Whether a moment that a person or another program names has come: one rule for money, papers, goods and scans.
+
+/** Clocks of machines differ by this much at most; what is said to be later than that has not happened yet. */
+const clocks_apart_minutes = 5
+/** Nothing moves, and nothing is issued, in the future. */
+export const isInFuture = (at: string, now: string): boolean => at > plusMinutes(now, clocks_apart_minutes)

@@ -1,17 +1,19 @@
 /** What an accounting program is to be told: read in pages, and marked once it was written down. */
+import { boolean, choice, integer, list, text, timestamp } from "../../core/kernel/fields/field.ts"
+import { plainTable } from "../../core/kernel/tables/table.ts"
 import { Effect, Result, Schema } from "effect"
 import {
   accountsOf,
   type Posted,
   posted_kinds,
-  type PostedKind,
   postedCreditNote,
   postedInvoice,
+  type PostedKind,
   postedPayment,
   postedVoid
 } from "../../core/billing/accounting/postings.ts"
 import { shownPosted } from "../../core/billing/accounting/shown.ts"
-import { read, write } from "../../core/billing/paths.ts"
+import { read, write } from "../../core/billing/state/paths.ts"
 import {
   credit_note_items,
   credit_notes,
@@ -19,21 +21,32 @@ import {
   type InvoiceRow,
   invoices,
   payments
-} from "../../core/billing/schema.ts"
-import * as Shown from "../../core/kernel/answer-schema.ts"
-import { command, type Endpoint, get } from "../../core/kernel/endpoint.ts"
-import { boolean, choice, integer, list, text } from "../../core/kernel/field.ts"
-import { invalidField } from "../../core/kernel/rejection.ts"
-import { ok } from "../../core/kernel/resource.ts"
-import { insert } from "../../core/kernel/row-change.ts"
-import { type Settings, settingText } from "../../core/kernel/settings.ts"
+} from "../../core/billing/state/tables.ts"
+import * as Shown from "../../core/kernel/lists/answer-schema.ts"
+import { command, type Endpoint, get } from "../../core/kernel/endpoints/endpoint.ts"
+import { invalidField } from "../../core/kernel/fields/rejection.ts"
+import { ok } from "../../core/kernel/endpoints/resource.ts"
+import { insert } from "../../core/kernel/tables/row-change.ts"
+import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { emails, members } from "../../core/members/schema.ts"
+import { emails, members } from "../../core/people/members/schema.ts"
 import { isPlainDate } from "../../core/values/moment.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { startOfDay, zoneOf } from "../../core/values/zone.ts"
-import { accounting_exports } from "./accounting-schema.ts"
+
+// What an accounting program was told of already: a table of the server, beside the journal.
+
+export const accounting_exports = plainTable(
+  "accounting_exports",
+  "key",
+  {
+    /** `invoices/42`: a kind and an id. */
+    key: text({ max: 40 }),
+    exported_at: timestamp()
+  },
+  { entity: "accounting_export", on_conflict_ignore: true }
+)
 
 const page_max = 200
 

@@ -1,14 +1,348 @@
 /** What billing needs a server for: PDF, mail, what is due at certain times, and payments told from outside. */
-import { Context, Effect } from "effect"
-import { InvoiceMailer } from "../../core/billing/mailing.ts"
-import type { ServerSlice } from "../server-slice.ts"
-import { accountingEndpoints } from "./accounting.ts"
-import { accounting_exports } from "./accounting-schema.ts"
-import { checkInvoicing, invoicingGiven } from "./check-settings.ts"
-import { overdueSweep } from "./overdue.ts"
-import { invoiceMailOffer, mailInvoice } from "./mail.ts"
-import { creditNotePdf, invoicePdf } from "./pdf.ts"
+import { Clock, Context, Effect, Schema } from "effect"
+import { attachments } from "../../core/office/attachments/attachables.ts"
+import { isBic, isIban, mail_fields, paymentLinkFault } from "../../core/billing/paper/mail-text.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { unknownFields } from "../../core/pricing/print/texts.ts"
+import type { ServerCall, ServerSlice } from "../ports/server-slice.ts"
+import { serverContext } from "../ports/server-context.ts"
+import { type InvoiceMail, invoiceMail, InvoiceMailer } from "../../core/billing/mailing.ts"
+import { invoices } from "../../core/billing/state/tables.ts"
+import type { DocumentSource, PreparedDocument } from "../../core/documents/content/prepare.ts"
+import { document_types, typeOfInvoice } from "../../core/documents/schema.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
+import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, type TimedWork } from "../ports/job-kind.ts"
+import { queueMail } from "../delivery/mail/jobs.ts"
+import { filledDocument, filledMail } from "../documents/papers/filled.ts"
+import { contents } from "../documents/papers/preparing.ts"
+import { drawingRefused, drawn, isUndrawable } from "../documents/papers/draw.ts"
+import { invoiceChange, invoiceOverdue, invoiceStream } from "../../core/billing/state/events.ts"
+import { isToBeTold } from "../../core/billing/state/overdue.ts"
+import { lockStreams } from "../../core/kernel/runtime/engine.ts"
+import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
+import { bindings, chunked } from "../../core/kernel/store/statement.ts"
+import { stores } from "../../core/setup/stores.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { zoneOf } from "../../core/values/zone.ts"
+import {
+  credit_notes_path,
+  one,
+  one_credit_note,
+  path,
+  read,
+  read_credit_notes
+} from "../../core/billing/state/paths.ts"
+import { drawing_weight } from "../../core/documents/lifecycle-api.ts"
+import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
+import { choice } from "../../core/kernel/fields/field.ts"
+import type { Failure } from "../../core/kernel/store/failure.ts"
+import { tellPdf } from "../delivery/webhooks/fan-out.ts"
+import { accounting_exports, accountingEndpoints } from "./accounting.ts"
 import { toldPayments } from "./told-payments.ts"
+
+// Settings of invoices as a server checks them: texts with fields, the account, the address to pay at, the logo.
+
+type Errors = { [field: string]: ReadonlyArray<string> }
+
+/** The settings a call would change, if it changes those of invoices. */
+const invoicingGiven = ({ endpoint, params, request }: ServerCall): JsonObject | undefined => {
+  if (endpoint.name !== "settings.update" || params["group"] !== "invoicing" || !isJsonObject(request.body))
+    return undefined
+  const given = request.body["settings"]
+  return isJsonObject(given) ? given : undefined
+}
+
+const textIn = (given: JsonObject, key: string): string => {
+  const value = given[key]
+  return typeof value === "string" ? value.trim() : ""
+}
+
+const checkInvoicing = Effect.fnUntraced(function* (given: JsonObject) {
+  const errors: Errors = {}
+  const iban = textIn(given, "iban")
+  if (iban !== "" && !isIban(iban))
+    errors["iban"] = ["The iban field must be an IBAN: its two check digits do not fit the rest."]
+  const bic = textIn(given, "bic")
+  if (bic !== "" && !isBic(bic)) errors["bic"] = ["The bic field must have 8 or 11 signs, such as BYLADEM1001."]
+  const link = textIn(given, "payment_link")
+  const fault = link === "" ? undefined : paymentLinkFault(link)
+  if (fault !== undefined) errors["payment_link"] = [`The payment_link field ${fault}`]
+  const accent = textIn(given, "accent")
+  if (accent !== "" && !/^#[0-9a-f]{6}$/.test(accent))
+    errors["accent"] = ["The accent field must be a colour such as #1f4e79, in small letters."]
+  yield* checkTexts(given, errors)
+  yield* checkLogo(given, errors)
+  if (Object.keys(errors).length === 0) return
+  return yield* new Rejection({
+    kind: "invalid",
+    message: "The settings are invalid.",
+    errors: {
+      ...errors,
+      ...Object.fromEntries(Object.entries(errors).map(([key, texts]) => [`settings.${key}`, texts]))
+    }
+  })
+})
+
+const checkTexts = Effect.fnUntraced(function* (given: JsonObject, errors: Errors) {
+  const { renderer } = yield* serverContext
+  for (const key of ["mail_subject", "mail_text"]) {
+    const fragment = textIn(given, key)
+    if (fragment === "") continue
+    const found = yield* renderer.fieldsOf({ [key]: fragment }).pipe(
+      Effect.catchTag("TextInvalid", ({ faults, message }) => {
+        const [first] = faults
+        errors[key] = [`The ${key} field cannot be read: ${first?.message ?? message}`]
+        return Effect.succeed({ [key]: [] })
+      }),
+      // A busy server saves without the check; what cannot be filled later is replaced by the plain text.
+      Effect.catch(() => Effect.succeed({ [key]: [] }))
+    )
+    const [unknown] = unknownFields(found[key] ?? [], mail_fields)
+    if (unknown !== undefined)
+      errors[key] = [`The ${key} field names ${unknown}, which there is not. There are: ${mail_fields.join(", ")}.`]
+  }
+})
+
+const pictures = ["image/png", "image/jpeg", "image/svg+xml"]
+const checkLogo = Effect.fnUntraced(function* (given: JsonObject, errors: Errors) {
+  const id = given["logo_attachment_id"]
+  if (typeof id !== "number" || !Number.isSafeInteger(id)) return
+  const row = yield* (yield* Store).get(attachments, id)
+  if (row === undefined || row.deleted_at !== null)
+    errors["logo_attachment_id"] = ["The logo_attachment_id field must be the id of an attachment."]
+  else if (!pictures.includes(row.mime_type))
+    errors["logo_attachment_id"] = ["The attachment of the logo must be a PNG, JPEG or SVG picture."]
+})
+
+// The durable job that draws an invoice and hands it to the mail queue (rules/billing 1.3).
+
+const idOf = ({ emailed_at, invoice_id }: InvoiceMail): string => `invoice.${invoice_id}.${emailed_at}`
+
+/** As they were given, else as the layout or the settings word them, else plainly. */
+const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, prepared: PreparedDocument) {
+  if (mail.subject !== null && mail.message !== null) return { subject: mail.subject, text: mail.message }
+  const filled = yield* filledMail(prepared)
+  return { subject: mail.subject ?? filled.subject, text: mail.message ?? filled.text }
+})
+
+const mailInvoice: JobKind<InvoiceMail> = jobKind({
+  kind: "invoices.mail",
+  meaning: "draws an invoice and queues the mail with it",
+  data: invoiceMail,
+  attempts_max: 8,
+  waits_seconds: [5, 60, 300, 1_800, 7_200],
+  at_a_time: 1,
+  run: (mail) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const settings = yield* (yield* CommandRuntime).settings
+      const invoice = yield* store.get(invoices, mail.invoice_id)
+      if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
+      const { prepareDocument } = yield* contents
+      const prepared = yield* prepareDocument(
+        {
+          document_type: typeOfInvoice(invoice),
+          documentable_id: invoice.id,
+          store_id: null,
+          document_number: null,
+          now: mail.emailed_at
+        },
+        settings
+      )
+      if (prepared === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
+      const { bytes } = yield* drawn(yield* filledDocument(prepared), {
+        limit_millis: (yield* Effect.promise(() => import("../print/renderer.ts"))).background_limit_millis
+      })
+      const queued = yield* store.transaction(
+        queueMail(
+          {
+            id: idOf(mail),
+            store_id: invoice.store_id,
+            sender_user_id: mail.sender_user_id === 0 ? null : mail.sender_user_id,
+            to: mail.to,
+            cc: mail.cc,
+            ...(yield* textsOf(mail, prepared)),
+            attachments: [{ name: `${prepared.file_name}.pdf`, mime_type: "application/pdf", bytes }]
+          },
+          settings
+        )
+      )
+      return { mail_job_id: queued.job_id }
+    }).pipe(
+      Effect.catch((failure) =>
+        Effect.fail(isForGood(failure) ? new GivenUp({ message: messageOf(failure) }) : failure)
+      )
+    )
+})
+/** What only a person can mend: the document, an address of the settings. */
+const isForGood = (failure: unknown): boolean =>
+  (failure instanceof Rejection && failure.kind === "invalid") || isUndrawable(failure)
+const messageOf = (failure: unknown): string =>
+  failure instanceof Rejection
+    ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message)
+    : failure instanceof Error
+      ? failure.message
+      : String(failure)
+
+const invoiceMailOffer = (mail: InvoiceMail): JobOffer<InvoiceMail> =>
+  jobOffer(mailInvoice, mail, {
+    subject: `${mail.invoice_id}.${mail.emailed_at}`,
+    owner_id: mail.sender_user_id === 0 ? null : mail.sender_user_id
+  })
+
+// The sweep that records `invoice.overdue`. It looks every hour, as days end at another hour in each zone, and at every
+// start (rules/billing 1.3).
+
+const at_once = 100
+
+/** Whatever may be overdue by any zone's day; what was told already is left out. */
+const candidates = Effect.fnUntraced(function* (now: string) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run<{ id: number | string }>(
+    `select id from invoices where status in (${bind("issued")}, ${bind("partially_paid")}) ` +
+      `and due_at < ${bind(now)} ` +
+      "and overdue_told_at is null and deleted_at is null order by id",
+    values
+  )
+  return rows.map(({ id }) => Number(id))
+})
+
+/** Zones by store; null is the company's. */
+const zones = Effect.gen(function* () {
+  const settings = yield* (yield* CommandRuntime).settings
+  const company = settingText(settings, "company", "timezone")
+  const own = new Map((yield* (yield* Store).find(stores, {})).map(({ id, timezone }) => [id, timezone]))
+  return (store_id: number | null): string => zoneOf((store_id === null ? undefined : own.get(store_id)) || company)
+})
+
+/** Records it for those that are overdue still, once no payment of them is being recorded. */
+const tell = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
+  const store = yield* Store
+  const runtime = yield* CommandRuntime
+  yield* lockStreams(ids.map(invoiceStream))
+  const zone = yield* zones
+  const now = instantOf(now_millis)
+  const due = (yield* store.getMany(invoices, ids)).filter((row) => isToBeTold(row, zone(row.store_id), now_millis))
+  if (due.length === 0) return 0
+  yield* recordEvents(
+    due.map((row) => invoiceOverdue.make(invoiceChange(row, { overdue_told_at: now }))),
+    { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: now }
+  )
+  return due.length
+})
+
+export const overdueSweep: TimedWork = {
+  cron: "7 * * * *",
+  at_start: (now) => Effect.map(candidates(now), (ids) => ids.length > 0),
+  kind: jobKind({
+    kind: "invoices.overdue",
+    meaning: "tells of invoices that became overdue",
+    data: Schema.Struct({ due_at: Schema.String }),
+    attempts_max: 5,
+    waits_seconds: [10, 60, 600],
+    at_a_time: 1,
+    run: () =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const now_millis = yield* Clock.currentTimeMillis
+        let told = 0
+        for (const some of chunked(yield* candidates(instantOf(now_millis)), at_once))
+          told += yield* store.transaction(tell(some, now_millis))
+        return { told }
+      })
+  })
+}
+
+// The PDF of an invoice and of a credit note (rules/billing 1.3).
+
+const pdf = {
+  server_only: true,
+  produces: "application/pdf",
+  error_answers: { 422: null, 503: null },
+  answer_headers: { "Content-Disposition": "The name of the file", "Cache-Control": "It is not to be kept" },
+  fields: {
+    format: choice(
+      { pdf: "PDF for people", facturx: "Factur-X: a PDF that carries the e-invoice as XML for programs" },
+      { default: "pdf", any_case: true }
+    )
+  }
+} as const satisfies SharedDraft
+
+/** What the PDF carries: the e-invoice where that was asked for, refused as the e-invoice by itself would be. */
+const carried = (
+  format: "pdf" | "facturx" | undefined,
+  xml: (of: typeof import("../../core/billing/einvoice/write.ts")) => Effect.Effect<string, Failure, Store>
+): Effect.Effect<{ readonly carried_xml?: string }, Failure, Store> =>
+  format === "facturx"
+    ? Effect.map(
+        Effect.flatMap(
+          Effect.promise(() => import("../../core/billing/einvoice/write.ts")),
+          xml
+        ),
+        (carried_xml) => ({ carried_xml })
+      )
+    : Effect.succeed({})
+
+/** `name` has plain signs only. */
+const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
+  status: 200,
+  content: { type: "application/pdf", text: bytes },
+  headers: {
+    "content-disposition": `inline; filename="${name}.pdf"`,
+    // What was paid since is on it.
+    "cache-control": "private, no-store"
+  }
+})
+
+/** The same pages as a document of it has, with what was paid since. */
+const pdfOf = Effect.fnUntraced(function* (
+  source: Omit<DocumentSource, "store_id" | "document_number">,
+  settings: Settings,
+  carries: Effect.Effect<{ readonly carried_xml?: string }, Failure, Store>
+) {
+  const { prepareDocument } = yield* contents
+  const prepared = yield* prepareDocument({ ...source, store_id: null, document_number: null }, settings)
+  if (prepared === undefined) return yield* notFound("There is no such document.")
+  const options = yield* carries
+  const { bytes } = yield* Effect.catch(
+    Effect.flatMap(filledDocument(prepared), (document) => drawn(document, options)),
+    drawingRefused
+  )
+  yield* tellPdf(document_types[source.document_type].of, source.documentable_id)
+  return answerOf(prepared.file_name, bytes)
+})
+
+const invoicePdf = get(`${path}/{id}/pdf`, {
+  ...pdf,
+  ...read,
+  metering_weight: drawing_weight,
+  name: "invoices.pdf",
+  summary: "The invoice as PDF; drafts and voided ones are marked as such on each page",
+  params: one,
+  run: ({ now, rows: { id: invoice }, settings, values }) =>
+    pdfOf(
+      { document_type: typeOfInvoice(invoice), documentable_id: invoice.id, now },
+      settings,
+      carried(values.format, ({ invoiceXml }) => invoiceXml(invoice, settings, "cii"))
+    )
+})
+const creditNotePdf = get(`${credit_notes_path}/{id}/pdf`, {
+  ...pdf,
+  ...read_credit_notes,
+  metering_weight: drawing_weight,
+  name: "credit_notes.pdf",
+  summary: "The credit note as PDF",
+  params: one_credit_note,
+  run: ({ now, rows: { id: credit_note }, settings, values }) =>
+    pdfOf(
+      { document_type: "credit_note", documentable_id: credit_note.id, now },
+      settings,
+      carried(values.format, ({ creditNoteXml }) => creditNoteXml(credit_note, settings, "cii"))
+    )
+})
 
 export const billingServerSlice: ServerSlice = {
   name: "billing_server",

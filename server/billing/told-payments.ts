@@ -4,17 +4,17 @@
  * in the source's log and among the failed jobs, where a person sees it and can have it tried again.
  */
 import { Effect, Result } from "effect"
-import { invoiceStream } from "../../core/billing/events.ts"
+import { invoiceStream } from "../../core/billing/state/events.ts"
 import { type MovedMoney, recordPayment, recordRefund } from "../../core/billing/payments/decide.ts"
-import { type InvoiceRow, invoices, type PaymentRow, payments } from "../../core/billing/schema.ts"
-import { CommandRuntime, recordEvents } from "../../core/kernel/command-runtime.ts"
-import type { DecideContext } from "../../core/kernel/decide-context.ts"
-import { lockStreams } from "../../core/kernel/engine.ts"
-import { Rejection } from "../../core/kernel/rejection.ts"
+import { type InvoiceRow, invoices, type PaymentRow, payments } from "../../core/billing/state/tables.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
+import type { DecideContext } from "../../core/kernel/events/settings.ts"
+import { lockStreams } from "../../core/kernel/runtime/engine.ts"
+import { Rejection } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Viewer } from "../../core/kernel/viewer.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
 import { formatMoney, parseMoney } from "../../core/values/money.ts"
-import { type Delivery, inboundHandler } from "../inbound/handler.ts"
+import { type Delivery, inboundHandler } from "../ports/inbound.ts"
 import {
   plainPayment,
   stripeCheckout,
@@ -22,8 +22,8 @@ import {
   stripeRefund,
   type ToldPayment,
   type ToldRefund
-} from "../inbound/payments.ts"
-import { GivenUp } from "../jobs/job-kind.ts"
+} from "../delivery/inbound/payments.ts"
+import { GivenUp } from "../ports/job-kind.ts"
 
 const nobody: Viewer = {
   user_id: 0,

@@ -1,15 +1,326 @@
 /** What documents need a server for: drawing, files, public pages. */
-import { Effect } from "effect"
-import type { ServerSlice } from "../server-slice.ts"
-import { checkedLayouts } from "./check-layouts.ts"
-import { drawing_jobs, drawing_processes } from "./jobs.ts"
-import { isPublicPage, linkEndpoints } from "./link-api.ts"
+import { Clock, Effect, Latch, Option, Schema } from "effect"
+import { attachments } from "../../core/office/attachments/attachables.ts"
+import { mail_places, text_places } from "../../core/documents/branding/brand.ts"
+import {
+  document_layouts,
+  document_types,
+  type DocumentRow,
+  documents,
+  type DocumentType
+} from "../../core/documents/schema.ts"
+import type { Answer, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import {
+  bodyOf,
+  type FieldErrors,
+  invalid,
+  invalidField,
+  Rejection,
+  statusOf
+} from "../../core/kernel/fields/rejection.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { authorizeCall } from "../../core/kernel/runtime/prepare.ts"
+import { unknownFields } from "../../core/pricing/print/texts.ts"
+import { serverContext } from "../ports/server-context.ts"
+import type { ServerCall, ServerEndpoint, ServerSlice } from "../ports/server-slice.ts"
+import * as Semaphore from "effect/Semaphore"
+import { documentFailed, documentRequested, documentsBatched, documentStream } from "../../core/documents/events.ts"
+import {
+  documentResource,
+  draw_kinds,
+  drawJobId,
+  generate,
+  queuedAnswer,
+  request_waits_millis
+} from "../../core/documents/lifecycle-api.ts"
+import { type AnyJobKind, jobKind, jobOffer, type Process, processOf } from "../ports/job-kind.ts"
+import { isSignedFor, showFile } from "../files/serve.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { journal } from "../../core/kernel/events/journal.ts"
+import { renderOne, viewContext } from "../../core/kernel/endpoints/resource.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { answeredLater } from "../access/idempotency/slice.ts"
+import { certificateFollows, drawCertificate, isPublicPage, linkEndpoints } from "./links/api.ts"
 import { mailDocument } from "./links/email-api.ts"
-import { certificateFollows, drawCertificate } from "./links/jobs.ts"
-import { PublicCall } from "./links/public-call.ts"
-import { document_link_pins, document_link_tries } from "./links/schema.ts"
-import { drawMissing } from "./missing.ts"
-import { waitForDocument } from "./waiting.ts"
+import { document_link_pins, document_link_tries, PublicCall } from "./links/pin.ts"
+
+// Layouts of documents as a server checks them when they are saved: their texts with fields, and their logo.
+
+type Errors = { [field: string]: ReadonlyArray<string> }
+const places = [...text_places, ...mail_places]
+
+/** Wraps the calls that save a layout. Those who may not, or name none, are answered that first. */
+const checkedLayouts = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
+  const { name } = call.endpoint
+  const { body } = call.request
+  return (name === "document_layouts.create" || name === "document_layouts.update") && isJsonObject(body)
+    ? authorizeCall(call).pipe(Effect.andThen(checkLayout(call, body)), Effect.andThen(next))
+    : next
+}
+
+/** The layout as it would be; undefined where its row is gone or its type is none, which is answered without us. */
+const layoutAfter = Effect.fnUntraced(function* ({ endpoint, params }: ServerCall, body: JsonObject) {
+  const row =
+    endpoint.name === "document_layouts.create"
+      ? undefined
+      : yield* (yield* Store).get(document_layouts, Number(params["id"]))
+  if (row === undefined && endpoint.name !== "document_layouts.create") return undefined
+  const given = "document_type" in body ? body["document_type"] : row?.document_type
+  const type = typeNamed(given)
+  if (type === undefined) return undefined
+  const texts = places.map((place) => {
+    const text = place in body ? body[place] : row?.[place]
+    return [place, typeof text === "string" ? text : ""] as const
+  })
+  return { type, texts: Object.fromEntries(texts.filter(([, text]) => text.trim() !== "")) }
+})
+const typeNamed = (given: unknown): DocumentType | null | undefined => {
+  if (given === null || given === undefined || given === "") return null
+  const word = String(given).trim().toLowerCase()
+  const keys = Object.keys(document_types) as ReadonlyArray<DocumentType>
+  return keys.find((key) => key === word || document_types[key].name.toLowerCase() === word)
+}
+
+const checkLayout = Effect.fnUntraced(function* (call: ServerCall, body: JsonObject) {
+  const errors: Errors = {}
+  const layout = yield* layoutAfter(call, body)
+  if (layout !== undefined) yield* checkTexts(layout.type, layout.texts, errors)
+  yield* checkLogo(body["logo_attachment_id"], errors)
+  if (Object.keys(errors).length > 0) return yield* invalid(errors satisfies FieldErrors)
+})
+
+const checkTexts = Effect.fnUntraced(function* (
+  type: DocumentType | null,
+  texts: { readonly [place: string]: string },
+  errors: Errors
+) {
+  const { renderer } = yield* serverContext
+  const { nearestPath, pathsOfType } = yield* Effect.promise(() => import("./papers/field-paths.ts"))
+  const paths = pathsOfType(type)
+  for (const [place, text] of Object.entries(texts)) {
+    const found = yield* renderer.fieldsOf({ [place]: text }).pipe(
+      Effect.catchTag("TextInvalid", ({ faults, message }) => {
+        const [first] = faults
+        const line = first?.line === undefined ? "" : ` in line ${first.line}`
+        errors[place] = [`The ${place} field cannot be read${line}: ${first?.message ?? message}.`]
+        return Effect.succeed({ [place]: [] })
+      }),
+      // A busy server saves without the check: a text that cannot be filled later is left out.
+      Effect.catch(() => Effect.succeed({ [place]: [] }))
+    )
+    const [unknown] = unknownFields(found[place] ?? [], paths)
+    if (unknown === undefined) continue
+    const near = nearestPath(unknown, paths)
+    const whose = type === null ? "that documents of every type have" : `of ${document_types[type].name.toLowerCase()}s`
+    errors[place] = [
+      `The ${place} field names ${unknown}, which is no field ${whose}. ` +
+        (near === undefined
+          ? `GET /api/v1/document_types/${type ?? "{type}"}/fields lists them.`
+          : `Did you mean ${near}?`)
+    ]
+  }
+})
+
+const pictures = ["image/png", "image/jpeg", "image/svg+xml"]
+const checkLogo = Effect.fnUntraced(function* (id: unknown, errors: Errors) {
+  if (typeof id !== "number" || !Number.isSafeInteger(id)) return
+  const row = yield* (yield* Store).get(attachments, id)
+  if (row !== undefined && !pictures.includes(row.mime_type))
+    errors["logo_attachment_id"] = ["The attachment of the logo must be a PNG, JPEG or SVG picture."]
+})
+
+// Jobs that draw documents. One that somebody waits for has workers of its own, and never waits behind the others; of
+// those that nobody waits for, one document is drawn at a time, so that requests stay quick.
+
+const oneDocument = Schema.Struct({ document_id: Schema.Int })
+type OneDocument = typeof oneDocument.Type
+const someDocuments = Schema.Struct({ document_ids: Schema.Array(Schema.Int) })
+
+/** Drawing ends no server: it is done in threads that may only use so much memory. */
+const harmless = { counts_broken_off: false } as const
+/** Loaded with the first document: most who load this draw none. */
+const drawing = Effect.promise(() => import("./papers/drawing.ts"))
+const drawOrFail = (
+  id: number,
+  how: { readonly job_id: string; readonly waits: boolean; readonly is_waited_for: boolean }
+) => Effect.flatMap(drawing, (it) => it.drawOrFail(id, how))
+const recordFailed = (id: number, error: string) => Effect.flatMap(drawing, (it) => it.recordFailed(id, error, true))
+const ended = ({ document_id }: OneDocument, error: string) => recordFailed(document_id, error)
+
+/** Of what nobody waits for, one is drawn at a time. */
+const alone = Semaphore.makeUnsafe(1)
+
+const waited_for = jobKind({
+  ...harmless,
+  kind: draw_kinds.request,
+  meaning: "draws a document that somebody waits for",
+  asked_with: "documents:write",
+  data: oneDocument,
+  attempts_max: 3,
+  waits_seconds: [1, 3],
+  // How many are drawn at the same time the threads decide, by how long they are.
+  at_a_time: 8,
+  run: ({ document_id }, { is_last, job_id }) =>
+    drawOrFail(document_id, { job_id, waits: !is_last, is_waited_for: true }),
+  ended
+})
+const queued = jobKind({
+  ...harmless,
+  kind: draw_kinds.job,
+  meaning: "draws a document",
+  asked_with: "documents:write",
+  data: oneDocument,
+  attempts_max: 5,
+  waits_seconds: [2, 10, 60, 300],
+  at_a_time: 1,
+  run: ({ document_id }, { is_last, job_id }) =>
+    alone.withPermits(1)(drawOrFail(document_id, { job_id, waits: !is_last, is_waited_for: false })),
+  ended
+})
+const batch = jobKind({
+  ...harmless,
+  kind: draw_kinds.batch,
+  meaning: "draws documents one after another",
+  asked_with: "documents:write",
+  data: someDocuments,
+  attempts_max: 5,
+  waits_seconds: [2, 10, 60, 300],
+  at_a_time: 1,
+  run: ({ document_ids }, { job_id, progress }) =>
+    Effect.gen(function* () {
+      for (const [at, id] of document_ids.entries()) {
+        yield* alone.withPermits(1)(drawOrFail(id, { job_id, waits: false, is_waited_for: false }))
+        yield* progress((at + 1) / document_ids.length)
+      }
+      const rows = yield* (yield* Store).getMany(documents, document_ids)
+      const failed = rows.filter(({ status }) => status === "failed").length
+      return { done: rows.length - failed, failed }
+    }),
+  ended: ({ document_ids }, error) => Effect.forEach(document_ids, (id) => recordFailed(id, error), { discard: true })
+})
+
+const drawing_jobs: ReadonlyArray<AnyJobKind> = [waited_for, queued, batch]
+const drawing_processes: ReadonlyArray<Process> = [
+  processOf({
+    on: [documentRequested],
+    jobs: ({ actor_id, data }) => {
+      if (data.drawn_by === "batch") return []
+      const kind = data.drawn_by === "job" ? "job" : "request"
+      const about = { uuid: drawJobId(kind, data.id), owner_id: actor_id }
+      return [jobOffer(kind === "job" ? queued : waited_for, { document_id: data.id }, about)]
+    }
+  }),
+  processOf({
+    on: [documentsBatched],
+    jobs: ({ actor_id, data }) => [
+      jobOffer(batch, { document_ids: data.document_ids }, { uuid: drawJobId("batch", data.id), owner_id: actor_id })
+    ]
+  })
+]
+
+// A signed address of a document whose PDF is missing from the store of files: it is drawn again before it is read.
+
+const restored = Effect.fnUntraced(function* ({ params, request: { query } }: ServerCall) {
+  const { blobs, key } = yield* serverContext
+  const uuid = params["uuid"] ?? ""
+  if (!isSignedFor(key, uuid, query, yield* Clock.currentTimeMillis)) return
+  const [row] = yield* (yield* Store).find(documents, { uuid }, { limit: 1 })
+  if (row === undefined || row.sha256 === null || (yield* blobs.has(row.sha256))) return
+  const { pdfThere } = yield* Effect.promise(() => import("./papers/snapshot.ts"))
+  yield* pdfThere(row)
+})
+/** What cannot be drawn again is answered like any file that is lost. */
+const drawMissing = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
+  call.endpoint.name !== showFile.name
+    ? next
+    : Effect.andThen(
+        Effect.catchCause(restored(call), (cause) =>
+          Effect.logWarning("the PDF of a document is missing, and cannot be drawn again", cause)
+        ),
+        next
+      )
+
+// Whoever asks for a document and not for a job waits until it is drawn: after the transaction of the request, so that
+// nobody waits for them. The job goes on when they hang up.
+
+/** Commits of other servers are told, yet not for certain. */
+const look_millis = 1_000
+
+/** The row once it is no longer pending; undefined when that takes too long. */
+const onceDrawn = Effect.fnUntraced(function* (id: number) {
+  const store = yield* Store
+  const { onCommit } = yield* serverContext
+  const committed = Latch.makeUnsafe(false)
+  const stop = onCommit(() => committed.openUnsafe())
+  const look = Effect.gen(function* () {
+    for (;;) {
+      committed.closeUnsafe()
+      const row = yield* store.get(documents, id)
+      if (row?.status !== "pending") return row
+      yield* Effect.raceFirst(Effect.sleep(look_millis), committed.await)
+    }
+  })
+  return yield* Effect.interruptible(Effect.timeoutOption(look, request_waits_millis)).pipe(
+    Effect.ensuring(Effect.sync(stop))
+  )
+})
+
+/** Why it could not be drawn: by itself, or by what may pass. */
+const refusalOf = Effect.fnUntraced(function* (row: DocumentRow): Effect.fn.Return<Rejection, Failure, Store> {
+  const error = row.error ?? "It could not be drawn."
+  const [event] = yield* (yield* Store).find(
+    journal,
+    { stream: documentStream(row.id), type: documentFailed.type },
+    { order: ["-position"], limit: 1 }
+  )
+  return event?.data["may_work_later"] === true
+    ? new Rejection({ kind: "unavailable", message: error, headers: { "retry-after": "30" } })
+    : invalidField("document", `It cannot be drawn: ${error}`)
+})
+
+/** The document an answer shows as pending still. */
+const pendingIn = ({ body, status }: Answer): number | undefined => {
+  const shown = isJsonObject(body) ? body["document"] : undefined
+  return status === 201 && isJsonObject(shown) && shown["status"] === "pending" ? Number(shown["id"]) : undefined
+}
+
+const answerOnceDrawn = Effect.fnUntraced(function* (call: ServerCall, answer: Answer, id: number) {
+  const drawn = yield* onceDrawn(id)
+  if (Option.isNone(drawn))
+    return queuedAnswer(drawJobId("request", id), "The document takes longer than usual; it is still being made.")
+  const row = drawn.value
+  if (row === undefined) return answer
+  const headers = answer.headers === undefined ? {} : { headers: answer.headers }
+  if (row.status === "failed") {
+    const refusal = yield* refusalOf(row)
+    if (refusal.kind !== "invalid") {
+      yield* answeredLater(call, undefined)
+      return yield* refusal
+    }
+    const refused = { status: statusOf[refusal.kind], body: { ...bodyOf(refusal) }, ...headers }
+    yield* answeredLater(call, refused)
+    return refused
+  }
+  const { catalogue, settings } = yield* CommandRuntime
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const context = viewContext({ viewer: call.viewer, settings: yield* settings, now, composed: catalogue.composed })
+  const final = { status: 201, body: yield* renderOne(documentResource, row, call.request.query, context), ...headers }
+  yield* answeredLater(call, final)
+  return final
+})
+
+/**
+ * Around the call as a whole, what keeps answers under an Idempotency-Key included: that one is given the final answer
+ * once it is known. Until then whoever repeats the request waits as well.
+ */
+const waitForDocument = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
+  call.endpoint.name !== generate.name
+    ? next
+    : Effect.flatMap(next, (answer) => {
+        const id = pendingIn(answer)
+        return id === undefined ? Effect.succeed(answer) : answerOnceDrawn(call, answer, id)
+      })
 
 export const documentsServerSlice: ServerSlice = {
   name: "documents_server",

@@ -2,19 +2,64 @@
  * Removes content that no row has named for a day. Nothing waits for the store while it does so: content to be removed
  * is marked first, and from then on neither named by a row nor taken for stored (`keep.ts`), until it is gone.
  */
-import { Effect, Schema, Stream } from "effect"
-import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import type { Failure } from "../../core/kernel/failure.ts"
+import { Clock, Effect, Schema, Stream } from "effect"
+import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import type { Failure } from "../../core/kernel/store/failure.ts"
 import { bindings, chunked, quote } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
+import type { FileColumns, Table } from "../../core/kernel/tables/table.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { jobKind, type TimedWork } from "../jobs/job-kind.ts"
-import { serverContext } from "../server-context.ts"
-import type { BlobStore, BlobStoreFailure } from "./blob-store.ts"
-import { fileTables, isCurrent } from "./lookup.ts"
+import { jobKind, type TimedWork } from "../ports/job-kind.ts"
+import { serverContext } from "../ports/server-context.ts"
+import type { BlobStore, BlobStoreFailure } from "../ports/blob-store.ts"
+import { upload_bytes_max } from "../../core/kernel/fields/body-limits.ts"
+import { invalidField } from "../../core/kernel/fields/rejection.ts"
+import type { DeviceFilesShape } from "../../sync/server/tables.ts"
+import { filesUnavailable, keepContent } from "./keep.ts"
+import { blobs } from "./downloads.ts"
 
-export const kept_unreferenced_millis = 86_400_000
+// Which uuid is what file: the rows of every table that names files.
+
+export interface NamedFile {
+  readonly sha256: string
+  readonly name: string
+  readonly mime_type: string
+  readonly size_bytes: number
+}
+interface FileTable {
+  readonly table: Table
+  readonly file: FileColumns
+}
+type Tables = Pick<Catalogue, "tables" | "server_tables">
+export const fileTables = ({ tables, server_tables }: Tables): ReadonlyArray<FileTable> =>
+  [...tables, ...server_tables].flatMap((table) => (table.file === undefined ? [] : [{ table, file: table.file }]))
+
+/** A row that is marked as deleted names nothing any more. */
+export const isCurrent = (table: Table): string => ("deleted_at" in table.columns ? "deleted_at is null" : "1 = 1")
+
+/** The file of this uuid, or undefined where no row names it. */
+export const fileOf = Effect.fnUntraced(function* (
+  catalogue: Tables,
+  uuid: string,
+  now: string
+): Effect.fn.Return<NamedFile | undefined, Failure, Store> {
+  const store = yield* Store
+  for (const { table, file } of fileTables(catalogue)) {
+    const { bind, values } = bindings(store.dialect)
+    const columns = [file.sha256, file.name, file.mime_type, file.size_bytes]
+    const [found] = yield* store.run<{ sha256: string; name: string; mime_type: string; size_bytes: number | string }>(
+      `select ${columns.map((column, at) => `${quote(column)} as ${["sha256", "name", "mime_type", "size_bytes"][at]}`).join(", ")} ` +
+        `from ${quote(table.name)} where ${quote(file.uuid)} = ${bind(uuid)} and ${isCurrent(table)}` +
+        ("expires_at" in table.columns ? ` and expires_at > ${bind(now)}` : ""),
+      values
+    )
+    if (found !== undefined) return { ...found, size_bytes: Number(found.size_bytes) }
+  }
+  return undefined
+})
+
+const kept_unreferenced_millis = 86_400_000
 /** Who began to remove content has ended by then, well or not. */
 const removal_millis = 3_600_000
 const at_a_time = 500
@@ -123,4 +168,28 @@ export const collectWork: TimedWork = {
         return { removed: yield* collectFiles(now_millis) }
       })
   })
+}
+
+// Where files of devices are kept until their commands name them.
+
+export const deviceFiles: DeviceFilesShape = {
+  present: (sha256) =>
+    Effect.gen(function* () {
+      const rows = yield* (yield* Store).getMany(blobs, sha256)
+      // What is removed soon is wanted again, so that the command that names it finds it.
+      const fresh = instantOf((yield* Clock.currentTimeMillis) - kept_unreferenced_millis / 2)
+      const stays = rows.filter(
+        ({ state, unreferenced_since }) =>
+          state === "kept" && (unreferenced_since === null || unreferenced_since > fresh)
+      )
+      return new Set(stays.map((row) => row.sha256))
+    }),
+  keep: (content) =>
+    keepContent(Stream.succeed(content), upload_bytes_max).pipe(
+      Effect.catchTags({
+        BlobTooLarge: ({ bytes_max }) =>
+          Effect.fail(invalidField("file", `The file must not be larger than ${bytes_max} bytes.`)),
+        BlobStoreFailure: filesUnavailable
+      })
+    )
 }

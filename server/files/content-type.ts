@@ -2,7 +2,7 @@
 
 /** Enough for every signature `file-type` knows by position; more would only be unpacked to look further inside. */
 export const sample_bytes = 8_192
-export const unknown_type = "application/octet-stream"
+const unknown_type = "application/octet-stream"
 
 export const typeOfContent = async (sample: Uint8Array): Promise<string> => {
   const { fileTypeFromBuffer } = await import("file-type")

@@ -1,20 +1,70 @@
 /** Files that jobs make for somebody: exports, sheets of labels. Their addresses are signed when they are asked for. */
+import { choice, integer, text } from "../../core/kernel/fields/field.ts"
+import { plainTable, type RowOf } from "../../core/kernel/tables/table.ts"
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, type Scope, type Stream } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Failure } from "../../core/kernel/failure.ts"
-import { insert } from "../../core/kernel/row-change.ts"
+import type { Failure } from "../../core/kernel/store/failure.ts"
+import { insert } from "../../core/kernel/tables/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { shownFileName } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"
-import type { BlobStoreFailure, BlobTooLarge } from "./blob-store.ts"
+import type { BlobStoreFailure, BlobTooLarge } from "../ports/blob-store.ts"
 import { filesNamed, keepContent } from "./keep.ts"
-import { type DownloadRow, downloads } from "./schema.ts"
+
+// What the store of files holds, and the files that jobs made: kept on the server alone, outside the journal.
+
+export const blobs = plainTable(
+  "blobs",
+  "sha256",
+  {
+    sha256: text({ max: 64 }),
+    size_bytes: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    mime_type: text({ max: 255 }),
+    /** `storing`: on its way into the store; `removing`: on its way out. In neither may a row name it. */
+    state: choice({ storing: "Storing", kept: "Kept", removing: "Removing" }),
+    stored_at: text({ max: 24 }),
+    /** Since when no row names it, or since it came; null while one does. */
+    unreferenced_since: text({ max: 24, nullable: true })
+  },
+  { entity: "blob", indexes: [["unreferenced_since"]] }
+)
+
+/** Files made by jobs: exports, sets of labels. They are dropped when their time is over. */
+export const downloads = plainTable(
+  "downloads",
+  "uuid",
+  {
+    uuid: text({ max: 36 }),
+    sha256: text({ max: 64 }),
+    name: text({ max: 255 }),
+    mime_type: text({ max: 255 }),
+    size_bytes: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
+    /** The user who asked for it; null where nobody did. */
+    owner_id: integer({ nullable: true }),
+    made_at: text({ max: 24 }),
+    expires_at: text({ max: 24 })
+  },
+  {
+    entity: "download",
+    indexes: [["expires_at"], ["sha256"]],
+    file: { uuid: "uuid", sha256: "sha256", name: "name", mime_type: "mime_type", size_bytes: "size_bytes" }
+  }
+)
+export type DownloadRow = RowOf<typeof downloads>
+
+/** The one store that the files of this database are in, by its mark. */
+export const file_stores = plainTable(
+  "file_stores",
+  "id",
+  { id: integer({ min: 1, max: 1 }), mark: text({ max: 64 }), place: text({ max: 1_000 }) },
+  { entity: "file_store" }
+)
 
 const week_millis = 7 * 86_400_000
 const bytes_max = 4 * 1_024 ** 3
 
-export interface Download<E, R> {
+interface Download<E, R> {
   readonly name: string
   readonly content: Stream.Stream<Uint8Array, E, R>
   readonly owner_id: number | null

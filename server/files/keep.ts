@@ -4,13 +4,13 @@
  */
 import { Clock, Effect, type Scope, type Stream } from "effect"
 import { SqlError } from "effect/sql"
-import type { Failure } from "../../core/kernel/failure.ts"
-import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
-import type { RowChange } from "../../core/kernel/row-change.ts"
+import type { Failure } from "../../core/kernel/store/failure.ts"
+import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
+import type { RowChange } from "../../core/kernel/tables/row-change.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { serverContext } from "../server-context.ts"
+import { serverContext } from "../ports/server-context.ts"
 import {
   type BlobMissing,
   BlobStoreFailure,
@@ -18,7 +18,7 @@ import {
   type Receiving,
   receiveAll,
   type StoredBlob
-} from "./blob-store.ts"
+} from "../ports/blob-store.ts"
 
 /** Keeps what has been received. Not within a transaction: others that keep the same would wait for its end. */
 export const keepReceived = Effect.fnUntraced(function* (

@@ -5,15 +5,10 @@
 import { openAsBlob } from "node:fs"
 import { AwsClient } from "aws4fetch"
 import { Effect, Option, Schedule, Stream } from "effect"
-import { BlobMissing, type BlobStore, BlobStoreFailure, type BlobStoreFault, isSha256 } from "./blob-store.ts"
+import { BlobMissing, type BlobStore, BlobStoreFailure, type BlobStoreFault, isSha256 } from "../ports/blob-store.ts"
+import type { Credentials } from "../ports/outside.ts"
 import { spool, sweepSpool } from "./spool.ts"
 
-export interface Credentials {
-  readonly access_key_id: string
-  readonly secret_access_key: string
-  readonly session_token: string | undefined
-  readonly region: string | undefined
-}
 export interface S3Options {
   /** `s3://bucket?endpoint=https://…&region=…&prefix=…` */
   readonly url: string

@@ -1,16 +1,50 @@
 /** `GET /files/{uuid}`: a file, for whoever has its signed address. */
+import { createHmac, timingSafeEqual } from "node:crypto"
 import { Clock, Effect } from "effect"
-import { type Answer, type Failure, get, type Input } from "../../core/kernel/endpoint.ts"
-import { notFound, Rejection } from "../../core/kernel/rejection.ts"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import { type Answer, type Failure, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
+import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { contentDisposition } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { serverContext } from "../server-context.ts"
+import { serverContext } from "../ports/server-context.ts"
 import { isShownInPlace } from "./content-type.ts"
 import { filesUnavailable } from "./keep.ts"
-import { fileOf, type NamedFile } from "./lookup.ts"
-import { isSignedFor } from "./signature.ts"
+import { collectWork, fileOf, type NamedFile } from "./collect.ts"
+import type { ServerSlice } from "../ports/server-slice.ts"
+import { blobs, downloads, file_stores } from "./downloads.ts"
+
+// Signed addresses of files: they open without a token, for an hour.
+
+const address_seconds = 3_600
+
+/** Files sign with a key of their own, so that no other signature of this server opens one. */
+const fileKey = (key: string): Buffer => createHmac("sha256", key).update("flightcase files").digest()
+/** Of the path alone, as scheme, host and port may change between the signer and the reader. */
+const signatureOf = (key: string, uuid: string, expires: string): string =>
+  createHmac("sha256", fileKey(key)).update(`/files/${uuid}?expires=${expires}`).digest("hex")
+
+export const fileUrl = (public_url: string, key: string, uuid: string, now: string): string => {
+  const expires = String(Math.floor(Date.parse(now) / 1_000) + address_seconds)
+  return `${public_url}/files/${uuid}?expires=${expires}&signature=${signatureOf(key, uuid, expires)}`
+}
+
+/** Exactly `expires` and `signature`, once each: anything beside them makes the address invalid. */
+export const isSignedFor = (
+  key: string,
+  uuid: string,
+  query: ReadonlyArray<readonly [string, string]>,
+  now_millis: number
+): boolean => {
+  const given = new Map(query)
+  const expires = given.get("expires")
+  const signature = given.get("signature")
+  if (query.length !== 2 || expires === undefined || signature === undefined) return false
+  if (!/^[1-9]\d{0,11}$/.test(expires)) return false
+  const right = Buffer.from(signatureOf(key, uuid, expires), "utf8")
+  const sent = Buffer.from(signature, "utf8")
+  return sent.length === right.length && timingSafeEqual(sent, right) && Number(expires) * 1_000 > now_millis
+}
 
 /** The file as it is sent: in place where that runs nothing, else to be saved; never under another type. */
 export const answerOfFile = ({ mime_type, name, sha256, size_bytes }: NamedFile): Effect.Effect<Answer<never>> =>
@@ -59,7 +93,7 @@ export const file_headers = {
 
 export const showFile = get("/files/{uuid}", {
   name: "files.show",
-  summary: "A file, for whoever has its signed address",
+  summary: "Download a file by its signed address",
   ability: null,
   permission: null,
   metering_weight: 0,
@@ -70,3 +104,13 @@ export const showFile = get("/files/{uuid}", {
   answer_headers: file_headers,
   run: ({ params, query }) => served(params["uuid"] ?? "", query)
 })
+
+// Files on the server: served by signed addresses, kept in the store while a row names them.
+
+export const filesSlice: ServerSlice = {
+  name: "files",
+  server_tables: [blobs, downloads, file_stores],
+  endpoints: [showFile],
+  jobs: [collectWork.kind],
+  timed: [collectWork]
+}

@@ -3,10 +3,16 @@ import { createHash, randomUUID } from "node:crypto"
 import { type FileHandle, mkdir, open, readdir, stat, unlink } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
-import { BlobStoreFailure, type BlobStoreFault, BlobTooLarge, type Receiving, type StoredBlob } from "./blob-store.ts"
+import {
+  BlobStoreFailure,
+  type BlobStoreFault,
+  BlobTooLarge,
+  type Receiving,
+  type StoredBlob
+} from "../ports/blob-store.ts"
 import { sample_bytes, typeOfContent } from "./content-type.ts"
 
-export interface Spooling extends Omit<Receiving, "keep"> {
+interface Spooling extends Omit<Receiving, "keep"> {
   readonly path: string
   /** What `end` answered. */
   readonly blob: () => StoredBlob

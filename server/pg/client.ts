@@ -11,14 +11,19 @@ import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import pg from "pg"
 import type { RawResult } from "../../sync/sqlite/statement.ts"
-import { isStalePlan, pgError } from "./error.ts"
-import { makePlanNames } from "./plans.ts"
-import type { PlanNames } from "./plans.ts"
-import { connectionConfig, releaseSession, takeSession } from "./session.ts"
-import type { Restore, Session, SessionLimits, SessionQuery } from "./session.ts"
-import { bind } from "./values.ts"
+import { isStalePlan, makePlanNames, pgError, type PlanNames } from "./error.ts"
+import {
+  bind,
+  connectionConfig,
+  releaseSession,
+  type Restore,
+  type Session,
+  type SessionLimits,
+  type SessionQuery,
+  takeSession
+} from "./session.ts"
 
-export interface PgOptions {
+interface PgOptions {
   /** `postgres://user:password@host:port/database`, with `pg`'s query parameters (sslmode …). */
   readonly url: string
   /**

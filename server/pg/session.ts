@@ -1,9 +1,74 @@
+import pg from "pg"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { SqlError } from "effect/sql/SqlError"
-import pg from "pg"
 import { pgError } from "./error.ts"
-import { types } from "./values.ts"
+import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+
+type Parser = (text: string) => unknown
+
+/** A number, or a bigint where a number would lose digits. */
+const integer: Parser = (text) => {
+  const number = Number(text)
+  return Number.isSafeInteger(number) ? number : BigInt(text)
+}
+
+const asText: Parser = (text) => text
+
+const TIMESTAMP = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?(?:\+00)?$/
+
+/** `2026-11-21 03:47:00.5+00`, as a session in UTC writes it, as `2026-11-21T03:47:00.500Z`; finer digits are cut. */
+const instant: Parser = (text) => {
+  const parts = TIMESTAMP.exec(text)
+  // "infinity", or a year beyond 9999: there is no canonical form to give it.
+  if (parts === null) return text
+  return `${parts[1]}T${parts[2]}.${(parts[3] ?? "").padEnd(3, "0").slice(0, 3)}Z`
+}
+
+// A number, as the driver's list of types has no arrays.
+const TEXT_ARRAY: number = 1009
+
+const arrayOf = (parser: Parser): Parser => {
+  const deeply = (entry: unknown): unknown =>
+    Array.isArray(entry) ? entry.map(deeply) : typeof entry === "string" ? parser(entry) : entry
+  return (text) => deeply(pg.types.getTypeParser(TEXT_ARRAY)(text))
+}
+
+const { builtins } = pg.types
+
+/** By type oid. Everything else reads as `pg` reads it: booleans, smaller integers, floats, parsed json and jsonb. */
+const PARSERS = new Map<number, Parser>([
+  [builtins.INT8, integer],
+  [builtins.NUMERIC, asText],
+  [builtins.DATE, asText],
+  [builtins.TIMESTAMPTZ, instant],
+  [builtins.TIMESTAMP, asText],
+  [builtins.INTERVAL, asText],
+  [1016, arrayOf(integer)], // int8[]
+  [1231, arrayOf(asText)], // numeric[]
+  [1182, arrayOf(asText)], // date[]
+  [1185, arrayOf(instant)], // timestamptz[]
+  [1115, arrayOf(asText)] // timestamp[]
+])
+
+/** How values are read; for `pg`'s `types` option, so that nothing global changes. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    (format !== "binary" ? PARSERS.get(oid) : undefined) ?? pg.types.getTypeParser(oid, format)
+}
+
+/**
+ * A parameter as Postgres takes it. `pg` would write a Date in the machine's time zone and any object as JSON: both are
+ * refused, as SQLite refuses them. Arrays are Postgres arrays.
+ */
+export const bind = (value: unknown): unknown => {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`Postgres cannot bind ${value}`)
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value
+  if (Array.isArray(value)) return value.map(bind)
+  throw new TypeError(`Postgres cannot bind a ${value instanceof Date ? "Date" : "object"}`)
+}
 
 /** One connection, taken from the pool. */
 export interface Session {
@@ -23,7 +88,7 @@ export interface SessionQuery {
 
 export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-export interface PgEndpoint {
+interface PgEndpoint {
   readonly url: string
   readonly connection_timeout_ms: number
 }
@@ -149,8 +214,82 @@ const cancelBackend = async (client: pg.PoolClient, endpoint: PgEndpoint): Promi
 }
 
 /** Real time, whatever the clock. */
-export const elapsed = (ms: number): Effect.Effect<void> =>
+const elapsed = (ms: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), ms)
     return Effect.sync(() => clearTimeout(timer))
   })
+
+/**
+ * "Listening" is said at the start and after every reconnection: what was notified meanwhile is lost, so read what
+ * there is to read. "Notified" carries the sender's payload.
+ */
+type Notice = { readonly _tag: "Listening" } | { readonly _tag: "Notified"; readonly payload: string }
+
+interface ListenOptions {
+  readonly url: string
+  readonly channel: string
+  /** The wait before the first try to reconnect; doubled with every further one up to 5 s. 100 by default. */
+  readonly reconnect_after_ms?: number
+  /** How often a silent connection is asked whether it still lives; 30,000 by default. */
+  readonly heartbeat_ms?: number
+}
+
+const RECONNECT_AT_MOST_MS = 5_000
+const ANSWER_TIMEOUT_MS = 10_000
+/** A notice says that there is news, not what: a reader this far behind loses nothing with the oldest. */
+const NOTICES_KEPT = 1_024
+
+/**
+ * What `NOTIFY` sends on a channel, over a connection of its own that is made again whenever it breaks, until the
+ * stream's reader stops. Never fails: an unreachable database is silent.
+ */
+export const listen = (options: ListenOptions): Stream.Stream<Notice> =>
+  Stream.callback<Notice>((notices) => keepListening(options, notices), {
+    bufferSize: NOTICES_KEPT,
+    strategy: "sliding"
+  })
+
+const keepListening = (options: ListenOptions, notices: Queue.Enqueue<Notice>): Effect.Effect<never> => {
+  const first_ms = options.reconnect_after_ms ?? 100
+  const longer = Schedule.min([Schedule.exponential(first_ms), Schedule.spaced(RECONNECT_AT_MOST_MS)])
+  return Effect.scoped(listenOnce(options, notices)).pipe(
+    Effect.repeat({ schedule: longer, until: (hasListened) => hasListened }),
+    Effect.andThen(Effect.sleep(first_ms)),
+    Effect.forever
+  )
+}
+
+/** One connection's life. Answers, when it has ended, whether it had come to listen at all. */
+const listenOnce = Effect.fnUntraced(function* (options: ListenOptions, notices: Queue.Enqueue<Notice>) {
+  const endpoint = { url: options.url, connection_timeout_ms: ANSWER_TIMEOUT_MS }
+  const client = yield* Effect.acquireRelease(
+    Effect.sync(() => new pg.Client({ ...connectionConfig(endpoint), query_timeout: ANSWER_TIMEOUT_MS })),
+    (client) => Effect.promise(() => client.end().catch(() => {}))
+  )
+  const broken = new Promise<void>((resolve) => client.on("error", () => resolve()).on("end", () => resolve()))
+  client.on("notification", ({ payload }) => Queue.offerUnsafe(notices, { _tag: "Notified", payload: payload ?? "" }))
+  const succeeds = (f: () => Promise<unknown>) =>
+    Effect.promise(() =>
+      f().then(
+        () => true,
+        () => false
+      )
+    )
+
+  const isListening = yield* succeeds(async () => {
+    await client.connect()
+    await client.query(`LISTEN ${client.escapeIdentifier(options.channel)}`)
+  })
+  if (!isListening) return false
+  Queue.offerUnsafe(notices, { _tag: "Listening" })
+  const silent = Effect.gen(function* () {
+    do yield* Effect.sleep(options.heartbeat_ms ?? 30_000)
+    while (yield* succeeds(() => client.query("select 1")))
+  })
+  yield* Effect.raceFirst(
+    Effect.promise(() => broken),
+    silent
+  )
+  return true
+})

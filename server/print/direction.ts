@@ -3,19 +3,17 @@
  * its direction changes (Unicode's bidirectional algorithm), and the words of a line are put where they belong.
  */
 import bidiFactory from "bidi-js"
+import type { Alignment, Picture, Run } from "../../core/pricing/print/blocks.ts"
+import type { PictureData } from "../../core/pricing/print/picture.ts"
+import { type Family, type Piece, pieces } from "./fonts.ts"
 
 let bidi: ReturnType<typeof bidiFactory> | undefined
 
 /** Letters written from right to left; text without them needs none of this. */
 const from_right = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
-export const hasRightToLeft = (text: string): boolean => from_right.test(text)
+const hasRightToLeft = (text: string): boolean => from_right.test(text)
 
-export interface Directed {
-  readonly text: string
-  /** Even from left to right, odd from right to left. */
-  readonly level: number
-}
-export interface Paragraph {
+interface Paragraph {
   /** Of the paragraph that holds a unit of the text: 0 from left to right, 1 from right to left. */
   readonly baseAt: (at: number) => number
   /** For each UTF-16 unit of the text. */
@@ -25,7 +23,7 @@ export interface Paragraph {
 }
 
 /** The levels of a paragraph; its direction follows its first letter that has one. */
-export const directionOf = (text: string, base: "ltr" | "rtl" | "auto" = "auto"): Paragraph => {
+const directionOf = (text: string, base: "ltr" | "rtl" | "auto" = "auto"): Paragraph => {
   bidi ??= bidiFactory()
   const found = bidi.getEmbeddingLevels(text, base)
   const mirrored = bidi.getMirroredCharactersMap(text, found.levels)
@@ -46,6 +44,7 @@ export interface Word {
   trailingCut?: number
   leadingCut?: number
   /** Our own properties, which pdfmake copies from the text to its words. */
+  readonly block?: Tag
   readonly level?: number
   readonly base?: number
   turned?: boolean
@@ -104,3 +103,97 @@ const inVisualOrder = (words: ReadonlyArray<Word>, base: number): ReadonlyArray<
   }
   return order
 }
+
+// Runs of text as pdfmake takes them: one font and one direction each.
+
+/** What the parts of one document share while it is turned into pdfmake's definition. */
+export interface Drawing {
+  readonly families: ReadonlyArray<Family>
+  readonly is_rtl: boolean
+  readonly accent: string
+  /** Height of the room for blocks on a page. */
+  readonly page_height: number
+  /** Content of pictures by the name the definition uses. */
+  readonly images: { [name: string]: string }
+  readonly pictureOf: (picture: Picture) => PictureData
+  /** A drawing of the symbol, as SVG, with its width and height in modules. */
+  readonly symbolOf: (
+    symbology: "qr" | "code128",
+    value: string
+  ) => { readonly svg: string; readonly width: number; readonly height: number }
+}
+
+/** How a text is tagged, by the standard's names. */
+export interface Tag {
+  readonly tag: "P" | "H1" | "H2" | "H3"
+}
+export interface Inline {
+  readonly text: string
+  readonly font: string
+  readonly level?: number
+  readonly base?: number
+  readonly bold?: boolean
+  readonly italics?: boolean
+  readonly link?: string
+  readonly color?: string
+  readonly decoration?: "underline"
+  /** What its line belongs to: one for each text that is set (tags.ts). */
+  readonly block?: Tag
+}
+
+/** Lines end where their writer ended them; other controls are not drawn. */
+const clean = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/\r\n?/g, "\n")
+    .replace(/\t/g, "    ")
+    .replace(/[\u0085\u2028\u2029\v\f]/g, "\n")
+    .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "")
+
+/** Spaces at which no line may end belong to their word. */
+const long_word = /[\S\u00a0\u2007\u202f\ufeff]{501}/u
+const word_parts = /[\S\u00a0\u2007\u202f\ufeff]{1,500}[\p{M}\u200c\u200d]{0,20}|[^\S\u00a0\u2007\u202f\ufeff]+/gu
+const begins_with_space = /^[^\S\u00a0\u2007\u202f\ufeff]/u
+/** pdfmake measures all that is left of a word for each line it breaks it into: a long word is given in parts. */
+const withoutLongWords = (piece: Piece): ReadonlyArray<Piece> => {
+  if (!long_word.test(piece.text)) return [piece]
+  const parts: Array<{ text: string; at: number }> = []
+  for (const { 0: text, index } of piece.text.matchAll(word_parts)) {
+    const last = parts.at(-1)
+    if (last !== undefined && (begins_with_space.test(text) || last.text.length + text.length <= 500)) last.text += text
+    else parts.push({ text, at: piece.at + index })
+  }
+  return parts.map((part) => ({ ...piece, ...part }))
+}
+
+/** Never empty: pdfmake sets an empty text as an empty line, as it should be. */
+export const inlines = (drawing: Drawing, runs: ReadonlyArray<Run>, tag: Tag["tag"] = "P"): Array<Inline> => {
+  const cleaned = runs.map((run) => ({ ...run, text: clean(run.text) }))
+  const whole = cleaned.map(({ text }) => text).join("")
+  const direction =
+    drawing.is_rtl || hasRightToLeft(whole) ? directionOf(whole, hasRightToLeft(whole) ? "auto" : "ltr") : undefined
+  let at = 0
+  const made = cleaned.flatMap(({ bold, italic, link, text }) => {
+    const shown = direction === undefined ? text : direction.text.slice(at, at + text.length)
+    const levels = direction?.levels.subarray(at, at + text.length)
+    const start = at
+    at += text.length
+    const short = pieces(drawing.families, shown, levels).flatMap(withoutLongWords)
+    return short.map(({ at: offset, family, level, text: part }) => ({
+      text: part,
+      font: family,
+      ...(direction === undefined ? {} : { level, base: direction.baseAt(start + offset) }),
+      ...(bold === true ? { bold } : {}),
+      ...(italic === true ? { italics: true } : {}),
+      ...(link === undefined ? {} : { link, color: drawing.accent, decoration: "underline" as const })
+    }))
+  })
+  if (made.length === 0) return [{ text: "", font: drawing.families[0]?.name ?? "Roboto" }]
+  const block = { tag }
+  return made.map((one) => ({ ...one, block }))
+}
+export const inlineText = (drawing: Drawing, text: string, tag?: Tag["tag"]): Array<Inline> =>
+  inlines(drawing, [{ text }], tag)
+
+export const alignmentOf = (drawing: Drawing, alignment: Alignment | undefined): "left" | "center" | "right" =>
+  alignment === "center" ? "center" : (alignment === "end") === drawing.is_rtl ? "left" : "right"

@@ -2,11 +2,33 @@
  * About how high things become, before they are laid out. pdfmake loses what does not fit on a page when told to keep
  * it whole, so only what is clearly lower than a page is kept whole, and very long rows are cut into several.
  */
-import type { Block, Cell, Row, Run } from "../../core/print/blocks.ts"
-import { cell_code, points_per_mm, sizes } from "./style.ts"
+import type { Block, Cell, Row, Run } from "../../core/pricing/print/blocks.ts"
+
+/** How printed documents look. Lengths are points unless said otherwise. */
+export const points_per_mm = 72 / 25.4
+
+export const sizes = { body: 9.5, small: 8, headings: { 1: 18, 2: 12.5, 3: 10.5 } } as const
+export const colours = {
+  text: "#1c2430",
+  muted: "#5a6675",
+  line: "#d5dae1",
+  stripe: "#f4f6f8",
+  group: "#e9edf2",
+  accent: "#1d3f66",
+  watermark: "#b3261e"
+} as const
+
+/** Around the text of a cell. */
+export const cell_padding = { x: 4, y: 3.2 } as const
+
+/** Width and height of a page in points. */
+export const page_sizes = { A4: [595.28, 841.89], LETTER: [612, 792] } as const
+
+/** Of a code within a table, in millimetres: low for many rows on a page, high enough for a hand-held scanner. */
+export const cell_code = { qr: 13, code128: { width: 46, height: 7 }, gap: 1.2 } as const
 
 /** Lines a text takes at a width, on the generous side. */
-export const linesOf = (text: string, width: number, size: number): number => {
+const linesOf = (text: string, width: number, size: number): number => {
   const per_line = Math.max(1, width / (size * 0.56))
   return text.split("\n").reduce((lines, one) => lines + Math.max(1, Math.ceil(widthOf(one) / per_line)), 0)
 }
@@ -28,7 +50,7 @@ const heightOfCode = ({ code }: Cell, width: number): number =>
     ? 0
     : ((code.symbology === "qr" ? cell_code.qr : cell_code.code128.height) + cell_code.gap) * points_per_mm +
       heightOfText(code.value, width, sizes.small)
-export const heightOfCell = (cell: Cell, width: number): number =>
+const heightOfCell = (cell: Cell, width: number): number =>
   heightOfText(textOf(cell.runs), width, sizes.body) +
   (cell.note === undefined ? 0 : heightOfText(cell.note, width, sizes.small)) +
   heightOfCode(cell, width)

@@ -30,7 +30,7 @@ declare module "pdfmake" {
     lineColor: string
   }
   interface ContentText extends Look {
-    text: string | Array<import("./inline.ts").Inline>
+    text: string | Array<import("./direction.ts").Inline>
   }
   interface ContentStack extends Look {
     stack: Array<Content>
@@ -126,15 +126,31 @@ declare module "pdfmake/js/Renderer.js" {
   interface DrawnLine {
     readonly inlines: ReadonlyArray<import("./direction.ts").Word>
   }
+  export interface StructureElement {
+    readonly add: (child: StructureElement | StructureContent) => void
+  }
+  type StructureContent = { readonly __content: never }
+  /** PDFKit's document. It draws the texts of an SVG with fonts it knows by name. */
+  export interface PdfDocument {
+    readonly page: { readonly height: number }
+    readonly registerFont: (name: string, bytes: Buffer) => void
+    readonly markContent: (tag: "Artifact", options: { readonly type: "Layout" | "Pagination" }) => void
+    readonly markStructureContent: (tag: string) => StructureContent
+    readonly endMarkedContent: () => void
+    readonly struct: (tag: string) => StructureElement
+    readonly addStructure: (root: StructureElement) => void
+  }
+  interface Drawer {
+    readonly pdfDocument: PdfDocument
+  }
   const exported: {
     readonly default: {
       readonly prototype: {
-        renderLine: (line: DrawnLine, x: number, y: number) => void
-        /** The document is PDFKit's: it draws the texts of an SVG with fonts it knows by name. */
-        renderSVG: (
-          this: { readonly pdfDocument: { readonly registerFont: (name: string, bytes: Buffer) => void } },
-          drawing: object
-        ) => void
+        renderLine: (this: Drawer, line: DrawnLine, x: number, y: number) => void
+        renderSVG: (this: Drawer, drawing: object) => void
+        renderVector: (this: Drawer, drawing: object) => void
+        renderImage: (this: Drawer, drawing: object) => void
+        renderWatermark: (this: Drawer, page: object) => void
       }
     }
   }

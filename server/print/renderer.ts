@@ -2,13 +2,210 @@
  * Draws documents as PDF and fills texts with fields, in threads of its own: nothing else waits for it, and what never
  * ends is ended. Used by the server and, without one, by the command line.
  */
+import { Worker } from "node:worker_threads"
+import type { Answer, Asked, Said, StoreFont, Task, TextFault } from "./fonts.ts"
+import { workerAddress } from "./worker-address.ts"
 import { Data, Effect, Result, type Scope } from "effect"
-import { type Block, type Picture, picturesOf, type PrintDocument } from "../../core/print/blocks.ts"
-import { type PictureData, type Pictures, readPicture } from "../../core/print/picture.ts"
-import type { Answer, StoreFont, Task, TextFault } from "./messages.ts"
-import { type Ended, makePool, type Pool, type PoolOptions } from "./pool.ts"
+import { type Block, type Picture, picturesOf, type PrintDocument } from "../../core/pricing/print/blocks.ts"
+import { type PictureData, type Pictures, readPicture } from "../../core/pricing/print/picture.ts"
 
-export type { StoreFont, TextFault } from "./messages.ts"
+// Threads that draw: few, started when there is something to draw and stopped when there has been nothing for a while.
+// Each does one task at a time; one that takes too long or too much memory is killed, and the next task gets a new one.
+// Long tasks never take all threads: one more is kept for short ones, which wait for other short ones alone.
+
+export interface PoolOptions {
+  /** Threads at the same time, beside one more for short tasks while the others have long ones. */
+  readonly threads?: number
+  /** Tasks that may wait. */
+  readonly waiting_max?: number
+  /** Of JavaScript objects in one thread; pictures and fonts are beside it. */
+  readonly memory_mb?: number
+  /** A thread without a task ends after so long. */
+  readonly idle_millis?: number
+  /** The thread's program. */
+  readonly worker?: URL
+}
+export type Ended =
+  | { readonly kind: "answered"; readonly answer: Answer }
+  /** Took longer than its limit, and its thread was killed. */
+  | { readonly kind: "too_long" }
+  /** Its thread ended under it. */
+  | { readonly kind: "broken"; readonly message: string }
+  /** Too many wait already; nothing was begun. */
+  | { readonly kind: "busy" }
+  | { readonly kind: "closed" }
+
+export interface Pool {
+  /** `ended` is called once, unless the returned function, which gives the task up, is called before. */
+  readonly run: (task: Task, limit_millis: number, ended: (how: Ended) => void) => () => void
+  readonly counts: () => { readonly threads: number; readonly working: number; readonly waiting: number }
+  /** Kills all threads. */
+  readonly close: () => Promise<void>
+}
+
+/** Loading the library, from a slow disk on a busy machine. */
+const start_limit_millis = 60_000
+
+/** Characters of JSON that are drawn within about half a second: 120 lines of a quotation. */
+const short_size_max = 30_000
+/** Decoding a picture takes about as long as drawing a twentieth of its bytes as text. */
+const isShort = (task: Task): boolean => {
+  const pictures = task.kind === "pdf" ? [...task.pictures.values()] : []
+  const text = JSON.stringify(task.kind === "pdf" ? [task.document, task.carried_xml] : task)
+  return pictures.reduce((size, { bytes }) => size + bytes.length / 20, text.length) <= short_size_max
+}
+
+interface Job {
+  readonly task: Task
+  readonly is_short: boolean
+  readonly limit_millis: number
+  readonly ended: (how: Ended) => void
+}
+interface Thread {
+  readonly worker: Worker
+  job: (Job & { readonly id: number }) | undefined
+  timer: NodeJS.Timeout | undefined
+}
+
+class ThreadPool implements Pool {
+  readonly #options: PoolOptions
+  readonly #threads = new Set<Thread>()
+  readonly #waiting: Array<Job> = []
+  #last_id = 0
+  #is_closed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  run(task: Task, limit_millis: number, ended: (how: Ended) => void): () => void {
+    const job: Job = { task, is_short: isShort(task), limit_millis, ended }
+    if (this.#is_closed) ended({ kind: "closed" })
+    else if (this.#waiting.length >= (this.#options.waiting_max ?? 200)) ended({ kind: "busy" })
+    else {
+      this.#waiting.push(job)
+      this.#next()
+    }
+    return () => this.#giveUp(job)
+  }
+  counts() {
+    return {
+      threads: this.#threads.size,
+      working: [...this.#threads].filter(({ job }) => job !== undefined).length,
+      waiting: this.#waiting.length
+    }
+  }
+  async close(): Promise<void> {
+    this.#is_closed = true
+    for (const job of this.#waiting.splice(0)) job.ended({ kind: "closed" })
+    await Promise.all([...this.#threads].map((thread) => this.#discard(thread, { kind: "closed" })))
+  }
+
+  #giveUp(job: Job): void {
+    const at = this.#waiting.indexOf(job)
+    if (at >= 0) this.#waiting.splice(at, 1)
+    const thread = [...this.#threads].find((one) => one.job?.ended === job.ended)
+    if (thread === undefined) return
+    thread.job = undefined
+    void this.#discard(thread, { kind: "closed" })
+  }
+  /** Gives waiting tasks to threads that have none, and to new ones. */
+  #next(): void {
+    while (!this.#is_closed) {
+      const at = this.#waiting.findIndex(({ is_short }) => this.#mayBegin(is_short))
+      const job = at < 0 ? undefined : this.#waiting.splice(at, 1)[0]
+      if (job === undefined) return
+      const idle = [...this.#threads].find((thread) => thread.job === undefined)
+      this.#begin(idle ?? this.#startThread(), job)
+    }
+  }
+  #mayBegin(is_short: boolean): boolean {
+    const threads = this.#options.threads ?? 2
+    const working = [...this.#threads].flatMap(({ job }) => job ?? [])
+    const all_are_long = working.length === threads && working.every((job) => !job.is_short)
+    return working.length < threads || (is_short && all_are_long)
+  }
+  #startThread(): Thread {
+    const worker = new Worker(this.#options.worker ?? workerAddress(), {
+      name: "flightcase-print",
+      // It needs no secrets of the server's environment.
+      env: {},
+      argv: [],
+      // Libraries' warnings are not the server's words.
+      stdout: true,
+      stderr: true,
+      resourceLimits: {
+        maxOldGenerationSizeMb: this.#options.memory_mb ?? 384,
+        // Drawing takes as long with more, which the thread would keep.
+        maxYoungGenerationSizeMb: 8,
+        stackSizeMb: 8
+      }
+    })
+    const thread: Thread = { worker, job: undefined, timer: undefined }
+    this.#threads.add(thread)
+    worker.stdout.resume()
+    worker.stderr.resume()
+    worker.on("message", (said: Said) => this.#heard(thread, said))
+    worker.on("error", (cause: unknown) => this.#broke(thread, messageOf(cause)))
+    worker.on("exit", (code) => this.#broke(thread, `the drawing thread ended with ${code}`))
+    return thread
+  }
+  #begin(thread: Thread, job: Job): void {
+    const id = ++this.#last_id
+    clearTimeout(thread.timer)
+    thread.worker.ref()
+    thread.job = { ...job, id }
+    thread.timer = setTimeout(() => this.#broke(thread, "the drawing thread did not start"), start_limit_millis)
+    const asked: Asked = { id, task: job.task }
+    try {
+      thread.worker.postMessage(asked)
+    } catch (cause) {
+      this.#rest(thread)
+      job.ended({ kind: "broken", message: messageOf(cause) })
+    }
+  }
+  #heard(thread: Thread, said: Said): void {
+    const { job } = thread
+    if (job === undefined || said.id !== job.id) return
+    if (said.kind === "started") {
+      clearTimeout(thread.timer)
+      thread.timer = setTimeout(() => void this.#discard(thread, { kind: "too_long" }), job.limit_millis)
+      return
+    }
+    this.#rest(thread)
+    job.ended({ kind: "answered", answer: said.answer })
+    this.#next()
+  }
+  /** Without a task a thread keeps nobody waiting: not the process, and after a while not its memory. */
+  #rest(thread: Thread): void {
+    thread.job = undefined
+    clearTimeout(thread.timer)
+    thread.worker.unref()
+    const end = (): void => void this.#discard(thread, { kind: "closed" })
+    thread.timer = setTimeout(end, this.#options.idle_millis ?? 15_000)
+    thread.timer.unref()
+  }
+  #broke(thread: Thread, message: string): void {
+    if (this.#threads.has(thread)) void this.#discard(thread, { kind: "broken", message })
+  }
+  /** Takes the thread out of the pool; what it was doing ends as told. */
+  #discard(thread: Thread, how: Ended): Promise<number> {
+    clearTimeout(thread.timer)
+    this.#threads.delete(thread)
+    const { job } = thread
+    thread.job = undefined
+    const stopped = thread.worker.terminate()
+    job?.ended(how)
+    this.#next()
+    return stopped
+  }
+}
+
+export const makePool = (options: PoolOptions = {}): Pool => new ThreadPool(options)
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+export type { StoreFont, TextFault } from "./fonts.ts"
 
 /** The document or a font or picture of it cannot be drawn; trying again does not help. */
 export class Undrawable extends Data.TaggedError("Undrawable")<{ readonly message: string }> {}
@@ -17,7 +214,7 @@ export class TextInvalid extends Data.TaggedError("TextInvalid")<{
   readonly message: string
   readonly faults: ReadonlyArray<TextFault>
 }> {}
-/** Took longer than its limit and was stopped. */
+/** Took longer than its limit and was stopped; trying again takes as long. */
 export class DrawingTooLong extends Data.TaggedError("DrawingTooLong")<{
   readonly message: string
   readonly limit_millis: number
@@ -38,12 +235,12 @@ export interface DrawOptions {
   /** The invoice as CII, to be carried in a PDF/A-3b (Factur-X). No validator of PDF/A has judged it. */
   readonly carried_xml?: string
 }
-export interface Pdf {
+interface Pdf {
   readonly bytes: Uint8Array
   readonly pages: number
 }
-export type DrawingFailure = Undrawable | DrawingTooLong | DrawingUnavailable
-export type TextFailure = TextInvalid | DrawingTooLong | DrawingUnavailable
+type DrawingFailure = Undrawable | DrawingTooLong | DrawingUnavailable
+type TextFailure = TextInvalid | DrawingTooLong | DrawingUnavailable
 
 export interface Renderer {
   /** The same document, fonts and pictures give the same bytes. */
@@ -108,7 +305,7 @@ const outcome = (how: Ended, limit: number): Effect.Effect<Answer, DrawingTooLon
     case "too_long":
       return Effect.fail(
         new DrawingTooLong({
-          message: `This took longer than ${limit / 1_000} s and was stopped.`,
+          message: `This took longer than ${limit / 1_000} s and was stopped; make it shorter, or of fewer lines.`,
           limit_millis: limit
         })
       )

@@ -2,7 +2,7 @@
 import { code128, drawingSVG, qrcode } from "bwip-js/generic"
 import { symbolOptions } from "./symbol-options.ts"
 
-export interface SymbolDrawing {
+interface SymbolDrawing {
   readonly svg: string
   readonly width: number
   readonly height: number

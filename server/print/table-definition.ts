@@ -3,11 +3,10 @@
  * sums with the last rows: such rows are one row to pdfmake, which holds a table of the same columns.
  */
 import type { Column, Content, ContentTable, CustomTableLayout, TableCell } from "pdfmake"
-import type { Cell, CellCode, Group, Row, Table, Totals } from "../../core/print/blocks.ts"
-import { heightOfRow, splitRow } from "./estimate.ts"
-import { alignmentOf, type Drawing, inlines, inlineText } from "./inline.ts"
+import type { Cell, CellCode, Group, Row, Table, Totals } from "../../core/pricing/print/blocks.ts"
+import { cell_code, cell_padding, colours, heightOfRow, points_per_mm, sizes, splitRow } from "./estimate.ts"
+import { alignmentOf, type Drawing, inlines, inlineText } from "./direction.ts"
 import { quiet_modules } from "./symbol-options.ts"
-import { cell_code, cell_padding, colours, points_per_mm, sizes } from "./style.ts"
 
 /** A row as it is drawn, of its columns in visual order. */
 interface Drawn {

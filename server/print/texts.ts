@@ -3,7 +3,7 @@
  * in the drawing threads only, within limits, and reach nothing but the data they are given.
  */
 import { Liquid, type LiquidError, type Template } from "liquidjs"
-import type { Answer, TextFault } from "./messages.ts"
+import type { Answer, TextFault } from "./fonts.ts"
 
 const text_bytes_max = 200_000
 const limits = { parseLimit: 200_000, memoryLimit: 5_000_000, renderLimit: 500 } as const

@@ -1,6 +1,6 @@
 /** A drawing thread: one task at a time, as it comes. What it loads, and what goes wrong in it, stays in it. */
 import { parentPort } from "node:worker_threads"
-import type { Answer, Asked, Said, Task } from "./messages.ts"
+import type { Answer, Asked, Said, Task } from "./fonts.ts"
 
 const port = parentPort
 if (port === null) throw new Error("this runs as a thread of the server")

@@ -1,7 +1,7 @@
 /** Refusals of the rules as the answers that the server would give. */
 import { Effect } from "effect"
-import type { Failure } from "../../core/kernel/endpoint.ts"
-import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
+import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { bodyOf, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
 import type { QueryResult } from "./replica/replica.ts"
 
 /** A refusal is an answer like any other; only failures of the machine stay failures. */

@@ -4,39 +4,53 @@
  */
 import type { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Failure } from "../../core/kernel/endpoint.ts"
-import type { StoredEvent } from "../../core/kernel/event.ts"
-import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { schema_version } from "../../core/kernel/store/schema.ts"
+import type { Alternative, Failure, Request } from "../../core/kernel/endpoints/endpoint.ts"
+import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
+import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { leasedTables } from "../protocol/lease-blocks.ts"
 import {
   bundle_bytes_max,
   bundle_content_bytes_max,
   BundleError,
-  type CommandsBody,
   commands_per_bundle_max,
+  type CommandsBody,
   decodeAddress,
   decodeEventsBody,
   type EventsBody,
   isComplete,
+  isSignedBy,
   type Page,
+  publicKeyOf,
   readBundle,
   signBundle,
-  isSignedBy,
   unreadableBundle
 } from "../protocol/bundle-format.ts"
 import { DecodeFailure } from "../protocol/decode.ts"
-import { publicKeyOf } from "../protocol/signature.ts"
-import { contentsNamed, type LeaseRange, type WireCommand, toWireCommand } from "../protocol/wire.ts"
-import type { Profile } from "./folder.ts"
-import { referencesOfBody } from "./replica/references.ts"
+import { contentsNamed, type LeaseRange, toWireCommand, type WireCommand, type WireError } from "../protocol/wire.ts"
+import type { Profile } from "./outbox/folder.ts"
+import { referencesOfBody } from "./outbox/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"
-import { eventOfShapeRow } from "../protocol/shape.ts"
-import type { Replica } from "./replica/replica.ts"
-import { verdictsOfReusedIds } from "./sync.ts"
+import { eventOfShapeRow } from "../protocol/snapshot.ts"
+import type { QueryResult, Replica } from "./replica/replica.ts"
+import { type Progress, type SyncReport, verdictsOfReusedIds } from "./exchange/sync.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { SourceFiles } from "./exchange/files.ts"
+import type { Finding } from "./recovery.ts"
+import type { MissingCommands } from "./outbox/replica-tables.ts"
+import type { Remote } from "./exchange/remote.ts"
+import type {
+  CommandReport,
+  Conflict,
+  NamedReport,
+  ResolutionRequest,
+  ResolutionResult
+} from "./resolutions/conflicts.ts"
+import type { AskFacts } from "./resolutions/ways-out.ts"
+import type { DeviceUndo } from "./undo/undo.ts"
 
-export interface BundleParts {
+interface BundleParts {
   readonly profile: Profile
   readonly outbox: Outbox
   readonly replica: Replica
@@ -44,7 +58,7 @@ export interface BundleParts {
   /** The content of a file that waits here; undefined where it is lost. */
   readonly contentOf: (sha256: string) => Uint8Array | undefined
 }
-export interface ExportedBundle {
+interface ExportedBundle {
   readonly text: string
   readonly commands: number
   readonly files: number
@@ -63,10 +77,14 @@ export interface ImportedBundle {
   readonly complete: boolean
 }
 
-/** The pending commands as a signed file. It may be made any number of times: the server decides each command once. */
+/**
+ * The pending commands as a signed file. It may be made any number of times: the server decides each command once.
+ * `content_bytes_max`: for commands and files together.
+ */
 export const exportBundle = async (
   { profile, outbox, replica, run, contentOf }: BundleParts,
-  made_at: string
+  made_at: string,
+  content_bytes_max = bundle_content_bytes_max
 ): Promise<ExportedBundle> => {
   if (profile.key === undefined || profile.server_key === undefined) {
     throw new BundleError(
@@ -77,7 +95,7 @@ export const exportBundle = async (
   const { position, offset, handle } = await run(replica.position)
   outbox.offer(outbox.lastPending())
   const pending = outbox.toSend()
-  const { commands, files, lost_files } = contentsOf(pending, contentOf)
+  const { commands, files, lost_files } = contentsOf(pending, contentOf, content_bytes_max)
   const short = leasedTables(catalogue).filter(
     (table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2
   )
@@ -108,7 +126,11 @@ export const exportBundle = async (
 
 type Contents = Required<Pick<CommandsBody, "commands" | "files" | "lost_files">>
 /** As many of the first commands as one bundle carries, at least one, with the files they name. */
-const contentsOf = (pending: ReadonlyArray<WireCommand>, contentOf: BundleParts["contentOf"]): Contents => {
+const contentsOf = (
+  pending: ReadonlyArray<WireCommand>,
+  contentOf: BundleParts["contentOf"],
+  content_bytes_max: number
+): Contents => {
   const commands: Array<WireCommand> = []
   const files = new Map<string, string>()
   const lost = new Set<string>()
@@ -125,7 +147,7 @@ const contentsOf = (pending: ReadonlyArray<WireCommand>, contentOf: BundleParts[
       else more.set(sha256, Buffer.from(content).toString("base64"))
     }
     for (const text of more.values()) file_bytes += text.length
-    const is_full = command_bytes > bundle_bytes_max / 2 || command_bytes + file_bytes > bundle_content_bytes_max
+    const is_full = command_bytes > bundle_bytes_max / 2 || command_bytes + file_bytes > content_bytes_max
     if (is_full && commands.length > 0) break
     commands.push(wire)
     for (const [sha256, text] of more) files.set(sha256, text)
@@ -249,4 +271,101 @@ export const importBundle = async (
     known,
     complete: body.complete && !reopened
   }
+}
+
+// What a device can be asked, and what it answers.
+
+export interface SyncStatus {
+  readonly server: string
+  readonly replica_id: number
+  readonly position: number
+  readonly synced_at: string | null
+  readonly pending: number
+  readonly oldest_pending_at: string | null
+  /** Pending commands that the replica's rules refuse by now. */
+  readonly stalled: number
+  readonly conflicts: number
+  /** Commands that wait for a conflict to be resolved. */
+  readonly held: number
+}
+interface PendingCommand {
+  readonly n: number
+  readonly id: string
+  readonly name: string
+  readonly issued_at: string
+  readonly stalled: WireError | null
+}
+interface SyncOptions {
+  /** How long to wait while another process syncs; 30,000 by default. */
+  readonly patience_millis?: number
+}
+/** A request whose files are on this machine. */
+interface DeviceRequest extends Omit<Request, "files"> {
+  readonly files?: SourceFiles
+}
+export interface Device {
+  readonly profile: Profile
+  readonly remote: Remote
+  /** Answers from the replica as the server would. Refusals are answers, too: a status and `{message, errors}`. */
+  readonly ask: (request: DeviceRequest, options?: { readonly plan?: boolean }) => Promise<QueryResult>
+  /**
+   * What these commands would come to one after the other, each on what those before it would have done: answers with
+   * the events they would have made. Nothing is recorded.
+   */
+  readonly plan: (requests: ReadonlyArray<Request>) => Promise<ReadonlyArray<QueryResult>>
+  /** Reads the replica as the device's user, who sees no more than is on it. */
+  readonly read: <A>(reading: (viewer: Viewer) => Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
+  /** Where the content of a file waits to be sent; undefined where it does not. */
+  readonly waitingFile: (sha256: string) => string | undefined
+  /** What an attachment's file is; undefined for one that is not here. */
+  readonly attachment: (id: number) => Promise<{ readonly sha256: string; readonly original_name: string } | undefined>
+  readonly sync: (
+    progress?: Progress,
+    options?: SyncOptions
+  ) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
+  /**
+   * Takes in what happened elsewhere and sends nothing, for a decision that is taken here. False where the server did
+   * not answer within the patience: what came by then is kept.
+   */
+  readonly fetch: (patience_millis: number) => Promise<boolean>
+  /** Where the replica stands in the server's shape, and when it last was up to date. */
+  readonly place: () => Promise<{
+    readonly offset: string
+    readonly handle: string | undefined
+    readonly synced_at: string | null
+  }>
+  /** The highest number pending; 0 when none is. Cheap. */
+  readonly lastPending: () => number
+  /** Sync by hand: pending commands as a signed file, with no more content than a bundle carries, or than is given. */
+  readonly bundleOut: (content_bytes_max?: number) => Promise<ExportedBundle>
+  /** Applies the server's answer to it. */
+  readonly bundleIn: (text: string) => Promise<ImportedBundle>
+  readonly status: () => Promise<SyncStatus>
+  /** `facts` answers reads about what is free better than the replica does. */
+  readonly conflicts: (facts?: AskFacts) => Promise<ReadonlyArray<Conflict>>
+  /** Resolves a conflict, or a held command by itself; the history stays. With `plan` nothing is written. */
+  readonly resolve: (
+    id: string,
+    how: ResolutionRequest,
+    options?: { readonly plan?: boolean }
+  ) => Promise<ResolutionResult>
+  /** Units that could be used instead of the one a command was refused for. */
+  readonly alternatives: (id: string) => Promise<ReadonlyArray<Alternative>>
+  /**
+   * Accepted commands that overwrote somebody's values, or whose outcome is not what was shown here; new ones, or all.
+   */
+  readonly told: (all: boolean) => ReadonlyArray<CommandReport>
+  /** The reports with what their commands were about: person, order, customer, goods. */
+  readonly named: (reports: ReadonlyArray<CommandReport>) => Promise<ReadonlyArray<NamedReport>>
+  /** Marks the reports up to this command as read. */
+  readonly seen: (n: number) => void
+  /** Takes back what was recorded here. */
+  readonly undo: DeviceUndo
+  readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
+  readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>
+  /** Acknowledged commands that the outbox has lost; nothing is recorded or synced while there are any. */
+  readonly missing: () => Promise<MissingCommands | undefined>
+  /** Goes on without the missing commands; says which they were. */
+  readonly acceptLoss: () => Promise<MissingCommands | undefined>
+  readonly close: () => Promise<void>
 }

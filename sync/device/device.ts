@@ -7,26 +7,24 @@ import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { attachments } from "../../core/attachments/schema.ts"
-import type { Failure, Request } from "../../core/kernel/endpoint.ts"
-import { Rejection } from "../../core/kernel/rejection.ts"
+import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { attachments } from "../../core/office/attachments/attachables.ts"
+import type { Failure, Request } from "../../core/kernel/endpoints/endpoint.ts"
+import { Rejection } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Viewer } from "../../core/kernel/viewer.ts"
-import { roles, users } from "../../core/users/schema.ts"
-import { viewerOf } from "../../core/users/viewer.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import { roles, users } from "../../core/people/users/schema.ts"
+import { viewerOf } from "../../core/people/users/permissions.ts"
 import { decodeEnrolment } from "../protocol/answers.ts"
-import { BundleError } from "../protocol/bundle-format.ts"
-import { newSeed, publicKeyOf } from "../protocol/signature.ts"
+import { BundleError, newSeed, publicKeyOf } from "../protocol/bundle-format.ts"
 import { layer as sqliteLayer } from "../sqlite/client.ts"
 import { asAnswer, refusalAnswer } from "./answer.ts"
-import type { Device, SyncStatus } from "./device-types.ts"
+import type { Device, SyncStatus } from "./bundle.ts"
 import {
   DeviceFailure,
   hasProfile,
   isDamage,
   isReplicaIntact,
-  NoProfile,
   openOutboxOf,
   outboxPath,
   type Profile,
@@ -35,35 +33,27 @@ import {
   replicaPath,
   revokedFailure,
   writeProfile
-} from "./folder.ts"
+} from "./outbox/folder.ts"
 import { openOutboxAt } from "./outbox/outbox.ts"
-import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./recovery/missing-commands.ts"
-import { readAnswer, RemoteError, remoteAt, Unreachable } from "./remote.ts"
+import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./outbox/replica-tables.ts"
+import { readAnswer, remoteAt, Unreachable } from "./exchange/remote.ts"
 import { makeReplica, type QueryResult, type Replica } from "./replica/replica.ts"
 import type { Conflicts } from "./resolutions/conflicts.ts"
 import { toldReports } from "./resolutions/reports.ts"
-import { openSession, type SessionParts } from "./server-session.ts"
-import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./files.ts"
-import { type Progress, syncOnce } from "./sync.ts"
-import { lockSync, SyncBusy } from "./sync-lock.ts"
-import { uuidv7 } from "./uuid.ts"
+import { lockSync, openSession, type SessionParts, SyncBusy } from "./exchange/server-session.ts"
+import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./exchange/files.ts"
+import { type Progress, syncOnce } from "./exchange/sync.ts"
+import { uuidv7 } from "./outbox/uuid.ts"
 
-export { BundleError, DeviceFailure, hasProfile, NoProfile, readProfile, RemoteError, SyncBusy, Unreachable, uuidv7 }
-export type { ExportedBundle, ImportedBundle } from "./bundle.ts"
-export type { Device, PendingCommand, SyncOptions, SyncStatus } from "./device-types.ts"
-export type { Profile } from "./folder.ts"
-export type { Finding } from "./recovery/doctor.ts"
+export { BundleError, DeviceFailure, hasProfile, readProfile, SyncBusy, Unreachable, uuidv7 }
+export type { Device } from "./bundle.ts"
+export type { Profile } from "./outbox/folder.ts"
+export type { Finding } from "./recovery.ts"
 export type { QueryResult } from "./replica/replica.ts"
-export type {
-  CommandReport,
-  Conflict,
-  NamedReport,
-  ResolutionRequest,
-  ResolutionResult
-} from "./resolutions/conflicts.ts"
-export type { Progress, SyncReport } from "./sync.ts"
+export type { Conflict, NamedReport, ResolutionRequest, ResolutionResult } from "./resolutions/conflicts.ts"
+export type { Progress } from "./exchange/sync.ts"
 
-export interface EnrolmentOptions {
+interface EnrolmentOptions {
   readonly name: string
   readonly url: string
   readonly token: string
@@ -217,13 +207,12 @@ const deviceOver = (parts: DeviceParts): Device => {
       }),
     place: () => run(replica.position),
     lastPending: () => outbox.lastPending(),
-    bundleOut: async () => {
+    bundleOut: async (content_bytes_max) => {
       await requireComplete()
       const { exportBundle } = await import("./bundle.ts")
       // What is in it counts as sent: not while another process takes commands back.
-      return locked(lock_patience_millis, () =>
-        exportBundle({ ...syncParts(), contentOf: (sha256) => contentOf(folder, sha256) }, new Date().toISOString())
-      )
+      const bundled = { ...syncParts(), contentOf: (sha256: string) => contentOf(folder, sha256) }
+      return locked(lock_patience_millis, () => exportBundle(bundled, new Date().toISOString(), content_bytes_max))
     },
     bundleIn: async (text) => {
       await requireComplete()
@@ -257,7 +246,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     undo: undoOf(parts, locked),
     fetch: async (patience_millis) => {
       await requireComplete()
-      const { fetchNews } = await import("./fetch-news.ts")
+      const { fetchNews } = await import("./exchange/fetch-news.ts")
       return locked(lock_patience_millis, () => fetchNews(syncParts(), session.profile(), patience_millis))
     },
     pending: async () => {
@@ -268,7 +257,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     },
     doctor: (repair, { offline = false } = {}) =>
       locked(lock_patience_millis, async () => {
-        const { examineDevice } = await import("./recovery/doctor.ts")
+        const { examineDevice } = await import("./recovery.ts")
         return examineDevice(syncParts(), repair, offline)
       }),
     missing,

@@ -2,8 +2,8 @@
  * Answers of the sync endpoints: the server publishes them by these Schemas, devices decode what they get through them.
  */
 import { Schema } from "effect"
-import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { wholeNumber } from "../../core/kernel/field-schema.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
 import { decoderOf } from "./decode.ts"
 import { checkSection, checksumPage, type SnapshotPage, snapshotPage, snapshotPlan } from "./snapshot.ts"
 import { leaseRange, verdict } from "./wire.ts"

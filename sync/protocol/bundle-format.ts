@@ -2,22 +2,76 @@
  * A bundle: one signed file with what would have gone over the network. It holds no secret: whoever carries it can read
  * it, but can neither change it nor make another.
  */
+import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 import { Schema } from "effect"
-import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
-import { wholeNumber } from "../../core/kernel/field-schema.ts"
-import { canonicalJson, canonicalPieces, isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import { jsonObject } from "../../core/kernel/stored-schema.ts"
+import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/body-limits.ts"
+import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
+import {
+  canonicalJson,
+  canonicalPieces,
+  isJsonObject,
+  type Json,
+  type JsonObject
+} from "../../core/kernel/fields/json.ts"
+import { jsonObject } from "../../core/kernel/tables/stored-schema.ts"
 import { DecodeFailure, decoderOf } from "./decode.ts"
-import { type PublicKey, publicKeyOf, type Seed, signed, verifies } from "./signature.ts"
-import { leaseRange, verdict, type WireCommand, type LeaseRange } from "./wire.ts"
+import { leaseRange, type LeaseRange, verdict, type WireCommand } from "./wire.ts"
 
-export const bundle_version = 1
+// Ed25519 signatures of bundles. Device and server each keep a secret of their own and know the other's public key:
+// neither whoever carries a bundle nor a reader of the server's database can forge one.
+
+/** Base64url of the 32 bytes an Ed25519 key is made of. */
+export type Seed = string
+export type PublicKey = string
+
+// The bytes before the key's 32 in PKCS #8 and in SPKI (RFC 8410).
+const private_prefix = Buffer.from("302e020100300506032b657004220420", "hex")
+const public_prefix = Buffer.from("302a300506032b6570032100", "hex")
+
+const privateKey = (seed: Seed): KeyObject =>
+  createPrivateKey({
+    key: Buffer.concat([private_prefix, Buffer.from(seed, "base64url")]),
+    format: "der",
+    type: "pkcs8"
+  })
+
+export const newSeed = (): Seed => randomBytes(32).toString("base64url")
+/** One secret gives one key for each purpose. */
+export const seedFrom = (secret: string, purpose: string): Seed =>
+  Buffer.from(hkdfSync("sha256", secret, "", purpose, 32)).toString("base64url")
+
+export const publicKeyOf = (seed: Seed): PublicKey =>
+  createPublicKey(privateKey(seed))
+    .export({ format: "der", type: "spki" })
+    .subarray(public_prefix.length)
+    .toString("base64url")
+
+export const signed = (seed: Seed, text: string): string =>
+  sign(null, Buffer.from(text), privateKey(seed)).toString("base64url")
+
+/** False, too, for malformed keys and signatures: they come from files anybody may have written. */
+const verifies = (key: PublicKey, text: string, signature: string): boolean => {
+  if (!isPublicKey(key)) return false
+  try {
+    const spki = createPublicKey({
+      key: Buffer.concat([public_prefix, Buffer.from(key, "base64url")]),
+      format: "der",
+      type: "spki"
+    })
+    return verify(null, Buffer.from(text), spki, Buffer.from(signature, "base64url"))
+  } catch {
+    return false
+  }
+}
+export const isPublicKey = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
+
+const bundle_version = 1
 export const bundle_bytes_max = 64 * 1_048_576
 export const commands_per_bundle_max = 5_000
 /** Commands and the files they name; the rest is for what stands around them. */
 export const bundle_content_bytes_max = bundle_bytes_max - 4 * 1_048_576
 
-export type BundleKind = "commands" | "events"
+type BundleKind = "commands" | "events"
 const signedBundle = Schema.suspend(() =>
   Schema.Struct({
     /** The version of the format. */

@@ -1,7 +1,7 @@
 /** What the server records about devices: the verdicts on their commands, which reach them by way of the journal. */
 import { Schema } from "effect"
-import { type DataOf, eventType } from "../../core/kernel/event-type.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import { type DataOf, eventType } from "../../core/kernel/events/event-type.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
 
 const verdictError = () =>
   Schema.Struct({
@@ -26,5 +26,5 @@ export const commandDecided = eventType("command.decided", {
     }),
   project: "changes_no_table"
 })
-export type DecidedData = DataOf<typeof commandDecided>
+type DecidedData = DataOf<typeof commandDecided>
 export const decidedIn = (data: JsonObject): DecidedData => commandDecided.read(data)

@@ -3,24 +3,24 @@
  * a permission of their own by that, and events that touch more than their reader sees are told as the changes they do see.
  */
 import { createHash } from "node:crypto"
-import { type Catalogue, foldStored } from "../../core/kernel/catalogue.ts"
-import type { Key, RowChange } from "../../core/kernel/row-change.ts"
-import { type ProjectionContext } from "../../core/kernel/event.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import { redacted_event, redactedEventData } from "../../core/kernel/redacted-event.ts"
-import { restrictToToken } from "../../core/kernel/token-permissions.ts"
+import { type Catalogue, foldStored } from "../../core/kernel/endpoints/catalogue.ts"
+import type { Key, RowChange } from "../../core/kernel/tables/row-change.ts"
+import { type ProjectionContext } from "../../core/kernel/events/event-type.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { redacted_event, redactedEventData } from "../../core/kernel/events/journal.ts"
+import { restrictToToken } from "../../core/kernel/endpoints/token-permissions.ts"
 import {
   hasBusinessAbility,
   redactedValue,
   full_read_permission,
   type VisibleColumns,
   visibleColumnsOf
-} from "../../core/kernel/visibility.ts"
-import type { AnyRow, Table } from "../../core/kernel/table.ts"
-import { hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
+} from "../../core/kernel/tables/visibility.ts"
+import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
+import { hasOnePermission, type Viewer } from "../../core/kernel/fields/viewer.ts"
 import { commandDecided } from "./events.ts"
 
-export interface VisibleEvent {
+interface VisibleEvent {
   readonly type: string
   readonly data: JsonObject
 }

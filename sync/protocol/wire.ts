@@ -2,11 +2,11 @@
  * What travels between a device and the server: commands, verdicts, blocks of ids. Each is declared once, as a Schema.
  */
 import { Schema } from "effect"
-import { wholeNumber } from "../../core/kernel/field-schema.ts"
-import { jsonObject } from "../../core/kernel/stored-schema.ts"
+import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
+import { jsonObject } from "../../core/kernel/tables/stored-schema.ts"
 
 /** A file that is sent with a command: its content travels apart, and is known by its SHA-256. */
-export const wireFile = Schema.suspend(() =>
+const wireFile = Schema.suspend(() =>
   Schema.Struct({ name: Schema.String, mime_type: Schema.String, size_bytes: wholeNumber, sha256: Schema.String })
 )
 export type WireFile = typeof wireFile.Type
@@ -50,7 +50,7 @@ export const unlessChanged = Schema.suspend(() =>
   })
 )
 export type UnlessChanged = typeof unlessChanged.Type
-export const wireCommand = Schema.suspend(() =>
+const wireCommand = Schema.suspend(() =>
   Schema.Struct({
     /** Gap-free number in this device's sequence: 1, 2, 3 … */
     n: wholeNumber,

@@ -1,32 +1,28 @@
 /** The sync endpoints. They have tables of their own beside the journal, so they are queries, not commands. */
 import { commandDecided } from "../protocol/events.ts"
 import { Effect } from "effect"
-import type { Slice } from "../../core/kernel/catalogue.ts"
-import { postQuery, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
-import { retryOnConflict } from "../../core/kernel/engine.ts"
-import { integer, list, text } from "../../core/kernel/field.ts"
-import { allocateIds } from "../../core/kernel/ids.ts"
-import { invalidField } from "../../core/kernel/rejection.ts"
-import { created, ok } from "../../core/kernel/resource.ts"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { schema_version } from "../../core/kernel/store/schema.ts"
+import type { Slice } from "../../core/kernel/endpoints/catalogue.ts"
+import { postQuery, get, type SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
+import { retryOnConflict } from "../../core/kernel/runtime/engine.ts"
+import { integer, list, text } from "../../core/kernel/fields/field.ts"
+import { allocateIds } from "../../core/kernel/runtime/ids.ts"
+import { invalidField } from "../../core/kernel/fields/rejection.ts"
+import { created, ok } from "../../core/kernel/endpoints/resource.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { commands_per_push_max } from "../protocol/wire.ts"
 import { leasedTables } from "../protocol/lease-blocks.ts"
-import { bundleEndpoints } from "./bundles.ts"
-import { lease_reclaim_fields, reclaimLeases } from "./reclaim-leases.ts"
+import { bundleEndpoints, fileEndpoints } from "./bundles.ts"
+import { lease, lease_reclaim_fields, reclaimLeases } from "./reclaim-leases.ts"
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
 import { client_schema_min, deviceEndpoints, replica_devices, findCallingDevice, registerDevice } from "./devices.ts"
 import { fillEndpoints } from "./snapshot-api.ts"
-import { lost_files_field } from "./files.ts"
-import { fileEndpoints } from "./files-api.ts"
-import { lease } from "./leases.ts"
+import { lost_files_field, replicas, sync_tables, verdicts_by_device } from "./tables.ts"
 import { requireOwnReplica } from "./push.ts"
-import { shapeAnswer } from "./shape.ts"
-import { replicas, sync_tables, verdicts_by_device } from "./tables.ts"
-import * as Shown from "../../core/kernel/answer-schema.ts"
+import { messagesShown, mustRefetchShown, shape_says, shapeAnswer } from "./shape.ts"
+import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "../protocol/answers.ts"
-import { messagesShown, mustRefetchShown, shape_says } from "./answers.ts"
 
 const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const satisfies SharedDraft
 const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const satisfies SharedDraft
@@ -118,7 +114,7 @@ const claims = postQuery("/api/v1/sync/leases/claim", {
   answer: { lease: leaseAnswer },
   error_answers: { 404: null },
   name: "replicas.claim",
-  summary: "Show blocks of ids leased before a backup was put back; the answer is what of them is still the device's",
+  summary: "Claim blocks of ids leased before a backup was restored; returns those still valid",
   ...writes,
   server_only: true,
   fields: {
@@ -189,7 +185,7 @@ export const syncSlice: Slice = {
         replica_id: integer({
           default: 0,
           min: 0,
-          describe: "The device that follows: verdicts on its commands are told to it alone"
+          describe: "The device that follows; verdicts on its commands are sent to it alone"
         })
       },
       run: (input) =>

@@ -4,45 +4,102 @@
  * more.
  */
 import { Clock, Effect, Option } from "effect"
-import { upload_bytes_max, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
-import { postQuery, type Failure } from "../../core/kernel/endpoint.ts"
-import { retryOnConflict } from "../../core/kernel/engine.ts"
-import { boolean, integer, json, list, object, text, type ValueOf } from "../../core/kernel/field.ts"
-import { readFields } from "../../core/kernel/input.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
-import type { Query } from "../../core/kernel/query.ts"
-import { forbidden, invalid, invalidField, notFound, Rejection } from "../../core/kernel/rejection.ts"
-import { ok } from "../../core/kernel/resource.ts"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { schema_version } from "../../core/kernel/store/schema.ts"
+import { type Failure, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
+import { boolean, integer, json, list, object, text, type ValueOf } from "../../core/kernel/fields/field.ts"
+import { forbidden, invalid, invalidField, notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
+import { created, ok } from "../../core/kernel/endpoints/resource.ts"
+import { receivedFile, wantedFiles } from "../protocol/answers.ts"
+import { client_schema_min, findCallingDevice, replica_devices, saveDevice } from "./devices.ts"
+import {
+  BundleKey,
+  DeviceTokens,
+  files_asked_max,
+  id_leases,
+  keepBundledFile,
+  lost_files_field,
+  noteReceived,
+  otherContent,
+  receivedFrom,
+  replicas
+} from "./tables.ts"
+import { requireOwnReplica, revoked_message } from "./push.ts"
+import { upload_bytes_max, wire_body_depth_max } from "../../core/kernel/fields/body-limits.ts"
+import { retryOnConflict } from "../../core/kernel/runtime/engine.ts"
+import { readFields } from "../../core/kernel/fields/input.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Query } from "../../core/kernel/lists/query.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { hasAbility, type Viewer } from "../../core/kernel/viewer.ts"
-import { roles, users } from "../../core/users/schema.ts"
-import { viewerOf } from "../../core/users/viewer.ts"
+import { hasAbility, type Viewer } from "../../core/kernel/fields/viewer.ts"
+import { roles, users } from "../../core/people/users/schema.ts"
+import { viewerOf } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"
 import {
   bundle_bytes_max,
   BundleError,
+  bundleFrom,
   commands_per_bundle_max,
   type EventsBody,
-  type Page,
-  signBundleInPieces,
   isSignedByInPieces,
-  bundleFrom
+  type Page,
+  signBundleInPieces
 } from "../protocol/bundle-format.ts"
 import { commands_per_push_max, type LeaseRange, type Verdict } from "../protocol/wire.ts"
 import { leasedTables } from "../protocol/lease-blocks.ts"
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
-import { type LeaseReclaim, lease_reclaim_fields, reclaimLeases, countLeases } from "./reclaim-leases.ts"
-import { client_schema_min, saveDevice, replica_devices } from "./devices.ts"
-import { BundleKey, DeviceTokens } from "./device-tokens.ts"
-import { keepBundledFile, lost_files_field } from "./files.ts"
-import { lease } from "./leases.ts"
-import { revoked_message } from "./push.ts"
-import { shapeAnswer } from "./shape.ts"
-import { id_leases, replicas } from "./tables.ts"
-import * as Shown from "../../core/kernel/answer-schema.ts"
-import { bundleShown } from "./answers.ts"
+import { countLeases, lease, lease_reclaim_fields, type LeaseReclaim, reclaimLeases } from "./reclaim-leases.ts"
+import { bundleShown, shapeAnswer } from "./shape.ts"
+import * as Shown from "../../core/kernel/lists/answer-schema.ts"
+
+// Endpoints for the files of devices: which of them are wanted, and sending one.
+
+const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const
+
+const send = postQuery("/api/v1/sync/files", {
+  answer: { file: receivedFile },
+  error_answers: { 404: null },
+  name: "replicas.send_file",
+  summary: "Send a file ahead of the command that names it; sending it again changes nothing",
+  ...writes,
+  server_only: true,
+  uploads: true,
+  success_status: 201,
+  authorize: findCallingDevice,
+  fields: { replica_id: integer({ required: true, min: 1 }), sha256: text({ required: true, max: 64 }) },
+  run: (input) =>
+    Effect.gen(function* () {
+      const { replica_id, sha256 } = input.values
+      const replica = yield* requireOwnReplica(replica_id ?? 0, input.viewer, false)
+      const file = input.files?.["file"]
+      if (file === undefined) return yield* invalidField("file", "The file field is required.")
+      if (file.sha256 !== sha256) return yield* otherContent
+      yield* noteReceived(replica.user_id, file, input.now)
+      return created({ file: { sha256, size_bytes: file.size_bytes, mime_type: file.mime_type } })
+    })
+})
+
+const wanted = postQuery("/api/v1/sync/files/wanted", {
+  answer: { wanted: wantedFiles },
+  error_answers: { 404: null },
+  name: "replicas.wanted_files",
+  summary: "Which of these files the device has still to send",
+  ...writes,
+  server_only: true,
+  fields: {
+    replica_id: integer({ required: true, min: 1 }),
+    sha256: list(text({ max: 64 }), { required: true, max_items: files_asked_max })
+  },
+  run: (input) =>
+    Effect.gen(function* () {
+      const { replica_id, sha256 = [] } = input.values
+      const replica = yield* requireOwnReplica(replica_id ?? 0, input.viewer, false)
+      const here = yield* receivedFrom(replica.user_id, sha256, input.now)
+      return ok({ wanted: sha256.filter((one) => !here.has(one)) })
+    })
+})
+
+export const fileEndpoints = [send, wanted]
 
 /** The longest text of one file: base64 takes four characters for three bytes. */
 const file_text_max = Math.ceil(upload_bytes_max / 3) * 4

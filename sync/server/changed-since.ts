@@ -3,24 +3,24 @@
  * with it (rules/undo 4): the command is refused, and names who did it where its sender may see that.
  */
 import { Effect } from "effect"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import type { Failure } from "../../core/kernel/endpoint.ts"
-import { streamsOfCommand } from "../../core/kernel/engine.ts"
-import type { StoredEvent } from "../../core/kernel/event.ts"
-import { journal } from "../../core/kernel/journal.ts"
-import { later } from "../../core/kernel/later.ts"
-import { lockFirst } from "../../core/kernel/locks.ts"
-import { statusOf } from "../../core/kernel/rejection.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { streamsOfCommand } from "../../core/kernel/runtime/engine.ts"
+import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
+import { journal } from "../../core/kernel/events/journal.ts"
+import { later } from "../../core/kernel/fields/later.ts"
+import { lockFirst } from "../../core/kernel/runtime/locks.ts"
+import { statusOf } from "../../core/kernel/fields/rejection.ts"
 import { bindings, chunked } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Viewer } from "../../core/kernel/viewer.ts"
-import { users } from "../../core/users/schema.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import { users } from "../../core/people/users/schema.ts"
 import { commandDecided } from "../protocol/events.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 import { columnOf, rowKey, type RowTouch, touchesOf, type WatchedChange, watching } from "../protocol/touches.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../protocol/wire.ts"
 
-const naming = later(() => import("../../core/undo/called.ts"))
+const naming = later(() => import("../../core/offline/undo/called.ts"))
 
 export const changedSince = Effect.fnUntraced(function* (
   replica_id: number,

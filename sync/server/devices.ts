@@ -9,12 +9,12 @@ import {
   get,
   type Input,
   type SharedDraft
-} from "../../core/kernel/endpoint.ts"
-import { insert, update } from "../../core/kernel/row-change.ts"
-import { integer, list, object, text } from "../../core/kernel/field.ts"
-import { wholeNumber } from "../../core/kernel/input.ts"
-import { valueOf } from "../../core/kernel/query.ts"
-import { forbidden, invalidField, notFound } from "../../core/kernel/rejection.ts"
+} from "../../core/kernel/endpoints/endpoint.ts"
+import { insert, update } from "../../core/kernel/tables/row-change.ts"
+import { integer, list, object, text } from "../../core/kernel/fields/field.ts"
+import { wholeNumber } from "../../core/kernel/fields/input.ts"
+import { valueOf } from "../../core/kernel/lists/query.ts"
+import { forbidden, invalidField, notFound } from "../../core/kernel/fields/rejection.ts"
 import {
   type One,
   listOf,
@@ -24,23 +24,22 @@ import {
   renderOne,
   renderById,
   viewContext
-} from "../../core/kernel/resource.ts"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { schema_version } from "../../core/kernel/store/schema.ts"
+} from "../../core/kernel/endpoints/resource.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { plainTable, type RowOf } from "../../core/kernel/table.ts"
-import { hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
-import { roles, users } from "../../core/users/schema.ts"
-import { missingRight, rightsOfUser } from "../../core/users/rights.ts"
+import { plainTable, type RowOf } from "../../core/kernel/tables/table.ts"
+import { hasOnePermission, type Viewer } from "../../core/kernel/fields/viewer.ts"
+import { roles, users } from "../../core/people/users/schema.ts"
+import { missingRight, rightsOfUser } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { isPublicKey, publicKeyOf } from "../protocol/signature.ts"
+import { isPublicKey, publicKeyOf } from "../protocol/bundle-format.ts"
 import { countLeases } from "./reclaim-leases.ts"
-import { BundleKey, DeviceTokens } from "./device-tokens.ts"
+import { BundleKey, DeviceTokens, replica_verdicts, replicas, verdictKey } from "./tables.ts"
 import { commands_per_push_max } from "../protocol/wire.ts"
 import { requireOwnReplica, verdictOf } from "./push.ts"
 import { redactionFor } from "../protocol/redaction.ts"
-import { replica_verdicts, replicas, verdictKey } from "./tables.ts"
-import * as Shown from "../../core/kernel/answer-schema.ts"
+import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { greeting, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
 /**
@@ -50,7 +49,7 @@ export const client_schema_min = 1
 /**
  * From here on devices understand events told in part; until they do, people who do not see everything are not served.
  */
-export const parts_schema_min = 2
+const parts_schema_min = 2
 
 /** What is known of a device beside its row: how it signs, which token is its own, how far it has come. */
 export const replica_devices = plainTable(
@@ -68,7 +67,7 @@ export const replica_devices = plainTable(
   { indexes: [["token_id"], ["issued_by"]] }
 )
 
-export const deviceResource = resource({
+const deviceResource = resource({
   singular: "replica",
   table: replicas,
   filters: ["user_id"],
@@ -107,13 +106,14 @@ const managesDevices = (viewer: Viewer): boolean => hasOnePermission(viewer, "us
 type OneReplica = { readonly id: { readonly table: typeof replicas } }
 const one = { id: { table: replicas } } as const
 
+const noSuchReplica = notFound("No such replica.")
 /** A device acts for its user: only those who may do all that its user may do lay hands on it. */
-const mineOrManaged = Effect.fnUntraced(function* (
-  replica: RowOf<typeof replicas>,
-  viewer: Viewer
-): Effect.fn.Return<void, Failure, Store> {
+const mineOrManaged = Effect.fnUntraced(function* ({
+  rows: { id: replica },
+  viewer
+}: CallerContext<OneReplica>): Effect.fn.Return<void, Failure, Store> {
   if (replica.user_id === viewer.user_id) return
-  if (!managesDevices(viewer)) return yield* forbidden("Only its user or a manager of users may do this to a device.")
+  if (!managesDevices(viewer)) return yield* noSuchReplica
   const store = yield* Store
   const user = yield* store.get(users, replica.user_id)
   const lacked =
@@ -260,7 +260,6 @@ const named = { name: text({ required: true }) }
 const rename = (input: Input<OneReplica, typeof named>): Effect.Effect<Answer<One<"replica">>, Failure, Store> =>
   Effect.gen(function* () {
     const store = yield* Store
-    yield* mineOrManaged(input.rows.id, input.viewer)
     const name = input.values.name
     if (name !== undefined)
       yield* store.transaction(store.apply([update(replicas, input.rows.id.id, { name, updated_at: input.now })]))
@@ -271,7 +270,6 @@ const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer<never>, Fail
   Effect.gen(function* () {
     const store = yield* Store
     const replica = input.rows.id
-    yield* mineOrManaged(replica, input.viewer)
     if (replica.revoked_at !== null) return noContent
     const now = instantOf(yield* Clock.currentTimeMillis)
     const tokens = yield* Effect.serviceOption(DeviceTokens)
@@ -289,7 +287,7 @@ const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer<never>, Fail
 const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"replica">>, Failure, Store> =>
   input.rows.id.user_id === input.viewer.user_id || managesDevices(input.viewer)
     ? Effect.map(renderOne(deviceResource, input.rows.id, input.query, viewContext(input)), ok)
-    : Effect.fail(notFound("No such replica."))
+    : Effect.fail(noSuchReplica)
 
 /**
  * What became of commands a device sent, asked by its user even after it was revoked: what was decided must not be sent
@@ -298,15 +296,14 @@ const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"repl
 const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
   answer: { verdicts: verdictsAnswer },
   name: "replicas.verdicts",
-  summary: "Verdicts on commands of a device, those it has",
+  summary: "List verdicts on a device's commands",
   ...writes,
   params: one,
   fields: { ids: list(text({ max: 64 }), { required: true, max_items: 10_000 }) },
   run: (input) =>
     Effect.gen(function* () {
       const store = yield* Store
-      if (input.rows.id.user_id !== input.viewer.user_id && !input.viewer.is_owner)
-        return yield* notFound("No such replica.")
+      if (input.rows.id.user_id !== input.viewer.user_id && !input.viewer.is_owner) return yield* noSuchReplica
       const found = yield* store.getMany(
         replica_verdicts,
         input.values.ids!.map((id) => verdictKey(input.rows.id.id, id))
@@ -350,6 +347,7 @@ export const deviceEndpoints = [
       mode: "update",
       params: one,
       fields: named,
+      authorize: mineOrManaged,
       run: rename
     }),
     method: "PUT" as const
@@ -360,6 +358,7 @@ export const deviceEndpoints = [
       summary: "Revoke a device; its token opens nothing from then on",
       ...writes,
       params: one,
+      authorize: mineOrManaged,
       run: revoke
     }),
     method: "DELETE" as const

@@ -4,17 +4,65 @@
  * block are most likely of other such blocks: they are kept aside for whoever shows those.
  */
 import { Effect } from "effect"
-import type { RowChange } from "../../core/kernel/row-change.ts"
-import type { Failure } from "../../core/kernel/endpoint.ts"
-import { integer, object, text } from "../../core/kernel/field.ts"
-import { allocateIdRanges, nextIds } from "../../core/kernel/ids.ts"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import { insert, type RowChange } from "../../core/kernel/tables/row-change.ts"
+import { allocateIdRanges, nextIds } from "../../core/kernel/runtime/ids.ts"
+import { invalidField } from "../../core/kernel/fields/rejection.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { leasedTables } from "../protocol/lease-blocks.ts"
 import type { LeaseRange } from "../protocol/wire.ts"
-import { leaseRows } from "./leases.ts"
-import { id_claims, id_leases } from "./tables.ts"
+import { id_claims, id_leases, lockReplica } from "./tables.ts"
+import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { integer, object, text } from "../../core/kernel/fields/field.ts"
+import { leasedTables } from "../protocol/lease-blocks.ts"
+
+// Blocks of ids for devices, whose rows keep their ids for ever. Requests with one number give one block.
+
+/**
+ * Blocks of a table a device may hold before it has sent anything, and as many more as a command of its own can use up.
+ */
+const blocks_at_first_max = 20
+const blocks_per_command_max = 10
+
+const leaseRows = (
+  replica_id: number,
+  entity: string,
+  request_no: number,
+  ranges: ReadonlyArray<{ readonly from: number; readonly to: number }>
+): ReadonlyArray<RowChange> =>
+  ranges.map(({ from, to }) =>
+    insert(id_leases, { key: `${replica_id}:${entity}:${from}`, replica_id, entity, request_no, from, to })
+  )
+
+/**
+ * The block of a request number: drawn once, repeated as often as asked, as long as the device does not ask for more
+ * than its commands (`last_n` so far) can have used. Runs in the caller's transaction. A request and its repetition may
+ * be under way at once, over the network or in bundles: whoever comes second waits for the first to commit.
+ */
+export const lease = Effect.fnUntraced(function* (
+  { id: replica_id, last_n }: { readonly id: number; readonly last_n: number },
+  entity: string,
+  request_no: number
+) {
+  const store = yield* Store
+  yield* lockReplica(replica_id)
+  const known = yield* store.find(id_leases, { replica_id, entity, request_no })
+  if (known.length > 0) return known.map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
+  const { bind, values } = bindings(store.dialect)
+  const [row] = yield* store.run<{ blocks: number }>(
+    `select count(distinct request_no) as blocks from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(entity)}`,
+    values
+  )
+  if (Number(row!.blocks) >= blocks_at_first_max + blocks_per_command_max * last_n) {
+    return yield* invalidField(
+      "request_no",
+      `This device holds more blocks of ids of ${entity} than the ${last_n} commands it has sent can have used; send what it has recorded first.`
+    )
+  }
+  const runs = yield* allocateIdRanges(entity, (yield* CommandRuntime).catalogue.table(entity).lease_block_size)
+  yield* store.apply(leaseRows(replica_id, entity, request_no, runs))
+  return runs.map(({ from, to }): LeaseRange => ({ entity, from, to }))
+})
 
 /** Whose blocks are nobody's: ids passed over. */
 const nobody = 0

@@ -1,17 +1,167 @@
 /** The journal as one shape of Electric's protocol: its events in order, redacted to what the reader may see. */
-import { Effect, Option } from "effect"
-import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import type { Answer, Failure } from "../../core/kernel/endpoint.ts"
-import { eventsAfter, lastPosition } from "../../core/kernel/journal.ts"
-import { type Query, valueOf } from "../../core/kernel/query.ts"
-import { invalidField } from "../../core/kernel/rejection.ts"
-import { Store } from "../../core/kernel/store/store.ts"
-import type { StoredEvent } from "../../core/kernel/event.ts"
-import type { Viewer } from "../../core/kernel/viewer.ts"
-import { newHandle, handleOf, isOffsetValid, offset_pattern, offsetOf } from "./cursor.ts"
+import { choice, integer, json, list, text, timestamp } from "../../core/kernel/fields/field.ts"
+import * as Shown from "../../core/kernel/lists/answer-schema.ts"
+import { Context, Effect, Option } from "effect"
+import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
+import { eventsAfter, journal, lastPosition } from "../../core/kernel/events/journal.ts"
+import { epochOf } from "../../core/kernel/runtime/schema.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import { reader_grants } from "./tables.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import type { Answer, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { type Query, valueOf } from "../../core/kernel/lists/query.ts"
+import { invalidField } from "../../core/kernel/fields/rejection.ts"
 import { redactionFor } from "../protocol/redaction.ts"
-import { JournalTail } from "./tail.ts"
-import type { messagesShown, mustRefetchShown } from "./answers.ts"
+
+// What the sync endpoints answer with: the Schemas of sync/protocol, and what is only described.
+
+/** A signed bundle: whoever it is for reads its body by its kind. */
+export const bundleShown = Shown.keys({
+  flightcase_bundle: integer(),
+  kind: text(),
+  made_at: timestamp(),
+  key: text(),
+  body: json(),
+  signature: text()
+})
+
+const control = Shown.keys({ headers: Shown.map(text()) })
+/** Messages of Electric's shape protocol: rows of the journal as texts, and what controls the reader. */
+export const messagesShown = Shown.list(
+  Shown.either(
+    control,
+    Shown.keys({
+      key: text(),
+      value: Shown.map(text({ nullable: true })),
+      headers: Shown.keys({
+        operation: choice({ insert: "Insert" }),
+        relation: list(text()),
+        lsn: text(),
+        op_position: integer()
+      })
+    })
+  )
+)
+export const mustRefetchShown = Shown.list(control)
+
+export const private_says = {
+  Vary: "Answers differ by who asks",
+  "Access-Control-Expose-Headers": "Every header may be read by pages"
+}
+export const shape_says = {
+  ...private_says,
+  "Electric-Handle": "Names the shape as its reader sees it",
+  "Electric-Offset": "How far this answer goes",
+  "Electric-Cursor": "Keeps caches apart while following live",
+  "Electric-Schema": "Columns of the journal",
+  "Electric-Up-To-Date": "There is no more for now"
+}
+
+// Where a reader stands: a handle that names what may be seen of which journal, and an offset that proves what was seen.
+
+/** Grants as a number that only grows: A, B, A again gives 1, 2, 3. */
+const grantVersion = Effect.fnUntraced(function* (store: StoreShape, user_id: number, fingerprint: string) {
+  const known = yield* store.get(reader_grants, user_id)
+  if (known?.fingerprint === fingerprint) return known.version
+  const { bind, values } = bindings(store.dialect)
+  // Several devices of one user may ask for the first time at once: one of them counts.
+  const [row] = yield* store.run<{ version: number }>(
+    `insert into reader_grants (user_id, fingerprint, version) values (${bind(user_id)}, ${bind(fingerprint)}, 1) on conflict (user_id) do update set ` +
+      `version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint returning version`,
+    values
+  )
+  return Number(row!.version)
+})
+
+/** `token`: what the reader's token keeps back. A token stays as it is, so it has no part in what is counted of its person. */
+export const handleOf = Effect.fnUntraced(function* (
+  store: StoreShape,
+  viewer: Viewer,
+  replica_id: number,
+  fingerprint: string,
+  token = ""
+) {
+  const version = yield* grantVersion(store, viewer.user_id, fingerprint)
+  return `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${version}${token === "" ? "" : `-${token}`}`
+})
+/** A handle its reader has not had: what was read under the old one is of another history. */
+export const newHandle = Effect.fnUntraced(function* (
+  store: StoreShape,
+  viewer: Viewer,
+  replica_id: number,
+  fingerprint: string,
+  token = ""
+) {
+  const { bind, values } = bindings(store.dialect)
+  yield* store.run(`update reader_grants set version = version + 1 where user_id = ${bind(viewer.user_id)}`, values)
+  return yield* handleOf(store, viewer, replica_id, fingerprint, token)
+})
+
+/** 1 to 999,999,999 from what never changes about an event (FNV-1a). */
+const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "command_id" | "recorded_at">): number => {
+  let hash = 0x811c9dc5
+  for (const char of `${event.stream} ${event.version} ${event.type} ${event.command_id} ${event.recorded_at}`) {
+    hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0
+  }
+  return 1 + (hash % 999_999_999)
+}
+
+/** `12_483920118`: up to event 12, and which event that was. A journal restored from a backup has others at its positions. */
+export const offsetOf = Effect.fnUntraced(function* (store: StoreShape, position: number) {
+  const event = position === 0 ? undefined : yield* store.get(journal, position)
+  return `${position}_${event === undefined ? 0 : checkOf(event)}`
+})
+export const offset_pattern = /^\d{1,15}_\d{1,9}$/
+/** Whether the journal still holds, at the offset's position, the event the offset was given for. */
+export const isOffsetValid = Effect.fnUntraced(function* (store: StoreShape, offset: string) {
+  const [position, check] = offset.split("_").map(Number) as [number, number]
+  if (position === 0) return true
+  const event = yield* store.get(journal, position)
+  // Offsets of earlier releases end in 0 and tell the position alone.
+  return event !== undefined && (check === 0 || check === checkOf(event))
+})
+
+// Waiting for new events in the journal: each append wakes those who wait.
+
+interface TailShape {
+  /** Taken before looking at the journal: whatever is appended afterwards ends the wait, even before it began. */
+  readonly mark: Effect.Effect<number>
+  /** Resolves when the journal may have grown since the mark, or when the time is over. */
+  readonly grown: (mark: number, timeout_millis: number) => Effect.Effect<void>
+}
+export class JournalTail extends Context.Service<JournalTail, TailShape>()("flightcase/sync/Tail") {}
+
+/** A tail within one process; `wake` is called after each commit (and by LISTEN on Postgres). */
+export const makeJournalTail = (): { readonly tail: TailShape; readonly wake: () => void } => {
+  const waiting = new Set<() => void>()
+  let wakes = 0
+  return {
+    wake: () => {
+      wakes++
+      for (const resume of [...waiting]) resume()
+    },
+    tail: {
+      mark: Effect.sync(() => wakes),
+      grown: (mark, timeout_millis) =>
+        Effect.callback<void>((resume) => {
+          if (wakes !== mark) return resume(Effect.void)
+          const done = (): void => {
+            clearTimeout(timer)
+            waiting.delete(done)
+            resume(Effect.void)
+          }
+          const timer = setTimeout(done, timeout_millis)
+          waiting.add(done)
+          return Effect.sync(() => {
+            clearTimeout(timer)
+            waiting.delete(done)
+          })
+        })
+    }
+  }
+}
 
 const events_per_chunk_max = 2_000
 const live_wait_millis = 20_000
@@ -41,7 +191,7 @@ export const mustRefetch = (handle: string): Refetch => ({
 })
 
 type Messages = typeof messagesShown.Type
-export interface ShapeReader {
+interface ShapeReader {
   readonly viewer: Viewer
   readonly replica_id: number
   readonly query: Query

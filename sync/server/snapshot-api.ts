@@ -1,13 +1,303 @@
 /** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
 import { Effect } from "effect"
-import { type Endpoint, type Failure, get, type Input, type SharedDraft } from "../../core/kernel/endpoint.ts"
-import { integer, text } from "../../core/kernel/field.ts"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import type { Store } from "../../core/kernel/store/store.ts"
-import { requireOwnReplica } from "./push.ts"
-import { checksumsAnswer, planAnswer, rows_per_page_max, rowsAnswer, type SnapshotReader } from "./snapshot.ts"
-import { checksumPage, snapshotPage, snapshotPlan } from "../protocol/snapshot.ts"
-import { mustRefetchShown, private_says, shape_says } from "./answers.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import type { Key } from "../../core/kernel/tables/row-change.ts"
+import {
+  type Answer,
+  type Endpoint,
+  type Failure,
+  get,
+  type Input,
+  type SharedDraft
+} from "../../core/kernel/endpoints/endpoint.ts"
+import { scrubsOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
+import { eventsAfter, journal, lastPosition, redacted_event } from "../../core/kernel/events/journal.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { invalidField, type Rejection } from "../../core/kernel/fields/rejection.ts"
+import { bindings, columnList, quote } from "../../core/kernel/store/statement.ts"
+import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import {
+  type Checksum,
+  type ChecksumPage,
+  checksumPage,
+  cursorOf,
+  rowsDigest,
+  type Section,
+  type SnapshotPage,
+  snapshotPage,
+  type SnapshotPlan,
+  snapshotPlan,
+  splitCursor
+} from "../protocol/snapshot.ts"
+import { decodeStoredError, requireOwnReplica } from "./push.ts"
+import { replica_devices } from "./devices.ts"
+import {
+  handleOf,
+  isOffsetValid,
+  mustRefetch,
+  mustRefetchShown,
+  newHandle,
+  offset_pattern,
+  offsetOf,
+  private_headers,
+  private_says,
+  type Refetch,
+  shape_says
+} from "./shape.ts"
+import { type Redaction, redactionFor } from "../protocol/redaction.ts"
+import { id_leases, replica_verdicts, replicas } from "./tables.ts"
+import { integer, text } from "../../core/kernel/fields/field.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+
+// The server's end of a fill from rows (see sync/protocol/snapshot.ts): it keeps nothing between two pages.
+
+interface SnapshotReader {
+  readonly viewer: Viewer
+  readonly replica_id: number
+  /** As the plan gave it. */
+  readonly handle: string
+  /** Where the rows the reader has stand. */
+  readonly offset: string
+  /** The cursor of the page before; empty for the first. */
+  readonly after: string
+  readonly rows_per_page?: number
+  readonly events_per_page?: number
+}
+const rows_per_page_max = 2_000
+const events_per_page_max = 2_000
+const plan_tries_max = 5
+
+/** Where a fill begins, and what became of the device's commands up to there. */
+export const planAnswer = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  {
+    viewer,
+    replica_id,
+    pending_from
+  }: { readonly viewer: Viewer; readonly replica_id: number; readonly pending_from: number }
+): Effect.fn.Return<Answer<{ readonly snapshot: SnapshotPlan }>, Failure, Store> {
+  const store = yield* Store
+  const redaction = redactionFor(catalogue, viewer, replica_id)
+  const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
+  for (let left = plan_tries_max; ; left--) {
+    const position = yield* lastPosition(store)
+    const decided =
+      pending_from === 0
+        ? []
+        : (yield* store.find(replica_verdicts, { replica_id }, { order: ["-n"], limit: decided_max })).filter(
+            (one) => one.n >= pending_from
+          )
+    const replica = yield* store.get(replicas, replica_id)
+    const leases = yield* store.find(id_leases, { replica_id })
+    // Verdicts are recorded together with their events: with the head unchanged, the two belong together.
+    if (left > 1 && (yield* lastPosition(store)) !== position) continue
+    const plan: SnapshotPlan = {
+      handle,
+      position,
+      offset: yield* offsetOf(store, position),
+      rows: yield* countRows(store, catalogue, redaction),
+      last_n: replica?.last_n ?? 0,
+      decided: decided
+        .filter((one) => (one.position ?? 0) <= position)
+        .reverse()
+        .map((one) => ({
+          n: one.n,
+          id: one.id,
+          status: one.accepted ? ("accepted" as const) : ("rejected" as const),
+          ...(one.error === null ? {} : { error: decodeStoredError(one.error) })
+        })),
+      leases: leases.map(({ entity, from, to }) => ({ entity, from, to })),
+      erased: yield* erasedAfter(store, catalogue, (yield* store.get(replica_devices, replica_id))?.position ?? 0)
+    }
+    return { status: 200, headers: private_headers, body: { snapshot: plan } }
+  }
+})
+const erasedAfter = Effect.fnUntraced(function* (store: StoreShape, { scrubs }: Catalogue, position: number) {
+  const types = Object.keys(scrubs).filter((type) => type !== redacted_event)
+  if (types.length === 0) return []
+  const { bind, values } = bindings(store.dialect)
+  const events = yield* store.run(
+    `select ${columnList(journal)} from journal where type in (${types.map(bind).join(", ")}) and position > ${bind(position)} order by position`,
+    values
+  )
+  return scrubsOf(
+    scrubs,
+    events.map((row) => store.decode(journal, row) as StoredEvent)
+  ).map(({ streams, placeholders, kept }) => ({ streams, placeholders, ...(kept === undefined ? {} : { kept }) }))
+})
+/** More commands than a device can have waiting for a verdict. */
+const decided_max = 10_000
+
+const countRows = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue, redaction: Redaction) {
+  const counts = catalogue.tables
+    .filter((table) => redaction.columns(table) !== undefined)
+    .map((table) => `(select count(*) from ${quote(table.name)})`)
+  const [row] = yield* store.run<{ total: number }>(`select ${counts.join(" + ")} as total`)
+  return Number(row?.total ?? 0)
+})
+
+/** The next rows with what happened to the earlier ones since; or 409 where the reader must begin again. */
+export const rowsAnswer = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  reader: SnapshotReader
+): Effect.fn.Return<Answer<{ readonly page: SnapshotPage }> | Refetch, Failure, Store> {
+  const store = yield* Store
+  const placed = yield* placeOf(store, catalogue, reader)
+  if ("answer" in placed) return placed.answer
+  const { redaction, from } = placed
+  const events_max = reader.events_per_page ?? events_per_page_max
+  const head = yield* lastPosition(store)
+  const seen = yield* eventsAfter(store, from, Math.min(head - from, events_max))
+  if (head - from > seen.length) {
+    // Too much has happened to send it with rows: those stay where they are.
+    const position = seen.at(-1)!.position
+    return pageAnswer({
+      position,
+      offset: yield* offsetOf(store, position),
+      events: visible(seen, redaction),
+      sections: [],
+      next: reader.after
+    })
+  }
+  const { position, sections, next } = yield* sectionsAfter(store, catalogue, redaction, reader)
+  const later = position > head ? yield* eventsAfter(store, head, position - head) : []
+  return pageAnswer({
+    position,
+    offset: yield* offsetOf(store, position),
+    events: visible([...seen, ...later], redaction),
+    sections,
+    next
+  })
+})
+const pageAnswer = (page: SnapshotPage): Answer<{ readonly page: SnapshotPage }> => ({
+  status: 200,
+  headers: private_headers,
+  body: { page }
+})
+
+const visible = (events: SnapshotPage["events"], redaction: Redaction): SnapshotPage["events"] =>
+  events.flatMap((event) => {
+    const told = redaction.see(event)
+    return told === undefined ? [] : [{ ...event, ...told }]
+  })
+
+/** What the next rows come to, run by run: for a device to compare with its own. */
+const checksumsAnswer = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  reader: SnapshotReader
+): Effect.fn.Return<Answer<{ readonly page: ChecksumPage }> | Refetch, Failure, Store> {
+  const store = yield* Store
+  const placed = yield* placeOf(store, catalogue, reader)
+  if ("answer" in placed) return placed.answer
+  const { position, sections, next } = yield* sectionsAfter(store, catalogue, placed.redaction, reader)
+  const first = reader.after === "" ? undefined : splitCursor(reader.after)
+  const page: ChecksumPage = {
+    position,
+    next,
+    sums: sections.map((section): Checksum => {
+      const table = catalogue.table(section.table)
+      const last = section.rows.at(-1)?.[section.columns.indexOf(table.key)]
+      return {
+        table: table.name,
+        after: first?.table === table.name ? first.key : "",
+        through: section.done ? null : String(last),
+        rows: section.rows.length,
+        digest: rowsDigest(table, section.columns, section.rows)
+      }
+    })
+  }
+  return { status: 200, headers: private_headers, body: { page } }
+})
+const unknownPlace = invalidField("after", "The place must be one this server gave.")
+
+/** What the reader may see and how far they are, or the answer that sends them back to the start. */
+const placeOf = Effect.fnUntraced(function* (
+  store: StoreShape,
+  catalogue: Catalogue,
+  { viewer, replica_id, handle, offset, after }: SnapshotReader
+): Effect.fn.Return<{ readonly redaction: Redaction; readonly from: number } | { readonly answer: Refetch }, Failure> {
+  const redaction = redactionFor(catalogue, viewer, replica_id)
+  const current = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
+  if (!offset_pattern.test(offset)) return yield* invalidField("offset", "The offset must be one this server gave.")
+  if (after !== "" && !catalogue.tables.some((table) => table.name === splitCursor(after).table))
+    return yield* unknownPlace
+  if (handle !== current) return { answer: mustRefetch(current) }
+  if (!(yield* isOffsetValid(store, offset)))
+    return {
+      answer: mustRefetch(
+        yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
+      )
+    }
+  return { redaction, from: Number(offset.split("_")[0]) }
+})
+
+/**
+ * Rows of as many tables as fit a page, all of one position: where the journal moved on between two tables, the page
+ * ends.
+ */
+const sectionsAfter = Effect.fnUntraced(function* (
+  store: StoreShape,
+  catalogue: Catalogue,
+  redaction: Redaction,
+  { after, rows_per_page = rows_per_page_max }: SnapshotReader
+): Effect.fn.Return<
+  { readonly position: number; readonly sections: ReadonlyArray<Section>; readonly next: string | null },
+  Failure
+> {
+  const start = after === "" ? undefined : splitCursor(after)
+  const sections: Array<Section> = []
+  let position: number | undefined
+  let left = rows_per_page
+  for (const table of catalogue.tables.slice(
+    start === undefined ? 0 : catalogue.tables.findIndex((one) => one.name === start.table)
+  )) {
+    const columns = redaction.columns(table)
+    if (columns === undefined) continue
+    const key = start?.table === table.name && start.key !== "" ? yield* keyOf(table, start.key) : undefined
+    const { head, rows } = yield* rowsAfter(store, table, key, left)
+    if (position !== undefined && head !== position) return { position, sections, next: cursorOf(table.name, key) }
+    position = head
+    left -= rows.length
+    const done = left > 0
+    const visible = rows.map((row) => redaction.row(table, row)).filter((row) => row !== undefined)
+    sections.push({
+      table: table.name,
+      columns,
+      rows: visible.map((row) => columns.map((name) => row[name] as Json)),
+      done
+    })
+    if (!done) return { position, sections, next: cursorOf(table.name, rows.at(-1)![table.key] as Key) }
+  }
+  return { position: position ?? (yield* lastPosition(store)), sections, next: null }
+})
+const keyOf = (table: Table, text: string): Effect.Effect<Key, Rejection> =>
+  table.columns[table.key]?.type.kind === "text"
+    ? Effect.succeed(text)
+    : Number.isSafeInteger(Number(text))
+      ? Effect.succeed(Number(text))
+      : Effect.fail(unknownPlace)
+
+/** Rows and the position they stand at, seen at one moment: one statement. */
+const rowsAfter = Effect.fnUntraced(function* (store: StoreShape, table: Table, key: Key | undefined, limit: number) {
+  const { bind, values } = bindings(store.dialect)
+  const where = key === undefined ? "" : ` where ${quote(table.key)} > ${bind(key)}`
+  const found = yield* store.run<{ page_head?: number }>(
+    `select head.position as page_head, ${columnList(table, "page")} from journal_head as head left join ` +
+      `(select ${columnList(table)} from ${quote(table.name)}${where} order by ${quote(table.key)} limit ${limit}) as page on 1 = 1 ` +
+      `where head.id = 1 order by page.${quote(table.key)}`,
+    values
+  )
+  const head = Number(found[0]?.page_head ?? 0)
+  const rows = found
+    .map((row) => {
+      delete row.page_head
+      return store.decode(table, row) as AnyRow
+    })
+    .filter((row) => row[table.key] !== null)
+  return { head, rows }
+})
 
 const reads = {
   ability: "sync:read",
@@ -16,11 +306,11 @@ const reads = {
   server_only: true
 } as const satisfies SharedDraft
 const refetch_says = { ...private_says, "Electric-Handle": shape_says["Electric-Handle"] }
-const replica_id = integer({ required: true, min: 1 })
+const replica_id = integer({ required: true, min: 1, describe: "Id of the device" })
 const place = {
   replica_id,
-  handle: text({ required: true }),
-  offset: text({ required: true }),
+  handle: text({ required: true, describe: "As the snapshot answered it" }),
+  offset: text({ required: true, describe: "Journal offset of the snapshot" }),
   after: text({ default: "", describe: "Where the page before ended" }),
   limit: integer({ default: rows_per_page_max, min: 1, max: rows_per_page_max, describe: "Rows of a page" })
 }
@@ -45,7 +335,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     error_answers: { 404: null },
     answer_headers: private_says,
     name: "replicas.snapshot",
-    summary: "Where a fill from rows begins",
+    summary: "Start a snapshot for filling a device",
     ...reads,
     fields: {
       replica_id,
@@ -67,7 +357,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     error_answers: { 404: null, 409: mustRefetchShown },
     answer_headers: refetch_says,
     name: "replicas.rows",
-    summary: "The next rows, and what happened to those sent before",
+    summary: "List the next rows of a snapshot, and changes to rows sent before",
     ...reads,
     fields: place,
     run: (input) =>

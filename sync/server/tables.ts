@@ -1,10 +1,57 @@
 /** The server's tables about devices, outside the journal. */
-import { Effect } from "effect"
-import { boolean, integer, json, text, timestamp } from "../../core/kernel/field.ts"
-import { type Json } from "../../core/kernel/json.ts"
+import { Context, Effect, Option } from "effect"
+import type { Failure, UploadedFile } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { plainTable, table } from "../../core/kernel/table.ts"
-import type { TableMigration } from "../../core/kernel/table-migration.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { Seed } from "../protocol/bundle-format.ts"
+import { boolean, integer, json, list, text, timestamp } from "../../core/kernel/fields/field.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { plainTable, table } from "../../core/kernel/tables/table.ts"
+import type { TableMigration } from "../../core/kernel/store/table-migration.ts"
+import { createHash } from "node:crypto"
+import { type RowChange, update, updateWhere } from "../../core/kernel/tables/row-change.ts"
+import { type Scrubs, scrubsOf, type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
+import { users } from "../../core/people/users/schema.ts"
+import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { instantOf } from "../../core/values/time.ts"
+import type { WireCommand, WireError } from "../protocol/wire.ts"
+
+// Services the host provides to sync: tokens of devices, their files, and the key that signs bundles.
+
+export interface DeviceTokensShape {
+  /** A token of the device's own, with no more abilities than the caller's; its secret is given this once. */
+  readonly issue: (
+    name: string,
+    viewer: Viewer,
+    now: string
+  ) => Effect.Effect<{ readonly id: number; readonly secret: string }, Failure, Store | CommandRuntime>
+  /** The token's abilities; undefined when it is not valid any more. */
+  readonly abilitiesOf: (
+    token_id: number,
+    now: string
+  ) => Effect.Effect<ReadonlyArray<string> | undefined, Failure, Store>
+  /** Ends it, for good. */
+  readonly end: (token_id: number, viewer: Viewer, now: string) => Effect.Effect<void, Failure, Store | CommandRuntime>
+}
+export class DeviceTokens extends Context.Service<DeviceTokens, DeviceTokensShape>()("flightcase/sync/DeviceTokens") {}
+
+interface FileContent {
+  readonly sha256: string
+  readonly size_bytes: number
+  readonly mime_type: string
+}
+/** Where contents of files are kept on the server. */
+export interface DeviceFilesShape {
+  /** Which of these contents are here. */
+  readonly present: (sha256: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>, Failure, Store>
+  readonly keep: (content: Uint8Array) => Effect.Effect<FileContent, Failure, Store>
+}
+export class DeviceFiles extends Context.Service<DeviceFiles, DeviceFilesShape>()("flightcase/sync/DeviceFiles") {}
+
+/** Signs the server's bundles. */
+export class BundleKey extends Context.Service<BundleKey, { readonly seed: Seed }>()("flightcase/sync/BundleKey") {}
 
 export const replicas = table(
   "replicas",
@@ -71,7 +118,7 @@ export const id_claims = plainTable("id_claims", "key", {
 })
 
 /** Until schema 2 verdicts were kept here, by the command's id alone. The table stays and is not read again. */
-export const verdicts_before_devices = "replica_commands"
+const verdicts_before_devices = "replica_commands"
 export const verdicts_by_device: TableMigration = {
   id: 1,
   name: "verdicts_by_device",
@@ -89,7 +136,7 @@ export const verdicts_by_device: TableMigration = {
  * Files that devices have sent ahead of the commands that name them, by who sent them: whoever knows the SHA-256 of a
  * file has not thereby the file. Forgotten after a while; a device then sends the file again.
  */
-export const received_files = plainTable(
+const received_files = plainTable(
   "received_files",
   "key",
   {
@@ -111,3 +158,145 @@ export const reader_grants = plainTable("reader_grants", "user_id", {
 })
 
 export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, received_files, reader_grants]
+
+// Personal data that the server keeps for sync outside the journal: erased together with what the journal holds.
+
+export const textDigest = (text: string): string => createHash("sha256").update(text).digest("hex")
+const digest_length = textDigest("").length
+
+const user_streams = streamOf(users.entity, "")
+/** Devices are named by their users: those of an erased user get the placeholder of the user's name. */
+const withoutNames = (scrubs: Scrubs, event: StoredEvent): ReadonlyArray<RowChange> =>
+  scrubsOf(scrubs, [event]).flatMap(({ streams, placeholders: { name } }) =>
+    typeof name !== "string"
+      ? []
+      : streams
+          .filter((stream) => stream.startsWith(user_streams))
+          .map((stream) => Number(stream.slice(user_streams.length)))
+          .map((user_id) => updateWhere(replicas, { user_id }, { name, updated_at: event.recorded_at }))
+  )
+
+/** Runs in the transaction of the erasure. */
+export const eraseFromDevices = (
+  events: ReadonlyArray<StoredEvent>
+): Effect.Effect<void, Failure, Store | CommandRuntime> =>
+  Effect.gen(function* () {
+    const { scrubs } = (yield* CommandRuntime).catalogue
+    if (scrubsOf(scrubs, events).length === 0) return
+    const store = yield* Store
+    // Earlier releases kept the text of a command where its digest is kept today.
+    const texts = yield* store.run<{ key: string; fingerprint: string }>(
+      `select "key", fingerprint from replica_verdicts where length(fingerprint) <> ${digest_length}`
+    )
+    yield* store.apply([
+      ...events.flatMap((event) => withoutNames(scrubs, event)),
+      ...texts.map(({ key, fingerprint }) => update(replica_verdicts, key, { fingerprint: textDigest(fingerprint) }))
+    ])
+    // The table those releases kept them in is read no more, but not dropped either.
+    const [before] = yield* store.run<{ name: string | null }>(
+      store.dialect === "pg" ? "select to_regclass($1)::text as name" : "select name from sqlite_master where name = ?",
+      [verdicts_before_devices]
+    )
+    if (before?.name != null) yield* store.run(`update ${verdicts_before_devices} set fingerprint = ''`)
+  })
+
+// Files that devices send ahead of the commands that name them. A command may only name content that its own person has
+// sent: knowing a SHA-256, from a list or from somebody else's device, opens no file.
+
+const hour_millis = 3_600_000
+/**
+ * How long what was sent counts as sent. Content that nothing names is removed a day after it came, so that a command
+ * decided within this time finds it.
+ */
+const counts_hours = 20
+const forgotten_after_hours = 48
+export const files_asked_max = 500
+
+/** Contents that a device has recorded commands for and has itself no more: those commands are refused. */
+export const lost_files_field = list(text({ max: 64 }), { default: [], max_items: files_asked_max })
+
+const before = (now: string, hours: number): string => instantOf(Date.parse(now) - hours * hour_millis)
+const keyOf = (user_id: number, sha256: string): string => `${user_id}:${sha256}`
+
+/** Those of these contents that this person sent and that are still here. */
+export const receivedFrom = Effect.fnUntraced(function* (user_id: number, sha256: ReadonlyArray<string>, now: string) {
+  const files = yield* Effect.serviceOption(DeviceFiles)
+  if (Option.isNone(files) || sha256.length === 0) return new Map<string, FileContent>()
+  const rows = yield* (yield* Store).getMany(
+    received_files,
+    sha256.map((one) => keyOf(user_id, one))
+  )
+  const counting = rows.filter(({ received_at }) => received_at > before(now, counts_hours))
+  const present = yield* files.value.present(counting.map((row) => row.sha256))
+  return new Map<string, FileContent>(counting.filter((row) => present.has(row.sha256)).map((row) => [row.sha256, row]))
+})
+
+/** The files of a command as its request carries them: what they are is said by the content that came. */
+export const receivedFiles = Effect.fnUntraced(function* (
+  user_id: number,
+  { files }: WireCommand["payload"],
+  now: string
+) {
+  if (files === undefined) return {}
+  const entries = Object.entries(files)
+  const here = yield* receivedFrom(
+    user_id,
+    entries.map(([, { sha256 }]) => sha256),
+    now
+  )
+  const received: { [field: string]: UploadedFile } = {}
+  for (const [field, { name, sha256 }] of entries) {
+    const content = here.get(sha256)
+    if (content === undefined) return yield* missingFile(sha256)
+    received[field] = { name, sha256, mime_type: content.mime_type, size_bytes: content.size_bytes }
+  }
+  return { files: received }
+})
+/** No verdict: the command waits on its device until the file has arrived. */
+const missingFile = (sha256: string): Rejection =>
+  new Rejection({
+    kind: "conflict",
+    message: "The content of a file has not arrived; send it first.",
+    errors: { files: [sha256] }
+  })
+/** The verdict on a command whose file is lost on its device. */
+export const lostFile = (field: string, { name }: { readonly name: string }): WireError => {
+  const message = `The file ${name} is not on the device any more, or not as it was; attach it again.`
+  return { status: 422, message, errors: { [field]: [message] } }
+}
+
+/** Notes who sent it. */
+export const noteReceived = Effect.fnUntraced(function* (
+  user_id: number,
+  { mime_type, sha256, size_bytes }: FileContent,
+  now: string
+) {
+  const store = yield* Store
+  const old = bindings(store.dialect)
+  yield* store.run(
+    `delete from received_files where received_at < ${old.bind(before(now, forgotten_after_hours))}`,
+    old.values
+  )
+  const { bind, values } = bindings(store.dialect)
+  yield* store.run(
+    `insert into received_files (key, user_id, sha256, mime_type, size_bytes, received_at) ` +
+      `values (${[keyOf(user_id, sha256), user_id, sha256, mime_type, size_bytes, now].map(bind).join(", ")}) ` +
+      `on conflict (key) do update set received_at = excluded.received_at`,
+    values
+  )
+})
+
+/** Keeps a file that came in a bundle. */
+export const keepBundledFile = Effect.fnUntraced(function* (
+  user_id: number,
+  sha256: string,
+  content: string,
+  now: string
+) {
+  const files = yield* Effect.serviceOption(DeviceFiles)
+  if (Option.isNone(files)) return yield* new Rejection({ kind: "unavailable", message: "This server keeps no files." })
+  const kept = yield* files.value.keep(Buffer.from(content, "base64"))
+  if (kept.sha256 !== sha256) return yield* otherContent
+  yield* noteReceived(user_id, kept, now)
+})
+export const otherContent = invalidField("file", "The file arrived otherwise than it was sent; send it again.")

@@ -17,7 +17,7 @@ import { isBusy, sqliteError } from "./error.ts"
 import { iterate, makeStatements, prepare } from "./statement.ts"
 import type { Row } from "./statement.ts"
 
-export interface SqliteOptions {
+interface SqliteOptions {
   /** A file, made if it is not there (unless `readOnly`), or ":memory:". */
   readonly path: string
   readonly readOnly?: boolean

@@ -9,7 +9,7 @@ export interface RawResult {
 }
 
 /** Runs SQL texts, compiling each once. */
-export interface Statements {
+interface Statements {
   readonly rows: (sql: string, params: ReadonlyArray<unknown>) => Array<Row>
   readonly values: (sql: string, params: ReadonlyArray<unknown>) => Array<Values>
   /** The only one to take several statements in one text, if they have no parameters; it then counts no rows. */
@@ -20,7 +20,7 @@ type Values = Array<unknown>
 type Kind = "plain" | "boolean" | "json"
 
 /** A compiled statement, and how the columns it answers with are decoded: by the type their table declares. */
-export interface Prepared {
+interface Prepared {
   readonly statement: StatementSync
   readonly names: ReadonlyArray<string>
   readonly kinds: ReadonlyArray<Kind>

@@ -1,115 +1,204 @@
-/** What black-box cases of billing begin with: a taxed customer, drafts, money, and what refusals name; all over HTTP. */
+/** What black-box cases begin with: one house with customers, suppliers, goods, people, a clock that is moved; all over HTTP. */
+import { spawnSync } from "node:child_process"
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import PostalMime, { type Email } from "postal-mime"
 import { expect } from "vitest"
+import { nothing_outside } from "../../server/ports/outside.ts"
 import type { Engine } from "../app.ts"
+import { rentalHouse } from "../rental-house.ts"
+import { pagesOfPdf } from "../server/print/pdf-text.ts"
 import { type Got, type Sent, serve, type ServeOptions, type Serving } from "../server/serving.ts"
+import { type Delivered, receiver } from "../server/delivery/webhooks/receiver.ts"
 
 export const now = "2026-06-18T12:00:00.000Z"
+export const soon = { timeout: 60_000, interval: 25 }
+export const patiently = { timeout: 60_000, interval: 50 }
+export const minute = 60_000
+export const hour = 60 * minute
+export const day = 24 * hour
+export const public_url = "https://hire.example"
+export const hire = { starts_at: "2026-07-01T00:00:00Z", ends_at: "2026-07-05T00:00:00Z" }
 
-export interface Books {
-  readonly server: Serving
-  readonly ask: (method: string, path: string, json?: unknown, more?: Sent) => Promise<Got>
-  readonly get: (path: string) => Promise<any>
-  readonly post: (path: string, json?: unknown) => Promise<Got>
-  readonly put: (path: string, json?: unknown) => Promise<Got>
-  readonly remove: (path: string) => Promise<Got>
-  /** The thing a POST that must succeed answers with. */
-  readonly made: (path: string, json?: unknown) => Promise<any>
-  readonly member: number
-  /** The class Standard of organisations. */
-  readonly organisation: number
-  readonly standard: number
-  readonly reduced: number
-  readonly exempt: number
-  /** A draft of the customer with one row of 100.00 at 20 %, unless told. */
-  readonly draft: (more?: object) => Promise<any>
-  readonly issued: (more?: object, when?: object) => Promise<any>
-  readonly shown: (id: number, include?: string) => Promise<any>
-  /** An opportunity of the customer with lines of a product at 20 %; sold, so that days do not matter. */
-  readonly job: (lines?: ReadonlyArray<object>, more?: object) => Promise<any>
-  readonly checkout: (id: number, json?: unknown, more?: Sent) => Promise<Got>
-  readonly billed: (id: number, json?: unknown) => Promise<any>
-  /** A bearer token of somebody with these permissions and abilities. */
-  readonly tokenOf: (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => Promise<string>
-  readonly setClock: (iso: string) => void
-  readonly close: () => Promise<void>
+export interface Token {
+  readonly id: number
+  readonly secret: string
+  readonly name: string
+  readonly user_id: number
 }
+export interface Person {
+  readonly user_id: number
+  readonly member_id: number
+  readonly email: string
+  readonly name: string
+  readonly token: Token
+}
+/** `{"q[id_eq]": 1}` as a query. */
+export const queryOf = (query: object): string =>
+  new URLSearchParams(Object.entries(query).map(([key, value]): [string, string] => [key, String(value)])).toString()
 
-/** Organisations of class Standard pay 20 on Standard and 5 on Reduced; nothing is said of Exempt. */
-export const openBooks = async (engine: Engine, options: ServeOptions = {}): Promise<Books> => {
-  const server = await serve(engine, options)
-  server.setClock(Date.parse(now))
+/**
+ * Organisations of class Standard pay 20 on Standard and 5 on Reduced; nothing is said of Exempt. Yen and dinars have a
+ * rate; the clock shows `now`; webhooks may reach this machine.
+ */
+export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
+  const data_folder = await mkdtemp(join(tmpdir(), "flightcase-house-"))
+  const server = await serve(engine, {
+    data_folder,
+    public_url,
+    outside: { ...nothing_outside, webhooks_private: true, webhooks_waits_seconds: [1, 1] },
+    ...options
+  })
+  const setClock = (iso: string): void => server.setClock(Date.parse(iso))
+  setClock(now)
+  let clock = Date.parse(now)
   let count = 0
-  const ask: Books["ask"] = (method, path, json, more = {}) =>
+  const ask = (method: string, path: string, json?: unknown, more: Sent = {}): Promise<Got> =>
     server.ask(`/api/v1${path}`, { ...(json === undefined ? {} : { json }), ...more, method })
-  const post: Books["post"] = (path, json = {}) => ask("POST", path, json)
-  const made: Books["made"] = async (path, json) => {
-    const got = await post(path, json)
-    expect([200, 201], `${path} ${got.text} to ${JSON.stringify(json)}`).toContain(got.status)
-    return Object.values(got.body)[0]
-  }
-  const get: Books["get"] = async (path) => (await ask("GET", path)).body
-  const named = async (path: string, name: string): Promise<number> =>
-    (await get(`/${path}?per_page=100`))[path].find((one: any) => one.name === name).id
-  const organisation = await named("organisation_tax_classes", "Standard")
-  const [standard, exempt] = [
-    await named("product_tax_classes", "Standard"),
-    await named("product_tax_classes", "Exempt")
-  ]
-  const reduced = (await made("/product_tax_classes", { name: "Reduced" })).id
+  const house = rentalHouse((method, path, body) => ask(method, path, body))
+  const post = (path: string, json: unknown = {}): Promise<Got> => ask("POST", path, json)
+  const put = (path: string, json: unknown = {}): Promise<Got> => ask("PUT", path, json)
+  /** The thing a POST that must succeed answers with. */
+  const made = async (path: string, json: unknown = {}): Promise<any> =>
+    Object.values<any>(await house.must("POST", path, json))[0]
+  const get = async (path: string): Promise<any> => (await ask("GET", path)).body
+  const good = (path: string): Promise<any> => house.must("GET", path)
+
+  const organisation = await house.named("organisation_tax_classes", "Standard")
+  const standard = await house.named("product_tax_classes", "Standard")
+  const exempt = await house.named("product_tax_classes", "Exempt")
+  const reduced: number = (await made("/product_tax_classes", { name: "Reduced" })).id
   await made("/tax_rules", {
     organisation_tax_class_id: organisation,
     product_tax_class_id: reduced,
-    tax_rate_id: await named("tax_rates", "Reduced")
+    tax_rate_id: await house.named("tax_rates", "Reduced")
   })
-  const payer = { membership_type: "organisation", sale_tax_class_id: organisation }
-  const member = (await made("/members", { name: "Payer", ...payer })).id
+  const member = await house.customer({ name: "Payer", sale_tax_class_id: organisation })
   for (const code of ["JPY", "KWD"]) {
-    expect((await ask("PUT", `/currencies/${code}`, { is_enabled: true })).status).toBe(200)
+    await house.must("PUT", `/currencies/${code}`, { is_enabled: true })
     await made("/exchange_rates", { source_currency_code: "GBP", target_currency_code: code, rate: "2" })
   }
-  const product = (await made("/products", { name: "Stage", tax_class_id: standard })).id
-  const draft: Books["draft"] = (more = {}) =>
+  const product = await house.product({ name: "Stage", tax_class_id: standard })
+  /** An organisation taxed as Standard on what is bought of it. */
+  const supplier = await house.customer({ name: "Big Cranes Ltd", purchase_tax_class_id: organisation })
+  const sub_hire_group: number = (await made("/cost_groups", { name: "Lamps hired" })).id
+  const purchase_group: number = (await made("/cost_groups", { name: "Lamps bought" })).id
+  const groups = { sub_rental_cost_group_id: sub_hire_group, purchase_cost_group_id: purchase_group }
+  /** Serialised: 12.50 to sub-hire, 250.00 to buy; both at 20 %. */
+  const lamp = await house.product({
+    ...{ name: "Lamp", stock_method: 2, sub_rental_price: 1250, purchase_price: 25_000 },
+    ...{ tax_class_id: reduced, purchase_tax_class_id: standard, ...groups }
+  })
+  /** Bulk: 1.25 to sub-hire, 9.99 to buy; at 5 %. */
+  const cable = await house.product({
+    ...{ name: "Cable", sub_rental_price: 125, purchase_price: 999 },
+    ...{ tax_class_id: standard, purchase_tax_class_id: reduced, ...groups }
+  })
+
+  /** A draft of the customer with one row of 100.00 at 20 %, unless told. */
+  const draft = (more: object = {}): Promise<any> =>
     made("/invoices", { member_id: member, items: [{ name: "Stage", unit_price: "100.00" }], ...more })
-  const checkout: Books["checkout"] = (id, json = {}, more = {}) =>
+  const checkout = (id: number, json: unknown = {}, more: Sent = {}): Promise<Got> =>
     ask("POST", `/opportunities/${id}/invoices`, json, more)
+  /** A draft of the supplier's for the hire, with one row of 100.00 at 20 % that is no product, unless told. */
+  const order = (more: object = {}): Promise<any> =>
+    made("/purchase_orders", {
+      ...{ supplier_id: supplier, ...hire },
+      items: [{ name: "Crane", unit_cost: "100.00", tax_class_id: standard }],
+      ...more
+    })
+  const order_of = async (id: number, include = "items"): Promise<any> =>
+    (await get(`/purchase_orders/${id}?include=${include}`)).purchase_order
+  const sent = async (more?: object): Promise<any> => {
+    const { id } = await made(`/purchase_orders/${(await order(more)).id}/send`)
+    return order_of(id)
+  }
+  const receive = (id: number, lines: unknown, more: object = {}, how: Sent = {}): Promise<Got> =>
+    ask("POST", `/purchase_orders/${id}/receive`, { lines, ...more }, how)
+  /** A token of the owner's with ability `*`, unless told. */
+  const token = async (more: object = {}): Promise<Token> => {
+    const it = await made("/tokens", { name: `Till ${++count}`, abilities: ["*"], ...more })
+    return { id: it.id, secret: it.secret, name: it.name, user_id: it.user_id }
+  }
+  /** Somebody active with just these permissions, and a token with ability `*` unless told. */
+  const person = async (
+    permissions: ReadonlyArray<string> = [],
+    abilities: ReadonlyArray<string> = ["*"]
+  ): Promise<Person> => {
+    const name = `Somebody ${++count}`
+    const email = `somebody${count}@house.example`
+    const role = await made("/roles", { name: `Role ${count}`, permissions })
+    const user = await made("/users", { name, email, roles: [role.name], active: true, send_invitation: false })
+    const own = await token({ user_id: user.id, abilities })
+    return { user_id: user.id, member_id: user.member_id, email, name, token: own }
+  }
   return {
-    ...{ server, ask, get, post, made, member, organisation, standard, reduced, exempt, draft, checkout },
-    put: (path, json = {}) => ask("PUT", path, json),
-    remove: (path) => ask("DELETE", path),
-    issued: async (more = {}, when = {}) => made(`/invoices/${(await draft(more)).id}/issue`, when),
-    shown: async (id, include = "items,payments,credit_notes") =>
+    ...{ server, data_folder, ask, get, post, put, made, member, organisation, standard, reduced, exempt },
+    ...{ supplier, lamp, cable, sub_hire_group, purchase_group, draft, checkout, order, order_of, sent, receive },
+    ...{ token, person, setClock },
+    remove: (path: string) => ask("DELETE", path),
+    issued: async (more: object = {}, when: object = {}) => made(`/invoices/${(await draft(more)).id}/issue`, when),
+    shown: async (id: number, include = "items,payments,credit_notes") =>
       (await get(`/invoices/${id}?include=${include}`)).invoice,
-    job: async (lines = [{ unit_price: "100.00" }], more = {}) => {
-      const { id } = await made("/opportunities", {
-        ...{ subject: "A job", store_id: 1, member_id: member },
-        ...{ starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" },
+    /** An opportunity of the customer with lines of a product at 20 %; sold, so that days do not matter. */
+    job: async (lines: ReadonlyArray<object> = [{ unit_price: "100.00" }], more: object = {}) => {
+      const { id } = await house.opportunity({
+        ...{ member_id: member, starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" },
         ...more
       })
       for (const line of lines)
         await made(`/opportunities/${id}/items`, { name: "A line", item_id: product, transaction_type: 1, ...line })
       return (await get(`/opportunities/${id}?include=items,costs`)).opportunity
     },
-    billed: async (id, json) => {
+    billed: async (id: number, json?: unknown) => {
       const got = await checkout(id, json)
       expect(got.status, got.text).toBe(201)
       return got.body.invoice
     },
-    tokenOf: async (permissions, abilities) => {
-      const name = `Person ${++count}`
-      const role = await made("/roles", { name, permissions })
-      const user = await made("/users", {
-        name,
-        email: `p${count}@example.com`,
-        roles: [role.name],
-        active: true,
-        send_invitation: false
-      })
-      return (await made("/tokens", { name, abilities, user_id: user.id })).secret
+    /** Sent, and everything on it received. */
+    received: async (more?: object, receipt?: object) => {
+      const { id, items } = await sent(more)
+      const got = await receive(id, items.map(everything), receipt)
+      expect(got.status, got.text).toBe(200)
+      return order_of(id)
     },
-    setClock: (iso) => server.setClock(Date.parse(iso)),
-    close: server.close
+    /** An organisation that one can order from, untaxed unless told. */
+    organisation_of: (more: object = {}) => house.customer(more),
+    /** A bearer token of somebody with these permissions and abilities. */
+    tokenOf: async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
+      (await person(permissions, abilities)).token.secret,
+    /** Asks with a token (none: null). */
+    by: (who: Token | null, method: string, path: string, json?: unknown, more: Sent = {}) =>
+      ask(method, path, json, { token: who === null ? null : who.secret, ...more }),
+    /** The clock goes ahead by as much, and stands; the instant it shows. */
+    later: (millis: number) => {
+      clock += millis
+      server.setClock(clock)
+      return clock
+    },
+    instant: () => new Date(clock).toISOString(),
+    usage: (query: object = {}) => good(`/usage?${queryOf(query)}`),
+    /** Rows of `request_logs?`. */
+    logs: async (query: object = {}): Promise<ReadonlyArray<any>> =>
+      (await good(`/request_logs?${queryOf({ per_page: 100, ...query })}`)).request_logs,
+    /** Mails of the outbox, as they came; to that address alone where one is given. */
+    mails: async (to?: string): Promise<ReadonlyArray<Email>> => {
+      const folder = join(data_folder, "outbox")
+      const names = await readdir(folder).catch(() => [])
+      const files = names.filter((name) => name.endsWith(".eml")).sort()
+      const mails = await Promise.all(files.map(async (name) => PostalMime.parse(await readFile(join(folder, name)))))
+      return to === undefined
+        ? mails
+        : mails.filter((mail) => JSON.stringify([mail.to, mail.cc, mail.bcc]).includes(to))
+    },
+    close: async () => {
+      await server.close()
+      await rm(data_folder, { recursive: true, force: true })
+    }
   }
 }
+export type Books = Awaited<ReturnType<typeof openBooks>>
 
 /** The status, and the fields a refusal names. */
 export const refusal = (got: Got): ReadonlyArray<unknown> => [got.status, ...Object.keys(got.body?.errors ?? {}).sort()]
@@ -121,3 +210,56 @@ export const money = (one: any): ReadonlyArray<string | boolean> => [
   one.amount_outstanding,
   one.paid_at !== null
 ]
+
+/** A line of a receipt with all that a row still waits for. */
+export const everything = (item: any): object => ({ item_id: item.id, quantity: item.outstanding_quantity })
+
+/** Whoever signs up for these kinds, and what they have been told of each. */
+export const listening = async (yard: Books, events: ReadonlyArray<string>) => {
+  const hook = await receiver()
+  await yard.made("/webhooks", { url: hook.url, events })
+  const told = (event: string): ReadonlyArray<Delivered> => hook.got.filter((one) => one.body.event === event)
+  return {
+    told,
+    /** The data of the first delivery of this kind for which it holds. */
+    heard: async (event: string, which: (data: any) => boolean = () => true): Promise<any> => {
+      const found = () => told(event).find((one) => which(one.body.data))
+      await expect.poll(() => found() !== undefined, soon).toBe(true)
+      return found()!.body
+    },
+    close: hook.close
+  }
+}
+
+/** The job's last word. */
+export const ended = async (yard: Books, job_id: string): Promise<any> => {
+  const job = async () => (await yard.get(`/system/jobs/${encodeURIComponent(job_id)}`)).job
+  await expect.poll(async () => ["done", "failed"].includes((await job())?.status), soon).toBe(true)
+  return job()
+}
+
+/** A file by its signed address, as somebody opens it who has nothing else. */
+export const opened = (server: Serving, url: string, more: Sent = {}): Promise<Got> => {
+  const { pathname, search } = new URL(url, public_url)
+  return server.ask(pathname + search, { token: null, ...more })
+}
+
+/** The words of a PDF, by `pdftotext` where it is installed. */
+export const wordsOf = (bytes: Uint8Array): string => {
+  expect(Buffer.from(bytes.subarray(0, 5)).toString("latin1")).toBe("%PDF-")
+  const read = spawnSync("pdftotext", ["-layout", "-", "-"], { input: bytes, encoding: "utf8" })
+  return read.status === 0 ? read.stdout : pagesOfPdf(bytes).join("\n")
+}
+
+export const keyed = (key: string): Sent => ({ headers: { "idempotency-key": key } })
+/** The key, requests and units of rows of usage. */
+export const counts = (usage: any): ReadonlyArray<readonly [string, number, number]> =>
+  usage.usage.map((row: any) => [row.key, row.request_count, row.weighted_units])
+/** Asks the same so many times. */
+export const times = async <A>(many: number, act: (at: number) => Promise<A>): Promise<ReadonlyArray<A>> => {
+  const got: Array<A> = []
+  for (let at = 0; at < many; at++) got.push(await act(at))
+  return got
+}
+/** A grid of two days, which weighs 5. */
+export const calendar = "/availability/calendar?store_id=1&from=2026-07-01&to=2026-07-02"

@@ -2,6 +2,7 @@
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf } from "./calling.ts"
+import { billedScenarios } from "./scenarios/billed.ts"
 import { checkoutScenarios } from "./scenarios/checkout.ts"
 import { draftScenarios } from "./scenarios/invoice-drafts.ts"
 import { issueScenarios } from "./scenarios/invoice-issue.ts"
@@ -91,4 +92,9 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
   }
 }
 
-export const scenarios: ReadonlyArray<Scenario> = [...draftScenarios(), ...issueScenarios(), ...checkoutScenarios()]
+export const scenarios: ReadonlyArray<Scenario> = [
+  ...draftScenarios(),
+  ...issueScenarios(),
+  ...checkoutScenarios(),
+  ...billedScenarios()
+]

@@ -1,5 +1,7 @@
 /** What every scene has, whatever it is about: the calls of whoever answers, and looks for later. */
 import { expect } from "vitest"
+import { type RentalHouse, rentalHouse } from "../rental-house.ts"
+import type { Serving } from "../server/serving.ts"
 import type { Answering, Look, Reply } from "./playing.ts"
 
 export interface Calling extends Answering {
@@ -40,3 +42,7 @@ export const amounts = (document: {
   readonly tax_total: string
   readonly total: string
 }): ReadonlyArray<string> => [document.subtotal, document.tax_total, document.total]
+
+/** What the owner makes at a server. */
+export const houseAt = (server: Pick<Serving, "ask">): RentalHouse =>
+  rentalHouse((method, path, json) => server.ask(`/api/v1${path}`, { method, ...(json === undefined ? {} : { json }) }))

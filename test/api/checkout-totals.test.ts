@@ -1,8 +1,8 @@
 /** Checkout comes to what the opportunity or its active version comes to, to the unit, over a world of opportunities. */
 import * as fc from "fast-check"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { engines } from "../app.ts"
-import { type Books, openBooks, sums } from "./billing-black-box.ts"
+import { beforeAll, describe, expect, it } from "vitest"
+import { engines, plays_everything } from "../app.ts"
+import { appHouse } from "../app-house.ts"
 
 interface Plan {
   readonly currency: string
@@ -49,52 +49,44 @@ const plans: fc.Arbitrary<Plan> = fc.record({
 const worlds = (count: number): ReadonlyArray<Plan> => fc.sample(plans, { numRuns: count, seed: 14 })
 
 describe.each(engines)("Checkout of every opportunity of a world, on %s", (engine) => {
-  let books: Books
-  let products: ReadonlyArray<number>, untaxed: number, surcharges: ReadonlyArray<number>
+  const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
+  let products: ReadonlyArray<number>, taxed: number, untaxed: number, surcharges: ReadonlyArray<number>
   beforeAll(async () => {
-    books = await openBooks(engine)
+    const reduced = (await w.create("/product_tax_classes", { name: "Reduced" })).id
+    const tax_rate_id = await w.named("tax_rates", "Reduced")
+    await w.create("/tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: reduced, tax_rate_id })
+    for (const code of ["JPY", "KWD"]) {
+      await w.must("PUT", `/currencies/${code}`, { is_enabled: true })
+      await w.create("/exchange_rates", { source_currency_code: "GBP", target_currency_code: code, rate: "2" })
+    }
     products = await Promise.all(
-      [books.standard, books.reduced, books.exempt].map(
-        async (tax_class_id) => (await books.made("/products", { name: "Thing", tax_class_id })).id
-      )
+      [1, reduced, await w.named("product_tax_classes", "Exempt")].map((tax_class_id) => w.product({ tax_class_id }))
     )
-    untaxed = (await books.made("/members", { name: "Untaxed", membership_type: "organisation" })).id
-    const group = await books.made("/surcharge_groups", {
-      name: "Extras",
-      surcharges: [
-        { name: "Fuel", calculation_type: "percentage", value: "3.33", applies_to: "all" },
-        {
-          name: "Green",
-          calculation_type: "percentage",
-          value: "1.25",
-          applies_to: "rental",
-          tax_class_id: books.reduced
-        }
-      ]
-    })
-    surcharges = [group.id]
-    await books.made("/discount_rules", {
-      ...{ name: "Much", discount_type: "percentage", discount_value: "7.77", auto_apply: true, criteria: {} }
-    })
-    for (const product of products)
+    taxed = await w.customer({ sale_tax_class_id: 1 })
+    untaxed = await w.customer()
+    const fuel = { name: "Fuel", calculation_type: "percentage", value: "3.33", applies_to: "all" }
+    const green = { ...fuel, name: "Green", value: "1.25", applies_to: "rental", tax_class_id: reduced }
+    surcharges = [(await w.create("/surcharge_groups", { name: "Extras", surcharges: [fuel, green] })).id]
+    const much = { name: "Much", discount_type: "percentage", discount_value: "7.77", auto_apply: true }
+    await w.create("/discount_rules", { ...much, criteria: {} })
+    const rate_definition_id = await w.named("rate_definitions", "Fixed Rate")
+    for (const [at, product] of products.entries())
       for (const transaction_type of ["rental", "sale", "service"]) {
-        const { id } = await books.made("/rate_definitions", {
-          ...{ name: `R${product}${transaction_type}`, calculation_strategy: "fixed", base_period: null }
-        })
-        await books.made(`/products/${product}/rates`, {
-          ...{ rate_definition_id: id, transaction_type, price: 3_333 * product, currency: "GBP" }
-        })
+        const rate = { rate_definition_id, transaction_type, price: 3_333 * (at + 2), currency: "GBP" }
+        await w.create(`/products/${product}/rates`, rate)
       }
   })
-  afterAll(() => books.close())
 
   const built = async (plan: Plan): Promise<any> => {
-    const job = await books.job([], {
-      ...{ currency: plan.currency, member_id: plan.untaxed ? untaxed : books.member },
+    const { id } = await w.opportunity({
+      starts_at: "2026-07-01T09:00:00Z",
+      ends_at: "2026-07-04T09:00:00Z",
+      currency: plan.currency,
+      member_id: plan.untaxed ? untaxed : taxed,
       ...(plan.surcharge ? { surcharge_group_ids: surcharges } : {})
     })
-    const path = `/opportunities/${job.id}`
-    if (plan.version) await books.made(`${path}/convert_to_quotation`)
+    const path = `/opportunities/${id}`
+    if (plan.version) await w.create(`${path}/convert_to_quotation`)
     for (const { kind, body } of plan.lines) {
       // A line by hand; a priced text; a product by hand; a product by its rate.
       const { unit_price: _, ...by_rate } = body as { readonly unit_price: number }
@@ -104,31 +96,31 @@ describe.each(engines)("Checkout of every opportunity of a world, on %s", (engin
           : kind === 1
             ? { name: "A text", item_type: "text", ...body }
             : { name: "A product", item_id: products[kind % 3], ...(kind === 5 ? by_rate : body) }
-      await books.made(`${path}/items`, shape)
+      await w.create(`${path}/items`, shape)
     }
-    for (const cost of plan.costs) await books.made(`${path}/costs`, cost)
-    if (plan.deal !== null) await books.made(`${path}/deal_price`, { deal_total: plan.deal })
-    if (plan.version) await books.made(`${path}/versions`, {})
-    return (await books.get(`${path}?include=items,costs,versions`)).opportunity
+    for (const cost of plan.costs) await w.create(`${path}/costs`, cost)
+    if (plan.deal !== null) await w.create(`${path}/deal_price`, { deal_total: plan.deal })
+    if (plan.version) await w.create(`${path}/versions`)
+    return w.show(`${path}?include=items,costs,versions`)
   }
   it("equals its totals to the unit", async () => {
     let billed = 0
     const problems: Array<unknown> = []
-    for (const [at, plan] of worlds(engine === "sqlite" ? 60 : 25).entries()) {
+    for (const [at, plan] of worlds(plays_everything ? 60 : 25).entries()) {
       const job = await built(plan)
-      const got = await books.checkout(job.id)
+      const got = await w.post(`/opportunities/${job.id}/invoices`, {})
       if (got.status === 422) {
         expect([at, Object.keys(got.body.errors), Number(job.charge_including_tax_total)]).toEqual([at, ["items"], 0])
         continue
       }
-      expect(got.status, got.text).toBe(201)
+      expect(got.status, JSON.stringify(got.body)).toBe(201)
       const { invoice } = got.body
       const expected = [job.charge_excluding_tax_total, job.tax_total, job.charge_including_tax_total]
       const scale = plan.currency === "JPY" ? 1 : plan.currency === "KWD" ? 1000 : 100
       const sumOf = (rows: ReadonlyArray<any>, key: string): string =>
         (rows.reduce((sum, row) => sum + Math.round(Number(row[key]) * scale), 0) / scale).toFixed(Math.log10(scale))
       const found = {
-        totals: sums(invoice),
+        totals: [invoice.subtotal, invoice.tax_total, invoice.total],
         rows: ["subtotal", "tax_total", "total"].map((key) => sumOf(invoice.items, key)),
         classes: ["net", "tax", "gross"].map((key) => sumOf(invoice.tax_summary, key)),
         version_id: invoice.version_id
@@ -138,6 +130,6 @@ describe.each(engines)("Checkout of every opportunity of a world, on %s", (engin
       billed++
     }
     expect(problems).toEqual([])
-    expect(billed).toBeGreaterThan(engine === "sqlite" ? 45 : 18)
+    expect(billed).toBeGreaterThan(18)
   })
 })

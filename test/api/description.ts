@@ -3,16 +3,15 @@
  * Schema of the answer or of the refusal with no key beside those declared, and each header is described.
  */
 import { Result, Schema } from "effect"
-import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { match } from "../../core/kernel/dispatch.ts"
-import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoint.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
-import { Rejection } from "../../core/kernel/rejection.ts"
-import { keepsAnswers } from "../../server/idempotency/slice.ts"
-import { pathOf } from "../../server/pipeline.ts"
-import { errorSchemas } from "../../server/system/errors.ts"
-import type { JsonSchemas } from "../../server/system/json-schema.ts"
-import { headersAndErrors, responsesOf } from "../../server/system/responses.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import { match } from "../../core/kernel/runtime/dispatch.ts"
+import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import { Rejection } from "../../core/kernel/fields/rejection.ts"
+import { pathOf } from "../../server/host/pipeline.ts"
+import { errorSchemas } from "../../server/operations/system/openapi.ts"
+import type { JsonSchemas } from "../../server/http/json-schema.ts"
+import { headersAndErrors, responsesOf } from "../../server/operations/system/responses.ts"
 
 export interface Given {
   readonly status: number
@@ -30,7 +29,9 @@ interface Response {
 }
 
 /** Headers that every HTTP answer may carry; what they say is HTTP's. */
-const of_http = new Set(["content-type", "content-length", "connection", "date", "allow"])
+const of_http = new Set(["content-type", "content-length", "connection", "date", "allow", "vary"])
+/** What browsers read of an answer to a page of another origin. */
+const of_fetch = /^access-control-/
 /** The bodies are decoded through the Schemas themselves: of the description only statuses, types and headers are asked. */
 const no_schemas: JsonSchemas = { of: () => ({}), components: {} }
 const { headers: known_headers, responses: known_responses } = headersAndErrors([]) as {
@@ -61,7 +62,7 @@ const responsesFor = (endpoint: Endpoint): { readonly [status: string]: Response
 const headerProblem = (endpoint: Endpoint, { headers = {} }: Response, got: Given): string | undefined => {
   const described = new Map(Object.keys(headers).map((name) => [name.toLowerCase(), name]))
   for (const [name, value] of Object.entries(got.headers)) {
-    if (of_http.has(name)) continue
+    if (of_http.has(name) || of_fetch.test(name)) continue
     const known = described.get(name)
     if (known === undefined) return `header ${name} is not described`
     // Headers of one endpoint are texts.
@@ -86,17 +87,9 @@ const bodyProblem = (endpoint: Endpoint, { content }: Response, got: Given): str
 }
 const schemaFor = (endpoint: Endpoint, status: number, ref: string | undefined): Schema.Codec<unknown> => {
   const { answer, error_answers } = endpoint
-  if (status === statusOfAnswer(endpoint) && answer !== undefined)
-    return keepsAnswers(endpoint) ? orRemoved(answer) : answer
+  if (status === statusOfAnswer(endpoint) && answer !== undefined) return answer
   return error_answers[status] ?? errorSchemas[nameIn(ref!) as keyof typeof errorSchemas]
 }
-const kept = new WeakMap<Schema.Codec<unknown>, Schema.Codec<unknown>>()
-const orRemoved = (answer: Schema.Codec<unknown>): Schema.Codec<unknown> => {
-  let schema = kept.get(answer)
-  if (schema === undefined) kept.set(answer, (schema = Schema.Union([answer, errorSchemas.AnswerRemoved])))
-  return schema
-}
-
 const decoders = new WeakMap<Schema.Codec<unknown>, (value: unknown) => Result.Result<unknown, Schema.SchemaError>>()
 /** What of a value is not as its Schema says, excess keys included; undefined when all is. */
 export const decodingProblem = (schema: Schema.Codec<unknown>, value: unknown): string | undefined => {

@@ -1,7 +1,7 @@
 /** The catalogue of endpoints from outside: rules/conventions 16, and the interface 2.18 and 4.18. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import { type House, openHouse } from "./metering-black-box.ts"
+import { type Books, openBooks } from "./billing-black-box.ts"
 
 /** The ten operations of metering and notifications, what they ask for and what they weigh. */
 const ten = [
@@ -39,9 +39,9 @@ const plain = [
 const free = (uri: string): string => uri.replaceAll(/\{\w*\}/g, "{}")
 
 describe.each(engines)("The catalogue of endpoints, on %s (rules/conventions 16)", (engine) => {
-  let house: House, body: any
+  let house: Books, body: any
   beforeAll(async () => {
-    house = await openHouse(engine)
+    house = await openBooks(engine)
     body = (await house.ask("GET", "/endpoints")).body
   })
   afterAll(() => house.close())

@@ -4,11 +4,11 @@
  */
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Endpoint } from "../../core/kernel/endpoint.ts"
-import { rebuild } from "../../core/kernel/store/schema.ts"
-import { canonicalJson, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import type { AnyRow } from "../../core/kernel/table.ts"
-import { errorText, type Log } from "../../server/log.ts"
+import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
+import { rebuild } from "../../core/kernel/runtime/schema.ts"
+import { canonicalJson, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { AnyRow } from "../../core/kernel/tables/table.ts"
+import { errorText, type Log } from "../../server/ports/log.ts"
 import { engines } from "../app.ts"
 import type { Got } from "../server/serving.ts"
 import { fairQuestionsTo, type Question, questionsTo } from "./requests.ts"
@@ -24,8 +24,16 @@ const engine_bound = new Set(["metrics", "replicas.follow", "system.health"])
 /** What is counted and told by and by: two servers need not be equally far with it. */
 const isByAndBy = ({ name }: Endpoint): boolean => /^(usage|request_logs|notifications|jobs)\./.test(name)
 
-/** What was answered under a key is kept, refusals as well; calls are counted, and people told, by and by. */
-const besides = new Set(["idempotency_keys", "request_logs", "usage_hours", "month_units", "rate_windows", "job_notes"])
+/** What was answered under a key is kept, refusals as well; calls are counted, people told and timed work done, by and by. */
+const besides = new Set([
+  "idempotency_keys",
+  "request_logs",
+  "usage_hours",
+  "month_units",
+  "rate_windows",
+  "job_notes",
+  "timed_work"
+])
 const isLasting = (table: string): boolean => !besides.has(table) && !/^notification(s|_mailings|_burst)/.test(table)
 
 const hashOf = (text: string): number =>

@@ -26,7 +26,7 @@ const lists = [
 describe.each(engines)("what lists leave out of account on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
-    server = await serve(engine)
+    server = await serve(engine, { lenient: true })
   })
   afterAll(() => server.close())
   const asked = (path: string, query: ReadonlyArray<readonly [string, string]>): Promise<Got> =>
@@ -60,6 +60,122 @@ describe.each(engines)("what lists leave out of account on %s", (engine) => {
       expect((await asked(path, [])).body.meta).not.toHaveProperty("ignored")
     }
   )
+  it("fields and parameters that nothing takes are named beside what was made, and strictly are 422 by name", async () => {
+    const send = (json: object, strict: boolean, method = "POST", path = "products") =>
+      server.ask(`/api/v1/${path}`, {
+        method,
+        json,
+        headers: { prefer: `respond-async, handling=${strict ? "strict" : "lenient"}` }
+      })
+    const odd = { name: "Lamp", wieght: 3, id: 7, product_type: "rental" }
+    const made = await send(odd, false)
+    expect([made.status, made.body.meta]).toEqual([201, { ignored: ["wieght", "id"] }])
+    const refused = await send(odd, true)
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      {
+        wieght: ["There is no field or parameter wieght here. Did you mean weight?"],
+        id: ["There is no field or parameter id here."]
+      }
+    ])
+    expect((await send({ name: "Lamp" }, true)).body).not.toHaveProperty("meta")
+    const { id } = made.body.product
+    expect((await send({ name: "Spot", nmae: "x" }, false, "PUT", `products/${id}`)).body.meta.ignored).toEqual([
+      "nmae"
+    ])
+    const shown = await asked(`products/${id}`, [
+      ["bogus", "1"],
+      ["include", "nobody"]
+    ])
+    expect(shown.body.meta.ignored).toEqual(["bogus", "include=nobody"])
+    expect(
+      (await send({ token: 1, name: "T", abilities: ["*"], rate_limit: 5 }, true, "POST", "tokens")).body.errors
+    ).toEqual({
+      token: [expect.any(String)],
+      rate_limit: ["There is no field or parameter rate_limit here. Did you mean rate_limit_per_minute?"]
+    })
+  })
+  it("unknown settings are named beside the group, and strictly are 422 by name", async () => {
+    const put = (group: string, settings: object, handling: string) =>
+      server.ask(`/api/v1/settings/${group}`, {
+        method: "PUT",
+        json: { settings },
+        headers: { prefer: `handling=${handling}` }
+      })
+    const dropped = await put("company", { city: "Leeds", timezon: "UTC" }, "lenient")
+    expect([dropped.status, dropped.body.settings.city, dropped.body.meta]).toEqual([
+      200,
+      "Leeds",
+      { ignored: ["settings.timezon"] }
+    ])
+    const refused = await put("numbering", { "opportunity.digit": 4, "hue": 1, "constructor": 2 }, "strict")
+    const near = ["There is no setting opportunity.digit here. Did you mean opportunity.digits?"]
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      Object.fromEntries(
+        [
+          ["opportunity.digit", near],
+          ["hue", ["There is no setting hue here."]],
+          ["constructor", ["There is no setting constructor here."]]
+        ].flatMap(([key, said]) => [
+          [key, said],
+          [`settings.${String(key)}`, said]
+        ])
+      )
+    ])
+    expect((await put("company", { city: "York" }, "strict")).body).not.toHaveProperty("meta")
+  })
+  it("a misspelt filter, sort, include or parameter of a list strictly is 422 with the nearest name", async () => {
+    const got = await server.ask(
+      "/api/v1/opportunities?q[statsu_eq]=1&sort=subjetc&include=membre&bogus=1&per_page=5&q[subject_eq]=a&q[subject_eq]=b",
+      { headers: { prefer: "handling=strict" } }
+    )
+    expect(got.status).toBe(422)
+    const rest = await server.ask(
+      "/api/v1/opportunities?q[statsu_eq]=1&sort=subjetc&include=membre&q[subject_eq]=a&q[subject_eq]=b",
+      { headers: { prefer: "handling=strict" } }
+    )
+    expect([Object.keys(got.body.errors), rest.body.errors]).toEqual([
+      ["bogus"],
+      {
+        "q[statsu_eq]": ["There is no filter statsu here. Did you mean q[status_eq]?"],
+        "sort": ["There is no sort subjetc here. Did you mean subject?"],
+        "include": ["There is no include membre here. Did you mean member?"],
+        "q[subject_eq]": ["This is given more than once, and only the last one counts."]
+      }
+    ])
+  })
+  it("lists of several pages link to the next and the last one", async () => {
+    const got = async (path: string) => (await server.ask(`/api/v1/${path}`)).headers["link"]
+    for (const name of ["East", "West", "North"]) await server.ask("/api/v1/product_groups", { json: { name } })
+    const groups = "product_groups?q[name_end]=t&per_page=1"
+    expect(await got(groups)).toBe(
+      ["next", "last"]
+        .map((rel) => `</api/v1/product_groups?q%5Bname_end%5D=t&per_page=1&page=2>; rel="${rel}"`)
+        .join(", ")
+    )
+    expect(await got(`${groups}&page=2`)).toMatch(/^<[^,]*&page=2>; rel="last"$/)
+    expect(await got("product_groups?q[name_end]=t")).toBeUndefined()
+  })
+  it("equal keys of _in are joined; of others the last one counts and the key is named", async () => {
+    const ids = []
+    for (const name of ["One", "Two", "Three"])
+      ids.push((await server.ask("/api/v1/stores", { json: { name } })).body.store.id)
+    const found = async (query: ReadonlyArray<readonly [string, string]>) => {
+      const { stores, meta } = (await asked("stores", query)).body
+      return [stores.map((one: { id: number }) => one.id), meta.ignored]
+    }
+    const by_id = (...values: ReadonlyArray<unknown>) => values.map((one) => ["q[id_in]", String(one)] as const)
+    expect(await found([...by_id(ids[0], ids[2]), ["sort", "id"]])).toEqual([[ids[0], ids[2]], undefined])
+    expect(await found([...by_id(`${ids[0]},${ids[1]}`, ids[2]), ["sort", "id"]])).toEqual([ids, undefined])
+    expect(await found([...by_id(ids[0], `${ids[1]},${ids[2]}`), ["sort", "id"]])).toEqual([ids, undefined])
+    expect(
+      await found([
+        ["q[id_eq]", String(ids[0])],
+        ["q[id_eq]", String(ids[1])]
+      ])
+    ).toEqual([[ids[1]], ["q[id_eq]"]])
+  })
   it("say nothing where everything is offered", async () => {
     for (const path of ["products", "members", "request_logs", "actions"]) {
       const got = await asked(path, [

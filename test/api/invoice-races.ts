@@ -1,37 +1,42 @@
 /** Several people at one invoice, over the server's interface on Postgres: exactly one of two that exclude each other wins. */
-import { expect } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { isJsonObject } from "../../core/kernel/json.ts"
-import { journal } from "../../core/kernel/journal.ts"
+import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Got, Serving } from "../server/serving.ts"
+import { houseAt } from "./calling.ts"
+import { type Got, serve, type Serving } from "../server/serving.ts"
 
 const path = "/api/v1/invoices"
-export interface Desk {
+interface Desk {
   readonly draft: (type?: string) => Promise<number>
   readonly issued: () => Promise<number>
+  /** Two drafts that each bill the whole of an order. */
+  readonly twoOfOne: () => Promise<ReadonlyArray<number>>
   readonly post: (id: number, what: string, json?: object) => Promise<Got>
   readonly shown: (id: number) => Promise<any>
 }
-export const deskAt = async (server: Serving): Promise<Desk> => {
-  const made = async (target: string, json: object, key: string): Promise<any> => {
-    const reply = await server.ask(target, { method: "POST", json })
-    expect([200, 201], reply.text).toContain(reply.status)
-    return reply.body[key]
-  }
-  const member = await made("/api/v1/members", { name: "Payer", membership_type: "organisation" }, "member")
+const deskAt = async (server: Serving): Promise<Desk> => {
+  const house = houseAt(server)
+  const member_id = await house.customer({ name: "Payer" })
   const post: Desk["post"] = (id, what, json = {}) => server.ask(`${path}/${id}/${what}`, { method: "POST", json })
   const draft: Desk["draft"] = async (type = "standard") =>
     (
-      await made(
-        path,
-        { member_id: member.id, type, items: [{ name: "Heads", quantity: "4", unit_price: "25.00" }] },
-        "invoice"
-      )
+      await house.create("/invoices", {
+        member_id,
+        type,
+        items: [{ name: "Heads", quantity: "4", unit_price: "25.00" }]
+      })
     ).id
   return {
     post,
     draft,
+    twoOfOne: async () => {
+      const order = await house.create("/opportunities", { subject: "Gala", member_id, charge_total: "100.00" })
+      const item = { name: "Whole", unit_price: "100.00" }
+      const bill = { member_id, opportunity_id: order.id, items: [item] }
+      return [(await house.create("/invoices", bill)).id, (await house.create("/invoices", bill)).id]
+    },
     issued: async () => {
       const id = await draft()
       expect((await post(id, "issue")).status).toBe(200)
@@ -43,7 +48,7 @@ export const deskAt = async (server: Serving): Promise<Desk> => {
 const statuses = (replies: ReadonlyArray<Got>): ReadonlyArray<number> => replies.map(({ status }) => status).sort()
 
 /** Two people record that the whole was paid. */
-export const paysTwice = async (desk: Desk): Promise<void> => {
+const paysTwice = async (desk: Desk): Promise<void> => {
   const id = await desk.issued()
   const replies = await Promise.all(
     ["cash", "card"].map((method) => desk.post(id, "payments", { amount: "100.00", method }))
@@ -53,7 +58,7 @@ export const paysTwice = async (desk: Desk): Promise<void> => {
   expect([status, amount_outstanding, payments.length]).toEqual(["paid", "0.00", 1])
 }
 /** Somebody issues a draft that somebody else voids, and somebody pays an issued one that is being voided. */
-export const issuesAgainstVoids = async (desk: Desk): Promise<void> => {
+const issuesAgainstVoids = async (desk: Desk): Promise<void> => {
   const id = await desk.draft()
   const [issued, voided] = await Promise.all([desk.post(id, "issue"), desk.post(id, "void")])
   expect(issued?.status).toBe(200)
@@ -64,8 +69,13 @@ export const issuesAgainstVoids = async (desk: Desk): Promise<void> => {
   const end = await desk.shown(other)
   expect([end.status, end.payments.length]).toEqual(paid?.status === 201 ? ["partially_paid", 1] : ["voided", 0])
 }
+/** Two people bill the same order. */
+const billsTwice = async (desk: Desk): Promise<void> => {
+  const ids = await desk.twoOfOne()
+  expect(statuses(await Promise.all(ids.map((id) => desk.post(id, "issue"))))).toEqual([200, 422])
+}
 /** A paid invoice is credited while all of it is refunded twice, and an unpaid one is credited twice. */
-export const creditsAgainstRefunds = async (desk: Desk): Promise<void> => {
+const creditsAgainstRefunds = async (desk: Desk): Promise<void> => {
   const id = await desk.issued()
   await desk.post(id, "payments", { amount: "100.00" })
   const replies = await Promise.all([
@@ -84,7 +94,7 @@ export const creditsAgainstRefunds = async (desk: Desk): Promise<void> => {
 }
 
 /** The numbers of a kind, in the order in which they were given. */
-export const numbersOf = async (server: Serving, type: "invoice" | "credit_note"): Promise<ReadonlyArray<unknown>> => {
+const numbersOf = async (server: Serving, type: "invoice" | "credit_note"): Promise<ReadonlyArray<unknown>> => {
   const event = type === "invoice" ? "invoice.issued" : "credit_note.issued"
   const events = await server.run(
     Effect.flatMap(Store, (store) => store.find(journal, { type: event }, { order: ["position"] }))
@@ -94,11 +104,11 @@ export const numbersOf = async (server: Serving, type: "invoice" | "credit_note"
     return isJsonObject(named) ? named["number"] : undefined
   })
 }
-export const wholeSeries = (count: number): ReadonlyArray<string> =>
+const wholeSeries = (count: number): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, at) => String(at + 1).padStart(10, "0"))
 
 /** Sixteen people issue and credit at once, and some of what they ask is refused. */
-export const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): Promise<void> => {
+const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): Promise<void> => {
   const clients = Array.from({ length: 16 }, async (_, client) => {
     for (let at = 0; at < each; at++) {
       const id = await desk.draft()
@@ -117,4 +127,26 @@ export const numbersWithoutHoles = async (server: Serving, desk: Desk, each: num
   expect(issued).toEqual(wholeSeries(issued.length))
   expect(credited.length).toBeGreaterThanOrEqual(8 * each)
   expect(credited).toEqual(wholeSeries(credited.length))
+}
+
+/** Each of them so many times; sixteen issue and credit `each` invoices at once. */
+export const invoiceRaces = (rounds: number, each: number): void => {
+  describe(`several people at one invoice on pg, ${rounds} times`, () => {
+    let server: Serving, desk: Desk
+    beforeAll(async () => {
+      server = await serve("pg")
+      desk = await deskAt(server)
+    })
+    afterAll(() => server.close())
+    const again = (race: (desk: Desk) => Promise<void>) => async () => {
+      for (let round = 0; round < rounds; round++) await race(desk)
+    }
+
+    it("two full payments: one is taken, one refused", again(paysTwice))
+    it("two invoices of one order: one is issued, one refused", again(billsTwice))
+    it("a voided invoice was not paid, and a paid one is not voided", again(issuesAgainstVoids))
+    it("what is credited and refunded at once is neither refunded nor credited twice", again(creditsAgainstRefunds))
+    it("sixteen issue and credit at once: numbers are 1 to n in the order of issue", () =>
+      numbersWithoutHoles(server, desk, each))
+  })
 }

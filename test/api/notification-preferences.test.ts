@@ -2,9 +2,8 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
-import { notificationRules } from "../../core/notifications/rules.ts"
-import { notification_preferences } from "../../core/notifications/schema.ts"
-import { notificationType, notificationTypes } from "../../core/notifications/types.ts"
+import { notification_preferences, notificationRules } from "../../core/office/notifications/rules.ts"
+import { notificationType, notificationTypes } from "../../core/office/notifications/types.ts"
 import { engines } from "../app.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
@@ -61,7 +60,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     return { user, token: String(token.secret ?? token.plain_text ?? token.token) }
   }
   beforeAll(async () => {
-    server = await serve(engine)
+    server = await serve(engine, { lenient: true })
   })
   afterAll(() => server.close())
 
@@ -221,6 +220,69 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     ])
     const { message } = await did(403, "GET", prefsOf(someone), undefined, (await person([])).token)
     expect(message).toBe("This needs the permission members.edit.")
+    await set({ channels: null })
+  })
+  it("what is not named stays: channels, and every other type; whichever token or address it is read by", async () => {
+    const { token, user } = await person([])
+    const before = await list(own, token)
+    await prefer({ channels: { database: true, email: false, broadcast: true } }, own, token)
+    for (const [channels, shown] of [
+      [{ email: true }, { database: true, email: true, broadcast: true }],
+      [{ database: false }, { database: false, email: true, broadcast: true }],
+      [{}, { database: false, email: true, broadcast: true }]
+    ])
+      expect((await prefer({ channels }, own, token)).channels).toEqual(shown)
+    const after = await list(own, token)
+    expect(after.map((one) => (one.notification_type === overdue ? of(before) : one))).toEqual(before)
+    const other = (await did(201, "POST", "/tokens", { name: "Other", user_id: user.id, abilities: ["*"] })).token
+    expect([await list(own, other.secret), await list(prefsOf(user.member_id))]).toEqual([after, after])
+    const paid = { notification_type: "payment.recorded", channels: { email: true }, is_muted: true }
+    const changed = await did(200, "PUT", prefsOf(user.member_id), { preferences: [paid] })
+    expect(changed.notification_preferences).toEqual(await list(own, token))
+  })
+  it("many types are set at once, and again to the same", async () => {
+    const { token } = await person([])
+    const channels = { database: false, email: false, broadcast: false }
+    const preferences = notificationTypes
+      .filter((one) => !one.is_system)
+      .map(({ key }) => ({ notification_type: key, channels }))
+    const first = await did(200, "PUT", own, { preferences }, token)
+    for (const { notification_type } of preferences)
+      expect(of(first.notification_preferences, notification_type)).toMatchObject({ channels, source: "preference" })
+    expect(await did(200, "PUT", own, { preferences }, token)).toEqual(first)
+  })
+  it("a member's are refused as one's own are, and not had by a path that is no number or of who was put away", async () => {
+    const gone = await member("Gone")
+    for (const entry of [
+      { notification_type: "password.reset", channels: { email: false } },
+      { notification_type: "moon.full", channels: {} }
+    ])
+      expect(Object.keys(await refused(prefsOf(gone), { preferences: [entry] }))).toEqual([
+        "preferences.0.notification_type"
+      ])
+    await did(204, "DELETE", `/members/${gone}`)
+    for (const id of [gone, "ann"]) await did(404, "GET", `/members/${id}${own}`)
+  })
+  it("settings are of every type with what it may use, and change for the types that are named alone", async () => {
+    const before = await did(200, "GET", house)
+    const { notification_settings: rows } = before
+    expect(before.meta).toEqual({ total: rows.length, per_page: rows.length, page: 1 })
+    expect(rows.map((one: any) => [one.notification_type, one.is_system])).toEqual(
+      notificationTypes.map(({ key, is_system }) => [key, is_system])
+    )
+    for (const one of rows) {
+      expect(Object.keys(one).sort()).toEqual([
+        ...["available_channels", "category", "channels", "default_channels", "description"],
+        ...["is_enabled", "is_system", "name", "notification_type"]
+      ])
+      expect(Object.keys(one.channels).sort()).toEqual(one.available_channels.toSorted())
+      for (const channel of one.default_channels) expect(one.available_channels).toContain(channel)
+    }
+    const { channels } = of(rows)
+    const sent = { settings: [{ notification_type: overdue, channels: { email: !channels.email } }] }
+    const after = (await did(200, "PUT", house, sent)).notification_settings
+    expect(of(after).channels).toEqual({ ...channels, email: !channels.email })
+    expect(after.map((one: any) => (one.notification_type === overdue ? of(rows) : one))).toEqual(rows)
     await set({ channels: null })
   })
   it("of two members that are one, the primary's come first and the other's fill in what it left open", async () => {

@@ -1,7 +1,6 @@
 /** What black-box cases of notifications begin with: things that happen in a house, who may see them and who may not. */
 import { expect } from "vitest"
-import { ended, everything, hire } from "./procurement-black-box.ts"
-import { type House, minute, patiently, type Person } from "./metering-black-box.ts"
+import { type Books, ended, everything, hire, minute, patiently, type Person } from "./billing-black-box.ts"
 
 export type Words = ReadonlyArray<string>
 /** Something real that causes a notification of a type. */
@@ -12,19 +11,19 @@ export interface Cause {
   /** It tells one person: whom it is given to, or who asked for it. */
   readonly is_personal?: true
   /** Makes it happen, by the owner or, of what somebody asks for, by them; words of which one at least names it and nothing else of its kind. */
-  readonly happens: (house: House, to: Person) => Promise<Words>
+  readonly happens: (house: Books, to: Person) => Promise<Words>
 }
 let count = 0
 /** People do this by hand: never so much in a minute that it is told together. */
-const byHand = (house: House): void => void house.later(2 * minute)
+const byHand = (house: Books): void => void house.later(2 * minute)
 const word = (): string => `Gala${++count}x`
-const moved = async (house: House, id: number, action: string, json: object = {}): Promise<void> => {
+const moved = async (house: Books, id: number, action: string, json: object = {}): Promise<void> => {
   const got = await house.post(`/opportunities/${id}/${action}`, json)
   expect(got.status, got.text).toBe(200)
 }
-const supplierOf = async (house: House): Promise<number> =>
+const supplierOf = async (house: Books): Promise<number> =>
   (await house.made("/members", { name: `Supplier ${++count}`, membership_type: "organisation" })).id
-const accountOf = async (house: House, name: string): Promise<any> => {
+const accountOf = async (house: Books, name: string): Promise<any> => {
   byHand(house)
   return house.made("/users", { name, email: `${name}@house.example`.toLowerCase(), roles: [], active: true })
 }
@@ -138,23 +137,23 @@ export const names = (text: string | undefined, words: Words): boolean =>
 export const causeOf = (type: string): Cause => causes.find((one) => one.type === type)!
 
 /** Waits until everything that happened was told: settings and preferences count as they are then. */
-export const settled = async (house: House): Promise<void> => {
+export const settled = async (house: Books): Promise<void> => {
   const left = "/system/jobs?q[kind_eq]=notifications.tell&q[status_not_eq]=done"
   await expect.poll(async () => (await house.get(left)).jobs.length, patiently).toBe(0)
 }
 
 /** Rows of somebody's inbox, newest first. */
-export const inbox = async (house: House, who: Person): Promise<ReadonlyArray<any>> => {
+export const inbox = async (house: Books, who: Person): Promise<ReadonlyArray<any>> => {
   const got = await house.by(who.token, "GET", "/notifications?per_page=100")
   expect(got.status, got.text).toBe(200)
   return got.body.notifications
 }
-export const prefers = async (house: House, who: Person, notification_type: string, more: object): Promise<void> => {
+export const prefers = async (house: Books, who: Person, notification_type: string, more: object): Promise<void> => {
   const json = { preferences: [{ notification_type, ...more }] }
   const got = await house.by(who.token, "PUT", "/notification_preferences", json)
   expect(got.status, got.text).toBe(200)
 }
-export const enabled = async (house: House, notification_type: string, is_enabled: boolean): Promise<void> => {
+export const enabled = async (house: Books, notification_type: string, is_enabled: boolean): Promise<void> => {
   const got = await house.put("/notification_settings", { settings: [{ notification_type, is_enabled }] })
   expect(got.status, got.text).toBe(200)
 }

@@ -1,10 +1,11 @@
 /** Many clients at one opportunity and at one pool of units, over the server's interface on Postgres. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { demands } from "../../core/demands/schema.ts"
+import { demands } from "../../core/orders/demands/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { asset_assignments } from "../../core/opportunities/units/schema.ts"
-import { rebuild } from "../../core/kernel/store/schema.ts"
+import { asset_assignments } from "../../core/orders/opportunities/tables/units.ts"
+import { rebuild } from "../../core/kernel/runtime/schema.ts"
+import { rentalHouse } from "../rental-house.ts"
 import { serve, type Serving } from "../server/serving.ts"
 
 const opp = "/api/v1/opportunities"
@@ -19,11 +20,7 @@ describe("sixteen clients at once on pg", () => {
 
   const call = (method: string, path: string, json: unknown = {}) =>
     server.ask(path, { method, ...(method === "GET" ? {} : { json }) })
-  const made = async (path: string, body: unknown, key: string) => {
-    const reply = await call("POST", path, body)
-    expect([200, 201], reply.text).toContain(reply.status)
-    return reply.body[key]
-  }
+  const house = rentalHouse((method, path, body) => call(method, `/api/v1${path}`, body))
   const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z", store_id: 1 }
   /** Per stream, versions are 1, 2, 3 …: no event was lost or written over another. */
   const versionsAreWhole = async () => {
@@ -48,7 +45,7 @@ describe("sixteen clients at once on pg", () => {
     )
 
   it("add and change lines of one opportunity: none is lost, the total is the sum of all", async () => {
-    const { id } = await made(opp, { subject: "Busy", ...june }, "opportunity")
+    const { id } = await house.opportunity({ subject: "Busy", ...june })
     const added = await Promise.all(
       Array.from({ length: clients }, (_, at) =>
         call("POST", `${opp}/${id}/items`, { name: `Line ${at}`, unit_price: "10.00", quantity: 1 })
@@ -75,7 +72,7 @@ describe("sixteen clients at once on pg", () => {
     await versionsAreWhole()
   })
   it("move one opportunity: a move that can be made once is made once", async () => {
-    const { id } = await made(opp, { subject: "Contested", ...june }, "opportunity")
+    const { id } = await house.opportunity({ subject: "Contested", ...june })
     await call("POST", `${opp}/${id}/items`, { name: "Line", unit_price: "10.00" })
     const quoted = await Promise.all(
       Array.from({ length: clients }, () => call("POST", `${opp}/${id}/convert_to_quotation`))
@@ -95,29 +92,11 @@ describe("sixteen clients at once on pg", () => {
     expect(ordered.filter(({ status }) => status === 422)).toHaveLength(clients - 1)
   })
   it("allocate from a pool of ten units, each for an order of its own: ten get one, six are told who holds it", async () => {
-    const product = await made("/api/v1/products", { name: "Moving head", stock_method: 2 }, "product")
-    const units: Array<number> = []
-    for (let at = 0; at < 10; at++)
-      units.push(
-        (
-          await made(
-            "/api/v1/stock_levels",
-            { product_id: product.id, store_id: 1, asset_number: `MH-${at}` },
-            "stock_level"
-          )
-        ).id
-      )
+    const { id: product_id, units } = await house.units(1, 10)
     const orders: Array<{ id: number; line: number }> = []
     for (let at = 0; at < clients; at++) {
-      const { id } = await made(opp, { subject: `Job ${at}`, ...june }, "opportunity")
-      const { items } = await made(
-        `${opp}/${id}/items`,
-        { name: "Head", item_id: product.id, quantity: 1 },
-        "opportunity"
-      )
-      await call("POST", `${opp}/${id}/convert_to_quotation`)
-      await call("POST", `${opp}/${id}/convert_to_order`)
-      orders.push({ id, line: items[0].id })
+      const { id, line } = await house.order(product_id, 1, june)
+      orders.push({ id, line: line.id })
     }
     // Each tries the units from a place of its own until one is free.
     const results = await Promise.all(

@@ -45,4 +45,5 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   }
 }
 
-playEverywhere({ title: "opportunities", scenarios, sceneOf, endOf, typed: true })
+// Everywhere: no other family has stock that goes out and comes back, prices, costs and moves in the same work.
+playEverywhere({ title: "opportunities", scenarios, sceneOf, endOf, typed: true, everywhere: true })

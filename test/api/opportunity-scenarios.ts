@@ -8,7 +8,7 @@ import { lineScenarios } from "./scenarios/lines.ts"
 export const opp = "/api/v1/opportunities"
 /** Whole days: 4. */
 export const fourDays = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
-export const lineL = { name: "Line L", quantity: "2", unit_price: "50.00" }
+export const fifty_each = { name: "Line L", quantity: "2", unit_price: "50.00" }
 
 export type Scenario = Told<number, Scene>
 export const scenario = (n: number, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
@@ -41,7 +41,7 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
     deal: opportunity,
     move,
     quoted,
-    withLine: async (body = fourDays, line = lineL) =>
+    withLine: async (body = fourDays, line = fifty_each) =>
       made(`${opp}/${(await opportunity(body)).id}/items`, line, "opportunity"),
     ordered: async (id) => {
       await quoted(id)

@@ -5,14 +5,15 @@ import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
-import { demands } from "../../core/demands/schema.ts"
-import type { Json } from "../../core/kernel/json.ts"
-import { rebuild } from "../../core/kernel/store/schema.ts"
+import { demands } from "../../core/orders/demands/schema.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { rebuild } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { listenOn } from "../../server/http.ts"
-import { silentLog } from "../../server/log.ts"
+import { listenOn } from "../../server/host/http.ts"
+import { silentLog } from "../../server/ports/log.ts"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
+import { both_engines, type Engine, engines } from "../app.ts"
 import { type CommandLine, openCommandLine } from "../cli/command-line.ts"
 import { owner_token, serve } from "../server/serving.ts"
 import { answerProblem } from "./description.ts"
@@ -51,8 +52,10 @@ export interface Told<Name, Scene> {
   readonly endOf: (ask: Ask) => Promise<ReadonlyArray<string>>
   /** What the server is told before anything else. */
   readonly prepare?: (ask: Ask) => Promise<void>
-  /** Also through the command line, offline. */
+  /** Also through the command line, offline, where both engines play. */
   readonly typed?: boolean
+  /** Also in the short run on both engines, and on a device of a server on each. */
+  readonly everywhere?: boolean
   /** The instant every scenario begins at; without it, time is the machine's own. */
   readonly now?: string
 }
@@ -81,7 +84,7 @@ const askAt =
     return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
   }
 /** A server that listens, with ways to look behind it. */
-const open = async (engine: "sqlite" | "pg", { now, prepare }: Pick<Told<unknown, unknown>, "now" | "prepare">) => {
+const open = async (engine: Engine, { now, prepare }: Pick<Told<unknown, unknown>, "now" | "prepare">) => {
   if (now !== undefined) itIs(now)
   const server = await serve(engine)
   const listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
@@ -142,19 +145,27 @@ const onDevice =
   }
 
 /**
- * Plays all scenarios on both engines over HTTP, then on a device that syncs after each, and through the command line of
- * one that is offline, and compares what is left.
+ * Plays all scenarios over HTTP, and compares what is left with what is left where both engines play: on the other
+ * engine, on a device that syncs after each, and through the command line of one that is offline.
  */
 export const playEverywhere = <Name extends string | number, Scene>(told: Told<Name, Scene>): void => {
   const cases = told.scenarios.map((one) => [one.n, one.title, one] as const)
-  const ends = new Map<string, ReadonlyArray<string>>()
+  const isPlayedOnBoth = told.everywhere === true || engines.length > 1
+  const played = isPlayedOnBoth ? both_engines : engines
+  /** What the scenarios leave over HTTP on the first engine: all that follows is compared with it. */
+  let end: ReadonlyArray<string> | undefined
+  const expectSameEnd = (other: ReadonlyArray<string>): void => {
+    if (end === undefined)
+      expect.fail(`Run "${told.title} over HTTP on ${played[0]}" as well: this compares with its end.`)
+    expect(other).toEqual(end)
+  }
   const statuses = new Map<Name, Statuses>()
   const eachBegins = (): void =>
     beforeEach(() => {
       if (told.now !== undefined) itIs(told.now)
     })
 
-  describe.each(["sqlite", "pg"] as const)(`${told.title} over HTTP on %s`, (engine) => {
+  describe.each(played)(`${told.title} over HTTP on %s`, (engine) => {
     let place: Awaited<ReturnType<typeof open>>
     beforeAll(async () => {
       place = await open(engine, told)
@@ -176,54 +187,59 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
       for (const look of looks) await look(place.settled)
     })
     it("leave tables that fold again from the journal", async () => {
-      ends.set(engine, await told.endOf(place.settled.ask))
+      const own = await told.endOf(place.settled.ask)
+      end ??= own
+      expectSameEnd(own)
       const before = await place.server.run(tables)
       await place.server.run(rebuild(catalogue))
       expect(await place.server.run(tables)).toEqual(before)
     })
   })
 
-  describe.each(["sqlite", "pg"] as const)(`${told.title} on a device cut off from its server on %s`, (engine) => {
-    let place: Awaited<ReturnType<typeof open>>, folder: string, device: Device
-    beforeAll(async () => {
-      place = await open(engine, told)
-      folder = mkdtempSync(join(tmpdir(), "flightcase-scenarios-"))
-      device = await enrolDevice(join(folder, "van"), {
-        name: "van",
-        url: place.url,
-        token: owner_token,
-        device: "van"
+  if (!isPlayedOnBoth) return
+  // How a device fills and syncs from Postgres is the sync tests' matter; the family that plays everywhere checks it here.
+  describe.each(told.everywhere === true ? both_engines : (["sqlite"] as const))(
+    `${told.title} on a device cut off from its server on %s`,
+    (engine) => {
+      let place: Awaited<ReturnType<typeof open>>, folder: string, device: Device
+      beforeAll(async () => {
+        place = await open(engine, told)
+        folder = mkdtempSync(join(tmpdir(), "flightcase-scenarios-"))
+        device = await enrolDevice(join(folder, "van"), {
+          name: "van",
+          url: place.url,
+          token: owner_token,
+          device: "van"
+        })
       })
-    })
-    eachBegins()
-    afterAll(async () => {
-      await device.close()
-      await place.close()
-      rmSync(folder, { recursive: true, force: true })
-    })
+      eachBegins()
+      afterAll(async () => {
+        await device.close()
+        await place.close()
+        rmSync(folder, { recursive: true, force: true })
+      })
 
-    it.each(cases)("scenario %s: %s", async (n, _title, { run }) => {
-      const looks: Array<Look> = []
-      await run(told.sceneOf(n, { ask: onDevice(() => device), somebody: undefined, nobody: undefined }, looks))
-      expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
-      for (const look of looks) await look(place.settled)
-    })
-    it("leave the server and the device with the same rows, and the same end as work at the server itself", async () => {
-      const runtime = ManagedRuntime.make(
-        Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "van", "replica.sqlite") }))
-      )
-      try {
-        expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables))
-      } finally {
-        await runtime.dispose()
-      }
-      ends.set(`device ${engine}`, await told.endOf(place.settled.ask))
-      expect(ends.get(`device ${engine}`)).toEqual(ends.get("sqlite"))
-      expect(ends.get("pg")).toEqual(ends.get("sqlite"))
-    })
-  })
+      it.each(cases)("scenario %s: %s", async (n, _title, { run }) => {
+        const looks: Array<Look> = []
+        await run(told.sceneOf(n, { ask: onDevice(() => device), somebody: undefined, nobody: undefined }, looks))
+        expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
+        for (const look of looks) await look(place.settled)
+      })
+      it("leave the server and the device with the same rows, and the same end as work at the server itself", async () => {
+        const runtime = ManagedRuntime.make(
+          Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "van", "replica.sqlite") }))
+        )
+        try {
+          expect(await runtime.runPromise(tables)).toEqual(await place.server.run(tables))
+        } finally {
+          await runtime.dispose()
+        }
+        expectSameEnd(await told.endOf(place.settled.ask))
+      })
+    }
+  )
 
-  if (told.typed === true)
+  if (told.typed === true && engines.length > 1)
     describe(`${told.title} typed offline`, () => {
       let place: Awaited<ReturnType<typeof open>>, cli: CommandLine
       beforeAll(async () => {
@@ -258,7 +274,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
         } finally {
           await runtime.dispose()
         }
-        expect(await told.endOf(place.settled.ask)).toEqual(ends.get("sqlite"))
+        expectSameEnd(await told.endOf(place.settled.ask))
       })
     })
 }

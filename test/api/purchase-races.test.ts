@@ -1,26 +1,22 @@
 /** Several people at one purchase order, over the interface on Postgres: of two that exclude each other one wins. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { RentalHouse } from "../rental-house.ts"
+import { houseAt } from "./calling.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
 const path = "/api/v1/purchase_orders"
 describe("several people at one purchase order on pg", () => {
-  let server: Serving, supplier_id: number
-  const made = async (target: string, json: object, key: string): Promise<any> => {
-    const reply = await server.ask(target, { method: "POST", json })
-    expect([200, 201], reply.text).toContain(reply.status)
-    return reply.body[key]
-  }
+  let server: Serving, house: RentalHouse, supplier_id: number
   beforeAll(async () => {
     server = await serve("pg")
-    supplier_id = (await made("/api/v1/members", { name: "Rig Hire", membership_type: "organisation" }, "member")).id
+    house = houseAt(server)
+    supplier_id = await house.customer({ name: "Rig Hire" })
   })
   afterAll(() => server.close())
   const draft = async (): Promise<{ readonly id: number; readonly number: string }> =>
-    made(
-      path,
-      { supplier_id, po_type: "purchase", items: [{ name: "Truss", quantity: "4", unit_cost: "25.00" }] },
-      "purchase_order"
-    )
+    house.create("/purchase_orders", {
+      ...{ supplier_id, po_type: "purchase", items: [{ name: "Truss", quantity: "4", unit_cost: "25.00" }] }
+    })
   const post = (id: number, what: string, json: object = {}): Promise<Got> =>
     server.ask(`${path}/${id}/${what}`, { method: "POST", json })
   const put = (id: number, json: object): Promise<Got> => server.ask(`${path}/${id}`, { method: "PUT", json })

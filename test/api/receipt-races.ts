@@ -1,9 +1,10 @@
 /** Several people at one delivery, over the server's interface on Postgres: each piece comes once. */
-import { expect } from "vitest"
-import type { Got, Serving } from "../server/serving.ts"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { houseAt } from "./calling.ts"
+import { type Got, serve, type Serving } from "../server/serving.ts"
 
 const path = "/api/v1/purchase_orders"
-export interface Quay {
+interface Quay {
   readonly server: Serving
   readonly product: (set?: object) => Promise<number>
   /** An order of these lines that was sent. */
@@ -12,26 +13,21 @@ export interface Quay {
   readonly shown: (id: number) => Promise<any>
   readonly levels: (product_id: number) => Promise<ReadonlyArray<any>>
 }
-export const quayAt = async (server: Serving): Promise<Quay> => {
-  const made = async (target: string, json: object, key: string): Promise<any> => {
-    const reply = await server.ask(target, { method: "POST", json })
-    expect([200, 201], reply.text).toContain(reply.status)
-    return reply.body[key]
-  }
-  const supplier = await made("/api/v1/members", { name: "Lender", membership_type: "organisation" }, "member")
+const quayAt = async (server: Serving): Promise<Quay> => {
+  const house = houseAt(server)
+  const supplier_id = await house.customer({ name: "Lender" })
   const post: Quay["post"] = (id, what, json = {}) => server.ask(`${path}/${id}/${what}`, { method: "POST", json })
   const shown: Quay["shown"] = async (id) => (await server.ask(`${path}/${id}?include=items`)).body.purchase_order
   return {
     server,
     post,
     shown,
-    product: async (set = {}) =>
-      (await made("/api/v1/products", { name: "Goods", stock_method: 1, ...set }, "product")).id,
+    product: (set = {}) => house.product({ stock_method: 1, ...set }),
     sent: async (set, ...items) => {
       const hire = { starts_at: "2030-07-01T00:00:00Z", ends_at: "2030-07-09T00:00:00Z" }
-      const order = await made(path, { supplier_id: supplier.id, ...hire, items, ...set }, "purchase_order")
-      expect((await post(order.id, "send")).status).toBe(200)
-      return shown(order.id)
+      const { id } = await house.create("/purchase_orders", { supplier_id, ...hire, items, ...set })
+      expect((await post(id, "send")).status).toBe(200)
+      return shown(id)
     },
     levels: async (product_id) =>
       (await server.ask(`/api/v1/stock_levels?q[product_id_eq]=${product_id}&per_page=100`)).body.stock_levels
@@ -45,7 +41,7 @@ const held = (levels: ReadonlyArray<any>): number =>
   levels.reduce((sum, one) => sum + Number(one.stock_category === 50 ? 1 : one.quantity_held), 0)
 
 /** Eight people receive the same pieces: five of ten are to come, in bulk and one by one, sub-hired and bought. */
-export const piecesComeOnce = async (quay: Quay): Promise<void> => {
+const piecesComeOnce = async (quay: Quay): Promise<void> => {
   for (const po_type of ["sub_hire", "purchase"]) {
     const [cables, heads] = [await quay.product(), await quay.product({ stock_method: 2 })]
     const { id, items } = await quay.sent(
@@ -64,7 +60,7 @@ export const piecesComeOnce = async (quay: Quay): Promise<void> => {
   }
 }
 /** Two orders for the same bought product: one level holds what came of both. */
-export const ordersShareALevel = async (quay: Quay): Promise<void> => {
+const ordersShareALevel = async (quay: Quay): Promise<void> => {
   const product_id = await quay.product()
   const orders = await Promise.all(
     Array.from({ length: 4 }, () => quay.sent({ po_type: "purchase" }, { product_id, quantity: "3" }))
@@ -78,19 +74,19 @@ export const ordersShareALevel = async (quay: Quay): Promise<void> => {
   expect((await quay.levels(product_id)).map((one) => one.quantity_held)).toEqual(["12.00"])
 }
 /** A serial number that several scan at once is on one unit. */
-export const serialsAreOnce = async (quay: Quay, serial: string): Promise<void> => {
+const serialsAreOnce = async (quay: Quay, round: number): Promise<void> => {
   const product_id = await quay.product({ stock_method: 2 })
   const orders = await Promise.all([1, 2, 3, 4].map(() => quay.sent({}, { product_id, quantity: "2" })))
   const replies = await Promise.all(
     orders.map(({ id, items }) =>
-      quay.post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1", serial_numbers: [serial] }] })
+      quay.post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1", serial_numbers: [`RACE-${round}`] }] })
     )
   )
   expect(accepted(replies)).toBe(1)
   expect(await quay.levels(product_id)).toHaveLength(1)
 }
 /** Goods go back once, while more of them come. */
-export const goBackOnce = async (quay: Quay): Promise<void> => {
+const goBackOnce = async (quay: Quay): Promise<void> => {
   const product_id = await quay.product()
   const { id, items } = await quay.sent({}, { product_id, quantity: "8" })
   const item_id = items[0].id
@@ -113,7 +109,7 @@ export const goBackOnce = async (quay: Quay): Promise<void> => {
  * Units come and go back while jobs take them: nothing fails, no unit is promised twice, and each job's flag says what
  * its shortages say.
  */
-export const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
+const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
   const opportunities = "/api/v1/opportunities"
   const send = (path: string, json: object = {}) => quay.server.ask(path, { method: "POST", json })
   const product_id = await quay.product({ stock_method: 2 })
@@ -149,4 +145,25 @@ export const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
   const [item] = (await quay.shown(id)).items
   const left = (await quay.levels(product_id)).filter((one) => one.is_sub_hired && one.given_back_at === null)
   expect(left).toHaveLength(Number(item.received_quantity) - Number(item.returned_quantity))
+}
+
+/** Each of them so many times. */
+export const receiptRaces = (rounds: number): void => {
+  describe(`several people at one delivery on pg, ${rounds} times`, () => {
+    let server: Serving, quay: Quay
+    beforeAll(async () => {
+      server = await serve("pg")
+      quay = await quayAt(server)
+    })
+    afterAll(() => server.close())
+    const again = (race: (quay: Quay, round: number) => Promise<void>) => async () => {
+      for (let round = 1; round <= rounds; round++) await race(quay, round)
+    }
+
+    it("eight receive what five are to come of: each piece comes once", again(piecesComeOnce))
+    it("what several orders bring of a bought product is one level", again(ordersShareALevel))
+    it("one serial number is on one unit", again(serialsAreOnce))
+    it("goods go back once, while more come", again(goBackOnce))
+    it("units come and go back while jobs take them", again(comeWhileJobsTakeThem))
+  })
 }

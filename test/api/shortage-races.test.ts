@@ -2,15 +2,16 @@
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { demands } from "../../core/demands/schema.ts"
-import { engines } from "../app.ts"
+import { demands } from "../../core/orders/demands/schema.ts"
+import { both_engines } from "../app.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
+import { rentalHouse } from "../rental-house.ts"
 import { serve, type Serving, startedServer } from "../server/serving.ts"
 
 const opp = "/api/v1/opportunities"
 const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z", store_id: 1 }
 
-describe.each(engines)("on %s", (engine) => {
+describe.each(both_engines)("on %s", (engine) => {
   let server: Serving
   let database: FreshDatabase | undefined
   beforeAll(async () => {
@@ -30,26 +31,21 @@ describe.each(engines)("on %s", (engine) => {
     expect([200, 201], reply.text).toContain(reply.status)
     return reply.body
   }
+  const house = rentalHouse((method, path, body) => call(method, `/api/v1${path}`, body))
   const ledgerOf = (product: number, level: number): string =>
     `/api/v1/products/${product}/stock_levels/${level}/stock_transactions`
-  const productOf = async (
-    name: string,
-    quantity: number
-  ): Promise<{ readonly id: number; readonly level: number }> => {
-    const { product } = await made("POST", "/api/v1/products", { name, stock_method: 1 })
+  const productOf = async (name: string, quantity: number) => {
+    const id = await house.product({ name, stock_method: 1 })
     // A product counted in bulk has an empty level at the store from the first.
-    const { stock_levels } = await made("GET", `/api/v1/stock_levels?q[product_id_eq]=${product.id}`)
-    const [{ id: level }] = stock_levels
-    await made("POST", ledgerOf(product.id, level), { transaction_type: 4, quantity })
-    return { id: product.id, level }
+    const [{ id: level }] = await house.show(`/stock_levels?q[product_id_eq]=${id}`)
+    await made("POST", ledgerOf(id, level), { transaction_type: 4, quantity })
+    return { id, level: level as number }
   }
   const order = async (subject: string, item_id?: number): Promise<number> => {
-    const { opportunity } = await made("POST", opp, { subject, ...june })
     const first = item_id === undefined ? { name: "Delivery", unit_price: "50.00" } : lineOf(item_id)
-    await made("POST", `${opp}/${opportunity.id}/items`, first)
-    await made("POST", `${opp}/${opportunity.id}/convert_to_quotation`)
-    await made("POST", `${opp}/${opportunity.id}/convert_to_order`)
-    return opportunity.id
+    const { id } = await house.withLine({ subject, ...june }, first)
+    await house.confirm(id)
+    return id
   }
   const lineOf = (item_id: number) => ({ name: "Desk", item_id, quantity: "1" })
 

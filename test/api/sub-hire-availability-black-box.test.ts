@@ -1,13 +1,12 @@
 /** Sub-hired goods are stock in their window alone: rules/billing 2.3, rules/availability 3, 6 and 7.3, rulings 25 and 26. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import { now } from "./billing-black-box.ts"
-import { everything, openYard, type Yard } from "./procurement-black-box.ts"
+import { type Books, everything, now, openBooks } from "./billing-black-box.ts"
 
 const at = (text: string): string => (text.length === 5 ? `2026-${text}T00:00:00Z` : text)
 
 /** What the cases ask of a store that has 10 of a product, unless told. */
-const fieldOf = (yard: Yard, depot: () => number) => {
+const fieldOf = (yard: Books, depot: () => number) => {
   let count = 0
   const product = async (more: object = {}): Promise<number> =>
     (await yard.made("/products", { name: `Thing ${++count}`, ...more })).id
@@ -54,33 +53,16 @@ const fieldOf = (yard: Yard, depot: () => number) => {
 }
 
 describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (engine) => {
-  let yard: Yard
+  let yard: Books
   let depot: number
   let field: ReturnType<typeof fieldOf>
   beforeAll(async () => {
-    yard = await openYard(engine)
+    yard = await openBooks(engine)
     depot = (await yard.made("/stores", { name: "Depot" })).id
     field = fieldOf(yard, () => depot)
   })
   afterAll(() => yard.close())
 
-  it("counts in its window and on no other day", async () => {
-    const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-06")
-    expect(await field.points(product_id, "07-02", "07-03", "07-05", "07-06")).toEqual([10, 15, 15, 10])
-  })
-  it("shows as total stock of a day, with nothing demanded", async () => {
-    const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-06")
-    expect(await field.asked(`/availability?product_id=${product_id}&store_id=${depot}&date=2026-07-04`)).toMatchObject(
-      { total_stock: 15, total_demanded: 0, available: 15, demand_breakdown: {} }
-    )
-  })
-  it("counts alone where the store has none of its own", async () => {
-    const product_id = await field.bulk(0)
-    await field.hired(product_id, 5, "07-03", "07-06")
-    expect(await field.points(product_id, "07-02", "07-03", "07-06")).toEqual([0, 5, 0])
-  })
   it.each(["draft", "sent", "cancelled"])("does not count while its order is %s", async (status) => {
     const product_id = await field.bulk()
     const items = [{ product_id, quantity: 5, unit_cost: 1 }]
@@ -89,40 +71,11 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
     if (status === "cancelled") await yard.made(`/purchase_orders/${id}/cancel`)
     expect(await field.points(product_id, "07-02", "07-04")).toEqual([10, 10])
   })
-  it("counts for what has come of it", async () => {
-    const product_id = await field.bulk()
-    const { id, items } = await field.ordered(product_id, 5, "07-03", "07-06")
-    for (const [quantity, total] of [
-      [2, 12],
-      [3, 15]
-    ]) {
-      expect((await yard.receive(id, [{ item_id: items[0].id, quantity }])).status).toBe(200)
-      expect(await field.points(product_id, "07-02", "07-04")).toEqual([10, total])
-    }
-  })
   it("counts in the order's store alone", async () => {
     const product_id = await field.bulk()
     await field.hired(product_id, 5, "07-03", "07-06", { store_id: 1 })
     expect(await field.points(product_id, "07-04")).toEqual([10])
     expect((await field.asked(`/availability?product_id=${product_id}&store_id=1&date=2026-07-04`)).available).toBe(5)
-  })
-  it("of two orders adds up where they overlap", async () => {
-    const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-06")
-    await field.hired(product_id, 2, "07-05", "07-08")
-    expect(await field.points(product_id, "07-02", "07-04", "07-05", "07-06", "07-08")).toEqual([10, 15, 17, 12, 10])
-  })
-  it("on rows of one order counts by each row's own dates", async () => {
-    const product_id = await field.bulk()
-    const row = { product_id, unit_cost: 1 }
-    await field.hired(product_id, 0, "07-01", "07-10", {
-      items: [
-        { ...row, quantity: 1, starts_at: at("07-02"), ends_at: at("07-03") },
-        { ...row, quantity: 2, ends_at: at("07-04") },
-        { ...row, quantity: 4 }
-      ]
-    })
-    expect(await field.points(product_id, "07-01", "07-02", "07-03", "07-04", "07-10")).toEqual([16, 17, 16, 14, 10])
   })
   it("leaves other products as they are, and rows that are no product leave all", async () => {
     const [product_id, other] = [await field.bulk(), await field.bulk()]
@@ -134,64 +87,11 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
     })
     expect([await field.points(product_id, "07-04"), await field.points(other, "07-04")]).toEqual([[11], [10]])
   })
-  it("bought counts from then on for good", async () => {
-    const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-06", { po_type: "purchase", starts_at: null, ends_at: null })
-    expect(await field.points(product_id, "07-02", "07-04", "07-06", "12-31")).toEqual([15, 15, 15, 15])
-  })
-  it("bought counts for good even where its order has dates", async () => {
-    const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-06", { po_type: "purchase" })
-    expect(await field.points(product_id, "07-02", "07-04", "07-06")).toEqual([15, 15, 15])
-  })
-  it("in a range shows slot by slot, with least and most", async () => {
-    const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-05")
-    const range = await field.asked(`/availability?product_id=${product_id}&${field.span("07-02", "07-06")}`)
-    expect(range.slots.map((one: any) => [one.slot_start.slice(5, 10), one.total_stock, one.available])).toEqual([
-      ...[
-        ["07-02", 10, 10],
-        ["07-03", 15, 15],
-        ["07-04", 15, 15],
-        ["07-05", 10, 10]
-      ]
-    ])
-    expect([range.min_available, range.max_available]).toEqual([10, 15])
-  })
   it("in the product's own range shows the same", async () => {
     const product_id = await field.bulk()
     await field.hired(product_id, 5, "07-03", "07-05")
     const { slots } = await field.asked(`/products/${product_id}/availability?${field.span("07-02", "07-04")}`)
     expect(slots.map((one: any) => one.available)).toEqual([10, 15])
-  })
-  it("in the calendar shows day by day", async () => {
-    const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-05")
-    await field.job(product_id, 12, "07-02", "07-06")
-    const { products } = await field.asked(
-      `/availability/calendar?${field.span("07-01", "07-06")}&product_ids[]=${product_id}`
-    )
-    expect(products[0].days.map((one: any) => [one.date.slice(5), one.available, one.has_shortage])).toEqual([
-      ...[
-        ["07-01", 10, false],
-        ["07-02", -2, true],
-        ["07-03", 3, false]
-      ],
-      ...[
-        ["07-04", 3, false],
-        ["07-05", -2, true],
-        ["07-06", 10, false]
-      ]
-    ])
-  })
-  it("in the chart is part of the total in its window, and closes its days' shortages", async () => {
-    const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-05")
-    await field.job(product_id, 12, "07-02", "07-06")
-    const chart = (from: string, to: string) => field.asked(`/availability/${product_id}/gantt?${field.span(from, to)}`)
-    expect([(await chart("07-03", "07-04")).total_stock, (await chart("08-03", "08-04")).total_stock]).toEqual([15, 10])
-    const days = (await chart("07-01", "07-06")).shortages.flatMap((one: any) => [one.from.slice(5, 10), one.severity])
-    expect(days).toEqual(["07-02", 2, "07-05", 2])
   })
   it("in the sweep takes its days away", async () => {
     const product_id = await field.bulk()
@@ -245,25 +145,14 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
     await field.hired(product_id, 2, "07-02", "07-05", { po_type: "purchase" })
     expect((await yard.get(`/opportunities/${id}`)).opportunity.has_shortage).toBe(false)
   })
-  it("makes room for a list of goods in its window alone", async () => {
+  it("is part of a range's least and most, and of the chart's total in its window", async () => {
     const product_id = await field.bulk()
-    await field.hired(product_id, 5, "07-03", "07-06")
-    const fit = async (quantity: number, duration_days: number) => {
-      const got = await yard.post("/availability/earliest_fit", {
-        ...{
-          store_id: depot,
-          lines: [{ product_id, quantity }],
-          from: "2026-07-01",
-          until: "2026-07-20",
-          duration_days
-        }
-      })
-      expect(got.status, got.text).toBe(200)
-      return got.body.earliest_fit.window?.starts_at?.slice(5, 10) ?? null
-    }
-    expect([await fit(10, 2), await fit(12, 2), await fit(12, 3), await fit(12, 4), await fit(16, 1)]).toEqual([
-      ...["07-01", "07-03", "07-03", null, null]
-    ])
+    await field.hired(product_id, 5, "07-03", "07-05")
+    const range = await field.asked(`/availability?product_id=${product_id}&${field.span("07-02", "07-06")}`)
+    expect([range.min_available, range.max_available]).toEqual([10, 15])
+    const total = async (from: string, to: string) =>
+      (await field.asked(`/availability/${product_id}/gantt?${field.span(from, to)}`)).total_stock
+    expect([await total("07-03", "07-04"), await total("08-03", "08-04")]).toEqual([15, 10])
   })
   it("feeds a kit as its part", async () => {
     const product_id = await field.bulk()
@@ -293,22 +182,6 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
       expect([from, await free(from!, to!)]).toEqual([from, ["OWN"]])
     expect(typeof own).toBe("number")
   })
-  it("of units may be given to a line within their window, and to none beyond it", async () => {
-    const product_id = await field.product({ stock_method: 2 })
-    const order = await field.ordered(product_id, 1, "07-03", "07-06")
-    const line = { ...everything(order.items[0]), serial_numbers: ["GIVEN"] }
-    expect((await yard.receive(order.id, [line])).status).toBe(200)
-    const [unit] = (await yard.get("/stock_levels?q[serial_number_eq]=GIVEN")).stock_levels
-    const give = async (from: string, to: string) => {
-      const job = await field.job(product_id, 1, from, to)
-      return yard.post(`/opportunities/${job.id}/quick_allocate`, {
-        allocations: [{ opportunity_item_id: job.items[0].id, stock_level_id: unit.id }]
-      })
-    }
-    expect((await give("07-05", "07-08")).status).toBe(422)
-    const given = await give("07-03", "07-06")
-    expect(given.status, given.text).toBe(200)
-  })
   it("is gone from the days after when the time has come, without anybody doing a thing", async () => {
     const product_id = await field.bulk()
     await field.hired(product_id, 5, "07-03", "07-06")
@@ -319,11 +192,11 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
 })
 
 describe.each(engines)("Sub-hired stock in a store's own time, on %s (rules/availability 4)", (engine) => {
-  let yard: Yard
+  let yard: Books
   let depot: number
   let field: ReturnType<typeof fieldOf>
   beforeAll(async () => {
-    yard = await openYard(engine)
+    yard = await openBooks(engine)
     depot = (await yard.made("/stores", { name: "Brooklyn", timezone: "America/New_York" })).id
     field = fieldOf(yard, () => depot)
   })
@@ -342,11 +215,11 @@ describe.each(engines)("Sub-hired stock in a store's own time, on %s (rules/avai
 })
 
 describe.each(engines)("Sub-hired stock by hours, on %s (rules/availability 4)", (engine) => {
-  let yard: Yard
+  let yard: Books
   let depot: number
   let field: ReturnType<typeof fieldOf>
   beforeAll(async () => {
-    yard = await openYard(engine)
+    yard = await openBooks(engine)
     expect((await yard.put("/settings/availability", { settings: { resolution: "hourly" } })).status).toBe(200)
     depot = (await yard.made("/stores", { name: "Depot" })).id
     field = fieldOf(yard, () => depot)

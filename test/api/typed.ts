@@ -3,8 +3,8 @@
  * success has that which the server itself gave to the same request.
  */
 import { expect } from "vitest"
-import { exit_codes } from "../../cli/exit-codes.ts"
-import { exitCodeOf } from "../../cli/response-errors.ts"
+import { exit_codes } from "../../cli/base/exit-codes.ts"
+import { exitCodeOf } from "../../cli/base/response-errors.ts"
 import type { CommandLine } from "../cli/command-line.ts"
 import type { Ask } from "./playing.ts"
 

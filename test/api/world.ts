@@ -1,7 +1,7 @@
 /** A server with something of everything in it: made over HTTP, the same on either engine. */
 import { Effect } from "effect"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../core/kernel/table.ts"
+import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
 import type { Engine } from "../app.ts"
 import { clockAt, type Got, type Sent, serve, type Serving } from "../server/serving.ts"
 

@@ -7,16 +7,16 @@ import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import { Effect } from "effect"
 import pg from "pg"
-import { demands, relevantUntil } from "../../core/demands/schema.ts"
-import { insert, type RowChange } from "../../core/kernel/row-change.ts"
-import { initialRow } from "../../core/kernel/crud-resource.ts"
+import { demands, relevantUntil } from "../../core/orders/demands/schema.ts"
+import { insert, type RowChange } from "../../core/kernel/tables/row-change.ts"
+import { initialRow } from "../../core/kernel/endpoints/crud-resource.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
-import { productFields, products } from "../../core/products/schema.ts"
-import { stock_levels } from "../../core/stock/schema.ts"
-import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
+import type { AnyRow, RowOf } from "../../core/kernel/tables/table.ts"
+import { productFields, products } from "../../core/products/products/schema.ts"
+import { stock_levels } from "../../core/products/stock/schema.ts"
+import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
 import { askOf, owner_token } from "../server/serving.ts"
-import { inTurns, print, type Side } from "./measure.ts"
+import { inTurns, print, type Side, timed } from "./measure.ts"
 import { temporaryFolder } from "./processes.ts"
 import { onPostgres, type PgEngine } from "./stage.ts"
 
@@ -223,16 +223,9 @@ const block = (product: number): ReadonlyArray<number> => {
 
 /** Products in turn, so that no answer is one given before. */
 const sidesOf = (app: ServerApp, sql: Ask, question: Question, dialect: Dialect): readonly [Side, Side] => {
-  const timed = (name: string, once: (product: number) => Promise<unknown>): Side => {
+  const asking = (name: string, once: (product: number) => Promise<unknown>): Side => {
     let product = 0
-    return {
-      name,
-      round: async () => {
-        const started = performance.now()
-        for (let time = 0; time < question.repeat; time++) await once((product = (product + 37) % product_count) + 1)
-        return { seconds: (performance.now() - started) / 1000, count: question.repeat }
-      }
-    }
+    return timed(name, question.repeat, () => once((product = (product + 37) % product_count) + 1))
   }
   const product = async (id: number): Promise<any> => {
     const got = await askOf(app, question.path(id), {})
@@ -240,7 +233,7 @@ const sidesOf = (app: ServerApp, sql: Ask, question: Question, dialect: Dialect)
     return got.body
   }
   const statement = (id: number): Promise<Rows> => sql(...question.sql(id))
-  return [timed("flightcase", product), timed(`one statement, ${dialect.name}`, statement)]
+  return [asking("flightcase", product), asking(`one statement, ${dialect.name}`, statement)]
 }
 const sameFigures = async (app: ServerApp, sql: Ask, question: Question): Promise<void> => {
   for (const id of [1, 5, 2_741]) {

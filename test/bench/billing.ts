@@ -1,7 +1,7 @@
 /** Checkout and issue of an order of 500 lines, and lists of 100,000 invoices by each filter; and statements by hand that write and answer the same rows. */
-import { inTurns, print, type Side } from "./measure.ts"
+import { inTurns, print, type Side, timed } from "./measure.ts"
 import type { Client } from "./processes.ts"
-import { multiply, onBoth, type Sql } from "./sql.ts"
+import { multiply, onBoth, saidOn, type Sql } from "./sql.ts"
 
 const lines = 500
 const rows = 100_000
@@ -9,15 +9,6 @@ const rounds = 5
 const warming = 2
 const per_page = 20
 const pages = [1, 1_000]
-
-const timed = (name: string, count: number, work: () => Promise<void>): Side => ({
-  name,
-  round: async () => {
-    const started = performance.now()
-    for (let at = 0; at < count; at++) await work()
-    return { seconds: (performance.now() - started) / 1000, count }
-  }
-})
 
 /** An opportunity of a customer with so many charged lines, copied in the table, and the draft of one checkout. */
 const orderOf = async (sql: Sql, ask: Client, member_id: number): Promise<number> => {
@@ -36,7 +27,7 @@ const orderOf = async (sql: Sql, ask: Client, member_id: number): Promise<number
   const [line] = await sql.all("select max(id) as id from opportunity_items")
   await multiply(sql, "opportunity_items", line.id, lines - 2, {
     id: `${line.id} + i`,
-    path: sql.is_pg ? "lpad((1 + i)::text, 4, '0')" : "printf('%04d', 1 + i)"
+    path: saidOn(sql).padded("1 + i", 4)
   })
   // The last line is the product's own, so that the totals are of all.
   await ask("POST", path, { name: "PAR 64", item_id: product.id, quantity: 2, unit_price: "12.34" })
@@ -154,12 +145,8 @@ const fill = async (sql: Sql, ask: Client, member_id: number): Promise<void> => 
     store_id: 1,
     items: [{ name: "Hire", unit_price: "1.00" }]
   })
-  const text = (part: string): string => (sql.is_pg ? `(${part})::text` : `cast(${part} as text)`)
-  const moment = (minutes: string): string =>
-    sql.is_pg
-      ? `timestamptz '2019-01-01T00:00:00Z' + (${minutes}) * interval '1 minute'`
-      : `strftime('%Y-%m-%dT%H:%M:00.000Z', '2019-01-01', '+' || (${minutes}) || ' minutes')`
-  const number = sql.is_pg ? "lpad(i::text, 10, '0')" : "printf('%010d', i)"
+  const { moment, text, padded } = saidOn(sql)
+  const number = padded("i", 10)
   const subject = `(case i % 50 when 0 then 'Gala ' else 'Fair ' end) || ${text("i")}`
   const reference = `'ref ' || ${text("i")}`
   const when = (column: string, minutes: string): string => `case when ${column} then ${moment(minutes)} else null end`

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { enrolDevice } from "../../sync/device/device.ts"
 import { priceList } from "./journal.ts"
 import { inTurns, print } from "./measure.ts"
-import { owner_token, root, started, temporaryFolder } from "./processes.ts"
+import { importProducts, owner_token, root, started, temporaryFolder } from "./processes.ts"
 import { onSqlite, served } from "./stage.ts"
 
 const rounds = 21
@@ -12,9 +12,7 @@ const products = 2_000
 export const cli = async (): Promise<void> => {
   const home = temporaryFolder()
   await served(onSqlite, async (_engine, server, ask) => {
-    const rows = priceList(products)
-    for (let from = 0; from < rows.length; from += 500)
-      await ask("POST", "/api/v1/products/import", { rows: rows.slice(from, from + 500) })
+    await importProducts(ask, products)
     const device = await enrolDevice(join(home, "profiles", "default"), {
       name: "default",
       url: server.url,

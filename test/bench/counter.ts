@@ -3,11 +3,11 @@
  * by words and by parts of them; the server on both engines and a device's replica, against statements by hand.
  */
 import { join } from "node:path"
-import { statuses } from "../../core/opportunities/status/statuses.ts"
+import { statuses } from "../../core/orders/opportunities/tables/statuses.ts"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
-import { inTurns, print, type Side } from "./measure.ts"
+import { inTurns, print, timed } from "./measure.ts"
 import { type Client, owner_token, temporaryFolder } from "./processes.ts"
-import { multiply, onBoth, overSqlite, type Sql } from "./sql.ts"
+import { multiply, onBoth, overSqlite, saidOn, type Sql } from "./sql.ts"
 import { onSqlite, served } from "./stage.ts"
 
 const orders = 100_000
@@ -33,12 +33,10 @@ const begun = async (ask: Client) => {
 }
 /** As many of each as there are to be. */
 const multiplied = async (sql: Sql, { line, member, opportunity, stock_level }: Begun): Promise<void> => {
-  const text = (part: string): string => (sql.is_pg ? `(${part})::text` : `cast(${part} as text)`)
   const begins = new Date(Math.floor(Date.now() / day_millis - 3_500) * day_millis).toISOString()
-  const moment = (minutes: string): string =>
-    sql.is_pg
-      ? `timestamptz '${begins}' + (${minutes}) * interval '1 minute'`
-      : `strftime('%Y-%m-%dT%H:%M:00.000Z', '${begins}', '+' || (${minutes}) || ' minutes')`
+  const said = saidOn(sql)
+  const { text } = said
+  const moment = (minutes: string): string => said.moment(minutes, begins)
   const minutes = `(i * 7907) % ${3_650 * 1_440}`
   const subject = `(case i % 4 when 0 then 'Gala ' when 1 then 'Festival ' when 2 then 'Conference ' else 'Tour ' end) || ${text("(i * 7919) % 100000")}`
   const number = `'1' || ${text("100000 + i")}`
@@ -86,15 +84,6 @@ const multiplied = async (sql: Sql, { line, member, opportunity, stock_level }: 
   // As the database leaves rows that have been there for longer than a moment.
   for (const statement of sql.is_pg ? ["vacuum analyze", "checkpoint"] : ["analyze"]) await sql.all(statement)
 }
-
-const timed = (name: string, work: () => Promise<unknown>): Side => ({
-  name,
-  round: async () => {
-    const started = performance.now()
-    for (let at = 0; at < at_a_time; at++) await work()
-    return { seconds: (performance.now() - started) / 1000, count: at_a_time }
-  }
-})
 
 type Ask = (path: string, query: ReadonlyArray<readonly [string, string]>) => Promise<any>
 interface Question {
@@ -150,8 +139,8 @@ const measured = async (where: string, sql: Sql, ask: Ask, questions: ReadonlyAr
       `${name} at ${orders.toLocaleString("en")} orders, ${where} (${answer.toLocaleString("en")} bytes)`,
       await inTurns(
         [
-          timed("flightcase", () => ask(path, query)),
-          timed(sql.driver, async () => JSON.stringify(await by_hand(sql)))
+          timed("flightcase", at_a_time, () => ask(path, query)),
+          timed(sql.driver, at_a_time, async () => JSON.stringify(await by_hand(sql)))
         ],
         rounds,
         warming

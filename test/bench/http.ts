@@ -1,8 +1,8 @@
 /** One product over HTTP: the product's server against `node:http` and a bare driver reading the same row. */
-import { products } from "../../core/products/schema.ts"
+import { products } from "../../core/products/products/schema.ts"
 import { cpuSecondsOf, inTurns, print, type Side } from "./measure.ts"
-import { clientOf, type Running, startLoad, startPeer } from "./processes.ts"
-import { furnish, onPostgres, onSqlite, served, tokensFor } from "./stage.ts"
+import { clientOf, type Running, startLoad } from "./processes.ts"
+import { besidePeer, furnish, onPostgres, onSqlite, served, tokensFor } from "./stage.ts"
 
 const rounds = 11
 /** Code runs at full speed only after some thousands of requests, as it does all day in a server. */
@@ -85,24 +85,14 @@ const compare = async (title: string, server: Running, peer: Running, peer_name:
 
 export const http = async (): Promise<void> => {
   await served(onPostgres, async (engine, server) => {
-    const peer = await startPeer({ engine: "pg", url: engine.url, select: select("$1"), write: "" })
-    try {
-      await compare("http, Postgres", server, peer, "node:http + pg")
-    } finally {
-      await peer.stop()
-    }
+    await besidePeer({ engine: "pg", url: engine.url, select: select("$1"), write: "" }, (peer) =>
+      compare("http, Postgres", server, peer, "node:http + pg")
+    )
   })
   await served(onSqlite, async (engine, server) => {
-    const peer = await startPeer({
-      engine: "sqlite",
-      path: engine.path,
-      select: select("?"),
-      writes: ["select 1", "select 1"]
-    })
-    try {
-      await compare("http, SQLite", server, peer, "node:http + node:sqlite")
-    } finally {
-      await peer.stop()
-    }
+    const { path } = engine
+    await besidePeer({ engine: "sqlite", path, select: select("?"), writes: ["select 1", "select 1"] }, (peer) =>
+      compare("http, SQLite", server, peer, "node:http + node:sqlite")
+    )
   })
 }

@@ -4,10 +4,10 @@ import { join } from "node:path"
 import { Effect, Schema } from "effect"
 import pg from "pg"
 import { Store } from "../../core/kernel/store/store.ts"
-import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
-import { jobKind, jobOffer } from "../../server/jobs/job-kind.ts"
-import { ServerContext } from "../../server/server-context.ts"
-import { inTurns, print, type Sample, type Side } from "./measure.ts"
+import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
+import { jobKind, jobOffer } from "../../server/ports/job-kind.ts"
+import { ServerContext } from "../../server/ports/server-context.ts"
+import { inTurns, print, type Side, timed } from "./measure.ts"
 import { temporaryFolder } from "./processes.ts"
 import { onPostgres, onSqlite } from "./stage.ts"
 
@@ -20,12 +20,6 @@ const element = JSON.stringify({ data: { word: "w" } })
 interface Bare {
   readonly insert: (id: string) => Promise<void>
   readonly remove: (id: string) => Promise<void>
-}
-
-const timed = async (count: number, work: () => Promise<unknown>): Promise<Sample> => {
-  const started = performance.now()
-  await work()
-  return { seconds: (performance.now() - started) / 1_000, count }
 }
 
 const compare = async (title: string, database: ServerOptions["database"], bare: Bare): Promise<void> => {
@@ -61,16 +55,13 @@ const compare = async (title: string, database: ServerOptions["database"], bare:
   }
   const offering: Side = {
     name: "offered, one a transaction",
-    round: () =>
-      timed(jobs_a_round, () => app.run(Effect.forEach(Array.from({ length: jobs_a_round }), offer, { discard: true })))
+    round: async () => {
+      const started = performance.now()
+      await app.run(Effect.forEach(Array.from({ length: jobs_a_round }), offer, { discard: true }))
+      return { seconds: (performance.now() - started) / 1_000, count: jobs_a_round }
+    }
   }
-  const inserting: Side = {
-    name: "inserted by hand",
-    round: () =>
-      timed(jobs_a_round, async () => {
-        for (let at = 0; at < jobs_a_round; at++) await bare.insert(`bench.word:${inserted++}`)
-      })
-  }
+  const inserting = timed("inserted by hand", jobs_a_round, () => bare.insert(`bench.word:${inserted++}`))
   let removed = 0
   const taking: Side = {
     name: `taken and done, ${at_a_time} at a time`,
@@ -90,13 +81,7 @@ const compare = async (title: string, database: ServerOptions["database"], bare:
       return { seconds: (performance.now() - first_millis) / 1_000, count: done }
     }
   }
-  const removing: Side = {
-    name: "deleted by hand",
-    round: () =>
-      timed(jobs_a_round, async () => {
-        for (let at = 0; at < jobs_a_round; at++) await bare.remove(`bench.word:${removed++}`)
-      })
-  }
+  const removing = timed("deleted by hand", jobs_a_round, () => bare.remove(`bench.word:${removed++}`))
   try {
     print(`jobs, ${title}: ${jobs_a_round} a round`, await inTurns([offering, inserting], rounds), {
       unit: "jobs",

@@ -1,14 +1,14 @@
 /** A journal as a server writes it: a catalogue imported, customers, quotes and orders, stock moved, things corrected. */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { serverRuntime } from "../../core/kernel/server-runtime.ts"
-import { answer } from "../../core/kernel/dispatch.ts"
-import type { StoredEvent } from "../../core/kernel/event.ts"
-import { eventsAfter, lastPosition } from "../../core/kernel/journal.ts"
-import type { Json } from "../../core/kernel/json.ts"
-import { ensureSchema, seed } from "../../core/kernel/store/schema.ts"
+import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
+import { answer } from "../../core/kernel/runtime/dispatch.ts"
+import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
+import { eventsAfter, lastPosition } from "../../core/kernel/events/journal.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { ensureSchema, seed } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Viewer } from "../../core/kernel/viewer.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
 
 export const owner: Viewer = {

@@ -1,7 +1,7 @@
 /** Lists of 100,000 opportunities, filtered and sorted, the first page and the thousandth; and statements by hand that answer the same rows. */
-import { inTurns, print, type Side } from "./measure.ts"
+import { inTurns, print, timed } from "./measure.ts"
 import type { Client } from "./processes.ts"
-import { multiply, onBoth, type Sql } from "./sql.ts"
+import { multiply, onBoth, saidOn, type Sql } from "./sql.ts"
 
 const rows = 100_000
 const rounds = 5
@@ -68,13 +68,9 @@ const fill = async (sql: Sql, ask: Client): Promise<number> => {
     starts_at: "2026-07-01T08:00:00Z",
     ends_at: "2026-07-06T18:00:00Z"
   })
-  const text = (part: string): string => (sql.is_pg ? `(${part})::text` : `cast(${part} as text)`)
-  const moment = (minutes: string): string =>
-    sql.is_pg
-      ? `timestamptz '2019-01-01T00:00:00Z' + (${minutes}) * interval '1 minute'`
-      : `strftime('%Y-%m-%dT%H:%M:00.000Z', '2019-01-01', '+' || (${minutes}) || ' minutes')`
+  const { moment, text } = saidOn(sql)
   const subject = `(case i % 5 when 0 then 'Gala ' when 1 then 'Festival ' when 2 then 'Conference ' when 3 then 'Tour ' else 'Fair ' end) || ${text("(i * 7919) % 100000")}`
-  const number = `'${sql.is_pg ? "" : ""}1' || ${text("100000 + i")}`
+  const number = `'1' || ${text("100000 + i")}`
   await multiply(sql, "opportunities", id, rows - 1, {
     id: `${id} + i`,
     subject,
@@ -93,15 +89,6 @@ const fill = async (sql: Sql, ask: Client): Promise<number> => {
   await sql.all("analyze")
   return member
 }
-
-const timed = (name: string, count: number, work: () => Promise<void>): Side => ({
-  name,
-  round: async () => {
-    const started = performance.now()
-    for (let at = 0; at < count; at++) await work()
-    return { seconds: (performance.now() - started) / 1000, count }
-  }
-})
 
 export const list = (): Promise<void> =>
   onBoth(async (sql, ask) => {

@@ -14,6 +14,26 @@ export interface Side {
   readonly name: string
   readonly round: () => Promise<Sample>
 }
+/** So many times one thing, each awaited; `before` and `after` each are not timed. */
+export const timed = (
+  name: string,
+  count: number,
+  work: () => Promise<unknown>,
+  { before, after }: { readonly before?: () => Promise<void>; readonly after?: () => Promise<void> } = {}
+): Side => ({
+  name,
+  round: async () => {
+    let seconds = 0
+    for (let at = 0; at < count; at++) {
+      await before?.()
+      const started = performance.now()
+      await work()
+      seconds += (performance.now() - started) / 1000
+      await after?.()
+    }
+    return { seconds, count }
+  }
+})
 export interface Taken {
   readonly name: string
   readonly samples: ReadonlyArray<Sample>

@@ -4,10 +4,10 @@
  * a filtered one, and one makes a product), and once with the lightest of these alone.
  */
 import { join } from "node:path"
-import { openServerApp } from "../../server/app.ts"
-import type { Database } from "../../server/config.ts"
-import { listenOn } from "../../server/http.ts"
-import { silentLog } from "../../server/log.ts"
+import { openServerApp } from "../../server/host/app.ts"
+import type { Database } from "../../server/host/config.ts"
+import { listenOn } from "../../server/host/http.ts"
+import { silentLog } from "../../server/ports/log.ts"
 import { inTurns, median, print, type Side } from "./measure.ts"
 import { clientOf, owner_token, startLoad, temporaryFolder } from "./processes.ts"
 import { durable, furnish, tokensFor } from "./stage.ts"

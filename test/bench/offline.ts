@@ -5,11 +5,11 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import { type Device, enrolDevice, openDevice } from "../../sync/device/device.ts"
 import { priceList } from "./journal.ts"
-import { inTurns, print, type Side } from "./measure.ts"
-import { type Client, owner_token, root, started, temporaryFolder } from "./processes.ts"
+import { inTurns, print, type Side, timed } from "./measure.ts"
+import { type Client, importProducts, owner_token, root, started, temporaryFolder } from "./processes.ts"
 import { onSqlite, served } from "./stage.ts"
 
 const products = 2_000
@@ -36,9 +36,7 @@ const enrolled = (home: string): Promise<Enrolled> =>
     return { profile, quotations: made }
   })
 const furnished = async (ask: Client): Promise<ReadonlyArray<number>> => {
-  const rows = priceList(products)
-  for (let at = 0; at < rows.length; at += 500)
-    await ask("POST", "/api/v1/products/import", { rows: rows.slice(at, at + 500) })
+  await importProducts(ask, products)
   const made: Array<number> = []
   for (let at = 0; at < quotations; at++)
     made.push(
@@ -118,14 +116,7 @@ const durableCommands = async (): Promise<void> => {
     const { profile, quotations: made } = await enrolled(home)
     const device = await openDevice(profile)
     let at = 0
-    const ours: Side = {
-      name: "flightcase",
-      round: async () => {
-        const started = performance.now()
-        for (let turn = 0; turn < commands; turn++) await record(device, kind(at++, made))
-        return { seconds: (performance.now() - started) / 1000, count: commands }
-      }
-    }
+    const ours = timed("flightcase", commands, () => record(device, kind(at++, made)))
     await ours.round()
     const texts = keptTexts(profile, commands)
     const bytes = Math.round(texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) / texts.length)

@@ -1,7 +1,7 @@
 /** An order of 1,000 lines: shown, added to, put in another order, 500 of its units booked out at once; and statements by hand that do the same. */
-import { inTurns, print, type Side } from "./measure.ts"
+import { inTurns, print, type Side, timed } from "./measure.ts"
 import type { Client } from "./processes.ts"
-import { multiply, onBoth, type Sql } from "./sql.ts"
+import { multiply, onBoth, saidOn, type Sql } from "./sql.ts"
 
 const lines = 1_000
 const units = 500
@@ -36,7 +36,7 @@ const orderOf = async (
   const place = `${opportunity.items.length} + i`
   await multiply(sql, "opportunity_items", opportunity.items.at(-1).id, size - opportunity.items.length, {
     id: `${top.id} + i`,
-    path: sql.is_pg ? `lpad((${place})::text, 4, '0')` : `printf('%04d', ${place})`
+    path: saidOn(sql).padded(place, 4)
   })
   await ask("POST", `${path}/convert_to_quotation`, {})
   await ask("POST", `${path}/convert_to_order`, {})
@@ -56,27 +56,6 @@ const orderOf = async (
   ).map((row) => Number(row.id))
   return { id, path, first_line: opportunity.items[0].id, assignments }
 }
-
-const timed = (
-  name: string,
-  count: number,
-  work: () => Promise<void>,
-  before: () => Promise<void> = async () => {},
-  after: () => Promise<void> = async () => {}
-): Side => ({
-  name,
-  round: async () => {
-    let seconds = 0
-    for (let at = 0; at < count; at++) {
-      await before()
-      const started = performance.now()
-      await work()
-      seconds += (performance.now() - started) / 1000
-      await after()
-    }
-    return { seconds, count }
-  }
-})
 
 let kept = 0
 /** The order with its lines as JSON. */
@@ -98,7 +77,7 @@ const showing = (sql: Sql, ask: Client, order: Order): ReadonlyArray<Side> => [
   timed(sql.driver, 10, () => readByHand(sql, order.id))
 ]
 
-const adding = (sql: Sql, ask: Client, product: number, name: string, order: Order): Side => {
+const adding = (ask: Client, product: number, name: string, order: Order): Side => {
   let added = 0
   return timed(
     name,
@@ -111,9 +90,10 @@ const adding = (sql: Sql, ask: Client, product: number, name: string, order: Ord
       })
       added = opportunity.items.at(-1).id
     },
-    undefined,
-    async () => {
-      await ask("DELETE", `${order.path}/items/${added}`)
+    {
+      after: async () => {
+        await ask("DELETE", `${order.path}/items/${added}`)
+      }
     }
   )
 }
@@ -151,10 +131,11 @@ const addingByHand = async (sql: Sql, order: Order): Promise<Side> => {
       })
       await readByHand(sql, order.id)
     },
-    undefined,
-    async () => {
-      await sql.all("delete from bare_opportunity_items where id = $1", [next])
-      await sql.all("delete from bare_claims where id = $1", [next])
+    {
+      after: async () => {
+        await sql.all("delete from bare_opportunity_items where id = $1", [next])
+        await sql.all("delete from bare_claims where id = $1", [next])
+      }
     }
   )
 }
@@ -213,7 +194,7 @@ const bookingOut = (sql: Sql, ask: Client, order: Order): ReadonlyArray<Side> =>
       async () => {
         await ask("POST", `${order.path}/quick_book_out`, { asset_ids: order.assignments })
       },
-      rewound(sql, "")
+      { before: rewound(sql, "") }
     ),
     timed(
       sql.driver,
@@ -239,7 +220,7 @@ const bookingOut = (sql: Sql, ask: Client, order: Order): ReadonlyArray<Side> =>
         })
         await readByHand(sql, order.id)
       },
-      rewound(sql, "bare_")
+      { before: rewound(sql, "bare_") }
     )
   ]
 }
@@ -288,8 +269,8 @@ export const order = (): Promise<void> =>
       told("add a line, answered with all lines; and to an order of 10"),
       await inTurns(
         [
-          adding(sql, ask, product, "flightcase", large),
-          adding(sql, ask, product, "flightcase, 10 lines", small),
+          adding(ask, product, "flightcase", large),
+          adding(ask, product, "flightcase, 10 lines", small),
           await addingByHand(sql, large)
         ],
         rounds,

@@ -1,7 +1,7 @@
 /** Pricing 500 lines in full against the integer multiplications alone; and what the next line costs on a quote of any size. */
 import { Result } from "effect"
-import { priceLine, type LineRequest } from "../../core/pricing/line.ts"
-import { priceOpportunity, type StagesRequest } from "../../core/pricing/stages.ts"
+import { priceLine, type LineRequest } from "../../core/pricing/pricing/line.ts"
+import { priceOpportunity, type StagesRequest } from "../../core/pricing/pricing/surcharges.ts"
 import { inTurns, print, type Side, type Taken } from "./measure.ts"
 import type { Client } from "./processes.ts"
 import { onSqlite, served } from "./stage.ts"
@@ -119,7 +119,7 @@ const stages = (nets: ReadonlyArray<number>): StagesRequest => ({
   days: 5,
   prices_include_tax: false,
   deal_total: null,
-  locked_tax_total: null,
+  tax_locked: false,
   locked: null,
   default_product_tax_class_id: 1,
   taxOf: (id) => ({ tax_rate_id: id, name: `Class ${id}`, percentage: `${id * 5}.0000` })

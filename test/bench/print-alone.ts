@@ -1,8 +1,8 @@
 /** pdfmake by itself, with the definition that Flightcase makes of the document. `once` draws one and ends. */
 import pdfmake from "pdfmake"
 import virtual from "pdfmake/js/virtual-fs.js"
-import type { PrintDocument } from "../../core/print/blocks.ts"
-import { readPicture } from "../../core/print/picture.ts"
+import type { PrintDocument } from "../../core/pricing/print/blocks.ts"
+import { readPicture } from "../../core/pricing/print/picture.ts"
 import { definitionOf } from "../../server/print/definition.ts"
 import { familiesFor } from "../../server/print/fonts.ts"
 import { symbolOf } from "../../server/print/symbols.ts"

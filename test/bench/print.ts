@@ -10,7 +10,7 @@ import { pathToFileURL } from "node:url"
 import { Effect, Exit, Scope } from "effect"
 import { makeRenderer, type Renderer } from "../../server/print/renderer.ts"
 import { quote } from "../server/print/samples.ts"
-import { inTurns, median, print as printed, type Side } from "./measure.ts"
+import { inTurns, median, print as printed, timed } from "./measure.ts"
 import { root } from "./processes.ts"
 
 const rounds = 5
@@ -26,14 +26,6 @@ const opened = async (): Promise<{ readonly renderer: Renderer; readonly close: 
 const draw = async (renderer: Renderer): Promise<void> => {
   await Effect.runPromise(renderer.pdf(document, { limit_millis: 60_000 }))
 }
-const timed = (name: string, count: number, work: () => Promise<void>): Side => ({
-  name,
-  round: async () => {
-    const started = performance.now()
-    for (let at = 0; at < count; at++) await work()
-    return { seconds: (performance.now() - started) / 1000, count }
-  }
-})
 /** The longest the main thread did nothing else, in milliseconds. */
 const lagOf = async (work: () => Promise<void>): Promise<number> => {
   const delay = monitorEventLoopDelay({ resolution: 1 })

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { priceList } from "./journal.ts"
 import type { Load, Loaded } from "./load.ts"
 import type { Side } from "./measure.ts"
 import type { Peer } from "./peer.ts"
@@ -45,14 +46,15 @@ export interface Running {
   readonly stop: () => Promise<void>
 }
 
-/** The product's own server as `npm start` runs it, on a free port. Node options of FLIGHTCASE_BENCH_NODE go before (--cpu-prof). */
+/** The product's own server with the options of cli/bin.mjs, on a free port. Node options of FLIGHTCASE_BENCH_NODE go before (--cpu-prof). */
 export const startServer = async (environment: { readonly [name: string]: string }): Promise<Running> => {
   const more = (process.env["FLIGHTCASE_BENCH_NODE"] ?? "").split(" ").filter((option) => option !== "")
   const entry = process.env["FLIGHTCASE_BENCH_SERVER"] ?? join(root, "out/server.js")
   const child = kept(
-    spawn(process.execPath, ["--enable-source-maps", ...more, entry], {
+    spawn(process.execPath, ["--max-semi-space-size=16", ...more, entry], {
       stdio: ["ignore", "inherit", "pipe"],
       env: {
+        MALLOC_ARENA_MAX: "2",
         ...process.env,
         FLIGHTCASE_PORT: "0",
         FLIGHTCASE_TOKEN: owner_token,
@@ -131,6 +133,13 @@ export const clientOf =
     if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${text}`)
     return text === "" ? undefined : JSON.parse(text)
   }
+
+/** A price list of so many products, brought in as people do. */
+export const importProducts = async (ask: Client, count: number): Promise<void> => {
+  const rows = priceList(count)
+  for (let at = 0; at < rows.length; at += 500)
+    await ask("POST", "/api/v1/products/import", { rows: rows.slice(at, at + 500) })
+}
 
 /** A program run once a round, from nothing to its end; it fails unless it ends well and says `shows`. */
 export const started = (name: string, args: ReadonlyArray<string>, home: string, shows?: string): Side => ({

@@ -1,5 +1,5 @@
 /** A million calls: lists by each filter and sort, and usage of thirty days, against statements by hand. */
-import { inTurns, print, type Side } from "./measure.ts"
+import { inTurns, print, timed } from "./measure.ts"
 import type { Client } from "./processes.ts"
 import { onBoth, type Sql } from "./sql.ts"
 
@@ -56,18 +56,10 @@ const lists: ReadonlyArray<{ readonly query: string; readonly where: string; rea
   { query: "q[created_at_gteq]=DAY", where: "created_at >= 'DAYT00:00:00.000Z'", order: newest }
 ]
 
-const timed = (name: string, work: () => Promise<void>): Side => ({
-  name,
-  round: async () => {
-    const started = performance.now()
-    await work()
-    return { seconds: (performance.now() - started) / 1000, count: 1 }
-  }
-})
 const compare = async (title: string, sql: Sql, ours: () => Promise<void>, by_hand: () => Promise<void>) =>
   print(
     `${rows.toLocaleString("en")} calls, ${sql.engine}: ${title}`,
-    await inTurns([timed("flightcase", ours), timed(sql.driver, by_hand)], rounds, warming),
+    await inTurns([timed("flightcase", 1, ours), timed(sql.driver, 1, by_hand)], rounds, warming),
     { unit: "requests", as: "duration" }
   )
 

@@ -103,24 +103,29 @@ export const overSqlite = ({ path }: SqliteEngine): Sql & { readonly close: () =
   }
 }
 
+/** Parts of statements that the engines say each in its own way. */
+export const saidOn = ({ is_pg }: Sql) => ({
+  text: (part: string): string => (is_pg ? `(${part})::text` : `cast(${part} as text)`),
+  /** So many minutes after an instant. */
+  moment: (minutes: string, from = "2019-01-01T00:00:00Z"): string =>
+    is_pg
+      ? `timestamptz '${from}' + (${minutes}) * interval '1 minute'`
+      : `strftime('%Y-%m-%dT%H:%M:00.000Z', '${from}', '+' || (${minutes}) || ' minutes')`,
+  padded: (part: string, width: number): string =>
+    is_pg ? `lpad((${part})::text, ${width}, '0')` : `printf('%0${width}d', ${part})`
+})
+
 /** The product's server on each engine in turn, with statements by hand beside it. */
 export const onBoth = async (use: (sql: Sql, ask: Client) => Promise<void>): Promise<void> => {
-  await served(onSqlite, async (engine, _server, ask) => {
-    const sql = overSqlite(engine)
+  const beside = async (sql: Sql & { readonly close: () => Promise<void> }, ask: Client): Promise<void> => {
     try {
       await use(sql, ask)
     } finally {
       await sql.close()
     }
-  })
-  await served(onPostgres, async (engine, _server, ask) => {
-    const sql = await overPg(engine)
-    try {
-      await use(sql, ask)
-    } finally {
-      await sql.close()
-    }
-  })
+  }
+  await served(onSqlite, (engine, _server, ask) => beside(overSqlite(engine), ask))
+  await served(onPostgres, async (engine, _server, ask) => beside(await overPg(engine), ask))
 }
 
 /** `count` copies of a row; `set` says in SQL what differs, `i` being 1 to `count`. */

@@ -1,7 +1,8 @@
 /** What the benchmarks over HTTP run on: an engine, the product's server on it, and things in it as a business has them. */
 import { join } from "node:path"
 import { startPostgres } from "../postgres-server.ts"
-import { type Client, clientOf, type Running, startServer, temporaryFolder } from "./processes.ts"
+import type { Peer } from "./peer.ts"
+import { type Client, clientOf, type Running, startPeer, startServer, temporaryFolder } from "./processes.ts"
 
 export interface Engine {
   readonly name: string
@@ -75,6 +76,16 @@ export const tokensFor = async (ask: Client, requests: number): Promise<Readonly
   for (let at = 0; at < Math.ceil(requests / 8_000); at++)
     secrets.push((await ask("POST", "/api/v1/tokens", { name: `Load ${at}`, abilities: ["*"] })).token.secret)
   return secrets
+}
+
+/** The bare peer, for as long as `use` takes. */
+export const besidePeer = async (peer: Peer, use: (running: Running) => Promise<void>): Promise<void> => {
+  const running = await startPeer(peer)
+  try {
+    await use(running)
+  } finally {
+    await running.stop()
+  }
 }
 
 /** A server on an engine, for as long as `use` takes. */

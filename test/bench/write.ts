@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import pg from "pg"
 import { loadSide } from "./http.ts"
-import { inTurns, print, type Side } from "./measure.ts"
+import { inTurns, print, type Side, timed } from "./measure.ts"
 import { clientOf, type Running, startLoad, startPeer, temporaryFolder } from "./processes.ts"
 import { furnish, onPostgres, onSqlite, served, tokensFor } from "./stage.ts"
 
@@ -20,9 +20,8 @@ const compare = async (
   direct: Side
 ): Promise<void> => {
   const ask = clientOf(server)
-  const ids = (await ask("GET", "/api/v1/products?per_page=100")).products.map(
-    ({ id }: { readonly id: number }) => id
-  ) as ReadonlyArray<number>
+  const { products } = await ask("GET", "/api/v1/products?per_page=100")
+  const ids: ReadonlyArray<number> = products.map((product: { readonly id: number }) => product.id)
   const tokens = await tokensFor(ask, 2 * (warming + rounds) * writes)
   const load = startLoad()
   try {
@@ -65,15 +64,10 @@ const onPg = (): Promise<void> =>
     const write = `with changed as (update bare_products set name = $2, name_folded = lower($2), updated_at = now() where id = $1 returning id)
     insert into bare_journal (product_id, data, recorded_at) select id, jsonb_build_object('id', id, 'name', $2::text), now() from changed`
     const { rows } = await client.query<{ id: string }>("select id from bare_products order by id limit 100")
-    const direct: Side = {
-      name: "pg alone, no HTTP",
-      round: async () => {
-        const started = performance.now()
-        for (let at = 0; at < writes; at++)
-          await client.query({ name: "write", text: write, values: [rows[at % rows.length]!.id, `Renamed ${at}`] })
-        return { seconds: (performance.now() - started) / 1000, count: writes }
-      }
-    }
+    let at = 0
+    const direct = timed("pg alone, no HTTP", writes, () =>
+      client.query({ name: "write", text: write, values: [rows[at % rows.length]!.id, `Renamed ${at++}`] })
+    )
     const peer = await startPeer({ engine: "pg", url: engine.url, select: "select 1 where $1 = $1", write })
     try {
       await compare("write, Postgres (fsync on)", server, peer, "node:http + pg", direct)
@@ -108,19 +102,13 @@ const onFile = (): Promise<void> =>
       .prepare("select id from products order by id limit 100")
       .all()
       .map(({ id }) => Number(id))
-    const direct: Side = {
-      name: "node:sqlite alone, no HTTP",
-      round: async () => {
-        const started = performance.now()
-        for (let at = 0; at < writes; at++) {
-          db.exec("begin immediate")
-          update.run(`Renamed ${at}`, ids[at % ids.length]!)
-          insert.run(ids[at % ids.length]!, `Renamed ${at}`)
-          db.exec("commit")
-        }
-        return { seconds: (performance.now() - started) / 1000, count: writes }
-      }
-    }
+    let at = 0
+    const direct = timed("node:sqlite alone, no HTTP", writes, async () => {
+      db.exec("begin immediate")
+      update.run(`Renamed ${at}`, ids[at % ids.length]!)
+      insert.run(ids[at % ids.length]!, `Renamed ${at++}`)
+      db.exec("commit")
+    })
     const peer = await startPeer({
       engine: "sqlite",
       path,

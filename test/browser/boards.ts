@@ -1,6 +1,7 @@
 /** Boards as a telephone, a desk and a wall show them, light and dark: what is wrong with them, in words. */
 import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
+import { axeFaults } from "./axe.ts"
 import { type House, listenToPage, too_wide } from "./house.ts"
 
 const hour = 3_600_000
@@ -85,7 +86,12 @@ const measured = (view: View): string => `(() => {
   const wrong = [...(${too_wide})]
   const shown = (one) => one.getClientRects().length > 0 && one.getBoundingClientRect().width > 0
   const all = (selector) => [...document.querySelectorAll(selector)].filter(shown)
+  const numbers = all("li").map((row) => row.dataset.order)
+  if (new Set(numbers).size !== numbers.length) wrong.push("an order is listed twice: " + numbers)
   for (const row of all("li")) {
+    const event = row.querySelector("strong + small").getBoundingClientRect(), own_row = row.getBoundingClientRect()
+    if (event.width < 40 || event.bottom > own_row.bottom + 1) wrong.push("no event is to be read: " + row.textContent)
+    if (row.className === "late" && !row.textContent.includes("late")) wrong.push("late in colour only")
     const own = row.getBoundingClientRect(), around = row.closest("section").getBoundingClientRect()
     if (own.right > around.right + 1 || own.left < around.left - 1)
       wrong.push("a row leaves its list: " + row.textContent)
@@ -99,7 +105,7 @@ const measured = (view: View): string => `(() => {
   if (${view.width} >= 1900) {
     const sizes = {
       "h1, h2, li b, li strong, #clock": ${read_pixels},
-      "li em, li small, li.more, footer p": ${looked_up_pixels}
+      "li em, li small, footer p": ${looked_up_pixels}
     }
     for (const [selector, least] of Object.entries(sizes))
       for (const one of all(selector)) {
@@ -116,7 +122,7 @@ const measured = (view: View): string => `(() => {
     const colour = getComputedStyle(one).backgroundColor
     return colour === "rgba(0, 0, 0, 0)" && one.parentElement !== null ? ground(one.parentElement) : colour
   }
-  for (const one of all("h1, h2, h2 i, li b, li strong, li small, li em, li.more, footer p, .nothing")) {
+  for (const one of all("h1, h2, h2 i, li b, li strong, li small, li em, footer p, .nothing")) {
     const [ink, paper] = [light(getComputedStyle(one).color), light(ground(one))]
     const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05)
     if (contrast < 4.5) wrong.push(one.tagName + " has a contrast of " + contrast.toFixed(1) + ": " + one.textContent)
@@ -152,6 +158,7 @@ const opened = async (
 }
 const seen = async (page: Page, { folder }: Looking, name: string, view: View, say: (text: string) => void) => {
   for (const wrong of await page.evaluate<ReadonlyArray<string>>(measured(view))) say(`${name}: ${wrong}`)
+  for (const wrong of await axeFaults(page)) say(`${name}: ${wrong}`)
   const fullPage = view.width < 1280
   await page.screenshot({ path: join(folder, `board-${name}-${view.width}-${view.scheme}.png`), fullPage })
 }

@@ -3,10 +3,14 @@ import { existsSync } from "node:fs"
 import { basename, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { type Browser, chromium } from "playwright-core"
+import { axeFaults } from "./axe.ts"
+import { hasProgram } from "../installed-tools.ts"
 
 /** `CHROMIUM`, else Debian's; undefined where there is none. */
 export const chromiumPath = (): string | undefined =>
-  [process.env["CHROMIUM"], "/usr/bin/chromium"].find((path) => path !== undefined && path !== "" && existsSync(path))
+  [process.env["CHROMIUM"], "/usr/bin/chromium"].find(
+    (path) => path !== undefined && path !== "" && existsSync(path)
+  ) ?? (hasProgram("chromium") ? "chromium" : undefined)
 
 export const openBrowser = (executablePath: string): Promise<Browser> =>
   chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"] })
@@ -14,7 +18,7 @@ export const openBrowser = (executablePath: string): Promise<Browser> =>
 export const views = ["light", "dark", "paper"] as const
 export type View = (typeof views)[number]
 export interface Seen {
-  /** What went wrong, in words: console messages, errors, requests beside the file itself. */
+  /** What went wrong, in words: console messages, errors, requests beside the file itself, what axe finds. */
   readonly complaints: ReadonlyArray<string>
   /** The picture taken, when a folder for it was given. */
   readonly picture: string | undefined
@@ -42,6 +46,8 @@ export const look = async (browser: Browser, file: string, view: View, folder?: 
     })
     if (view === "paper") await page.emulateMedia({ media: "print" })
     await page.goto(address, { waitUntil: "load" })
+    // Paper is not read out: sheets of labels hide their headings there.
+    if (view !== "paper") complaints.push(...(await axeFaults(page)))
     const picture = folder === undefined ? undefined : join(folder, `${basename(file, ".html")}-${view}.png`)
     if (picture !== undefined) await page.screenshot({ path: picture, fullPage: true })
     return { complaints, picture }

@@ -1,5 +1,6 @@
 /** Reading a page without a browser: its elements in order, and what is wrong with it. */
 import { createHash } from "node:crypto"
+import { words } from "../words.ts"
 
 export interface Element {
   readonly name: string
@@ -69,55 +70,13 @@ export const textOf = (element: Element): string =>
 export const classed = (element: Element, name: string): ReadonlyArray<Element> =>
   all(element).filter((one) => (one.attributes["class"] ?? "").split(" ").includes(name))
 
-const elements = new Set([
-  "html",
-  "head",
-  "meta",
-  "title",
-  "style",
-  "body",
-  "header",
-  "main",
-  "section",
-  "div",
-  "h1",
-  "h2",
-  "p",
-  "span",
-  "b",
-  "strong",
-  "small",
-  "code",
-  "abbr",
-  "sup",
-  "time",
-  "bdi",
-  "ul",
-  "ol",
-  "li",
-  "details",
-  "summary",
-  "figure",
-  "figcaption",
-  "table",
-  "caption",
-  "colgroup",
-  "col",
-  "thead",
-  "tbody",
-  "tr",
-  "th",
-  "td",
-  "svg",
-  "defs",
-  "pattern",
-  "g",
-  "rect",
-  "line",
-  "path",
-  "text",
-  "tspan"
-])
+const elements = new Set(
+  words(`
+  html head meta title style body header main aside section div h1 h2 p span b strong small code abbr sup time bdi ul ol li
+  details summary figure figcaption table caption colgroup col thead tbody tr th td svg defs pattern g rect line path
+  text tspan
+`)
+)
 /** What a page that stands alone must not have; empty when all is well. */
 export const faultsOf = (text: string): ReadonlyArray<string> => {
   const faults: Array<string> = []

@@ -4,22 +4,14 @@ import { join } from "node:path"
 import { parse } from "csv-parse/sync"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type AskAny, furnishOddly, odd_text } from "../any-text.ts"
-import { openPlace, owner_token, type Place, runHere as run } from "./session.ts"
+import { callOf, openPlace, owner_token, type Place, runHere as run } from "./session.ts"
 
 let one: Place, other: Place
 const asking =
-  ({ url }: Place): AskAny =>
-  async ({ method, path, body }) => {
-    const response = await fetch(url + path, {
-      method,
-      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-    const text = await response.text()
-    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
-  }
-const manifestOf = async (place: Place): Promise<any> =>
-  (await asking(place)({ method: "GET", path: "/api/v1/system/manifest", query: [], body: undefined })).body.manifest
+  (place: Place): AskAny =>
+  ({ method, path, body }) =>
+    callOf(place)(method, path.replace("/api/v1", ""), body)
+const manifestOf = async (place: Place): Promise<any> => (await callOf(place)("GET", "/system/manifest")).body.manifest
 const lines = (file: string): ReadonlyArray<any> =>
   readFileSync(file, "utf8")
     .split("\n")
@@ -75,9 +67,7 @@ describe("odd text", () => {
     const plain = ["-5.00", "+44", "Lamp = light", "'tis", "1-2"]
     const named: ReadonlyArray<string> = [...formulas, ...plain]
     for (const [at, name] of named.entries()) {
-      expect(
-        await asking(one)({ method: "POST", path: "/api/v1/products", query: [], body: { name, sku: `F-${at}` } })
-      ).toMatchObject({ status: 201 })
+      expect(await callOf(one)("POST", "/products", { name, sku: `F-${at}` })).toMatchObject({ status: 201 })
     }
     const cellsOf = (folder: string): ReadonlyArray<string> =>
       (parse(readFileSync(join(folder, "products.csv")), { bom: true, columns: true }) as ReadonlyArray<any>)

@@ -12,7 +12,7 @@ import {
   refreshFirst,
   watch_lock,
   shouldSync
-} from "../../cli/background.ts"
+} from "../../cli/context/background.ts"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
 
 const now = Date.parse("2026-07-01T12:00:00Z")

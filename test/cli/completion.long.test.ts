@@ -3,11 +3,12 @@ import { spawn, spawnSync } from "node:child_process"
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { forBash, readLine } from "../../cli/commands/completion/line.ts"
+import { forBash, readLine } from "../../cli/commands/operations/completion/completion.ts"
 import { openPlace, type Place, runHere } from "./session.ts"
+import { hasProgram } from "../installed-tools.ts"
+import { cli_program } from "../programs.ts"
 
-const is_here = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined
-const has_terminal = is_here("script")
+const has_terminal = hasProgram("script")
 
 let place: Place
 let bin: string
@@ -28,10 +29,9 @@ beforeAll(async () => {
   // A directory of a command's name must not turn the command into a path.
   mkdirSync(join(place.folder, "products"))
   // Asked for words it is the real program; anything else is written down.
-  const cli = new URL("../../cli/main.ts", import.meta.url).pathname
   writeFileSync(
     join(bin, "flightcase"),
-    `#!/bin/sh\nif [ "$1" = completion ]; then exec ${process.execPath} ${cli} "$@"; fi\nprintf '%s\\n' "$@" > ${ran}\n`
+    `#!/bin/sh\nif [ "$1" = completion ]; then exec ${process.execPath} ${cli_program} "$@"; fi\nprintf '%s\\n' "$@" > ${ran}\n`
   )
   chmodSync(join(bin, "flightcase"), 0o755)
 })
@@ -77,7 +77,7 @@ const shells = [
   { shell: "zsh", start: "zsh -f -i", before: "source <(flightcase completion zsh)" }
 ] as const
 describe.each(shells)("completion in $shell", ({ before, shell, start }) => {
-  const can_run = has_terminal && is_here(shell)
+  const can_run = has_terminal && hasProgram(shell)
   it.runIf(can_run)("completes nouns, verbs, flags and values", { timeout: 180_000 }, async () => {
     expect(await typed(start, before, "flightcase products\tcr\t--stock-m\tser\t")).toEqual([
       "products",
@@ -109,7 +109,7 @@ describe("completion in fish", () => {
     expect(stderr).toBe("")
     return stdout.split("\n").slice(0, -1).sort()
   }
-  it.runIf(is_here("fish"))("completes nouns, verbs, flags, values and, where there are none, paths", () => {
+  it.runIf(hasProgram("fish"))("completes nouns, verbs, flags, values and, where there are none, paths", () => {
     expect(asked("flightcase prod")).toEqual(["product-groups", "product-tax-classes", "products"])
     expect(asked("flightcase products cr")).toEqual(["create"])
     expect(asked("flightcase products create --stock-m")).toEqual(["--stock-method"])

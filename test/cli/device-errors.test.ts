@@ -4,7 +4,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { unitFor } from "../../cli/commands/sync/systemd-unit.ts"
+import { unitFor } from "../../cli/commands/offline/sync/systemd-unit.ts"
 import { openPlace, owner_token, type Place, run as runApart, runHere as run } from "./session.ts"
 
 let place: Place
@@ -167,7 +167,7 @@ describe("the unit", () => {
       expect.stringContaining("systemctl --user enable --now flightcase-sync.service")
     ])
     const path = join(place.folder, "config/systemd/user/flightcase-sync.service")
-    expect(readFileSync(path, "utf8")).toContain("cli/main.ts sync --watch --no-input --profile default")
+    expect(readFileSync(path, "utf8")).toContain("cli/bin.mjs sync --watch --no-input --profile default")
     expect((await runApart(place, ["sync", "--uninstall-unit"], { env })).err).toContain("Removed")
     expect(existsSync(path)).toBe(false)
   })

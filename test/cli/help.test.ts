@@ -1,9 +1,9 @@
 /** The help of every command: what it says of the API is so. */
 import type { Command } from "commander"
 import { expect, it } from "vitest"
-import { all_commands } from "../../cli/command-loader.ts"
-import { allEndpoints } from "../../cli/derived/endpoints.ts"
-import { makeProgram } from "../../cli/program.ts"
+import { all_commands } from "../../cli/frame/command-loader.ts"
+import { allEndpoints } from "../../cli/context/routing.ts"
+import { makeProgram } from "../../cli/context/program.ts"
 
 /** The help of a command and of all below it. */
 const helpOf = (command: Command): string => {

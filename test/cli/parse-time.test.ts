@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { countedFrom, parseDay, parseMomentIn, readMoment, typedMoment, understood } from "../../cli/parse-time.ts"
-import { CliError } from "../../cli/exit-codes.ts"
+import { countedFrom, parseDay, parseMomentIn, readMoment, typedMoment, understood } from "../../cli/base/parse-time.ts"
+import { CliError } from "../../cli/base/exit-codes.ts"
 import { dayOf } from "../../core/values/zone.ts"
 
 const london = "Europe/London"

@@ -1,20 +1,18 @@
 /** `--plan` writes nothing, whatever the command: neither at the server nor here. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { openPlace, owner_token, type Place, runHere } from "./session.ts"
 
-let place: Place, folder: string
+let place: Place
 const done = async (...words: ReadonlyArray<string>): Promise<string> => {
   const { code, err, out } = await runHere(place, words)
   expect([words.join(" "), code, err]).toEqual([words.join(" "), 0, err])
   return out
 }
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "flightcase-plans-"))
-  place = await openPlace({ database: { kind: "sqlite", path: join(folder, "server.db") } })
+  place = await openPlace()
   await done("products", "create", "--name", "Robe Pointe", "--sku", "MH1")
   await done("products", "create", "--name", "Head", "--sku", "HEAD", "--stock-method", "serialised")
   for (const number of ["A-1", "A-2"])
@@ -49,10 +47,7 @@ beforeAll(async () => {
   writeFileSync(join(place.folder, "codes.txt"), "A-1\n")
   writeFileSync(join(place.folder, "members.csv"), "name,membership_type\nBob,organisation\n")
 }, 300_000)
-afterAll(async () => {
-  await place.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterAll(() => place.close())
 
 /** Rows of every table that a command may write; when somebody was last seen is none of them. */
 const rowsOf = (file: string, tables: ReadonlyArray<string>): unknown => {
@@ -75,7 +70,7 @@ const tablesOf = (file: string): ReadonlyArray<string> => {
   }
 }
 const written = (): unknown => ({
-  server: rowsOf(join(folder, "server.db"), ["journal", "effect_queue", "login_codes", "replicas"]),
+  server: rowsOf(place.database, ["journal", "effect_queue", "login_codes", "replicas"]),
   here: ["default", "office"].map((profile) => {
     const outbox = join(place.home, "profiles", profile, "outbox.sqlite")
     const replica = join(place.home, "profiles", profile, "replica.sqlite")

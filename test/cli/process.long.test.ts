@@ -3,8 +3,9 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openPlace, owner_token, type Place, run } from "./session.ts"
+import { cli_program } from "../programs.ts"
+import { words } from "../words.ts"
 
-const cli = new URL("../../cli/main.ts", import.meta.url).pathname
 let place: Place
 beforeAll(async () => {
   place = await openPlace()
@@ -21,7 +22,9 @@ describe("the command line as a process", () => {
   it("ends quietly when its reader has seen enough", async () => {
     writeFileSync(join(place.folder, "many.csv"), csv(300))
     expect((await run(place, ["import", "products", "many.csv"])).code).toBe(0)
-    const child = spawn(process.execPath, [cli, "products", "list", "--all", "--json"], { env: { ...place.env } })
+    const child = spawn(process.execPath, [cli_program, "products", "list", "--all", "--json"], {
+      env: { ...place.env }
+    })
     let err = ""
     child.stderr.on("data", (chunk: Buffer) => {
       err += chunk.toString()
@@ -32,21 +35,12 @@ describe("the command line as a process", () => {
   })
 
   it("ends with 130 when it is interrupted", async () => {
-    const child = spawn(process.execPath, [cli, "pack", "1"], { env: { ...place.env, FLIGHTCASE_URL: place.url } })
-    const made = await run(place, [
-      "containers",
-      "temporary",
-      "create",
-      "--name",
-      "Case",
-      "--barcode",
-      "C-1",
-      "--store",
-      "1",
-      "--json"
-    ])
+    const child = spawn(process.execPath, [cli_program, "pack", "1"], {
+      env: { ...place.env, FLIGHTCASE_URL: place.url }
+    })
+    const made = await run(place, words("containers temporary create --name Case --barcode C-1 --store 1 --json"))
     expect(made.code).toBe(0)
-    const waiting = spawn(process.execPath, [cli, "pack", "C-1"], { env: { ...place.env } })
+    const waiting = spawn(process.execPath, [cli_program, "pack", "C-1"], { env: { ...place.env } })
     const ended = new Promise<number | null>((resolve) => waiting.on("close", resolve))
     // It answers the first code, so it has begun to read.
     waiting.stdin.write("NOTHING\n")
@@ -96,7 +90,7 @@ describe("an import", () => {
       writeFileSync(join(own.folder, "list.csv"), `${csv(25)}\n,\nK-27,\n`)
       const child = spawn(
         process.execPath,
-        [cli, "import", "products", "list.csv", "--chunk", "5", "--verdicts", "verdicts.ndjson"],
+        [cli_program, "import", "products", "list.csv", "--chunk", "5", "--verdicts", "verdicts.ndjson"],
         { cwd: own.folder, env: { ...own.env } }
       )
       const gone = new Promise((resolve) => child.on("close", resolve))
@@ -106,16 +100,7 @@ describe("an import", () => {
         await new Promise((resolve) => setTimeout(resolve, 5))
       child.kill("SIGKILL")
       await gone
-      const second = await run(own, [
-        "import",
-        "products",
-        "list.csv",
-        "--chunk",
-        "5",
-        "--verdicts",
-        "verdicts.ndjson",
-        "--json"
-      ])
+      const second = await run(own, words("import products list.csv --chunk 5 --verdicts verdicts.ndjson --json"))
       const summary = JSON.parse(second.out).import
       expect(summary).toMatchObject({ rows: 26, rejected: 1 })
       expect(summary.created + summary.unchanged).toBe(25)

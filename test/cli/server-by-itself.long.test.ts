@@ -2,7 +2,7 @@
 import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { background_lock } from "../../cli/background.ts"
+import { background_lock } from "../../cli/context/background.ts"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
 import { openPlace, owner_token, type Place, run } from "./session.ts"
 

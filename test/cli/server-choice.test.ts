@@ -1,7 +1,7 @@
 /** Which server is meant: a flag before the environment, the environment before the login, in every combination. */
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type Asked, chooseServer } from "../../cli/server-choice.ts"
+import { type Asked, chooseServer } from "../../cli/base/server-choice.ts"
 import { openPlace, type Place, runHere } from "./session.ts"
 
 const house = "https://rental.example.com"

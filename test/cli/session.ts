@@ -14,21 +14,23 @@ import { spawn } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
-import { listenOn, type Listening } from "../../server/http.ts"
-import { silentLog } from "../../server/log.ts"
-import { described } from "../server/serving.ts"
+import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
+import { listenOn, type Listening } from "../../server/host/http.ts"
+import { silentLog } from "../../server/ports/log.ts"
+import { cli_program, compiled_code } from "../programs.ts"
+import type { Call } from "../rental-house.ts"
+import { described, openOnce } from "../server/serving.ts"
+import { copyOfImage, type SqliteImage } from "../sqlite-image.ts"
 import { typeHere } from "./command-line.ts"
 
 export const owner_token = "owner-token-of-the-sessions"
-/** Kept between runs: starting from source is what these tests spend their time on. */
-const compiled = join(tmpdir(), "flightcase-compiled")
-const cli = new URL("../../cli/main.ts", import.meta.url).pathname
 
 export interface Place {
   readonly app: ServerApp
   readonly url: string
   readonly home: string
+  /** The server's database, a file. */
+  readonly database: string
   /** Where commands run and files lie. */
   readonly folder: string
   readonly env: { readonly [name: string]: string }
@@ -42,13 +44,20 @@ export interface Ran {
   readonly err: string
 }
 
+const key = "key-of-the-sessions-which-is-long"
+const started_place: SqliteImage = {
+  name: "started_place",
+  prepare: (path) => openOnce({ kind: "sqlite", path }, { key, owner_token })
+}
+
 export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<Place> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-session-"))
   const home = join(folder, "home")
+  const { path, remove } = await copyOfImage(started_place)
   const app = described(
     await openServerApp({
-      database: { kind: "sqlite", path: ":memory:" },
-      key: "key-of-the-sessions-which-is-long",
+      database: { kind: "sqlite", path },
+      key,
       data_folder: join(folder, "server"),
       owner_token,
       rate_limit: 1_000_000,
@@ -71,6 +80,7 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
     app,
     url,
     home,
+    database: path,
     folder,
     env: {
       PATH: process.env["PATH"] ?? "",
@@ -80,7 +90,7 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
       FLIGHTCASE_TOKEN: owner_token,
       TZ: "Asia/Tokyo",
       FLIGHTCASE_NO_BACKGROUND: "1",
-      NODE_COMPILE_CACHE: compiled
+      ...compiled_code
     },
     stop,
     start: async () => {
@@ -94,10 +104,24 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
     close: async () => {
       await stop()
       await app.close()
+      remove()
       rmSync(folder, { recursive: true, force: true })
     }
   }
 }
+
+/** Asks the server over the network, as its owner. */
+export const callOf =
+  ({ url }: { readonly url: string }): Call<{ readonly status: number; readonly body: any }> =>
+  async (method, path, body) => {
+    const response = await fetch(`${url}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+  }
 
 export interface Given {
   readonly input?: string
@@ -110,10 +134,13 @@ export type Run = (place: Place, args: ReadonlyArray<string>, given?: Given) => 
 export const runHere: Run = (place, args, { env = {}, input = "" } = {}) =>
   typeHere(args, { env: { ...place.env, ...env }, folder: place.folder, input })
 
-/** In a process of its own: half a second a command. */
+/** In a process of its own: a tenth of a second a command. */
 export const run: Run = (place, args, options = {}) =>
   new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [cli, ...args], { cwd: place.folder, env: { ...place.env, ...options.env } })
+    const child = spawn(process.execPath, [cli_program, ...args], {
+      cwd: place.folder,
+      env: { ...place.env, ...options.env }
+    })
     const out: Array<Buffer> = []
     const err: Array<Buffer> = []
     child.stdout.on("data", (chunk: Buffer) => out.push(chunk))

@@ -1,9 +1,10 @@
 /** The sessions once more, each command in a process of its own, as people start them. */
 import { describe, it } from "vitest"
+import { share } from "../share.ts"
 import { openPlace, play, run, sessions } from "./session.ts"
 
 describe("sessions at the command line, a process each", () => {
-  it.each(sessions)(
+  it.each(share(sessions))(
     "$file: $title",
     async ({ text }) => {
       const place = await openPlace()

@@ -1,11 +1,11 @@
 /** Claims written straight into the journal, for tests that need stock taken without an opportunity around it. */
 import { Effect } from "effect"
-import type { NewDemand } from "../../core/demands/demand.ts"
-import { demandsReplaced } from "../../core/demands/events.ts"
-import { demands } from "../../core/demands/schema.ts"
-import { recordEvents, CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import type { NewDemand } from "../../core/orders/demands/demand.ts"
+import { demandsReplaced } from "../../core/orders/demands/events.ts"
+import { demands } from "../../core/orders/demands/schema.ts"
+import { recordEvents, CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import type { App } from "../app.ts"
-import { demandFixture } from "./availability/fixtures.ts"
+import { demand } from "./orders/availability/api/fixtures.ts"
 
 let lastSource = 1_000
 
@@ -17,10 +17,10 @@ export const demandOver = async (
   quantity: number,
   from: string,
   to: string | null,
-  more: Parameters<typeof demandFixture>[3] = {},
+  more: Parameters<typeof demand>[3] = {},
   source_id = ++lastSource
 ): Promise<number> => {
-  const { id: _id, ...made } = demandFixture(quantity, from, to, { product_id, store_id, ...more, source_id })
+  const { id: _id, ...made } = demand(quantity, from, to, { product_id, store_id, ...more, source_id })
   await setDemands(app, made.source_type, source_id, [made])
   return source_id
 }

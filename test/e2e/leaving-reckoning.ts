@@ -1,9 +1,9 @@
 /** What must have left, by the journal and the queue, and what did. */
 import { Effect, Layer, ManagedRuntime } from "effect"
-import { journal } from "../../core/kernel/journal.ts"
+import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { layer as postgresLayer } from "../../server/pg/client.ts"
-import { webhook_deliveries, webhooks } from "../../server/webhooks/schema.ts"
+import { webhook_deliveries, webhooks } from "../../server/delivery/webhooks/schema.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import type { Posted } from "./leaving-hooks.ts"
 

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, expect, it, vi } from "vitest"
 import { freshDatabase } from "../postgres.ts"
+import { share } from "../share.ts"
 import { type Random, randomOf } from "../sim/random.ts"
 import { type Receivers, receivers } from "./leaving-hooks.ts"
 import { addressees, type MailHouse, mailHouse, refusedForGood } from "./leaving-mail.ts"
@@ -277,14 +278,18 @@ const figures = (outcome: Outcome, doubled: number, letters_doubled: number): st
   ].join("")
 }
 
-it.each([
+const worlds = [
   ["sqlite", 1],
   ["pg", 1],
   ["pg", 2]
-] as const)("nothing is lost, stuck or let out on %s with %i server(s) that are killed", async (engine, servers) => {
-  const outcome = await run(engine, servers, 13)
-  expectRecorded(outcome)
-  const doubled = expectDelivered(outcome)
-  const letters_doubled = expectMailed(outcome)
-  console.log(`leaving, ${engine}: ${figures(outcome, doubled, letters_doubled)}`)
-})
+] as const
+it.each(share(worlds))(
+  "nothing is lost, stuck or let out on %s with %i server(s) that are killed",
+  async (engine, servers) => {
+    const outcome = await run(engine, servers, 13)
+    expectRecorded(outcome)
+    const doubled = expectDelivered(outcome)
+    const letters_doubled = expectMailed(outcome)
+    console.log(`leaving, ${engine}: ${figures(outcome, doubled, letters_doubled)}`)
+  }
+)

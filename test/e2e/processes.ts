@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { join } from "node:path"
+import { cli_program, compiled_code, server_program } from "../programs.ts"
 
-const root = join(import.meta.dirname, "../..")
 export const token = "owner-token-of-the-tests"
 
 export const freePort = async (): Promise<number> => {
@@ -32,9 +32,10 @@ export interface ServerPlace {
 
 /** Starts the built server and waits until it is healthy. */
 export const startServer = async ({ port, data, database, environment = {} }: ServerPlace): Promise<RunningServer> => {
-  const child = spawn(process.execPath, ["--enable-source-maps", join(root, "out/server.js")], {
+  const child = spawn(process.execPath, ["--enable-source-maps", server_program], {
     env: {
       ...process.env,
+      ...compiled_code,
       FLIGHTCASE_PORT: String(port),
       FLIGHTCASE_DATA: data,
       FLIGHTCASE_TOKEN: token,
@@ -95,8 +96,15 @@ export interface CommandLine {
 /** The built command line, with a home of its own. */
 export const commandLine = (home: string, environment: { readonly [name: string]: string } = {}): CommandLine => {
   const start: CommandLine["start"] = (words, stdin = "") => {
-    const child = spawn(process.execPath, [join(root, "cli/bin.mjs"), ...words], {
-      env: { ...process.env, FLIGHTCASE_HOME: home, NO_COLOR: "1", FLIGHTCASE_NO_BACKGROUND: "1", ...environment },
+    const child = spawn(process.execPath, [cli_program, ...words], {
+      env: {
+        ...process.env,
+        ...compiled_code,
+        FLIGHTCASE_HOME: home,
+        NO_COLOR: "1",
+        FLIGHTCASE_NO_BACKGROUND: "1",
+        ...environment
+      },
       stdio: ["pipe", "pipe", "pipe"]
     })
     let out = "",

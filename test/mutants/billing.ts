@@ -5,10 +5,20 @@ const payments = "core/billing/payments/decide.ts"
 const payments_test = "test/core/billing/payments/payments.test.ts"
 const credits = "core/billing/credits/decide.ts"
 const credits_test = "test/core/billing/credits/credits.test.ts"
-const left = "core/billing/credits/left.ts"
+const left = "core/billing/state/credited.ts"
 const histories = { file: "test/core/billing/histories.test.ts", test: "every sum stays exact" }
 
 export const billing_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "an opportunity is billed twice",
+    file: "core/billing/state/billed.ts",
+    within: "overbilling",
+    find: "billing.own <= leftToBill(billing.others)",
+    replace: "billing.own <= billing.others.total",
+    killed_by: [
+      { file: "test/core/billing/invoices/issue.test.ts", test: "is refused, naming what was billed and what is left" }
+    ]
+  },
   {
     name: "more is taken than is outstanding",
     file: payments,
@@ -75,19 +85,19 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a number is passed over",
-    file: "core/kernel/ids.ts",
+    file: "core/kernel/runtime/ids.ts",
     within: "nextDocumentNumber",
     find: "number_sequences.next + 1",
     in_text: true,
     replace: "number_sequences.next + 2",
-    killed_by: [{ file: "test/api/invoice-races.test.ts", test: "numbers are 1 to n" }]
+    killed_by: [{ file: "test/api/races.test.ts", test: "numbers are 1 to n" }]
   },
   {
     name: "people at one invoice do not wait for each other",
-    file: "core/kernel/engine.ts",
+    file: "core/kernel/runtime/engine.ts",
     within: "lockCommandStreams",
     find: "yield* lockFirst(streamsOfCommand(endpoint, call.params, call.request.body))",
     replace: "yield* lockFirst([])",
-    killed_by: [{ file: "test/api/invoice-races.test.ts", test: "two full payments" }]
+    killed_by: [{ file: "test/api/races.test.ts", test: "two full payments" }]
   }
 ]

@@ -1,8 +1,8 @@
 /** Faults of documents: what must never be drawn twice, made final wrongly, or read after it was voided. */
 import type { Mutant } from "./mutant.ts"
 
-const documents_test = "test/server/documents/documents.test.ts"
-const batches_test = "test/server/documents/batches.test.ts"
+const documents_test = "test/server/documents/papers/documents.test.ts"
+const batches_test = "test/server/documents/papers/batches.test.ts"
 
 export const document_mutants: ReadonlyArray<Mutant> = [
   {
@@ -23,7 +23,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "another PDF is given for a lost one",
-    file: "server/documents/snapshot.ts",
+    file: "server/documents/papers/snapshot.ts",
     within: "documentPdf",
     find: "!== sha256",
     replace: '=== ""',

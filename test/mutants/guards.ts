@@ -23,7 +23,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a file that somebody else sent opens to whoever knows its SHA-256",
-    file: "sync/server/files.ts",
+    file: "sync/server/tables.ts",
     within: "keyOf",
     find: "`${user_id}:${sha256}`",
     replace: '`${user_id > 0 ? "" : user_id}:${sha256}`',
@@ -31,7 +31,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a token is believed for a quarter of an hour",
-    file: "server/tokens/authenticate.ts",
+    file: "server/access/tokens/authenticate.ts",
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
@@ -39,7 +39,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "settings are believed for a quarter of an hour",
-    file: "server/settings-cache.ts",
+    file: "server/host/settings-cache.ts",
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
@@ -47,7 +47,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "other servers are not told",
-    file: "server/app.ts",
+    file: "server/host/app.ts",
     within: "openServerApp",
     find: "peers?.notify(settingsChanged)",
     replace: "void peers",
@@ -58,7 +58,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "other servers are told, but not that rights changed",
-    file: "server/notify-peers.ts",
+    file: "server/host/settings-cache.ts",
     within: "makePeerNotifier",
     find: "waiting = settingsChanged ||",
     replace: "waiting = settingsChanged === undefined ||",
@@ -66,7 +66,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a server passes over what others tell it of rights",
-    file: "server/app.ts",
+    file: "server/host/app.ts",
     within: "followOthers",
     find: "mayChangeSettings(notice.payload)",
     replace: 'notice.payload === ""',
@@ -129,7 +129,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "two events may be one version of a stream",
-    file: "core/kernel/journal.ts",
+    file: "core/kernel/events/journal.ts",
     within: "journal",
     find: 'columns: ["stream", "version"]',
     replace: 'columns: ["stream", "version", "position"]',
@@ -140,7 +140,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a request for ids and its repetition do not wait for each other",
-    file: "sync/server/leases.ts",
+    file: "sync/server/reclaim-leases.ts",
     within: "lease",
     find: "yield* lockReplica(replica_id)",
     replace: "",
@@ -151,7 +151,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a warehouse changes how many are ordered, and so what they cost",
-    file: "core/opportunities/units/api-bulk.ts",
+    file: "core/orders/opportunities/units/api-bulk.ts",
     within: "acts",
     find: "!hasOnePermission(context.viewer, edit.permission)",
     replace: "hasOnePermission(context.viewer, edit.permission) && false",
@@ -159,7 +159,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a warehouse changes lines and their prices",
-    file: "core/opportunities/lines/api.ts",
+    file: "core/orders/opportunities/lines/api.ts",
     within: "change",
     find: "...edit",
     replace: '...edit, permission: ["opportunities.edit", "opportunities.fulfil"]',
@@ -167,26 +167,39 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "whoever makes roles gives away permissions they lack",
-    file: "core/users/roles.ts",
+    file: "core/people/users/api.ts",
     within: "rolesSlice",
     find: "!hasOnePermission(input.viewer, key)",
     replace: "false",
     killed_by: [
       {
-        file: "test/core/users/rights.test.ts",
+        file: "test/core/people/users/rights.test.ts",
         test: "can %s where they hold all that is held there, and nowhere else"
       }
     ]
   },
   {
+    name: "a token causes a code for somebody who may more than it opens",
+    file: "core/kernel/endpoints/token-permissions.ts",
+    within: "abilityLacking",
+    find: 'viewer.abilities.has("*")',
+    replace: "viewer.abilities.size > 0",
+    killed_by: [
+      {
+        file: "test/server/people/access.test.ts",
+        test: "no operation ends in a code for an administrator where the token opens less"
+      }
+    ]
+  },
+  {
     name: "whoever manages users gives them roles that hold permissions they lack themselves",
-    file: "core/users/rights.ts",
+    file: "core/people/users/permissions.ts",
     within: "missingRight",
     find: "!hasOnePermission(viewer, permission)",
     replace: "permission === undefined",
     killed_by: [
       {
-        file: "test/core/users/rights.test.ts",
+        file: "test/core/people/users/rights.test.ts",
         test: "can %s where they hold all that is held there, and nowhere else"
       }
     ]

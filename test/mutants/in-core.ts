@@ -1,7 +1,7 @@
 /** Faults of the engine, the journal and the store under them, and of rules both ends must share to the letter. */
 import type { Mutant } from "./mutant.ts"
 
-const engine = "core/kernel/engine.ts"
+const engine = "core/kernel/runtime/engine.ts"
 const engine_test = "test/core/kernel/engine.test.ts"
 const push_test = "test/sync/server/push.test.ts"
 const concurrency_test = "test/core/kernel/journal-concurrency.test.ts"
@@ -49,7 +49,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "streams are locked in the order they are named",
-    file: "core/kernel/locks.ts",
+    file: "core/kernel/runtime/locks.ts",
     within: "inOrder",
     find: ".sort()",
     replace: "",
@@ -57,7 +57,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "what was found taken is waited for while other locks are held",
-    file: "core/kernel/locks.ts",
+    file: "core/kernel/runtime/locks.ts",
     within: "lockIfFree",
     find: "if (wanted === undefined || wanted.waits)",
     replace: "if (wanted !== undefined)",
@@ -67,7 +67,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "who claims goods does not wait for who claims the same",
-    file: "core/opportunities/load.ts",
+    file: "core/orders/opportunities/state/load.ts",
     within: "loadDecisionState",
     find: "if (needed !== undefined)",
     replace: "if (needed === undefined)",
@@ -81,7 +81,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "nobody is asked for the permission",
-    file: "core/kernel/prepare.ts",
+    file: "core/kernel/runtime/prepare.ts",
     within: "authorizeCall",
     find: "yield* checkPermission(endpoint, viewer)",
     replace: "",
@@ -89,7 +89,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "rows that are gone are found by references",
-    file: "core/kernel/prepare.ts",
+    file: "core/kernel/runtime/prepare.ts",
     within: "missingReferences",
     find: 'if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors',
     replace: "if (row === undefined) errors",
@@ -99,7 +99,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "positions come from a counter nobody waits for",
-    file: "core/kernel/journal.ts",
+    file: "core/kernel/events/journal.ts",
     within: "appendInOneStatement",
     // Any sequence does; the shop of the tests has this one.
     find: "`with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +",
@@ -108,7 +108,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "two events of one command get one version",
-    file: "core/kernel/journal.ts",
+    file: "core/kernel/events/journal.ts",
     within: "appendInSteps",
     find: "versions.set(event.stream, version)\n    return",
     replace: "return",
@@ -116,33 +116,41 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "erasing a person leaves them in older events",
-    file: "core/kernel/journal.ts",
+    file: "core/kernel/events/journal.ts",
     within: "appendAndScrub",
     find: "yield* scrubEarlierEvents(store, scrubs, stored)",
     replace: "",
     killed_by: [
-      { file: "test/core/members/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }
+      {
+        file: "test/core/people/members/personal-data.test.ts",
+        test: "erasing a person empties the record",
+        engine: "sqlite"
+      }
     ]
   },
   {
     name: "erasing a person overlooks the events of the doubles merged into them",
-    file: "core/members/erase.ts",
+    file: "core/people/personal-data/erase.ts",
     within: "eraseFromJournal",
     find: "...[id, ...merged_ids].map",
     replace: "...[id].map",
     killed_by: [
-      { file: "test/core/members/personal-data.test.ts", test: "erasing a person empties the record", engine: "sqlite" }
+      {
+        file: "test/core/people/members/personal-data.test.ts",
+        test: "erasing a person empties the record",
+        engine: "sqlite"
+      }
     ]
   },
   {
     name: "erasing a person leaves their personal custom fields in older events",
-    file: "core/members/erase.ts",
+    file: "core/people/personal-data/erase.ts",
     within: "eraseFromJournal",
     find: "kept_custom_fields === undefined ? {}",
     replace: "kept_custom_fields !== undefined ? {}",
     killed_by: [
       {
-        file: "test/core/members/personal-data.test.ts",
+        file: "test/core/people/members/personal-data.test.ts",
         test: "custom fields marked as personal are emptied",
         engine: "sqlite"
       }
@@ -150,17 +158,17 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "erasing a person whose account is in use takes half of them",
-    file: "core/members/decide.ts",
+    file: "core/people/members/decide.ts",
     within: "anonymiseMember",
     find: "if (user?.is_active === true)",
     replace: "if (user?.is_active === undefined && user !== undefined)",
     killed_by: [
-      { file: "test/core/members/personal-data.test.ts", test: "an account in use is refused", engine: "sqlite" }
+      { file: "test/core/people/members/personal-data.test.ts", test: "an account in use is refused", engine: "sqlite" }
     ]
   },
   {
     name: "ids given back are drawn again though others were drawn since",
-    file: "core/kernel/ids.ts",
+    file: "core/kernel/runtime/ids.ts",
     within: "releaseIds",
     in_text: true,
     find: "update id_sequences set next = next - ? where name = ? and next = ?",
@@ -228,13 +236,13 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
 export const rule_mutants: ReadonlyArray<Mutant> = [
   {
     name: "the database lets two claims of one unit overlap",
-    file: "core/demands/schema.ts",
+    file: "core/orders/demands/schema.ts",
     within: "demands",
     find: 'no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]',
     replace: "no_overlap: []",
     killed_by: [
       {
-        file: "test/core/demands/overlap.test.ts",
+        file: "test/core/orders/demands/overlap.test.ts",
         test: "refuses two claims of one unit that overlap",
         engine: "sqlite"
       }
@@ -248,7 +256,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     replace: '(["insert"] as const).map',
     killed_by: [
       {
-        file: "test/core/demands/overlap.test.ts",
+        file: "test/core/orders/demands/overlap.test.ts",
         test: "refuses to move one into a window that is taken",
         engine: "sqlite"
       }
@@ -274,13 +282,13 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the rule does not see who holds a unit",
-    file: "core/opportunities/demands.ts",
+    file: "core/orders/opportunities/state/demands.ts",
     within: "conflictingHold",
     find: "demand.asset_id === stock_level_id && demand.is_active && meets",
     replace: "demand.asset_id === stock_level_id && !demand.is_active && meets",
     killed_by: [
       {
-        file: "test/core/opportunities/units/allocation.test.ts",
+        file: "test/core/orders/opportunities/units/allocation.test.ts",
         test: "a unit held by another order in that time is refused by the name",
         engine: "sqlite"
       }
@@ -288,66 +296,70 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "tax is rounded line by line instead of once for its group",
-    file: "core/pricing/totals.ts",
+    file: "core/pricing/pricing/totals.ts",
     within: "taxGroups",
     find: "net, tax: exclusiveTax(net, tax.percentage).tax",
     replace:
       "net, tax: sum(taxables.flat().filter((one) => one.product_tax_class_id === product_tax_class_id).map((one) => exclusiveTax(one.net, tax.percentage).tax))",
-    killed_by: [{ file: "test/core/pricing/totals.test.ts", test: "taxes each class once on its sum" }]
+    killed_by: [{ file: "test/core/pricing/pricing/totals.test.ts", test: "taxes each class once on its sum" }]
   },
   {
     name: "optional lines are charged for",
-    file: "core/pricing/totals.ts",
+    file: "core/pricing/pricing/totals.ts",
     within: "rollUp",
     find: "request.lines.filter((line) => !line.is_optional)",
     replace: "request.lines.filter(() => true)",
-    killed_by: [{ file: "test/core/pricing/totals.test.ts", test: "leaves optional lines and costs out" }]
+    killed_by: [{ file: "test/core/pricing/pricing/totals.test.ts", test: "leaves optional lines and costs out" }]
   },
   {
     name: "a refused scan leaves the allocation it made first",
-    file: "core/scanning/unit-out.ts",
+    file: "core/warehouse/scanning/unit-out.ts",
     within: "sentFirst",
     find: "moveUnits( placed.after, [{ unit: placed.unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context )",
     replace:
       "Result.succeed(Result.getOrElse(moveUnits(placed.after, [{ unit: placed.unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context), () => ({ events: [], result: { id: 0, assignment_id: null, _meta: null } })))",
     killed_by: [
-      { file: "test/core/scanning/scan.test.ts", test: "a scan on it leaves no allocation", engine: "sqlite" }
+      { file: "test/core/warehouse/scanning/scan.test.ts", test: "a scan on it leaves no allocation", engine: "sqlite" }
     ]
   },
   {
     name: "a unit leaves a sealed case and the case stays sealed",
-    file: "core/containers/booking.ts",
+    file: "core/warehouse/containers/booking.ts",
     within: "sealsBroken",
     find: "return [sealBroken(container, reason, context)]",
     replace: "return []",
     killed_by: [
       {
-        file: "test/core/scanning/scan.test.ts",
+        file: "test/core/warehouse/scanning/cases.test.ts",
         test: "breaking the seal is recorded, and the case lacks it",
         engine: "sqlite"
       },
-      { file: "test/core/containers/reactions.test.ts", test: "what leaves a sealed box breaks its seal" }
+      { file: "test/core/warehouse/containers/reactions.test.ts", test: "what leaves a sealed box breaks its seal" }
     ]
   },
   {
     name: "nobody is asked before a seal is broken",
-    file: "core/scanning/unit-out.ts",
+    file: "core/warehouse/scanning/unit-out.ts",
     within: "takingOut",
     find: "if (sealed.length > 0 && !break_seal && !is_free)",
     replace: "if (sealed.length > 99 && !break_seal && !is_free)",
     killed_by: [
-      { file: "test/core/scanning/scan.test.ts", test: "a unit in a sealed case is asked about", engine: "sqlite" }
+      {
+        file: "test/core/warehouse/scanning/cases.test.ts",
+        test: "a unit in a sealed case is asked about",
+        engine: "sqlite"
+      }
     ]
   },
   {
     name: "a kit's part that is back is demanded again with the rest of its kit",
-    file: "core/availability/line-demands.ts",
+    file: "core/orders/availability/rules/line-demands.ts",
     within: "demandsOfUnits",
     find: "Math.min(asked.left, asked.all - back)",
     replace: "Math.min(asked.left, asked.all)",
     killed_by: [
       {
-        file: "test/core/scanning/scan.test.ts",
+        file: "test/core/warehouse/scanning/scan.test.ts",
         test: "a kit's serialised part is scanned onto the kit's line",
         engine: "sqlite"
       }
@@ -355,13 +367,13 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a unit that is out with one order is booked out with another",
-    file: "core/opportunities/units/lifecycle.ts",
+    file: "core/orders/opportunities/units/lifecycle.ts",
     within: "notOutElsewhere",
     find: "return holder === undefined",
     replace: "return holder !== null",
     killed_by: [
       {
-        file: "test/core/opportunities/units/allocation.test.ts",
+        file: "test/core/orders/opportunities/units/allocation.test.ts",
         test: "a unit of a kit is out with one order at a time",
         engine: "sqlite"
       }

@@ -9,7 +9,7 @@ const in_any_order = "in any order"
 export const limit_mutants: ReadonlyArray<Mutant> = [
   {
     name: "each server counts for itself",
-    file: "server/limits/limits.ts",
+    file: "server/http/limits.ts",
     within: "makeLimits",
     find: 'rate: shared ? makeSharedRateLimiter({ take, failed: failed("requests a minute") }) : makeLocalRateLimiter()',
     replace: "rate: makeLocalRateLimiter()",
@@ -17,7 +17,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a process is given more than what remains",
-    file: "server/limits/minute.ts",
+    file: "server/http/limits.ts",
     within: "grantOf",
     find: "Math.min(remaining, Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining))))",
     replace: "Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining)))",
@@ -25,7 +25,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a process takes more beforehand than it used",
-    file: "server/limits/minute.ts",
+    file: "server/http/limits.ts",
     within: "grantOf",
     find: "Math.min(used, Math.floor(remaining / part_of_remaining))",
     replace: "Math.floor(remaining / 2)",
@@ -33,7 +33,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "what was taken under a higher limit is still let in",
-    file: "server/limits/minute.ts",
+    file: "server/http/limits.ts",
     within: "makeSharedRateLimiter",
     find: "if (limit < share.limit) share.held = share.used",
     replace: "",
@@ -41,7 +41,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a refusal is asked for again and again",
-    file: "server/limits/minute.ts",
+    file: "server/http/limits.ts",
     within: "makeSharedRateLimiter",
     find: "if (share.taken >= limit) return stands(share, true, now)",
     replace: "",
@@ -49,7 +49,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "requests in flight do not count against a month's quota",
-    file: "server/limits/quota.ts",
+    file: "server/http/limit-quota.ts",
     within: "admitted",
     find: "one.in_flight += weight",
     replace: "one.in_flight += 0 * weight",
@@ -57,7 +57,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "what a process took for answers stays counted beside them",
-    file: "server/limits/quota.ts",
+    file: "server/http/limit-quota.ts",
     within: "record",
     find: "const returned = Math.max(0, one.held - one.in_flight - (one.unrecorded - recorded))",
     replace: "const returned = 0",
@@ -65,7 +65,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "answers given while records are written are let go",
-    file: "server/limits/quota.ts",
+    file: "server/http/limit-quota.ts",
     within: "record",
     find: "- (one.unrecorded - recorded)",
     replace: "",
@@ -73,7 +73,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "records that come to nothing are believed",
-    file: "server/limits/quota.ts",
+    file: "server/http/limit-quota.ts",
     within: "makeMonthQuota",
     find: "restore(one)",
     replace: "",
@@ -81,7 +81,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a month's quota stops devices that sync",
-    file: "server/pipeline.ts",
+    file: "server/host/pipeline.ts",
     within: "makePipeline",
     find: "passes: passes_quota.test(trace.path)",
     replace: "passes: false",

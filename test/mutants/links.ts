@@ -2,9 +2,9 @@
 import type { Mutant } from "./mutant.ts"
 
 const opened = "server/documents/links/opened.ts"
-const tries = "server/documents/links/tries.ts"
-const links = "test/server/documents/links.test.ts"
-const acceptance = "test/server/documents/acceptance.test.ts"
+const tries = "server/documents/links/accept.ts"
+const links = "test/server/documents/papers/links.test.ts"
+const acceptance = "test/server/documents/papers/acceptance.test.ts"
 
 export const link_mutants: ReadonlyArray<Mutant> = [
   {
@@ -33,7 +33,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a cookie outlives its hour",
-    file: "server/documents/links/pass.ts",
+    file: "server/documents/links/pages.ts",
     within: "hasPass",
     find: "Number(expires) * 1_000 <= now_millis",
     replace: "Number(expires) * 1_000 <= 0",

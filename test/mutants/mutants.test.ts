@@ -1,5 +1,6 @@
 /** That the list of mutants does not rot; `npm run mutants` runs them. */
 import { existsSync } from "node:fs"
+import { dirname } from "node:path"
 import { describe, expect, it } from "vitest"
 import { placeOf, sourcesOf, withReplaced } from "../source/place.ts"
 import { tokensOf } from "../source/tokens.ts"
@@ -9,6 +10,12 @@ import { mutants } from "./mutants.ts"
 
 const sources = sourcesOf(filesIn(source_folders), textOf)
 const wordsOf = (text: string): ReadonlyArray<string> => tokensOf(text).map((token) => token.text)
+/** A file of tests, and what it imports from its own folder: tests that are played with a count stand there. */
+const playedBy = (file: string): ReadonlyArray<string> => {
+  const text = textOf(file)
+  const beside = [...text.matchAll(/from "\.\/([\w-]+\.ts)"/g)].map(([, name]) => textOf(`${dirname(file)}/${name}`))
+  return [text, ...beside]
+}
 
 describe("deliberate mutants", () => {
   it("are many, each with a name of its own", () => {
@@ -30,7 +37,7 @@ describe("deliberate mutants", () => {
         if (isSeeds(killer)) expect(killer.seeds[0]).toBeLessThanOrEqual(killer.seeds[1])
         else {
           expect(existsSync(root + killer.file), killer.file).toBe(true)
-          expect(textOf(killer.file)).toContain(killer.test)
+          expect(playedBy(killer.file).join("\n")).toContain(killer.test)
         }
       }
     }

@@ -1,10 +1,10 @@
 /** Faults of what people are told of: whose word counts, and whose preferences one may see and change. */
 import type { Mutant } from "./mutant.ts"
 
-const effective = "core/notifications/effective.ts"
-const decide = "core/notifications/decide.ts"
-const effective_test = "test/core/notifications/effective.test.ts"
-const decide_test = "test/core/notifications/decide.test.ts"
+const effective = "core/office/notifications/rules.ts"
+const decide = "core/office/notifications/api.ts"
+const effective_test = "test/core/office/notifications/effective.test.ts"
+const decide_test = "test/core/office/notifications/decide.test.ts"
 const api_test = "test/api/notification-preferences.test.ts"
 const device_test = "test/sync/notification-preferences.test.ts"
 
@@ -65,7 +65,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "one body names a type twice",
-    file: "core/notifications/fields.ts",
+    file: "core/office/notifications/fields.ts",
     within: "typeProblem",
     find: "before !== undefined",
     replace: 'before === ""',
@@ -73,7 +73,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "anybody changes a member's preferences",
-    file: "core/notifications/api.ts",
+    file: "core/office/notifications/api.ts",
     within: "authorize",
     find: "hasOnePermission(viewer, editing)",
     replace: "hasOnePermission(viewer, editing) || viewer.is_active",
@@ -81,7 +81,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "devices are told everybody's preferences",
-    file: "core/notifications/schema.ts",
+    file: "core/office/notifications/rules.ts",
     within: "notification_preferences",
     find: 'row["member_id"] === viewer.person_id',
     replace: 'row["member_id"] !== 0',
@@ -89,7 +89,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "an erased person's preferences stay",
-    file: "core/notifications/events.ts",
+    file: "core/office/notifications/api.ts",
     within: "preferencesErased",
     find: "member_id: [id, ...merged_ids]",
     replace: "member_id: merged_ids",
@@ -97,7 +97,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "two at once set one's own preferences, and one is lost",
-    file: "core/notifications/api.ts",
+    file: "core/office/notifications/api.ts",
     within: "preferences",
     find: "yield* lockStreams([streamOf(members.entity, member_id)])",
     replace: "",

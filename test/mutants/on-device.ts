@@ -3,10 +3,10 @@ import type { Mutant } from "./mutant.ts"
 
 const outbox = "sync/device/outbox/outbox.ts"
 const [outbox_tables, outbox_commands] = ["sync/device/outbox/tables.ts", "sync/device/outbox/commands.ts"]
-const [outbox_leases, outbox_needs] = ["sync/device/outbox/leases.ts", "sync/device/outbox/dependencies.ts"]
+const [outbox_leases, outbox_needs] = ["sync/device/outbox/leases.ts", "sync/device/outbox/leases.ts"]
 const outbox_reopening = "sync/device/outbox/reopening.ts"
 const replica = "sync/device/replica/replica.ts"
-const [pending_commands, pull] = ["sync/device/replica/pending-commands.ts", "sync/device/replica/pull.ts"]
+const [pending_commands, pull] = ["sync/device/replica/replica-parts.ts", "sync/device/replica/pull.ts"]
 const record_command = "sync/device/replica/record-command.ts"
 const outbox_test = "test/sync/device/outbox/outbox.test.ts"
 const damage_test = "test/sync/device/outbox/damage.test.ts"
@@ -56,7 +56,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "commands the outbox has lost are not missed",
-    file: "sync/device/recovery/missing-commands.ts",
+    file: "sync/device/outbox/replica-tables.ts",
     within: "missingBetween",
     find: "known > last ?",
     replace: "known < 0 ?",
@@ -64,7 +64,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a command that is not what was acknowledged is taken for it",
-    file: "sync/device/outbox/checksum.ts",
+    file: "sync/device/outbox/tables.ts",
     within: "isIntact",
     find: "row.checksum === checksumOf(row)",
     replace: 'row.checksum !== ""',
@@ -72,7 +72,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a damaged outbox is salvaged by its trees alone",
-    file: "sync/device/outbox/salvage.ts",
+    file: "sync/device/outbox/unsent.ts",
     within: "salvage",
     find: "for (const saved of byPages(path))",
     replace: "for (const saved of byPages(path).slice(0, 0))",
@@ -155,7 +155,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "what a restored server has forgotten is not sent again",
-    file: "sync/device/sync.ts",
+    file: "sync/device/exchange/sync.ts",
     within: "begin",
     find: "const reopened = forgotten && outbox.reopen",
     replace: "const reopened = false && forgotten && outbox.reopen",
@@ -180,7 +180,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
 export const replica_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a command leaves the outbox's queue with the reply to the push, not with the pull",
-    file: "sync/device/sync.ts",
+    file: "sync/device/exchange/sync.ts",
     within: "push",
     find: "sent += verdicts.length",
     replace:
@@ -281,12 +281,12 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     file: "sync/protocol/merge.ts",
     within: "settledBy",
     find: "if (command === undefined || settled.has(command.n)) continue",
-    replace: "if (command === undefined || settled.has(command.n) || event.type !== decided_event) continue",
+    replace: "if (command === undefined || settled.has(command.n) || event.type !== commandDecided.type) continue",
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
     name: "provisional changes are taken back oldest first",
-    file: "sync/device/replica/provisional.ts",
+    file: "sync/device/outbox/replica-tables.ts",
     within: "revertProvisional",
     in_text: true,
     find: "from undo order by seq desc",
@@ -295,7 +295,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "rows made provisionally stay when they are taken back",
-    file: "sync/device/replica/provisional.ts",
+    file: "sync/device/outbox/replica-tables.ts",
     within: "revertProvisional",
     find: '{ op: "delete", table, key: decodeKey(image.row_key) },',
     replace: '...(image.before === null ? [] : [{ op: "delete" as const, table, key: decodeKey(image.row_key) }]),',
@@ -303,7 +303,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "provisional events stay in the journal",
-    file: "sync/device/replica/provisional.ts",
+    file: "sync/device/outbox/replica-tables.ts",
     within: "revertProvisional",
     find: 'yield* store.run("delete from journal where position >= ?", [provisional_base])',
     replace: "",
@@ -385,7 +385,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "two syncs of one folder run side by side",
-    file: "sync/device/sync-lock.ts",
+    file: "sync/device/exchange/server-session.ts",
     within: "lockSync",
     find: 'try { lock.exec("begin exclusive") }',
     replace: 'try { lock.exec("begin") }',

@@ -45,7 +45,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a long body is read before anybody looks at who sends it",
-    file: "server/pipeline.ts",
+    file: "server/host/pipeline.ts",
     within: "bodyFor",
     find: "yield* authorizeCall(caller); const announced",
     replace: "const announced",
@@ -181,7 +181,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a lease asked for twice gives two blocks",
-    file: "sync/server/leases.ts",
+    file: "sync/server/reclaim-leases.ts",
     within: "lease",
     find: "if (known.length > 0) return",
     replace: "if (known.length > 1_000) return",
@@ -205,7 +205,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the answer under an idempotency key is kept apart from what was done",
-    file: "server/idempotency/slice.ts",
+    file: "server/access/idempotency/slice.ts",
     within: "once",
     find: "const answered = store.transaction",
     replace: "const answered = ((body: ServerEndpoint<Answer>) => body)",
@@ -289,7 +289,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "what is erased stays in the server's write-ahead log",
-    file: "server/erased-bytes.ts",
+    file: "server/host/erased-bytes.ts",
     within: "erasedBytes",
     find: "yield* store.sql.afterCommit(tidy)",
     replace: "",
@@ -297,7 +297,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "tokens and devices keep the names an erased user gave them",
-    file: "sync/server/erasure.ts",
+    file: "sync/server/tables.ts",
     within: "withoutNames",
     find: "replicas, { user_id },",
     replace: "replicas, { user_id: -user_id },",
@@ -305,13 +305,13 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "an answer that was taken out is not made anew",
-    file: "server/idempotency/slice.ts",
+    file: "server/access/idempotency/slice.ts",
     within: "bodyAgain",
     find: "const answer = result === undefined ? undefined :",
     replace: "const answer = result !== undefined ? undefined :",
     killed_by: [
       {
-        file: "test/server/idempotency/idempotency.test.ts",
+        file: "test/server/access/idempotency/idempotency.test.ts",
         test: "after an erasure answer with what their objects are by now",
         engine: "sqlite"
       }
@@ -362,7 +362,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a name is taken out of events, but not out of what a device was told of them",
-    file: "core/kernel/redacted-event.ts",
+    file: "core/kernel/events/journal.ts",
     within: "scrubbed",
     find: "if (!Array.isArray(changes)) return own",
     replace: "if (!Array.isArray(changes) || changes.length > 0) return own",
@@ -370,7 +370,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a column of a row that is not for its reader keeps its unique place empty",
-    file: "core/kernel/visibility.ts",
+    file: "core/kernel/tables/visibility.ts",
     within: "redactedValue",
     find: 'return type.kind === "text" ? `withheld ${key}` : -Number(key)',
     replace: 'return type.kind === "text" ? "withheld" : -1',
@@ -378,7 +378,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a device is not told when a row was made of which it sees a part",
-    file: "core/kernel/visibility.ts",
+    file: "core/kernel/tables/visibility.ts",
     within: "always_granted",
     find: 'const always_granted = ["created_at", "deleted_at"]',
     replace: 'const always_granted = ["deleted_at"]',
@@ -386,7 +386,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "any permission of an area is any permission that begins like it",
-    file: "core/kernel/visibility.ts",
+    file: "core/kernel/tables/visibility.ts",
     within: "hasPermission",
     find: "one.startsWith(area) && one !== `${area}access`",
     replace: "one.startsWith(area)",
@@ -405,7 +405,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a right given again brings the old handle back",
-    file: "sync/server/cursor.ts",
+    file: "sync/server/shape.ts",
     within: "grantVersion",
     in_text: true,
     find: "version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end",
@@ -436,7 +436,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "an offset is taken for its position alone, whichever journal gave it",
-    file: "sync/server/cursor.ts",
+    file: "sync/server/shape.ts",
     within: "isOffsetValid",
     find: "return event !== undefined && (check === 0 || check === checkOf(event))",
     replace: "return event !== undefined && check >= 0",
@@ -454,7 +454,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a wake between looking and waiting is lost",
-    file: "sync/server/tail.ts",
+    file: "sync/server/shape.ts",
     within: "makeJournalTail",
     find: "if (wakes !== mark) return resume(Effect.void)",
     replace: "if (wakes < mark) return resume(Effect.void)",
@@ -467,7 +467,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a page of rows begins one key too late",
-    file: "sync/server/snapshot.ts",
+    file: "sync/server/snapshot-api.ts",
     within: "sectionsAfter",
     find: "if (!done) return { position, sections, next: cursorOf(table.name, rows.at(-1)![table.key] as Key) }",
     replace:
@@ -476,7 +476,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a page of rows begins with the last row of the one before",
-    file: "sync/server/snapshot.ts",
+    file: "sync/server/snapshot-api.ts",
     within: "rowsAfter",
     find: "` where ${quote(table.key)} > ${bind(key)}`",
     replace: "` where ${quote(table.key)} >= ${bind(key)}`",
@@ -484,7 +484,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "what happened between two pages of rows is not sent with them",
-    file: "sync/server/snapshot.ts",
+    file: "sync/server/snapshot-api.ts",
     within: "rowsAnswer",
     find: "const later = position > head ? yield* eventsAfter(store, head, position - head) : []",
     replace: "const later = position > head ? yield* eventsAfter(store, head, 0) : []",
@@ -498,20 +498,24 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a webhook signed long ago is taken",
-    file: "server/inbound/signature.ts",
+    file: "server/ports/server-slice.ts",
     within: "isTimely",
     find: "&& Math.abs(now_millis / 1_000 - Number(seconds)) <= tolerance_seconds",
     replace: "&& now_millis / tolerance_seconds > 0",
-    killed_by: [{ file: "test/server/inbound/signature.test.ts", test: "may lie five minutes from now" }]
+    killed_by: [{ file: "test/server/delivery/inbound/signature.test.ts", test: "may lie five minutes from now" }]
   },
   {
     name: "a webhook that came before is not looked for",
-    file: "server/inbound/receive.ts",
+    file: "server/delivery/inbound/slice.ts",
     within: "keep",
     find: "if (yield* store.exists(inbound_deliveries, { source: source.name, delivery_id })) return",
     replace: "",
     killed_by: [
-      { file: "test/server/inbound/inbound.test.ts", test: "sent twenty times at once are one row", engine: "sqlite" }
+      {
+        file: "test/server/delivery/inbound/inbound.test.ts",
+        test: "sent twenty times at once are one row",
+        engine: "sqlite"
+      }
     ]
   }
 ]

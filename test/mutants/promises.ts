@@ -1,12 +1,15 @@
 /** Faults of what is promised to customers: hires that are extended, and orders of those who may have none. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const scenario = "test/core/opportunities/extension/extension.test.ts"
-const extension = (file: string) => faultsIn(`core/opportunities/extension/${file}.ts`, scenario, "sqlite")
+const scenario = "test/core/orders/opportunities/extension/extension.test.ts"
+const extension = (file: string) => faultsIn(`core/orders/opportunities/extension/${file}.ts`, scenario, "sqlite")
 const plan = extension("plan"),
   decide = extension("decide")
-const planned = faultsIn("core/opportunities/extension/plan.ts", "test/core/opportunities/extension/plan.test.ts")
-const standing_test = "test/core/opportunities/standing.test.ts"
+const planned = faultsIn(
+  "core/orders/opportunities/extension/plan.ts",
+  "test/core/orders/opportunities/extension/plan.test.ts"
+)
+const standing_test = "test/core/orders/opportunities/standing.test.ts"
 const goes_along = '(goes === "named" || isOfHire(own, bound, header, seen))'
 
 export const promise_mutants: ReadonlyArray<Mutant> = [
@@ -77,13 +80,13 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "moves header, lines that had the old end",
     "shortens as it extends: the price falls"
   ),
-  faultsIn("core/opportunities/extension/decide.ts", standing_test, "sqlite")(
+  faultsIn("core/orders/opportunities/extension/facts.ts", standing_test, "sqlite")(
     "who owes too much may not bring a hire to an earlier end",
     "extendHire",
     { find: "isLonger(plan, header)", replace: "plan.kept.length >= 0" },
     "counts open invoices, orders not invoiced and this one"
   ),
-  faultsIn("core/opportunities/standing.ts", standing_test, "sqlite")(
+  faultsIn("core/orders/opportunities/state/standing.ts", standing_test, "sqlite")(
     "an order is made for a customer whose standing refuses it",
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },

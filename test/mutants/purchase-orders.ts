@@ -1,9 +1,9 @@
 /** Faults of orders to suppliers: what must never be sent twice, or cancelled once it came. */
 import type { Mutant } from "./mutant.ts"
 
-const decide = "core/procurement/orders/decide.ts"
-const orders_test = "test/core/procurement/orders.test.ts"
-const goods_test = "test/core/procurement/goods.test.ts"
+const decide = "core/purchasing/orders/decide.ts"
+const orders_test = "test/core/purchasing/orders.test.ts"
+const goods_test = "test/core/purchasing/goods.test.ts"
 
 export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   {
@@ -43,7 +43,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a line is for another opportunity than its order",
-    file: "core/procurement/orders/items.ts",
+    file: "core/purchasing/orders/items.ts",
     within: "checkRow",
     find: "facts.opportunity_of.get(line) !== header.opportunity_id",
     replace: "header.opportunity_id < 0",
@@ -59,7 +59,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "goods that are hired count for ever",
-    file: "core/procurement/receiving/intake.ts",
+    file: "core/purchasing/receiving/intake.ts",
     within: "newLevel",
     find: "...windowOf(order, item)",
     replace: "starts_at: windowOf(order, item).starts_at",
@@ -67,7 +67,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "more comes than was ordered",
-    file: "core/procurement/receiving/decide.ts",
+    file: "core/purchasing/receiving/decide.ts",
     within: "receivedRows",
     find: "quantity.greaterThan(left)",
     replace: "quantity.greaterThan(item.quantity)",
@@ -75,7 +75,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a unit goes back while it is packed",
-    file: "core/procurement/receiving/give-back.ts",
+    file: "core/purchasing/receiving/give-back.ts",
     within: "heldUnit",
     find: "holds.has(unit.id)",
     replace: "unit.id < 0",
@@ -83,7 +83,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "two units have one serial number",
-    file: "core/procurement/receiving/decide.ts",
+    file: "core/purchasing/receiving/decide.ts",
     within: "serialsRefusal",
     find: "serials.find((serial) => taken_serials.has(serial))",
     replace: "serials.find((serial) => taken_serials.has(`${serial}-`))",
@@ -91,7 +91,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the stock of a hire that is extended is gone at its old end",
-    file: "core/procurement/receiving/extend.ts",
+    file: "core/purchasing/receiving/extend.ts",
     within: "hireExtended",
     find: "{ ends_at: data.ends_at }",
     replace: "{}",

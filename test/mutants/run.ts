@@ -1,18 +1,23 @@
 /**
  * `npm run mutants` breaks the source one rule at a time, in a copy, and proves that tests notice each. `-- --list` names
- * the mutants, `-- --only WORDS` (as often as wanted) runs those whose names hold the words. Ends with 1 when one survives.
+ * the mutants, `-- --only WORDS` (as often as wanted) runs those whose names hold the words, `-- --at-once N` tries as
+ * many at a time. Says which tests of `npm test`, or only of `npm run test:all`, notice. Ends with 1 when one survives.
  */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { type Found, placeOf, sourcesOf, withReplaced } from "../source/place.ts"
 import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
-import { isSeeds, type Mutant, type TestKiller, words } from "./mutant.ts"
+import { isSeeds, type Killer, type Mutant, type TestKiller, words } from "./mutant.ts"
 import { mutants } from "./mutants.ts"
-import { copyOf, endAll, isAssertion, loadFault, patternOf, remove, runKiller, runTests } from "./trial.ts"
+import { copyOf, endAll, isAssertion, loadFault, patternOf, type Reach, remove, runKiller, runTests } from "./trial.ts"
 
 const { values } = parseArgs({
-  options: { only: { type: "string", multiple: true }, list: { type: "boolean", default: false } }
+  options: {
+    only: { type: "string", multiple: true },
+    list: { type: "boolean", default: false },
+    "at-once": { type: "string", default: "1" }
+  }
 })
 const wanted = mutants.filter(
   ({ name }) => values.only === undefined || values.only.some((words) => name.includes(words))
@@ -27,42 +32,49 @@ if (wanted.length === 0) {
   process.exit(1)
 }
 
-const copy = copyOf(root)
+const copies = Array.from({ length: Math.max(1, Number(values["at-once"])) }, () => copyOf(root))
+const first_copy = copies[0]!
 process.once("exit", () => {
   endAll()
-  remove(copy)
+  for (const copy of copies) remove(copy)
 })
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1))
 const begun_at = performance.now()
 const secondsSince = (from: number): string => `${((performance.now() - from) / 1_000).toFixed(1)} s`
 
-const sources = sourcesOf(filesIn(source_folders, copy), (file) => textOf(file, copy))
+const sources = sourcesOf(filesIn(source_folders, first_copy), (file) => textOf(file, first_copy))
 const placed = wanted.map((mutant) => [mutant, placeOf(sources, mutant)] as const)
 for (const [{ name }, place] of placed) if (typeof place === "string") console.error(`${name}: ${place}`)
 if (placed.some(([, place]) => typeof place === "string")) process.exit(1)
 
+/** How far tests must be run for each killer to be among them. */
+const reaches = new Map<string, Reach>()
+const reachOf = (killer: Killer): Reach => reaches.get(words(killer)) ?? "all"
 /** The tests that are to fail must pass as long as nothing is broken. */
 const provesNothing = async (): Promise<ReadonlyArray<string>> => {
   const killers = [
     ...new Map(wanted.flatMap(({ killed_by }) => killed_by).map((killer) => [words(killer), killer])).values()
   ]
-  const tests = killers.filter((killer): killer is TestKiller => !isSeeds(killer))
   const faults: Array<string> = []
-  if (tests.length > 0) {
+  let open = killers.filter((killer): killer is TestKiller => !isSeeds(killer))
+  for (const reach of ["short", "all"] as const) {
+    const tests = reach === "short" ? open.filter(({ file }) => !file.endsWith(".long.test.ts")) : open
+    if (tests.length === 0) continue
     const { broken, failed, passed } = await runTests(
-      copy,
+      first_copy,
       [...new Set(tests.map(({ file }) => file))],
       tests.map(patternOf).join("|"),
-      { bail: false, millis_max: 600_000 }
+      { reach, bail: false, millis_max: 1_200_000 }
     )
     if (broken !== undefined) faults.push(broken)
     for (const { test, why } of failed) faults.push(`${test} fails with nothing broken: ${why}`)
     for (const killer of tests)
-      if (!passed.some((test) => new RegExp(patternOf(killer)).test(test)))
-        faults.push(`no test that passes is called ${words(killer)}`)
+      if (passed.some((test) => new RegExp(patternOf(killer)).test(test))) reaches.set(words(killer), reach)
+    open = open.filter((killer) => !reaches.has(words(killer)))
   }
+  for (const killer of open) faults.push(`no test that passes is called ${words(killer)}`)
   for (const killer of killers.filter(isSeeds)) {
-    const { broken, failed } = await runKiller(copy, killer)
+    const { broken, failed } = await runKiller(first_copy, killer, "all")
     if (broken !== undefined || failed.length > 0)
       faults.push(`${words(killer)} fails with nothing broken: ${broken ?? failed[0]!.why}`)
   }
@@ -79,13 +91,13 @@ interface Tried {
   readonly killed: boolean
 }
 /** What each killer made of the mutant; the first that let it live. */
-const tried = async ({ killed_by, replace }: Mutant, place: Found): Promise<Tried> => {
+const tried = async (copy: string, { killed_by, replace }: Mutant, place: Found): Promise<Tried> => {
   const { file } = place
   const sound = textOf(file, copy)
   writeFileSync(join(copy, file), withReplaced(sound, place, replace))
   try {
     for (const killer of killed_by) {
-      const { broken, failed } = await runKiller(copy, killer)
+      const { broken, failed } = await runKiller(copy, killer, reachOf(killer))
       const found = failed.find(({ why }) => isAssertion(why))
       if (found !== undefined) continue
       const failure = await loadFault(copy, file)
@@ -102,17 +114,27 @@ const tried = async ({ killed_by, replace }: Mutant, place: Found): Promise<Trie
   }
 }
 
-let survived = 0
-for (const [mutant, place] of placed) {
-  if (typeof place === "string") continue
-  const from = performance.now()
-  const { by, killed, why } = await tried(mutant, place)
-  if (!killed) survived++
-  console.log(
-    `${killed ? "killed  " : "SURVIVED"}  ${secondsSince(from).padStart(7)}  ${mutant.name}\n${" ".repeat(21)}${killed ? "by" : "not killed by"} ${by}${killed ? "" : `: ${why}`}`
-  )
+const survived: Array<string> = []
+const only_by_all: Array<string> = []
+const waiting = [...placed]
+const work = async (copy: string): Promise<void> => {
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    const [mutant, place] = next
+    if (typeof place === "string") continue
+    const from = performance.now()
+    const { by, killed, why } = await tried(copy, mutant, place)
+    const isShort = mutant.killed_by.some((killer) => reachOf(killer) === "short")
+    if (!killed) survived.push(mutant.name)
+    else if (!isShort) only_by_all.push(mutant.name)
+    console.log(
+      `${killed ? "killed  " : "SURVIVED"}  ${secondsSince(from).padStart(7)}  ${mutant.name}\n${" ".repeat(21)}${killed ? `by ${isShort ? "" : "test:all alone, "}` : "not killed by "}${by}${killed ? "" : `: ${why}`}`
+    )
+  }
 }
+await Promise.all(copies.map(work))
+for (const name of survived) console.log(`\nSURVIVED  ${name}`)
 console.log(
-  `\n${wanted.length} mutants, ${wanted.length - survived} killed, ${survived} survived, in ${secondsSince(begun_at)}`
+  `\n${wanted.length} mutants, ${wanted.length - survived.length} killed, ` +
+    `${wanted.length - survived.length - only_by_all.length} of them by npm test, ${survived.length} survived, in ${secondsSince(begun_at)}`
 )
-process.exitCode = survived === 0 ? 0 : 1
+process.exitCode = survived.length === 0 ? 0 : 1

@@ -1,18 +1,18 @@
 /** Faults of scanning: the wrong piece, the wrong line, a case that is broken into without a word. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const scans = "test/core/scanning/scan.test.ts",
-  choices = "test/core/scanning/lines.test.ts"
-const within = (file: string, test_file = scans) => faultsIn(`core/scanning/${file}.ts`, test_file, "sqlite")
+const scans = "test/core/warehouse/scanning/scan.test.ts",
+  cases = "test/core/warehouse/scanning/cases.test.ts"
+const within = (file: string, test_file = scans) => faultsIn(`core/warehouse/scanning/${file}.ts`, test_file, "sqlite")
 
 export const scanning_mutants: ReadonlyArray<Mutant> = [
-  within("unit-out")(
+  within("unit-out", cases)(
     "a unit is taken out of a sealed case without a question",
     "takingOut",
     { find: "sealed.length > 0 && !break_seal", replace: "sealed.length > 1_000 && !break_seal" },
     "a unit in a sealed case is asked about"
   ),
-  within("unit-out")(
+  within("unit-out", cases)(
     "a unit leaves the kit that holds it, and its seal is not said to be broken",
     "takingOut",
     { find: "...sealed.map((one) => sealBroken(one, reason, context)),", replace: "" },
@@ -24,13 +24,13 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     { find: "if (holder !== undefined)", replace: "if (holder === null)" },
     "a refused scan leaves nothing"
   ),
-  within("cases")(
+  within("cases", cases)(
     "an open case goes out whole",
     "caseOut",
     { find: 'container.status !== "sealed"', replace: 'container.status === "returned"' },
     "one that is open is not sent"
   ),
-  within("cases")(
+  within("cases", cases)(
     "a case goes out with what the order does not ask for left behind in it",
     "levelsOut",
     {
@@ -39,7 +39,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     },
     "a case with something the order does not ask for stays whole"
   ),
-  within("lines", choices)(
+  within("lines")(
     "every unit goes to the first line, which refuses what it has no room for",
     "lineFor",
     { find: "lines.find((line) => hasRoom(known, line, product_id, depth, given)) ?? lines[0]", replace: "lines[0]" },
@@ -51,7 +51,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     { find: "rest -= part", replace: "rest -= 0" },
     "so many of a bulk product move at once"
   ),
-  within("coming-in", choices)(
+  within("coming-in", cases)(
     "a case is checked in on an order that has not got it",
     "caseIn",
     { find: "known !== undefined && container.opportunity_id !== known.opportunity.header.id", replace: "false" },
@@ -75,7 +75,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     { find: "[13, 12, 8]", replace: "[8]" },
     "so many of a bulk product move at once"
   ),
-  faultsIn("core/opportunities/pieces.ts", scans, "sqlite")(
+  faultsIn("core/orders/opportunities/state/pieces.ts", scans, "sqlite")(
     "a kit is out with the first of its parts, however many it takes",
     "piecesOfLine",
     { find: "Math.floor(has(product_id, status) / per_kit)", replace: "has(product_id, status) * per_kit * 2" },

@@ -1,9 +1,9 @@
 /** Faults of finding: what is there is not found, what is not for its reader is told. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const words = "test/core/search/find.test.ts"
-const within = (file: string, test_file = words) => faultsIn(`core/search/${file}.ts`, test_file, "sqlite")
-const beyond_sight = "test/core/search/beyond-sight.test.ts"
+const words = "test/core/overview/search/find.test.ts"
+const within = (file: string, test_file = words) => faultsIn(`core/overview/search/${file}.ts`, test_file, "sqlite")
+const beyond_sight = "test/core/overview/search/beyond-sight.test.ts"
 const where = within("where", beyond_sight)
 
 export const search_mutants: ReadonlyArray<Mutant> = [
@@ -19,9 +19,9 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     { find: "digits.slice(-phone_digits_told_by)", replace: "digits" },
     "finds members by their address and telephone number"
   ),
-  faultsIn("core/values/short-text.ts", words, "sqlite")(
+  faultsIn("core/values/text.ts", words, "sqlite")(
     "a document's number is found only with its zeros",
-    "numberForms",
+    "zeroForms",
     { find: '"0".repeat(zeros) + digits', replace: "digits" },
     "finds orders by number with zeros and without"
   ),
@@ -43,10 +43,10 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     { find: "table.soft_delete", replace: "table.soft_delete && table.key === table.name" },
     "follows a change of name, a deletion and an erasure"
   ),
-  faultsIn("core/kernel/store/search-index.ts", "test/core/search/edges.test.ts")(
+  faultsIn("core/kernel/store/search-index.ts", "test/core/overview/search/edges.test.ts")(
     "deleted rows take the place of older ones that hold the words",
     "matchSql",
-    { find: 'table.soft_delete ? ["deleted_at is null"] : []', replace: "[]" },
+    { find: 'table.soft_delete ? ` and exists (${own})` : ""', replace: '""' },
     "behind more deleted rows than are looked at"
   ),
   within("rows")(
@@ -88,9 +88,9 @@ export const search_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a device that was filled anew finds what was there before",
     file: "sync/device/replica/fill.ts",
-    within: "swapTables",
+    within: "renameStagedTable",
     find: "for (const statement of searchIndexAnew(table)) yield* store.run(statement)",
     replace: "void searchIndexAnew",
-    killed_by: [{ seeds: [1, 20] }]
+    killed_by: [{ file: "test/sync/device/replica/swap.test.ts", test: "replace those in use and leave tables" }]
   }
 ]

@@ -1,46 +1,46 @@
 /** Faults of what is out of service: allocated or rented all the same, or out for ever. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const fault = (file: string) => faultsIn(file, "test/core/workshop/workshop.test.ts", "sqlite")
+const fault = (file: string) => faultsIn(file, "test/core/warehouse/workshop/workshop.test.ts", "sqlite")
 
 export const service_mutants: ReadonlyArray<Mutant> = [
-  fault("core/opportunities/units/decide.ts")(
+  fault("core/orders/opportunities/units/decide.ts")(
     "a unit out of service is allocated",
     "allocationRefusal",
     { find: "if (out !== undefined)", replace: "if (out === null)" },
     "is never allocated nor booked out"
   ),
-  fault("core/opportunities/units/lifecycle.ts")(
+  fault("core/orders/opportunities/units/lifecycle.ts")(
     "a unit out of service is booked out",
     "isInService",
     { find: "return out === undefined", replace: "return out !== null" },
     "is never allocated nor booked out"
   ),
-  fault("core/availability/out-of-service.ts")(
+  fault("core/orders/availability/rules/snapshot.ts")(
     "what is out of service counts as free",
     "demandOf",
     { find: "is_active: true", replace: "is_active: false" },
     "takes a unit out of what can be rented"
   ),
-  fault("core/workshop/decide.ts")(
+  fault("core/warehouse/workshop/decide.ts")(
     "a release ends nothing",
     "release",
     { find: "[...without(open, record), ...left]", replace: "open" },
     "takes a unit out of what can be rented"
   ),
-  fault("core/service/service.ts")(
+  fault("core/products/service.ts")(
     "a unit that is overdue from its repair counts as free",
     "outOfServicePeriod",
     { find: "is_overdue ? openEndMillis : Math.max(from, expected)", replace: "Math.max(from, expected)" },
     "without an end once that day passed"
   ),
-  fault("core/workshop/reactions.ts")(
+  fault("core/warehouse/workshop/reactions.ts")(
     "what is checked in damaged stays in service",
     "isUnfit",
     { find: "condition === damaged", replace: "condition === null" },
     "puts what is checked in damaged in quarantine"
   ),
-  fault("core/kernel/prepare.ts")(
+  fault("core/kernel/runtime/prepare.ts")(
     "whoever sees no stock charges its records",
     "authorizeCall",
     { find: "endpoint.permission !== null", replace: "endpoint.permission === null" },

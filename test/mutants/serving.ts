@@ -25,7 +25,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "health asks over the connections of all",
-    file: "server/app.ts",
+    file: "server/host/app.ts",
     within: "healthOf",
     find: "makeHealth(makeStore(yield* Postgres.make({ url: database.url, ...alone })), undefined)",
     replace: "makeHealth(yield* Store, undefined)",
@@ -33,7 +33,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a full disk is a fault like any other",
-    file: "server/storage-fault.ts",
+    file: "server/ports/storage-fault.ts",
     within: "of_sqlite",
     find: '13: "full",',
     replace: "",
@@ -46,7 +46,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "health believes a full disk full for ever",
-    file: "server/health.ts",
+    file: "server/ports/health.ts",
     within: "makeHealth",
     find: "yield* tryAgain",
     replace: "",
@@ -59,7 +59,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a second server starts on the same folder",
-    file: "server/serve.ts",
+    file: "server/host/serve.ts",
     within: "holdFolder",
     find: "if (lock !== undefined) return lock",
     replace: "return lock ?? { release: () => {} }",

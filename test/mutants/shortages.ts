@@ -1,8 +1,8 @@
 /** Faults of shortages: places that say something else than the rule. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const fault = (file: string) => faultsIn(file, "test/core/opportunities/shortages/one-answer.test.ts")
-const moved = fault("core/opportunities/shortages/demands-moved.ts")
+const fault = (file: string) => faultsIn(file, "test/core/orders/opportunities/shortages/one-answer.test.ts")
+const moved = fault("core/orders/opportunities/shortages/reactions.ts")
 const one_answer = "is the same in every place, after every step of world"
 const follows = "follows what others take and give back"
 
@@ -25,13 +25,13 @@ export const shortage_mutants: ReadonlyArray<Mutant> = [
     { find: "less.length === 0", replace: "less.length >= 0" },
     follows
   ),
-  fault("core/opportunities/shortages/reactions.ts")(
+  fault("core/orders/opportunities/shortages/reactions.ts")(
     "the flag is looked at as stock was before others took it",
     "changedFlags",
     { find: "demands.after)] as const", replace: "demands.before)] as const" },
     one_answer
   ),
-  fault("core/opportunities/demands.ts")(
+  fault("core/orders/opportunities/state/demands.ts")(
     "an opportunity that is over is said to be short",
     "availabilityOf",
     { find: "!hasShortageCheck(opportunity.header, settings)", replace: "false" },

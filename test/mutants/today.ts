@@ -1,9 +1,8 @@
 /** Faults of the day: the wrong day, the wrong orders, and money for whoever asks. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const lists = "test/core/today/today.test.ts",
-  counts = "test/core/today/counted.test.ts"
-const within = (file: string, test_file: string) => faultsIn(`core/today/${file}.ts`, test_file, "sqlite")
+const lists = "test/core/overview/today/today.test.ts"
+const within = (file: string, test_file: string) => faultsIn(`core/overview/today/${file}.ts`, test_file, "sqlite")
 const day = within("day", lists)
 
 export const today_mutants: ReadonlyArray<Mutant> = [
@@ -49,31 +48,31 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     { find: "on === today ? now_millis", replace: "on === today ? start(1)" },
     "tells what is due back apart from what is late"
   ),
-  within("day", counts)(
+  within("day", lists)(
     "shortages of next month are shown",
     "short_days",
     { find: "short_days = 7", replace: "short_days = 40" },
     "leaves out shortages that are more than a week away"
   ),
-  faultsIn("core/opportunities/pieces.ts", counts, "sqlite")(
+  faultsIn("core/orders/opportunities/state/pieces.ts", lists, "sqlite")(
     "what is allocated counts as packed",
     "piecesOfLine",
     { find: "of(prepared)", replace: "of(0)" },
     "counts units by how far each is"
   ),
-  within("papers", counts)(
+  within("papers", lists)(
     "proformas are owed",
     "unpaid",
     { find: "and type <> 'proforma'", replace: "", in_text: true },
-    "counts no proforma as unpaid"
+    "no proforma nor what was paid"
   ),
-  within("papers", counts)(
+  within("papers", lists)(
     "a supplier is to bring again what came already",
     "dueIn",
     { find: "difference(item.quantity, item.received_quantity)", replace: "Number(item.quantity)" },
     "tells what suppliers are to bring"
   ),
-  within("papers", counts)(
+  within("papers", lists)(
     "goods hired for longer are due back today",
     "dueBack",
     { find: "|| millisOf(at) >= to", replace: "" },

@@ -40,10 +40,17 @@ interface Ended {
   readonly late: boolean
 }
 /** Runs at the lowest priority, and ends with all it started. */
-const run = (command: string, args: ReadonlyArray<string>, cwd: string, millis_max: number): Promise<Ended> =>
+const run = (
+  command: string,
+  args: ReadonlyArray<string>,
+  cwd: string,
+  millis_max: number,
+  env: NodeJS.ProcessEnv = {}
+): Promise<Ended> =>
   new Promise((resolve) => {
     const child = spawn("nice", ["-n", "10", command, ...args], {
       cwd,
+      env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true
     })
@@ -95,12 +102,20 @@ interface Report {
     }>
   }>
 }
-/** Tests of these files whose names match, stopping at the first that fails unless told otherwise. */
+/** As `npm test` runs the tests, or as `npm run test:all` does. */
+export type Reach = "short" | "all"
+export interface RunOptions {
+  readonly reach: Reach
+  /** Ends at the first test that fails. */
+  readonly bail: boolean
+  readonly millis_max?: number
+}
+/** Tests of these files whose names match. */
 export const runTests = async (
   copy: string,
   files: ReadonlyArray<string>,
   pattern: string,
-  { bail, millis_max = trial_millis_max }: { readonly bail: boolean; readonly millis_max?: number }
+  { bail, millis_max = trial_millis_max, reach }: RunOptions
 ): Promise<Ran> => {
   const report = join(copy, "mutants-report.json")
   rmSync(report, { force: true })
@@ -122,7 +137,8 @@ export const runTests = async (
       ...(bail ? ["--bail", "1"] : [])
     ],
     copy,
-    millis_max
+    millis_max,
+    { FLIGHTCASE_TEST_ENGINES: reach === "all" ? "both" : "sqlite" }
   )
   if (late) return { passed: [], failed: [], broken: `not done after ${millis_max / 1_000} s` }
   if (!existsSync(report)) return { passed: [], failed: [], broken: output.slice(-2_000) }
@@ -160,8 +176,10 @@ const runSeeds = async (copy: string, [first, last]: readonly [number, number]):
         broken: undefined
       }
 }
-export const runKiller = (copy: string, killer: Killer): Promise<Ran> =>
-  isSeeds(killer) ? runSeeds(copy, killer.seeds) : runTests(copy, [killer.file], patternOf(killer), { bail: true })
+export const runKiller = (copy: string, killer: Killer, reach: Reach): Promise<Ran> =>
+  isSeeds(killer)
+    ? runSeeds(copy, killer.seeds)
+    : runTests(copy, [killer.file], patternOf(killer), { bail: true, reach })
 
 /** Why a file cannot be loaded; undefined when it can. */
 export const loadFault = async (copy: string, file: string): Promise<string | undefined> => {

@@ -1,33 +1,36 @@
 /** Faults of undo: too much is taken back, too little, or in an order that the rules refuse. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const rules = "test/core/undo/compensation.test.ts"
-const common = faultsIn("core/undo/compensation.ts", rules),
-  kinds = faultsIn("core/undo/compensations.ts", rules),
-  orders = faultsIn("core/undo/orders.ts", rules),
-  units = faultsIn("core/undo/units.ts", rules),
-  scans = faultsIn("core/undo/scans.ts", rules)
-const guards = faultsIn("sync/device/undo/guards.ts", "test/sync/undo-refused.test.ts")
-const at_server = faultsIn("sync/server/changed-since.ts", "test/sync/undo-daily.test.ts")
+const rules = "test/core/offline/undo/compensation.test.ts"
+const common = faultsIn("core/offline/undo/compensation.ts", rules),
+  kinds = faultsIn("core/offline/undo/compensations.ts", rules),
+  orders = faultsIn("core/offline/undo/orders.ts", rules),
+  units = faultsIn("core/offline/undo/units.ts", rules),
+  scans = faultsIn("core/offline/undo/units.ts", rules)
+const daily = "test/sync/undo-daily.test.ts"
+const guards = faultsIn("sync/device/undo/guards.ts", daily),
+  at_server = faultsIn("sync/server/changed-since.ts", daily)
+const kept =
+  "what somebody has worked on since is kept by the server where it is not known here yet, and here once it is"
 
 export const undo_mutants: ReadonlyArray<Mutant> = [
   guards(
     "an undo takes back what somebody else set since",
     "laterChange",
     { find: "(one) => !holds(done, one)", replace: "(one) => holds(done, one)" },
-    "is refused where somebody set the same value since"
+    kept
   ),
   guards(
     "what others have worked on since is deleted by whoever made it",
     "laterChange",
     { find: "isByOtherDevice(context, one) &&", replace: "!isByOtherDevice(context, one) &&" },
-    "deletes nothing that others have worked on"
+    kept
   ),
   at_server(
     "the server takes back what somebody else set meanwhile",
     "changedSince",
     { find: "event.position <= unless_changed.since", replace: "event.position > unless_changed.since" },
-    "what somebody has worked on since is kept by the server where it is not known here yet"
+    kept
   ),
   common(
     "an undo forgets which values it would overwrite",

@@ -1,7 +1,10 @@
 /** Faults of the waiting list: who is told that goods came free, and when. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const queue = faultsIn("core/opportunities/waiting/queue.ts", "test/core/opportunities/waiting/queue.test.ts")
+const queue = faultsIn(
+  "core/orders/opportunities/waiting/queue.ts",
+  "test/core/orders/opportunities/waiting/queue.test.ts"
+)
 const table = "goods in stock, held by others, and those who wait"
 
 export const waiting_mutants: ReadonlyArray<Mutant> = [
@@ -13,7 +16,7 @@ export const waiting_mutants: ReadonlyArray<Mutant> = [
     { find: "!without.has(demand.source_id)", replace: "true" },
     table
   ),
-  faultsIn("server/opportunities/waiting.ts", "test/server/opportunities/waiting.test.ts")(
+  faultsIn("server/orders/waiting.ts", "test/server/orders/waiting.test.ts")(
     "whoever leaves the list makes room for nobody",
     "concerned",
     { find: "dataOf(waitLeft, relevant)", replace: "dataOf(waitLeft, [])" },

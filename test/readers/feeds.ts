@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import ICAL from "ical.js"
-import { calendarFeed, type FeedActivity } from "../../core/calendar/feed.ts"
+import { calendarFeed, type FeedActivity } from "../../core/overview/calendar/feed.ts"
 
 const zone = "Europe/London"
 const base: FeedActivity = {
@@ -144,6 +144,7 @@ const activities = cases.map(({ says, activity }, at): FeedActivity => ({
   ...activity
 }))
 const text = calendarFeed(activities, {
+  url: "",
   generated_at: "2026-06-18T12:00:00.000Z",
   host: "hire.example",
   calendar_name: "Flightcase — All Activities",

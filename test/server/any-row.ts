@@ -1,7 +1,7 @@
 /** A row of any declared table, so that every path leads somewhere: values that fit their columns and say nothing. */
-import type { Field, Fields } from "../../core/kernel/field.ts"
-import type { Json, JsonObject } from "../../core/kernel/json.ts"
-import type { AnyRow, Table } from "../../core/kernel/table.ts"
+import type { Field, Fields } from "../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
+import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
 
 export const row_id = 777
 /** Some texts hold numbers. */

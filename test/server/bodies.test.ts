@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { body_depth_max, json_body_bytes_max } from "../../core/kernel/body-limits.ts"
+import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
 import { serve, type Serving } from "./serving.ts"
 
 describe("bodies and paths as they may come", () => {
   let server: Serving
   beforeAll(async () => {
-    server = await serve()
+    server = await serve("sqlite", { lenient: true })
   })
   afterAll(() => server.close())
   const post = (
@@ -116,11 +116,9 @@ describe("bodies and paths as they may come", () => {
     "/api/v1/products/%F0%9F%92%A1",
     "/api/v1/nope",
     "/api/v2/products",
-    "/",
     "//",
     "/../etc/passwd",
     "/api/v1/products/__proto__",
-    "",
     "*",
     "/api/v1/settings/__proto__",
     "/api/v1/settings/%00"

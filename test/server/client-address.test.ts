@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { clientAddress, networkOf } from "../../server/client-address.ts"
-import { type Listening, listenOn } from "../../server/http.ts"
-import { silentLog } from "../../server/log.ts"
+import { clientAddress, networkOf } from "../../server/http/client-address.ts"
+import { type Listening, listenOn } from "../../server/host/http.ts"
+import { silentLog } from "../../server/ports/log.ts"
 import { serve, type Serving } from "./serving.ts"
 
 describe("the address a request comes from", () => {

@@ -1,13 +1,13 @@
 /** What openapi.json promises as a whole; that answers are as it says is looked at wherever tests ask (test/api/description.ts). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoint.ts"
-import { readFields } from "../../core/kernel/input.ts"
-import type { Fields } from "../../core/kernel/field.ts"
+import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
+import { readFields } from "../../core/kernel/fields/input.ts"
+import type { Fields } from "../../core/kernel/fields/field.ts"
 import { Effect } from "effect"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
-import { rowSchema, titleOf } from "../../core/kernel/answer-schema.ts"
-import type { ServerApp } from "../../server/app.ts"
-import { interfaceOf } from "../../server/system/catalogue-rows.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { rowSchema, titleOf } from "../../core/kernel/lists/answer-schema.ts"
+import type { ServerApp } from "../../server/host/app.ts"
+import { interfaceOf } from "../../server/operations/system/catalogue-rows.ts"
 import { answerProblem, decodingProblem, problemOf } from "../api/description.ts"
 import { askOf, described, serve, type Serving } from "./serving.ts"
 
@@ -47,7 +47,10 @@ describe("the description", () => {
     const mute = [
       ...at("tags"),
       ...operations().map(({ operation }) => operation),
-      ...operations().flatMap(({ operation }) => operation["parameters"])
+      ...operations()
+        .flatMap(({ operation }) => operation["parameters"])
+        .filter((one: any) => !("$ref" in one)),
+      ...Object.values(at("components", "parameters"))
     ].filter((one) => typeof one.description !== "string" || one.description === "")
     expect(mute).toEqual([])
     expect(JSON.stringify(api)).not.toMatch(/\b(Create|Change|Delete) a [aeio]/)
@@ -57,13 +60,15 @@ describe("the description", () => {
       const refs = [
         ...JSON.stringify(at("paths", endpoint.path, "get", "responses", "200")).matchAll(/schemas\/(\w+)/g)
       ].map((found) => found[1]!)
-      for (const name of refs.filter((one) => one !== "Meta" && one !== "Json"))
-        expect(schemas[name].required, name).toContain("id")
+      const without_id = (one: string) => ["Meta", "Ignored", "Json"].includes(one) || one.startsWith("SettingsOf")
+      for (const name of refs.filter((one) => !without_id(one))) expect(schemas[name].required, name).toContain("id")
     }
     const product = schemas["Product"]
     expect(Object.keys(product.properties!).filter((name) => !product.required!.includes(name))).toEqual([
       "sub_rental_price",
-      "purchase_price"
+      "purchase_price",
+      // Worked out where it is asked for.
+      "free"
     ])
   })
   it.each([
@@ -73,10 +78,85 @@ describe("the description", () => {
     ["Opportunity", "status_label"],
     ["Member", "membership"],
     ["Member", "primary_address"],
-    ["Meta", "total"],
-    ["MetaOfView", "view"]
+    ["Meta", "total"]
   ])("%s has %s", (schema, key) => {
     expect(schemas[schema].required).toContain(key)
+  })
+  const goodAnswers = (): ReadonlyArray<readonly [name: string, answer: any]> =>
+    operations().flatMap(({ endpoint, operation }) => {
+      const good = (operation["responses"] as any)[String(statusOfAnswer(endpoint))]
+      const answer = good?.content?.["application/json"]
+      return answer === undefined ? [] : [[endpoint.name, { ...answer, description: good.description }] as const]
+    })
+  it("describes lists and what was made as the resource itself, so that no name may be undefined", () => {
+    const shown = new Map(goodAnswers())
+    for (const name of ["products.list", "opportunities.list"]) {
+      const { properties } = shown.get(name).schema
+      expect(Object.keys(properties), name).toEqual([name.split(".")[0], "meta"])
+    }
+    for (const name of ["opportunities.create", "invoices.create", "invoices.issue"])
+      expect(shown.get(name).schema.required, name).toContain(name.startsWith("o") ? "opportunity" : "invoice")
+    expect(Object.keys(schemas).filter((name) => /InView$|OfView$|AnswerRemoved/.test(name))).toEqual([])
+    const view_id = at("paths", "/api/v1/products", "get", "parameters").find((one: any) => one.name === "view_id")
+    expect(view_id.description).toContain("rows hold the id and the columns of the view alone")
+  })
+  it("says what an answer holds and shows plausible examples, and nothing twice", () => {
+    expect(goodAnswers().filter(([, { description }]) => description === "As asked")).toEqual([])
+    const same = new Map<string, number>()
+    const walk = (value: Json, key: string): void => {
+      if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, key))
+      if (isJsonObject(value)) return Object.entries(value).forEach(([name, one]) => walk(one, name))
+      if (String(value).toLowerCase() === key.replaceAll("_", " ")) same.set(key, (same.get(key) ?? 0) + 1)
+    }
+    for (const [, { example }] of goodAnswers()) walk(example, "")
+    expect([...same]).toEqual([])
+    expect(JSON.stringify(api)).not.toContain("rental: Rental")
+  })
+  it("describes no parameter and no field by its own name", () => {
+    const same: Array<string> = []
+    const wordsIn = (text: Json | undefined) =>
+      String(text)
+        .toLowerCase()
+        .replaceAll(/[^a-z0-9]+/g, " ")
+        .trim()
+    const walk = (value: Json, key: string): void => {
+      if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, key))
+      if (!isJsonObject(value)) return
+      const name = wordsIn(typeof value["in"] === "string" ? value["name"] : key)
+      if ([name, `the ${name}`].includes(wordsIn(value["description"]))) same.push(name)
+      for (const [inner, one] of Object.entries(value)) if (!/^examples?$/.test(inner)) walk(one, inner)
+    }
+    walk({ paths: at("paths"), parameters: at("components", "parameters"), schemas } as Json, "")
+    expect(same).toEqual([])
+  })
+  it("says what things are in plain words", () => {
+    const dialect =
+      /\b(what of|whoever|whomever|(is|are|was|were) told|nobody|so many|anew|of what|who is asked|by themselves)\b/i
+    const faults: Array<string> = []
+    const walk = (value: Json, path: string): void => {
+      if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, path))
+      if (!isJsonObject(value)) return
+      for (const name of ["summary", "description"]) {
+        const text = value[name]
+        if (typeof text !== "string" || path === "/info") continue
+        if (dialect.test(text)) faults.push(`${path}: ${text}`)
+      }
+      for (const [name, one] of Object.entries(value)) if (!/^examples?$/.test(name)) walk(one, `${path}/${name}`)
+    }
+    walk(api, "")
+    expect(faults).toEqual([])
+  })
+  it("has no field that is always null, but those that the interface and its decisions name", () => {
+    const empty: Array<string> = []
+    const walk = (value: Json, key: string): void => {
+      if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, ""))
+      if (!isJsonObject(value)) return
+      if (value["type"] === "null" && key !== "") empty.push(key)
+      for (const [name, one] of Object.entries(value)) if (!/^examples?$/.test(name)) walk(one, name)
+    }
+    walk(api, "")
+    const named = ["ip_address", "rate_definition", "identity", "icon", "help", "placeholder", "step"]
+    expect(new Set(empty)).toEqual(new Set(named))
   })
   it("tells what answers of opportunities and product rates say about themselves", () => {
     const metaOf = (path: string, method: string, status: string) =>
@@ -86,7 +166,9 @@ describe("the description", () => {
   })
   it("describes Idempotency-Key and what it may lead to where keys are honoured", () => {
     const create = at("paths", "/api/v1/opportunities", "post")
-    expect(create.parameters.find((one: JsonObject) => one["in"] === "header").name).toBe("Idempotency-Key")
+    const keyed = { $ref: "#/components/parameters/Idempotency-Key" }
+    expect(create.parameters).toContainEqual(keyed)
+    expect(at("components", "parameters", "Idempotency-Key", "name")).toBe("Idempotency-Key")
     expect(Object.keys(create.responses)).toEqual(
       expect.arrayContaining(["201", "401", "403", "409", "413", "415", "422", "425", "429", "500", "503"])
     )
@@ -96,7 +178,7 @@ describe("the description", () => {
     expect(Object.keys(at("components", "responses", "429", "headers"))).toEqual(
       expect.arrayContaining(["Retry-After", "X-RateLimit-Reset"])
     )
-    expect(at("paths", "/api/v1/tokens", "post", "parameters")).toEqual([])
+    expect(at("paths", "/api/v1/tokens", "get", "parameters")).not.toContainEqual(keyed)
   })
   /** The one type a body may have: JSON, or a form where it holds a file. */
   const bodyOf = (operation: JsonObject): any => Object.values((operation["requestBody"] as any)?.content ?? {})[0]

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { createHash } from "node:crypto"
 import { serve, type Serving } from "./serving.ts"
+import { words } from "../words.ts"
 
 describe("what the server says about itself", () => {
   let server: Serving
@@ -48,9 +49,8 @@ describe("what the server says about itself", () => {
       expect(operation.summary.length).toBeGreaterThan(0)
       const in_path = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
       expect(operation.parameters.filter((one: any) => one.in === "path").map((one: any) => one.name)).toEqual(in_path)
-      const abilities = endpoint.ability === null ? [] : [endpoint.ability].flat()
-      expect(operation.security.flatMap((one: any) => one.bearer)).toEqual(abilities)
-      expect(operation.security.length > 0).toBe(!endpoint.public)
+      expect(operation["x-ability"]).toEqual(endpoint.ability)
+      expect(operation.security).toEqual(endpoint.public ? [] : [{ bearer: [] }])
       expect(Object.keys(operation.responses)).toEqual(
         expect.arrayContaining(endpoint.public ? ["429", "500"] : ["401", "403", "429", "500"])
       )
@@ -58,6 +58,12 @@ describe("what the server says about itself", () => {
     }
     const ids = described.map((one) => one.operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)
+  })
+  it("the description is not sent again to who holds it", async () => {
+    const ask = (headers = {}) => server.ask("/api/v1/openapi.json", { token: null, headers })
+    const { headers } = await ask()
+    expect(headers).toMatchObject({ "cache-control": "public, no-cache", "etag": expect.stringMatching(/^W\/"/) })
+    expect(await ask({ "if-none-match": headers["etag"]! })).toMatchObject({ status: 304, text: "" })
   })
   it("every reference in the description leads somewhere", async () => {
     const { body: api, text } = await server.ask("/api/v1/openapi.json", { token: null })
@@ -70,6 +76,22 @@ describe("what the server says about itself", () => {
         .reduce((at: any, key) => at?.[key], api)
       expect(target, reference).toBeDefined()
     }
+  })
+  it("describes the settings of each group by their keys", async () => {
+    const { components, paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
+    const { get, put } = paths["/api/v1/settings/{group}"]
+    const groups = Object.keys(server.app.catalogue.settings)
+    for (const operation of [get, put]) expect(operation.parameters[0].schema.enum).toEqual(groups)
+    const refs = (schema: any) => schema.properties.settings.anyOf.map((one: any) => one.$ref.split("/").at(-1))
+    const shown = refs(get.responses["200"].content["application/json"].schema)
+    expect(shown).toEqual(refs(put.responses["200"].content["application/json"].schema))
+    expect(components.schemas[shown[groups.indexOf("opportunities")]]).toMatchObject({
+      properties: { number_pad: { type: "integer" }, contacts_as_customers: { type: "boolean" } },
+      required: expect.arrayContaining(["number_pad"])
+    })
+    const sent = refs(put.requestBody.content["application/json"].schema)
+    expect(components.schemas[sent[groups.indexOf("mail")]].properties.smtp_url).toMatchObject({ format: "uri" })
+    expect(components.schemas[sent[groups.indexOf("mail")]].required).toBeUndefined()
   })
   it("the fields of a body are described as they are read", async () => {
     const { body: api } = await server.ask("/api/v1/openapi.json", { token: null })
@@ -160,22 +182,9 @@ describe("what the server says about itself", () => {
         /^flightcase_request_duration_seconds_bucket\{endpoint="products\.list",le="([^"]+)"\} (\d+)$/gm
       )
     ]
-    expect(durations.map(([, bound]) => bound)).toEqual([
-      "0.001",
-      "0.0025",
-      "0.005",
-      "0.01",
-      "0.025",
-      "0.05",
-      "0.1",
-      "0.25",
-      "0.5",
-      "1",
-      "2.5",
-      "5",
-      "10",
-      "+Inf"
-    ])
+    expect(durations.map(([, bound]) => bound)).toEqual(
+      words("0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 +Inf")
+    )
     const counts = durations.map(([, , count]) => Number(count))
     expect(counts).toEqual([...counts].sort((a, b) => a - b))
     expect(got.text).toContain(`flightcase_request_duration_seconds_count{endpoint="products.list"} ${counts.at(-1)}\n`)

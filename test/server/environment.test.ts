@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { variables, variablesText } from "../../server/environment.ts"
+import { variables, variablesText } from "../../server/host/environment.ts"
 
 const root = join(import.meta.dirname, "../..")
 const names = Object.keys(variables)
@@ -26,8 +26,8 @@ describe("the server's environment variables", () => {
       expect(lines[at]!.endsWith(`  ${meaning}`), name).toBe(true)
     }
   })
-  it("are README's table of settings, row by row", () => {
-    const readme = readFileSync(join(root, "README.md"), "utf8")
+  it("are the table of settings in docs/OPERATIONS.md, row by row", () => {
+    const readme = readFileSync(join(root, "docs/OPERATIONS.md"), "utf8")
     const section = /^## Settings of the server\n([\s\S]*?)^## /m.exec(readme)?.[1] ?? ""
     const rows = Object.entries(variables).map(
       ([name, { meaning, otherwise }]) => `| \`${name}\` | ${meaning} | ${otherwise} |`

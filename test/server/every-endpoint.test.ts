@@ -1,14 +1,14 @@
-import { system_jobs } from "../../server/jobs/schema.ts"
-import { jobRow } from "./jobs/words.ts"
+import { system_jobs } from "../../server/delivery/jobs/queue-table.ts"
+import { jobRow } from "./delivery/jobs/words.ts"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { insert } from "../../core/kernel/row-change.ts"
-import type { Endpoint, Param, Params } from "../../core/kernel/endpoint.ts"
-import type { Fields } from "../../core/kernel/field.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import { insert } from "../../core/kernel/tables/row-change.ts"
+import type { Endpoint, Param, Params } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Fields } from "../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../core/kernel/table.ts"
-import { errorText, type Log } from "../../server/log.ts"
+import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
+import { errorText, type Log } from "../../server/ports/log.ts"
 import { engines } from "../app.ts"
 import { anyBody, anyRow, row_id, text_value } from "./any-row.ts"
 import { type Got, type Sent, serve, type Serving } from "./serving.ts"
@@ -124,6 +124,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
 
   beforeAll(async () => {
     server = await serve(engine, {
+      lenient: true,
       log,
       anonymous_rate_limit: 10_000,
       undescribed: (problem) => problems.push(problem)

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
-import { openServerApp } from "../../server/app.ts"
+import { openServerApp } from "../../server/host/app.ts"
 
 let folder: string
 beforeEach(() => {

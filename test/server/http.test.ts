@@ -3,9 +3,9 @@ import { connect, type Socket } from "node:net"
 import { once } from "node:events"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Listening, listenOn } from "../../server/http.ts"
-import { makeLog, silentLog } from "../../server/log.ts"
-import type { HttpResponse } from "../../server/pipeline.ts"
+import { type Listening, listenOn } from "../../server/host/http.ts"
+import { makeLog, silentLog } from "../../server/ports/log.ts"
+import type { HttpResponse } from "../../server/host/pipeline.ts"
 import { owner_token, serve, type Serving } from "./serving.ts"
 
 describe("over a socket", () => {
@@ -49,6 +49,49 @@ describe("over a socket", () => {
     expect(bare.headers.get("content-length")).toBe(whole.headers.get("content-length"))
     expect(Number(whole.headers.get("content-length"))).toBe((await whole.arrayBuffer()).byteLength)
     expect((await bare.arrayBuffer()).byteLength).toBe(0)
+  })
+  it("a long answer leaves compressed as its client takes it, a short one as it is", async () => {
+    const long = "/api/v1/permissions"
+    const plain = await raw(head(`GET ${long} HTTP/1.1`))
+    const body = plain.slice(plain.indexOf("\r\n\r\n") + 4)
+    expect(plain).not.toMatch(/^content-encoding/im)
+    for (const [accepted, coding] of [
+      ["gzip", "gzip"],
+      ["gzip, br", "br"],
+      ["gzip;q=0, identity", null]
+    ] as const) {
+      const got = await fetch(http.url + long, { headers: { ...headers, "accept-encoding": accepted } })
+      expect([accepted, got.headers.get("content-encoding"), await got.text()]).toEqual([accepted, coding, body])
+      expect(got.headers.get("vary")).toBe("accept-encoding")
+    }
+    const short = await fetch(`${http.url}/api/v1/system/health`, { headers: { "accept-encoding": "gzip" } })
+    expect(short.headers.get("content-encoding")).toBeNull()
+  })
+  it("pages of other origins may ask where the setting lists them, and are told so where not", async () => {
+    const origin = "https://shop.example"
+    const asked = (more: { readonly [name: string]: string }, method = "GET", token: string | null = owner_token) =>
+      server.ask("/api/v1/products", { method, token, headers: { origin, ...more } })
+    const preflight = () => asked({ "access-control-request-method": "POST" }, "OPTIONS", null)
+    const refused = await preflight()
+    expect([refused.status, refused.body.message, refused.headers["access-control-allow-origin"]]).toEqual([
+      403,
+      expect.stringContaining("api.cors_origins"),
+      undefined
+    ])
+    const allow = (cors_origins: ReadonlyArray<string>) =>
+      server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { cors_origins } } })
+    expect((await allow([origin])).status).toBe(200)
+    expect(await preflight()).toMatchObject({
+      status: 204,
+      headers: {
+        "access-control-allow-origin": origin,
+        "access-control-allow-headers": expect.stringContaining("authorization")
+      }
+    })
+    for (const token of [owner_token, "none"])
+      expect((await asked({}, "GET", token)).headers["access-control-allow-origin"]).toBe(origin)
+    expect((await asked({ origin: "https://other.example" })).headers["access-control-allow-origin"]).toBeUndefined()
+    expect((await allow([])).status).toBe(200)
   })
   it("an answer in JSON leaves in one write with its headers", async () => {
     const writes: Array<string> = []

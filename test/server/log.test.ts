@@ -1,5 +1,9 @@
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { describe, expect, it } from "vitest"
-import { type LogOptions, makeLog } from "../../server/log.ts"
+import { type LogOptions, makeLog } from "../../server/ports/log.ts"
 
 const at = new Date("2026-06-18T12:34:56.789Z")
 const logTo = (options: Partial<LogOptions> = {}) => {
@@ -39,6 +43,22 @@ describe("the log", () => {
     log.at("error", "request failed", { error: new Error("outer", { cause: new Error("inner") }) })
     expect(written).toHaveLength(1)
     expect(JSON.parse(written[0]!).error).toMatch(/Error: outer[\s\S]*caused by Error: inner/)
+  })
+  it("names the sources' lines where the bundled program has maps beside it", () => {
+    const file = join(mkdtempSync(join(tmpdir(), "flightcase-log-")), "server.js")
+    writeFileSync(
+      `${file}.map`,
+      JSON.stringify({ version: 3, sources: ["../server/app.ts"], names: [], mappings: "AAAA,CAIA" })
+    )
+    const { log, written } = logTo()
+    const url = pathToFileURL(file).href
+    const error = Object.assign(new Error("no"), {
+      stack: `Error: no\n    at f (${url}:1:2)\n    at g (${url}x.js:1:2)`
+    })
+    log.at("error", "request failed", { error })
+    expect(JSON.parse(written[0]!).error).toBe(
+      `Error: no\n    at f (${new URL("../server/app.ts", url).href}:5:1)\n    at g (${url}x.js:1:2)`
+    )
   })
   it("keeps what is no hurry together, in order, and loses nothing of it", () => {
     const { log, written } = logTo()

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { cli_program, compiled_code, server_program } from "../programs.ts"
 
 export interface ServerProcess {
   readonly url: string
@@ -19,9 +19,8 @@ export interface ServerProcess {
 }
 export type Env = { readonly [name: string]: string | undefined }
 
-const source = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 /** The two ways to start a server. */
-const programs = { server: [source("server/main.ts")], "command line": [source("cli/main.ts"), "serve"] }
+const programs = { server: [server_program], "command line": [cli_program, "serve"] }
 const running = new Set<ServerProcess>()
 const folders: Array<string> = []
 
@@ -45,7 +44,7 @@ export const launch = (
     Object.entries(process.env).filter(([name]) => !/^(FLIGHTCASE_|DATABASE_URL|NODE_OPTIONS|VITEST)/.test(name))
   )
   const child = spawn(process.execPath, programs[by], {
-    env: { ...inherited, FLIGHTCASE_PORT: "0", ...env },
+    env: { ...inherited, ...compiled_code, FLIGHTCASE_PORT: "0", ...env },
     stdio: ["ignore", "pipe", "pipe"]
   })
   let stderr = ""

@@ -5,14 +5,14 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
-import { openServerApp, type ServerApp } from "../../server/app.ts"
-import type { Database } from "../../server/config.ts"
-import { databaseHere, recoverOwner } from "../../server/recover-owner.ts"
-import { engines } from "../app.ts"
+import { openServerApp, type ServerApp } from "../../server/host/app.ts"
+import type { Database } from "../../server/host/config.ts"
+import { databaseHere, recoverOwner } from "../../server/host/recover-owner.ts"
+import { both_engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { askOf, type Sent } from "./serving.ts"
 
-describe.each(engines)("a lost owner's token on %s", (engine) => {
+describe.each(both_engines)("a lost owner's token on %s", (engine) => {
   let app: ServerApp | undefined
   let drop: (() => Promise<void>) | undefined
   afterEach(async () => {

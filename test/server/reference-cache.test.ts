@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
-import { product_groups } from "../../core/products/groups.ts"
-import { engines } from "../app.ts"
+import { product_groups } from "../../core/products/products/groups.ts"
+import { both_engines } from "../app.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
@@ -16,7 +16,7 @@ const namesOf = (id: number) =>
 const renamedUnseen = (id: number, name: string) =>
   Effect.flatMap(Store, (store) => store.apply([{ op: "update", table: product_groups, key: id, set: { name } }]))
 
-describe.each(engines)("rows kept between requests on %s", (engine) => {
+describe.each(both_engines)("rows kept between requests on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)

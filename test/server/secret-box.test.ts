@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { secretBox } from "../../server/secret-box.ts"
+import { secretBox } from "../../server/ports/secret-box.ts"
 
 const key = "a key of more than twenty characters"
 const box = secretBox(key, "tests")

@@ -1,8 +1,8 @@
 /** What is secret is declared so, whatever slice has it, and what is declared so is shown nowhere. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { catalogueOf } from "../../core/kernel/catalogue.ts"
-import { text } from "../../core/kernel/field.ts"
-import { plainTable, type Table } from "../../core/kernel/table.ts"
+import { catalogueOf } from "../../core/kernel/endpoints/catalogue.ts"
+import { text } from "../../core/kernel/fields/field.ts"
+import { plainTable, type Table } from "../../core/kernel/tables/table.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const like_a_secret = /secret|sealed|password|(^|_)hash$/

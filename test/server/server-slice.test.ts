@@ -1,16 +1,16 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { get } from "../../core/kernel/endpoint.ts"
-import { invalidField } from "../../core/kernel/rejection.ts"
-import { ok } from "../../core/kernel/resource.ts"
-import { ServerContext } from "../../server/server-context.ts"
-import type { AnsweredServerCall, ServerSlice } from "../../server/server-slice.ts"
-import { engines } from "../app.ts"
+import { get } from "../../core/kernel/endpoints/endpoint.ts"
+import { invalidField } from "../../core/kernel/fields/rejection.ts"
+import { ok } from "../../core/kernel/endpoints/resource.ts"
+import { ServerContext } from "../../server/ports/server-context.ts"
+import type { AnsweredServerCall, ServerSlice } from "../../server/ports/server-slice.ts"
+import { both_engines } from "../app.ts"
 import { serve } from "./serving.ts"
-import { text } from "../../core/kernel/field.ts"
-import * as Shown from "../../core/kernel/answer-schema.ts"
+import { text } from "../../core/kernel/fields/field.ts"
+import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 
-describe.each(engines)("what hosting adds to a slice on %s", (engine) => {
+describe.each(both_engines)("what hosting adds to a slice on %s", (engine) => {
   const withSlice = async (
     slice: Partial<ServerSlice>,
     use: (server: Awaited<ReturnType<typeof serve>>) => Promise<void>

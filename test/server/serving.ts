@@ -1,16 +1,17 @@
 /** A server without a socket for tests: the whole catalogue on either engine, asked as HTTP would ask. */
-import { Clock, Context, Effect, Stream } from "effect"
-import pg from "pg"
+import { Clock, Context, Duration, Effect, Stream } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { danglingReferences } from "../../core/kernel/reference-checks.ts"
-import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import type { Store } from "../../core/kernel/store/store.ts"
-import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
-import type { ServerContext } from "../../server/server-context.ts"
-import type { HttpRequest, HttpResponse } from "../../server/pipeline.ts"
+import { danglingReferences } from "../../core/kernel/runtime/reference-checks.ts"
+import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
+import type { Database } from "../../server/host/config.ts"
+import type { ServerContext } from "../../server/ports/server-context.ts"
+import type { HttpRequest, HttpResponse } from "../../server/host/pipeline.ts"
 import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
-import { freshDatabase, type Template } from "../postgres.ts"
+import { type FreshDatabase, freshDatabase, type Template } from "../postgres.ts"
+import { copyOfImage, type SqliteImage } from "../sqlite-image.ts"
 
 export const owner_token = "owner-token-of-the-tests"
 
@@ -43,6 +44,8 @@ export interface Serving {
 }
 
 export interface ServeOptions extends Partial<ServerOptions> {
+  /** Requests are taken as clients send them; without it they are refused for what would be passed over. */
+  readonly lenient?: boolean
   /** Told of answers that are not as openapi.json describes them; without it such an answer fails the test. */
   readonly undescribed?: (problem: string) => void
 }
@@ -50,45 +53,59 @@ export interface ServeOptions extends Partial<ServerOptions> {
 export const tests_key = "key-of-the-tests-which-is-long"
 const plain_options = { key: tests_key, owner_token, rate_limit: 1_000_000 }
 
-/** Postgres as a server leaves it that was started once, with the owner's token of the tests; made once a run. */
+/** Fills an empty database as the first start of a server does. */
+export const openOnce = async (
+  database: Database,
+  options: Pick<ServerOptions, "key" | "owner_token"> = plain_options
+): Promise<void> => {
+  const app = await openServerApp({ database, ...options })
+  // A copy is made as much as an hour later: what fell due since must not be made up in it.
+  await app.run(Effect.flatMap(Store, (store) => store.run("delete from timed_work")))
+  await app.close()
+}
+/** A database as a server leaves it that was started once, with the owner's token of the tests; made once a run. */
 export const startedServer: Template = {
   name: "started_server",
-  prepare: async (url) => {
-    const app = await openServerApp({ database: { kind: "pg", url, connections_max: 2 }, ...plain_options })
-    await app.close()
-    // A copy is made as much as an hour later: what fell due since must not be made up in it.
-    const client = new pg.Client(url)
-    await client.connect()
-    try {
-      await client.query("delete from timed_work")
-    } finally {
-      await client.end()
-    }
-  }
+  prepare: (url) => openOnce({ kind: "pg", url, connections_max: 2 })
 }
+/** The same on SQLite; made once for each worker. */
+const startedServerFile: SqliteImage = { name: "started_server", prepare: (path) => openOnce({ kind: "sqlite", path }) }
 /** Whether nothing is asked for that a first start would leave in the database: another clock, owner, slice. */
 const isStartedAlike = ({ owner_token, slices, services, onOwnerToken }: ServeOptions): boolean =>
   [owner_token, slices, services, onOwnerToken].every((option) => option === undefined) && isTheMachinesTime()
 
 const isTheMachinesTime = (): boolean => Math.abs(performance.timeOrigin + performance.now() - Date.now()) < 60_000
 
+export interface OwnDatabase {
+  readonly database: Database
+  readonly drop: () => Promise<void>
+}
+/** A database of the test's own, as {@link startedServer} left it. */
+export const startedDatabase = async (engine: Engine): Promise<OwnDatabase> => {
+  if (engine === "pg") return onPostgres(await freshDatabase(startedServer))
+  const { path, remove } = await copyOfImage(startedServerFile)
+  return { database: { kind: "sqlite", path }, drop: async () => remove() }
+}
+const emptyDatabase = async (engine: Engine): Promise<OwnDatabase> =>
+  engine === "pg"
+    ? onPostgres(await freshDatabase())
+    : { database: { kind: "sqlite", path: ":memory:" }, drop: async () => {} }
+const onPostgres = ({ drop, url }: FreshDatabase): OwnDatabase => ({
+  database: { kind: "pg", url, connections_max: 5 },
+  drop
+})
+
 export const serve = async (
   engine: Engine = "sqlite",
-  { undescribed, ...options }: ServeOptions = {}
+  { lenient = false, undescribed, ...options }: ServeOptions = {}
 ): Promise<Serving> => {
-  const database =
-    engine === "pg" ? await freshDatabase(isStartedAlike(options) ? startedServer : undefined) : undefined
+  const { database, drop } =
+    options.database === undefined
+      ? await (isStartedAlike(options) ? startedDatabase : emptyDatabase)(engine)
+      : { database: options.database, drop: async () => {} }
   let stopped: number | undefined
   const app = described(
-    await openServerApp({
-      database:
-        database === undefined
-          ? { kind: "sqlite", path: ":memory:" }
-          : { kind: "pg", url: database.url, connections_max: 5 },
-      ...plain_options,
-      services: clockAt(() => stopped ?? Date.now()),
-      ...options
-    }),
+    await openServerApp({ ...plain_options, services: clockAt(() => stopped ?? Date.now()), ...options, database }),
     undescribed
   )
   return {
@@ -97,18 +114,20 @@ export const serve = async (
     setClock: (millis) => {
       stopped = millis
     },
-    ask: (target, sent = {}) => askOf(app, target, sent),
+    ask: (target, sent = {}) => askOf(app, target, lenient ? sent : { ...sent, headers: strictly(sent.headers) }),
     close: async () => {
       // Whatever a suite did, nothing it leaves names a row that has gone. A database of the suite's own may be a damaged one.
       const dangling =
         options.database === undefined ? await app.run(danglingReferences(catalogue.references, catalogue.table)) : []
       await app.close()
-      await database?.drop()
+      await drop()
       if (dangling.length > 0)
         throw new Error(`references to rows that have gone: ${JSON.stringify(dangling.slice(0, 20))}`)
     }
   }
 }
+
+const strictly = (headers: Sent["headers"]) => ({ prefer: "handling=strict", ...headers })
 
 export const askOf = async (
   app: Pick<ServerApp, "ask">,
@@ -175,7 +194,16 @@ const fails = (problem: string): never => {
   throw new Error(`Not as described: ${problem}`)
 }
 
-/** Shows what it is told to; sleeping still takes its time. */
+/**
+ * What a server waits again and again, and what of it a test waits: a second until it looks for jobs, 3 s at its end for
+ * jobs under way, 15 s until it says on a silent stream that it lives.
+ */
+const waits_shortened = new Map([
+  [1_000, 100],
+  [3_000, 300],
+  [15_000, 500]
+])
+/** Shows what it is told to; sleeping takes its time, but for those waits. */
 export const clockAt = (now: () => number): Context.Context<never> => {
   const live = Context.get(Context.empty(), Clock.Clock)
   return Context.make(Clock.Clock, {
@@ -185,6 +213,9 @@ export const clockAt = (now: () => number): Context.Context<never> => {
     currentTimeNanos: live.currentTimeNanos,
     monotonicTimeNanosUnsafe: () => live.monotonicTimeNanosUnsafe(),
     monotonicTimeNanos: live.monotonicTimeNanos,
-    sleep: (duration) => live.sleep(duration)
+    sleep: (duration) => {
+      const millis = waits_shortened.get(Duration.toMillis(duration))
+      return live.sleep(millis === undefined ? duration : Duration.millis(millis))
+    }
   }) as Context.Context<never>
 }

@@ -6,9 +6,9 @@ import { DatabaseSync } from "node:sqlite"
 import { setTimeout } from "node:timers/promises"
 import { afterAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../postgres.ts"
-import { configFrom } from "../../server/config.ts"
-import { nothing_outside } from "../../server/outside.ts"
-import { StartupError } from "../../server/startup-error.ts"
+import { configFrom } from "../../server/host/config.ts"
+import { nothing_outside } from "../../server/ports/outside.ts"
+import { StartupError } from "../../server/ports/startup-error.ts"
 import { cleanUp, type Env, folderOfItsOwn, launch, startServer } from "./process.ts"
 
 afterAll(cleanUp)

@@ -5,14 +5,14 @@
 import { Effect } from "effect"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type RowChange, update } from "../../core/kernel/row-change.ts"
-import { settings_table } from "../../core/kernel/settings.ts"
+import { type RowChange, update } from "../../core/kernel/tables/row-change.ts"
+import { settings_table } from "../../core/kernel/events/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { roles, users } from "../../core/users/schema.ts"
-import { openServerApp, type ServerApp } from "../../server/app.ts"
-import { ServerContext } from "../../server/server-context.ts"
-import { tokens } from "../../server/tokens/schema.ts"
-import { engines } from "../app.ts"
+import { roles, users } from "../../core/people/users/schema.ts"
+import { openServerApp, type ServerApp } from "../../server/host/app.ts"
+import { ServerContext } from "../../server/ports/server-context.ts"
+import { tokens } from "../../server/access/tokens/issue.ts"
+import { both_engines } from "../app.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
 import { askOf, clockAt, owner_token, type Sent, serve, type Serving } from "./serving.ts"
 
@@ -161,7 +161,7 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
 /** As another server does whose notice is lost: the database is changed, and nobody is told. */
 const unheard = (...changes: ReadonlyArray<RowChange>) => Effect.flatMap(Store, (store) => store.apply(changes))
 
-describe.each(engines)("what another server changed without being heard, on %s", (engine) => {
+describe.each(both_engines)("what another server changed without being heard, on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)

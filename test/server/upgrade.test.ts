@@ -7,13 +7,13 @@ import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import pg from "pg"
 import { afterEach, describe, expect, it } from "vitest"
-import { journal_tables } from "../../core/kernel/journal.ts"
-import { nonProjectedTables } from "../../core/kernel/store/schema.ts"
+import { journal_tables } from "../../core/kernel/events/journal.ts"
+import { nonProjectedTables } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Database } from "../../server/config.ts"
+import type { Database } from "../../server/host/config.ts"
 import * as Postgres from "../../server/pg/client.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
-import { type Engine, engines } from "../app.ts"
+import { type Engine, both_engines } from "../app.ts"
 import { readPacked, releases_folder, releasesIn, unpackFolder } from "../fixtures/kept/folders.ts"
 import { partsOf } from "../fixtures/kept/schema.ts"
 import { freshDatabase } from "../postgres.ts"
@@ -90,7 +90,7 @@ const partsOfFresh = async (engine: Engine): Promise<ReadonlyArray<string>> => {
 /** What the server itself writes when it starts or is asked: counters, and what its caches go by. */
 const goes_on = new Set(["flightcase_meta", "id_sequences", "number_sequences", "journal_head"])
 
-describe.each(engines)("a database on %s", (engine) => {
+describe.each(both_engines)("a database on %s", (engine) => {
   const left = releasesIn(releases_folder).filter(
     (release) => engine === "sqlite" || existsSync(join(releases_folder, release, "postgres.sql.gz"))
   )

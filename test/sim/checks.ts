@@ -2,17 +2,17 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
-import { journal } from "../../core/kernel/journal.ts"
-import { danglingReferences } from "../../core/kernel/reference-checks.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { journal } from "../../core/kernel/events/journal.ts"
+import { danglingReferences } from "../../core/kernel/runtime/reference-checks.ts"
 import { encodeRow, rowDecoder } from "../../core/kernel/store/dialect.ts"
-import { rebuild } from "../../core/kernel/store/schema.ts"
+import { rebuild } from "../../core/kernel/runtime/schema.ts"
 import { columnList } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Table } from "../../core/kernel/table.ts"
+import type { Table } from "../../core/kernel/tables/table.ts"
 import { type Redaction, redactionFor } from "../../sync/protocol/redaction.ts"
 import { replica_verdicts } from "../../sync/server/tables.ts"
-import { command_states, type OutboxCommand } from "../../sync/device/outbox/command.ts"
+import { command_states, type OutboxCommand } from "../../sync/device/outbox/rows.ts"
 import { commandDecided } from "../../sync/protocol/events.ts"
 import type { Look } from "./any-command.ts"
 import type { Device } from "./device.ts"
@@ -342,14 +342,22 @@ const sameJournal = async (serverLook: Look, device: Device): Promise<void> => {
   const [there, here] = [await of(serverLook), await of(device.look)]
   if (there !== here) differ(`the journal of device ${device.id} is another, from event ${from} on`, there, here)
 }
+/** A question is compared on one device in three. */
+const devices_per_question = 3
 /** Clocks that are right again: what is late is late for both. */
 const sameReads = async (server: SimulatedServer, devices: ReadonlyArray<Device>): Promise<void> => {
   const questions = await questionsIn(server)
-  for (const device of devices) {
+  const parts = Math.min(devices_per_question, devices.length)
+  let answered = 0
+  for (const [part, device] of devices.entries()) {
     await device.restart()
-    const answered = await sameAnswers(server, device, questions)
-    if (answered === 0) fail(`device ${device.id} answers nothing of what it is asked`)
+    answered += await sameAnswers(
+      server,
+      device,
+      questions.filter((_, index) => index % parts === part % parts)
+    )
   }
+  if (answered === 0) fail("no device answers any question")
 }
 const nothingProvisional = async (device: Device): Promise<void> => {
   const [left] = await device.look(

@@ -1,8 +1,8 @@
 /** What may go wrong in a world, how often, and what else it is told by. */
 import { Clock, Effect } from "effect"
-import type { Answer, Failure } from "../../core/kernel/endpoint.ts"
-import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import type { Answer, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { bodyOf, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Random } from "./random.ts"
 
 /** Probabilities, each of the occasion it is named after. */

@@ -1,8 +1,8 @@
 /** Files of the simulated world: a few contents that everybody photographs, which nobody keeps. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
-import type { UploadedFile } from "../../core/kernel/endpoint.ts"
-import type { DeviceFilesShape } from "../../sync/server/device-tokens.ts"
+import type { UploadedFile } from "../../core/kernel/endpoints/endpoint.ts"
+import type { DeviceFilesShape } from "../../sync/server/tables.ts"
 import type { Random } from "./random.ts"
 
 const contents = 6

@@ -1,6 +1,8 @@
 /** One seed: a schedule of work and faults, then peace, then the checks. Throws an error that names the seed. */
 import { rmSync } from "node:fs"
-import { Unreachable } from "../../sync/device/remote.ts"
+import { Effect } from "effect"
+import { loadAll } from "../../core/kernel/fields/later.ts"
+import { Unreachable } from "../../sync/device/exchange/remote.ts"
 import { type Random, randomOf } from "./random.ts"
 import { check, type Counted } from "./checks.ts"
 import { type Device, openDevice } from "./device.ts"
@@ -35,6 +37,8 @@ interface Simulation {
 }
 
 export const simulate = async (seed: number, options: SimulationOptions = {}): Promise<Outcome> => {
+  // Modules that load at their first use would make the first world of a process take turns otherwise.
+  await Effect.runPromise(loadAll)
   const random = randomOf(seed)
   const trace = options.trace ?? (() => {})
   const replicas = options.replicas ?? random.pick([1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 5 + random.below(devices_max - 4)])

@@ -1,6 +1,6 @@
 /** What people do to what: commands that need more than a row of their table are aimed at rows they can work on. */
-import { attachables } from "../../core/attachments/attachables.ts"
-import type { Json } from "../../core/kernel/json.ts"
+import { attachables } from "../../core/office/attachments/attachables.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
 import type { Target, Look, Row } from "./any-command.ts"
 import type { Random } from "./random.ts"
 
@@ -665,6 +665,7 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   })),
   "opportunities.clear_deal_price": deal("deal_total is not null"),
   "opportunities.unlock_locks": deal("(exchange_rate_locked or tax_locked)"),
+  "opportunities.reprice": deal(`${workable} and not invoiced`),
   "opportunities.lock_locks": deal("not (exchange_rate_locked and tax_locked)"),
   "opportunities.add_participant": withBody(deal("1 = 1"), async (random, look) => ({
     member_id: number(await one(random, look, "select id from members where deleted_at is null order by id desc"))

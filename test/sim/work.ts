@@ -1,5 +1,5 @@
 /** What people do in a simulated world: mostly what a rental house does all day, and of everything else its share. */
-import type { Request } from "../../core/kernel/endpoint.ts"
+import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { anyCommand, commandKinds, type Look } from "./any-command.ts"
 import type { Random } from "./random.ts"
 

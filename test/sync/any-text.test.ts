@@ -1,42 +1,27 @@
 /** Odd text on its way to a device and back: what is shown here is what was written there, to the letter, on both engines. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import { describe, expect, it } from "vitest"
 import { broken_texts, furnishOddly, odd_text } from "../any-text.ts"
-import { engines } from "../app.ts"
-import { type DeviceTestServer, openDeviceTestServer } from "./server.ts"
+import { both_engines } from "../app.ts"
+import { serverOfEachTest } from "./opening.ts"
 
-/** A device's name and a folder's. */
-const van = "van\u0085\u2028\u202e"
-
-describe.each(engines)("odd text on a device of a server on %s", (engine) => {
-  let test_server: DeviceTestServer
-  beforeEach(async () => {
-    test_server = await openDeviceTestServer(engine)
-  })
-  afterEach(async () => {
-    await test_server.close()
-  })
-
+describe.each(both_engines)("odd text on a device of a server on %s", (engine) => {
+  const server = serverOfEachTest(engine)
   it("comes event by event as it is at the server, and goes back as it was written", async () => {
-    const device = await test_server.enrol(van)
-    await furnishOddly(({ method, path, body }) => test_server.ask(method, path, body))
-    await device.sync()
-    expect(await test_server.replicaTables(van)).toEqual(await test_server.serverTables())
-    const write = (body: JsonObject) => device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body })
-    expect((await write({ name: `Of the van ${odd_text}` })).status).toBe(201)
+    const device = await server.enrol("van\u0085\u2028\u202e")
+    await furnishOddly(async ({ body, method, path }) => {
+      const answer = await server.call(method, path.slice("/api/v1".length), body)
+      return { status: answer.status, body: answer.body }
+    })
+    await server.syncedAlike(device)
+    const name = `Of the van ${odd_text}`
+    await device.create("/product_groups", { name })
     for (const text of broken_texts)
-      expect(await write({ name: text })).toMatchObject({
+      expect(await device.post("/product_groups", { name: text })).toMatchObject({
         status: 422,
         body: { errors: { name: [expect.stringContaining("broken character")] } }
       })
     expect(await device.sync()).toMatchObject({ accepted: 1, rejected: 0, pending: 0 })
-    const [filter, value] = ["q[name_eq]", `Of the van ${odd_text}`]
-    expect(
-      (await device.ask({ method: "GET", path: "/api/v1/product_groups", query: [[filter, value]], body: undefined }))
-        .body
-    ).toMatchObject({ product_groups: [{ name: value }] })
-    expect(
-      (await test_server.ask("GET", `/api/v1/product_groups?${filter}=${encodeURIComponent(value)}`)).body
-    ).toMatchObject({ product_groups: [{ name: value }] })
+    for (const at of [device, server])
+      expect(await at.show(`/product_groups?q[name_eq]=${encodeURIComponent(name)}`)).toMatchObject([{ name }])
   })
 })

@@ -4,38 +4,40 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wr
 import { request } from "node:http"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { upload_bytes_max } from "../../core/kernel/body-limits.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
-import { type Device, openDevice } from "../../sync/device/device.ts"
-import { openOutboxOf } from "../../sync/device/folder.ts"
-import { moveUnsent } from "../../sync/device/recovery/move-unsent.ts"
-import { waitingPath } from "../../sync/device/files.ts"
+import { beforeEach, describe, expect, it } from "vitest"
+import { upload_bytes_max } from "../../core/kernel/fields/body-limits.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import { openOutboxOf } from "../../sync/device/outbox/folder.ts"
+import { moveUnsent } from "../../sync/device/move-unsent.ts"
+import { waitingPath } from "../../sync/device/exchange/files.ts"
+import { bundle_bytes_max, bundle_content_bytes_max } from "../../sync/protocol/bundle-format.ts"
 import { collectFiles } from "../../server/files/collect.ts"
-import { ServerContext } from "../../server/server-context.ts"
-import { localFile } from "../../cli/input.ts"
+import { ServerContext } from "../../server/ports/server-context.ts"
+import { localFile } from "../../cli/base/input.ts"
 import { engines } from "../app.ts"
-import { type DeviceTestServer, openDeviceTestServer, token } from "./server.ts"
+import { serverOfSuite, type TestDevice, token, wireCommand } from "./opening.ts"
 
-const png = Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489", "hex")
+const png_head = Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489", "hex")
 const sha256Of = (content: Uint8Array): string => createHash("sha256").update(content).digest("hex")
 
 describe.each(engines)("attachments of devices, with a server on %s", (engine) => {
-  let server: DeviceTestServer
-  let member_id: number
+  const server = serverOfSuite(engine)
+  /** Of each test another picture and member, and a device. */
+  let png: Buffer, sha256: string, member_id: number, van: TestDevice
+  let serial = 0
   beforeEach(async () => {
-    server = await openDeviceTestServer(engine)
-    const made = await server.ask("POST", "/api/v1/members", { name: "Quuxcorp", membership_type: "organisation" })
-    member_id = made.body.member.id
+    png = Buffer.concat([png_head, Buffer.from(`picture ${++serial}`)])
+    sha256 = sha256Of(png)
+    member_id = await server.customer()
+    van = await server.enrol()
   })
-  afterEach(() => server.close())
 
   const source = (name: string, content: Uint8Array = png): string => {
     const path = join(server.folder, name)
     writeFileSync(path, content)
     return path
   }
-  const attach = async (device: Device, path: string, more: JsonObject = {}) =>
+  const attach = async (device: TestDevice, path: string, more: JsonObject = {}) =>
     device.ask({
       method: "POST",
       path: "/api/v1/attachments",
@@ -43,173 +45,131 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
       body: { attachable_type: "member", attachable_id: member_id, ...more },
       files: { file: await localFile(path) }
     })
-  const read = async (device: Device, path: string): Promise<any> =>
-    (await device.ask({ method: "GET", path, query: [], body: undefined })).body
-  const waiting = (name: string): ReadonlyArray<string> => {
-    const folder = join(server.folder, name, "files")
+  const waiting = (device = van): ReadonlyArray<string> => {
+    const folder = join(device.folder, "files")
     return existsSync(folder) ? readdirSync(folder) : []
   }
-  const listed = async (): Promise<any> => (await server.ask("GET", `/api/v1/members/${member_id}/attachments`)).body
-  const download = async (url: string): Promise<Uint8Array> => {
-    const got = await fetch(url)
-    expect(got.status).toBe(200)
-    return new Uint8Array(await got.arrayBuffer())
+  const listed = (from: Pick<TestDevice, "show"> = server): Promise<any> =>
+    from.show(`/members/${member_id}/attachments`)
+  const names = async () => (await listed()).map((one: any) => one.original_name).sort()
+  const download = async (url: string): Promise<Response> => {
+    const { pathname, search } = new URL(url)
+    return fetch(server.url() + pathname + search)
   }
-  const addressed = (url: string): string => server.url() + new URL(url).pathname + new URL(url).search
+  const downloaded = async (url: string): Promise<string> => {
+    const got = await download(url)
+    expect(got.status).toBe(200)
+    return sha256Of(new Uint8Array(await got.arrayBuffer()))
+  }
+  /** The form that a device sends a file with. */
+  const form = (content: Uint8Array<ArrayBuffer>, of = sha256, replica_id = van.profile.replica_id): FormData => {
+    const body = new FormData()
+    body.set("replica_id", String(replica_id))
+    body.set("sha256", of)
+    body.set("file", new Blob([content]), "x")
+    return body
+  }
+  const sendFile = (body: FormData, as = token) =>
+    fetch(`${server.url()}/api/v1/sync/files`, { method: "POST", headers: { authorization: `Bearer ${as}` }, body })
+  const wanted = async (of = sha256, { profile: { replica_id } } = van, as = token) =>
+    (await server.post("/sync/files/wanted", { replica_id, sha256: [of] }, as)).body.wanted
+  const holdsText = ({ folder }: TestDevice, text: string): boolean =>
+    readdirSync(folder).some((one) => one.includes("sqlite") && readFileSync(join(folder, one)).includes(text))
 
   it("made offline are read elsewhere byte for byte, and their files are gone from the device", async () => {
-    const van = await server.enrol("van")
-    const office = await server.enrol("office")
-    const made = await attach(van, source("Scheinwerfer ü.png"), { category: "photo", description: "Front" })
+    const office = await server.enrol()
+    const original_name = "Scheinwerfer ü.png"
+    const made = await attach(van, source(original_name), { category: "photo", description: "Front" })
+    const attachment = { original_name, mime_type: "image/png", file_size: png.length, category: "photo" }
     expect(made).toMatchObject({
-      status: 201,
-      body: {
-        attachment: {
-          original_name: "Scheinwerfer ü.png",
-          mime_type: "image/png",
-          file_size: png.length,
-          category: "photo",
-          attachable_type: "Member",
-          url: null,
-          thumb_url: null
-        }
-      }
+      ...{ status: 201, body: { attachment: { ...attachment, attachable_type: "Member", url: null, thumb_url: null } } }
     })
-    expect(waiting("van")).toEqual([sha256Of(png)])
-    expect(statSync(waitingPath(join(server.folder, "van"), sha256Of(png))).mode & 0o777).toBe(0o600)
-    expect(statSync(join(server.folder, "van", "files")).mode & 0o777).toBe(0o700)
-    rmSync(join(server.folder, "Scheinwerfer ü.png"))
+    expect(waiting()).toEqual([sha256])
+    expect(statSync(waitingPath(van.folder, sha256)).mode & 0o777).toBe(0o600)
+    expect(statSync(join(van.folder, "files")).mode & 0o777).toBe(0o700)
+    rmSync(join(server.folder, original_name))
     expect(await van.sync()).toMatchObject({ sent: 1, accepted: 1, rejected: 0, pending: 0 })
-    expect(waiting("van")).toEqual([])
-    expect(van.told(true)).toEqual([])
+    expect([waiting(), van.told(true)]).toEqual([[], []])
     await office.sync()
-    const there = (await read(office, `/api/v1/members/${member_id}/attachments`)).attachments
-    expect(there).toMatchObject([{ original_name: "Scheinwerfer ü.png", mime_type: "image/png", url: null }])
-    const [one] = (await listed()).attachments
+    const there = await listed(office)
+    expect(there).toMatchObject([{ original_name, mime_type: "image/png", url: null }])
+    const [one] = await listed()
     expect(one.uuid).toBe(there[0].uuid)
-    expect(Buffer.from(await download(addressed(one.url)))).toEqual(png)
-    expect(await server.replicaTables("van")).toEqual(await server.serverTables())
-    expect(await server.replicaTables("office")).toEqual(await server.serverTables())
+    expect(await downloaded(one.url)).toEqual(sha256)
+    await server.sameOn(van, office)
   })
 
   it("are gone from a device that was revoked: rows, and every file but those of its unsent commands", async () => {
-    const van = await server.enrol("van")
     await attach(van, source("a.png"))
     await van.sync()
-    const unsent = Buffer.from("not sent")
+    const unsent = Buffer.from(`not sent ${serial}`)
     await attach(van, source("b.txt", unsent))
-    writeFileSync(join(server.folder, "van", "files", sha256Of(png)), png)
-    await server.ask("DELETE", `/api/v1/sync/replicas/${van.profile.replica_id}`)
+    writeFileSync(join(van.folder, "files", sha256), png)
+    const { replica_id } = van.profile
+    await server.must("DELETE", `/sync/replicas/${replica_id}`)
     await expect(van.sync()).rejects.toThrow(/revoked/)
-    expect(existsSync(join(server.folder, "van", "replica.sqlite"))).toBe(false)
-    expect(waiting("van")).toEqual([sha256Of(unsent)])
-    const fresh = await server.enrol("fresh")
-    const outbox = openOutboxOf(join(server.folder, "van"))
-    const moved = await moveUnsent(
-      outbox.pending(),
-      van.profile.replica_id,
-      fresh,
-      join(server.folder, "fresh"),
-      (sha256) => waitingPath(join(server.folder, "van"), sha256)
-    ).finally(() => outbox.close())
+    expect(existsSync(join(van.folder, "replica.sqlite"))).toBe(false)
+    expect(waiting()).toEqual([sha256Of(unsent)])
+    const fresh = await server.enrol()
+    const outbox = openOutboxOf(van.folder)
+    const path = (of: string) => waitingPath(van.folder, of)
+    const moved = await moveUnsent(outbox.pending(), replica_id, fresh, fresh.folder, path).finally(() =>
+      outbox.close()
+    )
     expect(moved).toMatchObject({ moved: 1, left: [] })
     expect(await fresh.sync()).toMatchObject({ accepted: 1 })
-    const names = (await listed()).attachments.map((one: any) => one.original_name)
-    expect(names).toEqual(["a.png", "b.txt"])
+    expect(await names()).toEqual(["a.png", "b.txt"])
   })
 
   it("are not opened by a SHA-256 alone: content counts only from the person who sent it", async () => {
-    const van = await server.enrol("van")
     await attach(van, source("secret.png"))
     await van.sync()
-    const eves = await server.letInWith({ name: "Eve", permissions: ["members.view", "members.edit"] })
-    const eve = await server.enrol("eve", eves.token)
-    const command = {
-      n: 1,
-      id: "01890000-0000-7000-8000-000000000001",
-      name: "attachments.create",
-      payload: {
-        params: {},
-        body: { attachable_type: "Member", attachable_id: member_id },
-        files: { file: { name: "mine.png", mime_type: "image/png", size_bytes: png.length, sha256: sha256Of(png) } }
-      },
-      ids: {},
-      issued_at: "2026-11-22T12:00:00.000Z"
-    }
-    const replica_id = eve.profile.replica_id
-    const push = () => server.ask("POST", "/api/v1/sync/commands", { replica_id, commands: [command] }, eves.token)
-    expect(await push()).toMatchObject({ status: 409, body: { errors: { files: [sha256Of(png)] } } })
-    const asked = { replica_id, sha256: [sha256Of(png)] }
-    expect((await server.ask("POST", "/api/v1/sync/files/wanted", asked, eves.token)).body.wanted).toEqual([
-      sha256Of(png)
-    ])
-    expect((await listed()).meta.total).toBe(1)
+    const { secret } = await server.person({ permissions: ["members.view", "members.edit"] })
+    const eve = await server.enrol(undefined, secret)
+    const { replica_id } = eve.profile
+    const file = { name: "mine.png", mime_type: "image/png", size_bytes: png.length, sha256 }
+    const body = { attachable_type: "Member", attachable_id: member_id }
+    const commands = [wireCommand(1, `eve-${serial}`, "attachments.create", body, { files: { file } })]
+    const push = () => server.post("/sync/commands", { replica_id, commands }, secret)
+    expect(await push()).toMatchObject({ status: 409, body: { errors: { files: [sha256] } } })
+    expect(await wanted(sha256, eve, secret)).toEqual([sha256])
+    expect(await listed()).toHaveLength(1)
     // Whoever has the content may send it.
-    const form = new FormData()
-    form.set("replica_id", String(replica_id))
-    form.set("sha256", sha256Of(png))
-    form.set("file", new Blob([png]), "x")
-    const sent = await fetch(`${server.url()}/api/v1/sync/files`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${eves.token}` },
-      body: form
-    })
-    expect(sent.status).toBe(201)
-    expect((await push()).body.verdicts).toMatchObject([{ status: "accepted" }])
+    expect((await sendFile(form(png as Buffer<ArrayBuffer>, sha256, replica_id), secret)).status).toBe(201)
     // The same command again is answered, not done again.
-    expect((await push()).body.verdicts).toMatchObject([{ status: "accepted" }])
-    expect((await listed()).meta.total).toBe(2)
-    const plain = { attachable_type: "Member", attachable_id: member_id, file: command.payload.files.file }
-    expect((await server.ask("POST", "/api/v1/attachments", plain)).body.errors).toHaveProperty("file")
+    for (const _ of [1, 2]) expect((await push()).body.verdicts).toMatchObject([{ status: "accepted" }])
+    expect(await listed()).toHaveLength(2)
+    expect((await server.post("/attachments", { ...body, file })).body.errors).toHaveProperty("file")
   })
 
   it("that arrive otherwise than they were sent are refused, and leave nothing", async () => {
-    const van = await server.enrol("van")
-    const form = new FormData()
-    form.set("replica_id", String(van.profile.replica_id))
-    form.set("sha256", sha256Of(png))
-    form.set("file", new Blob([png.subarray(1)]), "x")
-    const sent = await fetch(`${server.url()}/api/v1/sync/files`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}` },
-      body: form
-    })
-    expect(sent.status).toBe(422)
-    expect(await sent.json()).toHaveProperty("errors.file")
+    const sent = await sendFile(form(png.subarray(1) as Buffer<ArrayBuffer>))
+    expect([sent.status, await sent.json()]).toMatchObject([422, { errors: { file: expect.anything() } }])
   })
 
   it("are on devices of those who see what they hang on, and follow a merge there", async () => {
-    const enrolAs = async (name: string, permissions: ReadonlyArray<string>): Promise<Device> =>
-      server.enrol(name, (await server.letInWith({ name, permissions })).token)
-    const seller = await enrolAs("seller", ["members.view", "members.edit"])
-    const packer = await enrolAs("packer", ["products.view"])
+    const enrolAs = async (permissions: ReadonlyArray<string>): Promise<TestDevice> =>
+      server.enrol(undefined, (await server.person({ permissions })).secret)
+    const seller = await enrolAs(["members.view", "members.edit"])
+    const packer = await enrolAs(["products.view"])
     await attach(seller, source("Zork.png"))
     await seller.sync()
     await packer.sync()
-    const kept = await server.ask("POST", "/api/v1/members", { name: "Kept", membership_type: "organisation" })
-    const { id } = kept.body.member
-    await server.ask("POST", `/api/v1/members/${id}/merge`, { secondary_id: member_id })
+    const secondary_id = member_id
+    member_id = await server.customer()
+    await server.must("POST", `/members/${member_id}/merge`, { secondary_id })
     await seller.sync()
     await packer.sync()
-    expect((await read(seller, `/api/v1/members/${id}/attachments`)).attachments).toMatchObject([
-      { original_name: "Zork.png", attachable_id: id }
-    ])
-    const held = (await server.replicaTables("packer")) as { readonly attachments: ReadonlyArray<unknown> }
-    expect(held.attachments).toEqual([])
-    for (const file of readdirSync(join(server.folder, "packer")).filter((one) => one.includes("sqlite")))
-      expect(readFileSync(join(server.folder, "packer", file)).includes("Zork"), file).toBe(false)
+    expect(await listed(seller)).toMatchObject([{ original_name: "Zork.png", attachable_id: member_id }])
+    expect((await packer.tables())["attachments"]).toEqual([])
+    expect(holdsText(packer, "Zork")).toBe(false)
   })
 
   it("cut off at every tenth of their way count as not sent, and are sent again whole", async () => {
-    const van = await server.enrol("van")
-    const content = Buffer.alloc(200_000, "cut")
+    const content = Buffer.alloc(200_000, `cut ${serial}`)
+    const of = sha256Of(content)
     await attach(van, source("long.bin", content))
-    const asked = { replica_id: van.profile.replica_id, sha256: [sha256Of(content)] }
-    const form = new FormData()
-    form.set("replica_id", String(asked.replica_id))
-    form.set("sha256", sha256Of(content))
-    form.set("file", new Blob([content]), "x")
-    const whole = new Request("http://x/", { method: "POST", body: form })
+    const whole = new Request("http://x/", { method: "POST", body: form(content, of) })
     const bytes = new Uint8Array(await whole.arrayBuffer())
     for (let tenth = 1; tenth < 10; tenth++) {
       await new Promise<void>((resolve) => {
@@ -225,162 +185,144 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
         sending.write(bytes.subarray(0, (bytes.length * tenth) / 10), () => sending.destroy())
       })
     }
-    expect((await server.ask("POST", "/api/v1/sync/files/wanted", asked)).body.wanted).toEqual(asked.sha256)
+    expect(await wanted(of)).toEqual([of])
     expect(await van.sync()).toMatchObject({ accepted: 1 })
-    expect((await server.ask("POST", "/api/v1/sync/files/wanted", asked)).body.wanted).toEqual([])
-    expect(sha256Of(await download(addressed((await listed()).attachments[0].url)))).toBe(sha256Of(content))
+    expect(await wanted(of)).toEqual([])
+    expect(await downloaded((await listed())[0].url)).toBe(of)
   })
 
-  it("wait while the server cannot be reached, and go once it can", async () => {
-    const van = await server.enrol("van")
+  it("wait while the server cannot be reached, over a restart of the device, and go once it can", async () => {
     await attach(van, source("a.png"))
     await server.stop()
     await expect(van.sync()).rejects.toThrow(/cannot be reached/)
-    expect(waiting("van")).toHaveLength(1)
+    expect(waiting()).toHaveLength(1)
     await server.start()
-    expect(await van.sync()).toMatchObject({ accepted: 1, pending: 0 })
-    expect(waiting("van")).toEqual([])
+    const again = await server.reopen(van.profile.device)
+    expect(await listed(again)).toHaveLength(1)
+    expect(await again.sync()).toMatchObject({ accepted: 1, pending: 0 })
+    expect(waiting()).toEqual([])
+    expect(await downloaded((await listed())[0].url)).toEqual(sha256)
   })
 
   it("of the same content are one file: attached twice, by two devices, deleted once", async () => {
-    const [van, office] = [await server.enrol("van"), await server.enrol("office")]
-    await attach(van, source("a.png"))
-    await attach(van, source("b.png"))
+    const office = await server.enrol()
+    for (const name of ["a.png", "b.png"]) await attach(van, source(name))
     await attach(office, source("c.png"))
-    expect(waiting("van")).toHaveLength(1)
+    expect(waiting()).toHaveLength(1)
     expect(await van.sync()).toMatchObject({ accepted: 2 })
     expect(await office.sync()).toMatchObject({ accepted: 1 })
-    const { attachments } = await listed()
-    expect(attachments.map((one: any) => one.original_name).sort()).toEqual(["a.png", "b.png", "c.png"])
-    expect(new Set(attachments.map((one: any) => one.uuid)).size).toBe(3)
-    await server.ask("DELETE", `/api/v1/attachments/${attachments[0].id}`)
-    expect((await server.ask("GET", `/api/v1/attachments/${attachments[0].id}`)).status).toBe(404)
-    expect(await download(addressed(attachments[1].url))).toHaveLength(png.length)
-    expect((await fetch(addressed(attachments[0].url))).status).toBe(404)
+    expect(await names()).toEqual(["a.png", "b.png", "c.png"])
+    const [first, second, ...more] = await listed()
+    expect(new Set([first, second, ...more].map((one: any) => one.uuid)).size).toBe(3)
+    await server.must("DELETE", `/attachments/${first.id}`)
+    expect((await server.get(`/attachments/${first.id}`)).status).toBe(404)
+    expect(await downloaded(second.url)).toBe(sha256)
+    expect((await download(first.url)).status).toBe(404)
   })
 
   it("of refused commands stay until the conflict is settled, and go then", async () => {
-    const van = await server.enrol("van")
     await attach(van, source("a.png"))
-    await server.ask("DELETE", `/api/v1/members/${member_id}`)
+    await server.must("DELETE", `/members/${member_id}`)
     expect(await van.sync()).toMatchObject({ rejected: 1, conflicts: 1 })
-    expect(waiting("van")).toHaveLength(1)
+    expect(waiting()).toHaveLength(1)
     const [conflict] = await van.conflicts()
-    await server.ask("POST", `/api/v1/members/${member_id}/restore`)
+    await server.must("POST", `/members/${member_id}/restore`)
     await van.sync()
-    expect(waiting("van")).toHaveLength(1)
+    expect(waiting()).toHaveLength(1)
     expect((await van.resolve(conflict!.id, { retry: true })).status).toBe(201)
     expect(await van.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
-    expect(waiting("van")).toEqual([])
-    expect((await listed()).meta.total).toBe(1)
+    expect([waiting(), await names()]).toEqual([[], ["a.png"]])
     await attach(van, source("b.txt", Buffer.from("b")))
-    await server.ask("DELETE", `/api/v1/members/${member_id}`)
+    await server.must("DELETE", `/members/${member_id}`)
     await van.sync()
     const [second] = await van.conflicts()
     await van.resolve(second!.id, { drop: true })
-    expect(waiting("van")).toEqual([])
+    expect(waiting()).toEqual([])
   })
 
   it("that are lost on the device are refused with their name, and hold nobody up", async () => {
-    const van = await server.enrol("van")
     await attach(van, source("a.png"))
     await attach(van, source("b.txt", Buffer.from("b")))
-    writeFileSync(waitingPath(join(server.folder, "van"), sha256Of(png)), "something else")
+    writeFileSync(waitingPath(van.folder, sha256), "something else")
     expect(await van.sync()).toMatchObject({ accepted: 1, rejected: 1, pending: 0 })
-    expect(await van.conflicts()).toMatchObject([
-      { error: { status: 422, errors: { file: [expect.stringContaining("a.png")] } } }
-    ])
+    const errors = { file: [expect.stringContaining("a.png")] }
+    expect(await van.conflicts()).toMatchObject([{ error: { status: 422, errors } }])
   })
 
   it("refused offline leave nothing: too large by a byte, of nothing that is there, without a file", async () => {
-    const van = await server.enrol("van")
-    const large = await attach(van, source("large.bin", Buffer.alloc(upload_bytes_max + 1)))
-    expect(large).toMatchObject({ status: 422, body: { errors: { file: [expect.stringContaining("20 MB")] } } })
-    expect((await attach(van, source("a.png"), { attachable_id: 999_999 })).status).toBe(404)
-    expect((await attach(van, source("a.png"), { attachable_type: "Nope" })).body).toMatchObject({
-      errors: { attachable_type: [expect.any(String)] }
+    const refused = (field: string, words = "") => ({
+      ...{ status: 422, body: { errors: { [field]: [expect.stringContaining(words)] } } }
     })
+    expect(await attach(van, source("large.bin", Buffer.alloc(upload_bytes_max + 1)))).toMatchObject(
+      refused("file", "20 MB")
+    )
+    expect((await attach(van, source("a.png"), { attachable_id: 999_999 })).status).toBe(404)
+    expect(await attach(van, source("a.png"), { attachable_type: "Nope" })).toMatchObject(refused("attachable_type"))
     const bare = { attachable_type: "Member", attachable_id: member_id }
-    const without = await van.ask({ method: "POST", path: "/api/v1/attachments", query: [], body: bare })
-    expect(without).toMatchObject({ status: 422, body: { errors: { file: [expect.any(String)] } } })
-    expect(waiting("van")).toEqual([])
-    expect(await van.pending()).toEqual([])
-    const full = await attach(van, source("full.bin", Buffer.alloc(upload_bytes_max)))
-    expect(full.status).toBe(201)
-    expect(await van.sync()).toMatchObject({ accepted: 1 })
+    expect(await van.post("/attachments", bare)).toMatchObject(refused("file"))
+    expect([waiting(), await van.pending()]).toEqual([[], []])
+    expect((await attach(van, source("full.bin", Buffer.alloc(upload_bytes_max)))).status).toBe(201)
   })
 
   it("left by a crash are removed when they are old; what waits for a command stays however old", async () => {
-    const van = await server.enrol("van")
     await attach(van, source("a.png"))
-    const folder = join(server.folder, "van", "files")
+    const folder = join(van.folder, "files")
     const old = new Date(Date.now() - 86_400_000)
     for (const name of ["11.part", "2".repeat(64), "fresh.part"]) writeFileSync(join(folder, name), "x")
-    for (const name of ["11.part", "2".repeat(64), sha256Of(png)]) utimesSync(join(folder, name), old, old)
+    for (const name of ["11.part", "2".repeat(64), sha256]) utimesSync(join(folder, name), old, old)
     await server.stop()
     await van.sync().catch(() => undefined)
     await server.start()
-    expect(waiting("van")).toContain(sha256Of(png))
+    expect(waiting()).toContain(sha256)
     await van.sync()
-    expect(waiting("van")).toEqual(["fresh.part"])
-  })
-
-  it("survive a restart of the device before they are sent", async () => {
-    const van = await server.enrol("van")
-    await attach(van, source("a.png"))
-    const again = server.keep(await openDevice(join(server.folder, "van")))
-    expect((await read(again, `/api/v1/members/${member_id}/attachments`)).meta.total).toBe(1)
-    expect(await again.sync()).toMatchObject({ accepted: 1 })
-    expect(Buffer.from(await download(addressed((await listed()).attachments[0].url)))).toEqual(png)
+    expect(waiting()).toEqual(["fresh.part"])
   })
 
   it("go by bundle as well, as many as one carries", async () => {
-    const van = await server.enrol("van")
-    for (const name of ["a", "b", "c"]) await attach(van, source(`${name}.bin`, Buffer.alloc(upload_bytes_max, name)))
+    const size = 30_000
+    for (const name of ["a", "b", "c"]) await attach(van, source(`${name}.bin`, Buffer.alloc(size, name + serial)))
     const counts: Array<readonly [number, number, boolean]> = []
     for (let more = true; more;) {
-      const out = await van.bundleOut()
-      expect(out.text.length).toBeLessThan(64 * 1_048_576)
+      // Two of them in base64, with their commands, and not three.
+      const out = await van.bundleOut(4 * size)
       counts.push([out.commands, out.files, out.more])
       more = out.more
-      const { body, status } = await server.ask("POST", "/api/v1/sync/bundles", { bundle: JSON.parse(out.text) })
-      expect(status, JSON.stringify(body).slice(0, 300)).toBe(200)
-      await van.bundleIn(JSON.stringify(body.bundle))
+      const { bundle } = await server.must("POST", "/sync/bundles", { bundle: JSON.parse(out.text) })
+      await van.bundleIn(JSON.stringify(bundle))
     }
     expect(counts).toEqual([
       [2, 2, true],
       [1, 1, false]
     ])
-    expect(waiting("van")).toEqual([])
-    const { attachments } = await listed()
-    expect(attachments).toHaveLength(3)
-    expect(sha256Of(await download(addressed(attachments[2].url)))).toBe(sha256Of(Buffer.alloc(upload_bytes_max, "c")))
+    expect([waiting(), await names()]).toEqual([[], ["a.bin", "b.bin", "c.bin"]])
+    expect(await downloaded((await listed())[2].url)).toBe(sha256Of(Buffer.alloc(size, `c${serial}`)))
+    // Two of the largest fit into what one may hold, with room for what stands around them.
+    expect((2 * upload_bytes_max * 4) / 3).toBeLessThan(bundle_content_bytes_max)
+    expect(bundle_content_bytes_max).toBeLessThan(bundle_bytes_max)
   })
 
   it("of an erased person are gone from the server, from replicas and from what the journal says", async () => {
-    const [van, office] = [await server.enrol("van"), await server.enrol("office")]
+    const office = await server.enrol()
     await attach(van, source("Passport of Ann Zork.png"), { description: "Zork's passport" })
     await van.sync()
     await office.sync()
-    const [one] = (await listed()).attachments
-    const path = `/api/v1/attachments/${one.id}`
-    expect((await van.ask({ method: "DELETE", path, query: [], body: undefined })).status).toBe(204)
+    const [one] = await listed()
+    await van.must("DELETE", `/attachments/${one.id}`)
     await attach(van, source("Zork again.png"))
     await van.sync()
-    const [two] = (await listed()).attachments
-    expect((await server.ask("POST", `/api/v1/members/${member_id}/anonymise`)).status).toBe(200)
-    expect((await server.ask("GET", `/api/v1/attachments/${two.id}`)).status).toBe(404)
-    expect((await fetch(addressed(two.url))).status).toBe(404)
-    const has = (): Promise<boolean> =>
-      server.app().run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.has(sha256Of(png))))
+    const [two] = await listed()
+    await server.must("POST", `/members/${member_id}/anonymise`)
+    expect((await server.get(`/attachments/${two.id}`)).status).toBe(404)
+    expect((await download(two.url)).status).toBe(404)
+    const has = () => server.app().run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.has(sha256)))
     expect(await has()).toBe(true)
     for (const days of [0, 2]) await server.app().run(collectFiles(Date.now() + days * 86_400_000))
     expect(await has()).toBe(false)
-    await van.sync()
-    await office.sync()
-    for (const device of [van, office]) expect((await read(device, "/api/v1/attachments")).attachments).toEqual([])
-    for (const name of ["van", "office"])
-      for (const file of readdirSync(join(server.folder, name)).filter((one) => one.includes("sqlite")))
-        expect(readFileSync(join(server.folder, name, file)).includes("Zork"), `${name}/${file}`).toBe(false)
+    for (const device of [van, office]) {
+      await device.sync()
+      expect((await device.get(`/members/${member_id}/attachments`)).body.attachments ?? []).toEqual([])
+      expect(holdsText(device, "Zork again"), device.folder).toBe(false)
+      expect(holdsText(device, "Ann Zork"), device.folder).toBe(false)
+    }
   })
 })

@@ -4,11 +4,11 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Key } from "../../core/kernel/row-change.ts"
-import { redactedValue, type VisibleColumns, visibleColumnsOf } from "../../core/kernel/visibility.ts"
-import type { AnyRow, Table } from "../../core/kernel/table.ts"
-import { hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
-import type { Dump } from "./filling.ts"
+import type { Key } from "../../core/kernel/tables/row-change.ts"
+import { redactedValue, type VisibleColumns, visibleColumnsOf } from "../../core/kernel/tables/visibility.ts"
+import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
+import { hasOnePermission, type Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { Dump } from "./inspected-device.ts"
 
 const seenRow = (table: Table, row: AnyRow, viewer: Viewer): VisibleColumns => {
   const seen = visibleColumnsOf(table, viewer)

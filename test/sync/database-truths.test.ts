@@ -1,13 +1,13 @@
 /** What the database itself holds true of the journal and of verdicts, whoever writes and whatever they forgot to look at. */
 import { Effect, Exit } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { catalogueOf } from "../../core/kernel/catalogue.ts"
-import { insert, type RowChange } from "../../core/kernel/row-change.ts"
-import { journal } from "../../core/kernel/journal.ts"
+import { catalogueOf } from "../../core/kernel/endpoints/catalogue.ts"
+import { insert, type RowChange } from "../../core/kernel/tables/row-change.ts"
+import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { syncSlice } from "../../sync/server/api.ts"
 import { replica_verdicts, verdictKey } from "../../sync/server/tables.ts"
-import { engines } from "../app.ts"
+import { both_engines } from "../app.ts"
 import { openShop, type Shop, shopSlices } from "../core/kernel/lamp-shop.ts"
 
 const at = "2026-06-18T12:00:00.000Z"
@@ -36,7 +36,7 @@ const verdict = (id: string, replica_id: number, n: number): RowChange =>
     decided_at: at
   })
 
-describe.each(engines)("the database on %s", (engine) => {
+describe.each(both_engines)("the database on %s", (engine) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))

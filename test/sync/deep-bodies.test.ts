@@ -1,67 +1,52 @@
 /** What nests too deep, or is too long for one request: refused in words where it comes in, so that it never stands in anybody's way. */
-import { afterEach, beforeEach, expect, it } from "vitest"
-import { body_depth_max, json_body_bytes_max } from "../../core/kernel/body-limits.ts"
-import type { Json, JsonObject } from "../../core/kernel/json.ts"
-import { BundleError, type Device } from "../../sync/device/device.ts"
+import { expect, it } from "vitest"
+import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { BundleError } from "../../sync/device/device.ts"
 import { readBundle } from "../../sync/protocol/bundle-format.ts"
-import { type DeviceTestServer, openDeviceTestServer, token } from "./server.ts"
+import { serverOfSuite, type TestDevice, token } from "./opening.ts"
 
-let test_server: DeviceTestServer
-beforeEach(async () => {
-  test_server = await openDeviceTestServer()
-})
-afterEach(async () => {
-  await test_server.close()
-})
+const server = serverOfSuite()
 const nested = (levels: number): Json => JSON.parse("[".repeat(levels) + "]".repeat(levels)) as Json
-const group = (device: Device, more: JsonObject) =>
-  device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name: "Lighting", ...more } })
-const deliver = (text: string) =>
-  fetch(`${test_server.url()}/api/v1/sync/bundles`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: `{"bundle":${text}}`
+/** Nothing reads the note, but it is part of what is recorded. */
+const record = (device: TestDevice, notes_of_a_script: Json) =>
+  device.post("/product_groups", { name: "Lighting", notes_of_a_script })
+const deliver = async (text: string) => {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+  const answer = await fetch(`${server.url()}/api/v1/sync/bundles`, {
+    ...{ method: "POST", headers, body: `{"bundle":${text}}` }
   })
+  return { status: answer.status, body: (await answer.json()) as any }
+}
 
 it("a device records what the server would take of a request, and the server takes it, pushed and carried", async () => {
-  const van = await test_server.enrol("van")
-  // Nothing reads it, but it is part of what was recorded.
-  expect((await group(van, { notes_of_a_script: nested(body_depth_max - 1) })).status).toBe(201)
+  const van = await server.enrol()
+  expect((await record(van, nested(body_depth_max - 1))).status).toBe(201)
   expect(await van.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
-  expect((await group(van, { notes_of_a_script: nested(body_depth_max - 1) })).status).toBe(201)
-  const answer = await deliver((await van.bundleOut()).text)
-  expect(answer.status).toBe(200)
-  const { bundle } = (await answer.json()) as { readonly bundle: JsonObject }
-  expect(await van.bundleIn(JSON.stringify(bundle))).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
+  expect((await record(van, nested(body_depth_max - 1))).status).toBe(201)
+  const { body, status } = await deliver((await van.bundleOut()).text)
+  expect(status).toBe(200)
+  expect(await van.bundleIn(JSON.stringify(body.bundle))).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
 })
-
 it("a device refuses to record what the server would never take", async () => {
-  const van = await test_server.enrol("van")
-  for (const more of [{ notes_of_a_script: nested(body_depth_max) }, { notes_of_a_script: nested(3_000) }]) {
-    expect(await group(van, more)).toMatchObject({
-      status: 422,
-      body: { errors: { body: [expect.stringContaining("The body must not")] } }
-    })
-  }
-  expect(await group(van, { notes_of_a_script: "\u0000" })).toMatchObject({
-    status: 422,
-    body: { errors: { notes_of_a_script: [expect.stringContaining("broken character")] } }
+  const van = await server.enrol()
+  const refused = (field: string, words: string) => ({
+    ...{ status: 422, body: { errors: { [field]: [expect.stringContaining(words)] } } }
   })
-  expect(await group(van, { notes_of_a_script: "x".repeat(json_body_bytes_max) })).toMatchObject({ status: 413 })
+  for (const levels of [body_depth_max, 3_000])
+    expect(await record(van, nested(levels))).toMatchObject(refused("body", "The body must not"))
+  expect(await record(van, "\u0000")).toMatchObject(refused("notes_of_a_script", "broken character"))
+  expect(await record(van, "x".repeat(json_body_bytes_max))).toMatchObject({ status: 413 })
   expect(await van.pending()).toEqual([])
 })
-
 it("a bundle nested three thousand levels deep is refused in words on both ends", async () => {
-  const van = await test_server.enrol("van")
-  await group(van, {})
+  const van = await server.enrol()
+  await record(van, "short")
   const deep = `${"[".repeat(3_000)}1${"]".repeat(3_000)}`
   const text = (await van.bundleOut()).text.trim().replace(/"commands":\[/, `"commands":[${deep},`)
   expect(text).toContain(deep)
   expect(() => readBundle(text)).toThrow(BundleError)
   await expect(van.bundleIn(text)).rejects.toThrow("nests deeper")
-  const answer = await deliver(text)
-  expect([answer.status, await answer.json()]).toMatchObject([
-    422,
-    { errors: { body: [expect.stringContaining("nest deeper")] } }
-  ])
+  const errors = { body: [expect.stringContaining("nest deeper")] }
+  expect(await deliver(text)).toMatchObject({ status: 422, body: { errors } })
 })

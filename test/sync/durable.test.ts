@@ -1,14 +1,17 @@
-import { mkdtempSync, rmSync } from "node:fs"
+/** What is on the disk before it is acknowledged, and what a power cut may take: never more than the outbox gives back. */
+import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { openOutboxAt } from "../../sync/device/outbox/outbox.ts"
 import { Durability, layer } from "../../sync/sqlite/client.ts"
-import { enrolled, type Hooks, openFillTestServer } from "./filling.ts"
+import type { Hooks } from "./inspected-device.ts"
+import { serverOfSuite } from "./opening.ts"
 
+const server = serverOfSuite()
 let folder: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "flightcase-durable-"))
@@ -30,51 +33,58 @@ it("an outbox's file is on the disk before a command is acknowledged, and writes
   outbox.close()
 })
 
-it("a transaction that need not wait for the disk leaves those after it waiting as ever", async () => {
+it("a transaction that need not wait for the disk leaves those after it waiting as ever, also where it fails", async () => {
   const commits = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const now = Effect.map(sql.unsafe<{ synchronous: number }>("pragma synchronous"), (rows) => rows[0]!.synchronous)
     const transacted = sql.withTransaction(now)
-    return [
-      yield* transacted,
-      yield* Effect.provideService(transacted, Durability, "normal"),
-      yield* transacted,
-      yield* Effect.provideService(transacted, Durability, "normal"),
-      yield* now
-    ]
+    const unhurried = Effect.provideService(Durability, "normal")
+    const seen = [yield* now, yield* transacted, yield* unhurried(transacted), yield* transacted]
+    yield* unhurried(sql.withTransaction(Effect.andThen(now, Effect.fail("given up")))).pipe(Effect.ignore)
+    return [...seen, yield* now, yield* unhurried(transacted), yield* now]
   })
   expect(await Effect.runPromise(Effect.provide(commits, layer({ path: join(folder, "replica.sqlite") })))).toEqual([
-    full,
-    normal,
-    full,
-    normal,
-    full
+    ...[full, full, normal, full],
+    ...[full, normal, full]
   ])
 })
 
 it("what settles commands is on the replica's disk before the outbox forgets them", async () => {
-  const business = await openFillTestServer("sqlite")
   const executed = vi.spyOn(DatabaseSync.prototype, "exec")
   const hooks: Hooks = { snapshot_beyond: Number.POSITIVE_INFINITY }
-  const device = await enrolled(business, "one", hooks)
-  try {
-    const files = [...new Set(executed.mock.contexts as ReadonlyArray<DatabaseSync>)].filter(
-      (db) => db.isOpen && db.location()?.endsWith("replica.sqlite") === true
-    )
-    expect(files).toHaveLength(1)
-    const seen: { [step: string]: unknown } = {}
-    hooks.at = (step) => {
-      if (step !== "committed") seen[step] ??= files[0]!.prepare("pragma synchronous").get()!["synchronous"]
-    }
-    await device.sync()
-    // The outbox has the command; until it is settled the replica's copy of it may be lost.
-    expect((await device.ask("POST", "product_groups", { name: "Lighting" })).status).toBe(201)
-    delete seen["applied"]
-    await device.sync()
-    expect(device.outbox.counts()).toEqual({ accepted: 1 })
-    expect(seen).toMatchObject({ "in the outbox": normal, applied: full })
-  } finally {
-    await device.close()
-    await business.close()
+  const device = await server.inspected(hooks)
+  const files = [...new Set(executed.mock.contexts as ReadonlyArray<DatabaseSync>)].filter(
+    (db) => db.isOpen && db.location() === join(device.folder, "replica.sqlite")
+  )
+  expect(files).toHaveLength(1)
+  const seen: { [step: string]: unknown } = {}
+  hooks.at = (step) => {
+    if (step !== "committed") seen[step] ??= files[0]!.prepare("pragma synchronous").get()!["synchronous"]
   }
+  await device.sync()
+  // The outbox has the command; until it is settled the replica's copy of it may be lost.
+  await device.create("/product_groups", { name: "Lighting" })
+  delete seen["applied"]
+  await device.sync()
+  expect(device.outbox.counts()).toEqual({ accepted: 1 })
+  expect(seen).toMatchObject({ "in the outbox": normal, applied: full })
+})
+
+it("a replica that lost its last commits runs what the outbox acknowledged again, as if nothing had been", async () => {
+  const device = await server.enrol()
+  const left = mkdtempSync(join(server.folder, "left-"))
+  /** Files of one kind as a power cut leaves them: what SQLite shares between processes is gone with the memory. */
+  const keep = (kind: string): void => {
+    for (const name of readdirSync(device.folder))
+      if (name.startsWith(kind) && !name.endsWith("-shm")) copyFileSync(join(device.folder, name), join(left, name))
+  }
+  await device.create("/product_groups", { name: "Before" })
+  keep("replica.sqlite")
+  const { id } = await device.create("/product_groups", { name: "Lamps" })
+  await device.update(`/product_groups/${id}`, { name: "Moving lamps" })
+  for (const kind of ["outbox.sqlite", "profile.json"]) keep(kind)
+  const again = await server.reopen(basename(left))
+  expect(await again.show(`/product_groups/${id}`)).toMatchObject({ name: "Moving lamps" })
+  expect(await again.sync()).toMatchObject({ accepted: 3, rejected: 0, pending: 0 })
+  await server.sameOn(again)
 })

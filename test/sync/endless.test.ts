@@ -3,8 +3,8 @@ import { createServer, type Server, type ServerResponse } from "node:http"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { afterEach, describe, expect, it } from "vitest"
-import { exitFrom } from "../../cli/error-report.ts"
-import { type Timeouts, remoteAt } from "../../sync/device/remote.ts"
+import { exitFrom } from "../../cli/context/error-report.ts"
+import { type Timeouts, remoteAt } from "../../sync/device/exchange/remote.ts"
 
 let server: Server | undefined
 afterEach(async () => {

@@ -2,14 +2,11 @@
  * What people with few rights ask of their own device is answered as the server answers them: what is kept from a device
  * is nothing that its person would have been shown, and what rules need is there. Nor does it hold anything beyond that.
  */
-import { afterAll, beforeAll, describe, it } from "vitest"
+import { describe, it } from "vitest"
 import { commanders, fewRights, people, tokens } from "./few-rights.ts"
 
 describe("people with few rights, at a device and at the server", () => {
   const rights = fewRights()
-  beforeAll(rights.open)
-  afterAll(rights.close)
-
   it.each(people)(
     "%s: every question has one answer, and the device holds nothing beyond what its person may see",
     (_, held) => rights.sameAnswers(held)

@@ -2,14 +2,13 @@
  * What people with few rights ask of their own device is answered as the server answers them: what is kept from a device
  * is nothing that its person would have been shown, and what rules need is there. Nor does it hold anything beyond that.
  */
-import { expect } from "vitest"
+import { beforeAll, expect } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Endpoint, Params } from "../../core/kernel/endpoint.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
-import { hasOnePermission } from "../../core/kernel/viewer.ts"
-import { permissionsOfRole, systemRoles } from "../../core/users/permissions.ts"
-import { roles, users } from "../../core/users/schema.ts"
-import { viewerOf } from "../../core/users/viewer.ts"
+import type { Endpoint, Params } from "../../core/kernel/endpoints/endpoint.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import { hasOnePermission } from "../../core/kernel/fields/viewer.ts"
+import { permissionsOfRole, systemRoles, viewerOf } from "../../core/people/users/permissions.ts"
+import { roles, users } from "../../core/people/users/schema.ts"
 import { owner, viewerWith } from "../app.ts"
 import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
 import { randomOf } from "../sim/random.ts"
@@ -17,7 +16,8 @@ import { seed_data } from "../sim/seed-data.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { Effect } from "effect"
 import { beyondVisibility } from "./beyond-visibility.ts"
-import { type FillTestServer, enrolled, type Filled, openFillTestServer } from "./filling.ts"
+import type { InspectedDevice } from "./inspected-device.ts"
+import { serverOfSuite } from "./opening.ts"
 
 const { permissions } = catalogue
 const areas = [...new Set(permissions.map(({ area }) => area))]
@@ -84,55 +84,43 @@ export const commanders = people.filter(
   ([name]) => ["Sales", "Warehouse", "Operations Manager"].includes(name) || name.startsWith("all of ")
 )
 
-/** A furnished server with devices of people of few rights; both are asked the same. */
+/** A furnished server with devices of people of few rights; both are asked the same. Called in a suite. */
 export const fewRights = () => {
-  let business: FillTestServer
-  const devices: Array<Filled> = []
+  const server = serverOfSuite()
   const ids = new Map<string, ReadonlyArray<number | string>>()
-  const open = async (): Promise<void> => {
-    business = await openFillTestServer("sqlite")
-    for (const { method, path, body } of seed_data) {
-      const answer = await business.ask(method, path.slice("/api/v1/".length), body)
+  const below = (path: string): string => path.slice("/api/v1".length)
+  beforeAll(async () => {
+    for (const { body, method, path } of seed_data) {
+      const answer = await server.call(method, below(path), body)
       expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(500)
     }
-    for (const [name, rows] of Object.entries(await business.tables()))
+    for (const [name, rows] of Object.entries(await server.tables()))
       ids.set(
         name,
-        rows.map((row) => row[catalogue.table(name).key] as number)
+        rows.map((row) => row[catalogue.table(name).key])
       )
-  }
-  const close = async (): Promise<void> => {
-    for (const device of devices) await device.close()
-    await business.close()
-  }
+  })
   let made = 0
   interface Held {
-    readonly device: Filled
+    readonly device: InspectedDevice
     readonly token: string
     readonly beyond: () => Promise<ReadonlyArray<string>>
   }
   const deviceOf = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]): Promise<Held> => {
-    const name = `Person ${++made}`
-    const { token, user_id } = await business.letInWith({ name, permissions: held, abilities })
-    const device = await enrolled(
-      business,
-      `device-${made}`,
-      { limit: 1_000, snapshot_beyond: made % 2 === 0 ? 0 : Number.POSITIVE_INFINITY },
-      token
-    )
-    devices.push(device)
-    await device.sync()
-    const viewer = await business.run(
+    const { secret, user_id } = await server.person({ name: `Person ${++made}`, permissions: held, abilities })
+    const snapshot_beyond = made % 2 === 0 ? 0 : Number.POSITIVE_INFINITY
+    const device = await server.filled({ limit: 1_000, snapshot_beyond }, secret)
+    const viewer = await server.run(
       Effect.gen(function* () {
         const store = yield* Store
         return viewerOf((yield* store.get(users, user_id))!, yield* store.find(roles, {}), null)
       })
     )
-    return { device, token, beyond: async () => beyondVisibility(viewer, await device.tables()) }
+    return { device, token: secret, beyond: async () => beyondVisibility(viewer, await device.tables()) }
   }
 
   const paths = (endpoint: Endpoint): ReadonlyArray<string> => {
-    let found = [endpoint.path.slice("/api/v1/".length)]
+    let found = [below(endpoint.path)]
     for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
       found = found.flatMap((path) =>
         (ids.get(table.name) ?? []).slice(0, 4).map((id) => path.replace(`{${name}}`, String(id)))
@@ -149,33 +137,24 @@ export const fewRights = () => {
   const differencesIn = async ({ device, token }: Held, may: (endpoint: Endpoint) => boolean) => {
     const different: Array<unknown> = []
     let asked = 0
-    const one = async (
-      endpoint: Endpoint,
-      path: string,
-      query: URLSearchParams,
-      body: object | undefined
-    ): Promise<void> => {
-      const there = await business.ask(
-        endpoint.method,
-        endpoint.method === "GET" ? `${path}?${query}` : path,
-        body,
-        token
-      )
-      const here = await device.ask(endpoint.method, endpoint.method === "GET" ? `${path}?${query}` : path, body)
+    const one = async (endpoint: Endpoint, path: string, query: URLSearchParams, body?: object): Promise<void> => {
+      const request = [endpoint.method, endpoint.method === "GET" ? `${path}?${query}` : path, body] as const
+      const there = await server.call(...request, token)
+      const here = await device.call(...request)
       asked++
       const at_server =
         here.status === 503 ? (here.body.errors?.at_server as ReadonlyArray<string> | undefined) : undefined
       // A device filled from rows sends people to the server for what was before; and for rows it is not given, but for those alone.
       if (at_server?.includes("history") === true) return
       if (at_server !== undefined) {
-        const included = query
+        const include = query
           .get("include")!
           .split(",")
           .filter((name) => name !== at_server[0])
         return one(
           endpoint,
           path,
-          new URLSearchParams({ ...Object.fromEntries(query), include: included.join(",") }),
+          new URLSearchParams({ ...Object.fromEntries(query), include: include.join(",") }),
           body
         )
       }
@@ -234,40 +213,29 @@ export const fewRights = () => {
     const { device, token, beyond } = await deviceOf(held)
     const chance = randomOf(made)
     const look: Look = (sql, values = []) =>
-      business.run(
-        Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))
-      ) as ReturnType<Look>
+      server.run(Effect.flatMap(Store, (store) => store.run(sql, values as ReadonlyArray<string>))) as ReturnType<Look>
     const different: Array<unknown> = []
     for (const endpoint of commandKinds.filter((kind) => permitted(held, kind))) {
       for (let time = 0; time < 2; time++) {
-        const request = await anyCommand(chance, look, endpoint)
-        const path = request.path.slice("/api/v1/".length)
-        const here = await device.plan(request.method, path, request.body as object)
+        const { body, method, path: whole } = await anyCommand(chance, look, endpoint)
+        const path = below(whole)
+        const differs = (there: unknown, here: unknown) =>
+          different.push({ [`${endpoint.name} ${path} ${JSON.stringify(body)}`]: { there, here } })
+        const here = await device.plan(method, path, body)
         if (here.status < 300) {
-          const { command } = await device.ask(request.method, path, request.body as object)
+          const { command } = await device.call(method, path, body)
           await device.sync()
           const refused = command === undefined ? undefined : device.outbox.find(command.id)
-          if (refused !== undefined && refused.state !== "accepted")
-            different.push({
-              [`${endpoint.name} ${path} ${JSON.stringify(request.body)}`]: {
-                there: JSON.stringify(refused.error),
-                here: "taken"
-              }
-            })
+          if (refused !== undefined && refused.state !== "accepted") differs(JSON.stringify(refused.error), "taken")
           continue
         }
-        const there = await business.ask(request.method, path, request.body, token)
-        const reason = ({ status, body }: { readonly status: number; readonly body?: any }) =>
-          JSON.stringify(status < 300 ? "taken" : [status, Object.keys(body?.errors ?? {})])
+        const there = await server.call(method, path, body, token)
+        const reason = (answer: Pick<typeof there, "status"> & { readonly body?: any }) =>
+          JSON.stringify(answer.status < 300 ? "taken" : [answer.status, Object.keys(answer.body?.errors ?? {})])
         // Somebody else's view is not there at all.
         if (here.status === 404 && there.status === 403) continue
         if (reason(here) !== reason(there))
-          different.push({
-            [`${endpoint.name} ${path} ${JSON.stringify(request.body)}`]: {
-              there: JSON.stringify(there).slice(0, 400),
-              here: JSON.stringify(here).slice(0, 400)
-            }
-          })
+          differs(JSON.stringify(there).slice(0, 400), JSON.stringify(here).slice(0, 400))
         await device.sync()
       }
     }
@@ -275,11 +243,11 @@ export const fewRights = () => {
     expect(await beyond()).toEqual([])
   }
   const findsWhatIsBeyond = async (): Promise<void> => {
-    const tables = await business.tables()
+    const tables = await server.tables()
     const found = beyondVisibility(viewerWith(["products.view"], ["*"]), tables)
     expect(found.some((cell) => cell.startsWith("opportunities/"))).toBe(true)
     expect(found.some((cell) => cell.startsWith("products/") && !cell.includes("."))).toBe(false)
     expect(beyondVisibility(owner, tables)).toEqual([])
   }
-  return { open, close, sameAnswers, sameAnswersWithToken, sameVerdicts, findsWhatIsBeyond }
+  return { sameAnswers, sameAnswersWithToken, sameVerdicts, findsWhatIsBeyond }
 }

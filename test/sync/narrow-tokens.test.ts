@@ -1,88 +1,78 @@
 /** A device holds no more than its token opens, however much its person may do; and addresses only where members are seen. */
-import { beforeEach, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import type { Filled } from "./filling.ts"
-import { businessOfEachTest } from "./business.ts"
+import { fills, type InspectedDevice } from "./inspected-device.ts"
+import { serverOfSuite } from "./opening.ts"
 
 describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
-  const of = businessOfEachTest(engine)
-  const { business, make } = of
-  beforeEach(async () => {
-    await make("products", { name: "Frobnicator" })
-    const member = await make("members", { name: "Quuxcorp", membership_type: "organisation" })
-    const address = await make(`members/${member.id}/addresses`, { street: "Plover Street 7" })
-    await make(`members/${member.id}/addresses`, { street: "Xyzzy Lane 1" })
-    await make("opportunities", { subject: "Wumpus Gala", member_id: member.id, delivery_address_id: address.id })
-    await make("activities", { subject: "Ring Zork" })
+  const server = serverOfSuite(engine)
+  const { create } = server
+  let member_id: number, other_address: number
+  beforeAll(async () => {
+    await server.product({ name: "Frobnicator" })
+    member_id = await server.customer({ name: "Quuxcorp" })
+    const { id } = await create(`/members/${member_id}/addresses`, { street: "Plover Street 7" })
+    other_address = (await create(`/members/${member_id}/addresses`, { street: "Xyzzy Lane 1" })).id
+    await create("/opportunities", { subject: "Wumpus Gala", member_id, delivery_address_id: id })
+    await create("/activities", { subject: "Ring Zork" })
   })
-  const enrol = async (token: object, snapshot_beyond: number): Promise<Filled> =>
-    of.filled({ snapshot_beyond }, (await make("tokens", { name: "t", ...token })).secret)
+  const enrol = async (token: object, snapshot_beyond: number): Promise<InspectedDevice> =>
+    server.filled({ snapshot_beyond }, (await create("/tokens", { name: "t", ...token })).secret)
+  const syncing = ["sync:read", "sync:write"]
   const words = ["Frobnicator", "Quuxcorp", "Plover", "Xyzzy", "Wumpus", "Zork"]
-  const heldBy = (device: Filled): ReadonlyArray<string> => words.filter((word) => device.holds(word).length > 0)
-  const user_id = async (permissions: ReadonlyArray<string>): Promise<number> => (await of.person(permissions)).user_id
+  const heldBy = (device: InspectedDevice) => words.filter((word) => device.holds(word).length > 0)
 
-  describe.each([
-    ["from rows", 0],
-    ["from events", Number.POSITIVE_INFINITY]
-  ])("filled %s", (_, snapshot_beyond) => {
-    it.each([
-      ["of the owner, for sync alone", [], []],
-      ["of the owner, for products", ["products:read"], ["Frobnicator"]],
-      ["of the owner, for members", ["members:read"], ["Quuxcorp", "Plover", "Xyzzy"]],
-      ["of the owner, for activities", ["activities:read"], ["Frobnicator", "Quuxcorp", "Wumpus", "Zork"]],
-      ["of the owner, for everything", ["*"], words]
-    ] as const)("a token %s", async (_, abilities, expected) => {
-      const device = await enrol({ abilities: ["sync:read", "sync:write", ...abilities] }, snapshot_beyond)
+  describe.each(fills)("filled %s", (fill, snapshot_beyond) => {
+    it.each<readonly [string, ReadonlyArray<string>, ReadonlyArray<string>]>([
+      ["sync alone", [], []],
+      ["products", ["products:read"], ["Frobnicator"]],
+      ["members", ["members:read"], ["Quuxcorp", "Plover", "Xyzzy"]],
+      ["activities", ["activities:read"], ["Frobnicator", "Quuxcorp", "Wumpus", "Zork"]],
+      ["everything", ["*"], words]
+    ])("a token of the owner, for %s", async (what, abilities, expected) => {
+      const device = await enrol({ abilities: [...syncing, ...abilities] }, snapshot_beyond)
       expect(heldBy(device)).toEqual(expected)
-      await make("activities", { subject: "Ring Gnusto" })
+      const subject = `Ring Gnusto ${fill} ${what}`
+      await create("/activities", { subject })
       await device.sync()
-      expect(device.holds("Gnusto").length > 0).toBe((expected as ReadonlyArray<string>).includes("Zork"))
+      expect(device.holds(subject).length > 0).toBe(expected.includes("Zork"))
     })
-
     it("addresses of members are for those who see members; a quote's is asked of the server", async () => {
-      const device = await enrol(
-        { abilities: ["*"], user_id: await user_id(["opportunities.view", "opportunities.create"]) },
-        snapshot_beyond
-      )
+      const { user_id } = await server.person({ permissions: ["opportunities.view", "opportunities.create"] })
+      const device = await enrol({ abilities: ["*"], user_id }, snapshot_beyond)
       expect(heldBy(device)).toEqual(["Frobnicator", "Quuxcorp", "Wumpus"])
-      const [id] = (await device.tables())["opportunities"]!.map((row) => row["id"])
-      expect((await device.ask("GET", `opportunities/${id}`)).status).toBe(200)
-      expect(await device.ask("GET", `opportunities/${id}?include=delivery_address`)).toMatchObject({
+      const [{ id }] = (await device.show("/opportunities")).filter((one: any) => one.subject === "Wumpus Gala")
+      await device.must("GET", `/opportunities/${id}`)
+      const errors = { at_server: ["delivery_address"] }
+      expect(await device.get(`/opportunities/${id}?include=delivery_address`)).toMatchObject({
         status: 503,
-        body: { errors: { at_server: ["delivery_address"] } }
+        body: { errors }
       })
       // Whose an address is can be told without what stands in it.
-      const [member] = (await business.tables())["members"]!.filter((row) => row["name"] === "Quuxcorp")
-      const [, other] = (await business.tables())["addresses"]!
-      const quote = { subject: "Offline", member_id: member!["id"], delivery_address_id: other!["id"] }
-      const answer = await device.ask("POST", "opportunities?include=delivery_address", quote)
-      expect([
-        answer.status,
-        answer.body.opportunity?.delivery_address_id,
-        answer.body.opportunity?.delivery_address
-      ]).toEqual([201, other!["id"], null])
-      expect((await device.ask("POST", "opportunities", { ...quote, member_id: 1 })).body.errors).toHaveProperty(
-        "delivery_address_id"
-      )
+      const quote = { subject: "Offline", member_id, delivery_address_id: other_address }
+      const made = await device.create("/opportunities?include=delivery_address", quote)
+      expect([made.delivery_address_id, made.delivery_address]).toEqual([other_address, null])
+      const { body } = await device.post("/opportunities", { ...quote, member_id: 1 })
+      expect(body.errors).toHaveProperty("delivery_address_id")
       await device.sync()
       expect(device.outbox.counts()).toEqual({ accepted: 1 })
       expect(heldBy(device)).not.toContain("Xyzzy")
     })
   })
-
   it("two tokens of one person stand side by side: neither sends the other's device back to the beginning", async () => {
-    const [wide, narrow] = [
-      await enrol({ abilities: ["*"] }, 0),
-      await enrol({ abilities: ["sync:read", "sync:write", "products:read"] }, 0)
-    ]
-    const handleOf = async (device: Filled) => (await device.run(device.replica().position)).handle
-    const before = [await handleOf(wide), await handleOf(narrow)]
+    const wide = await enrol({ abilities: ["*"] }, 0),
+      narrow = await enrol({ abilities: [...syncing, "products:read"] }, 0)
+    const handles = async () => {
+      const places = [await wide.run(wide.replica().position), await narrow.run(narrow.replica().position)]
+      return places.map(({ handle }) => handle)
+    }
+    const before = await handles()
     for (let time = 0; time < 3; time++) {
-      await make("products", { name: `More ${time}` })
+      await server.product()
       await wide.sync()
       await narrow.sync()
     }
-    expect([await handleOf(wide), await handleOf(narrow)]).toEqual(before)
+    expect(await handles()).toEqual(before)
     expect((await narrow.tables())["products"]).toHaveLength(4)
   })
 })

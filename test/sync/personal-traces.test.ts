@@ -3,16 +3,16 @@
  * keep, and of the bytes of the files. Fields are walked as they are declared, so that a new one that is forgotten fails here.
  */
 import { describe, expect, it } from "vitest"
-import { field_types } from "../../core/kernel/custom-field.ts"
-import { members } from "../../core/members/schema.ts"
+import { field_types } from "../../core/kernel/lists/custom-field.ts"
+import { members } from "../../core/people/members/schema.ts"
+import { RemoteError } from "../../sync/device/exchange/remote.ts"
 import { engines } from "../app.ts"
-import { RemoteError } from "../../sync/device/remote.ts"
-import type { Filled, Hooks } from "./filling.ts"
-import { businessOfEachTest } from "./business.ts"
+import type { Hooks } from "./inspected-device.ts"
+import { serverOfEachTest, token } from "./opening.ts"
 import {
   contact_table_names,
   exported,
-  isMarkedText,
+  isMarked,
   mark,
   markedBody,
   markedFiles,
@@ -36,232 +36,169 @@ const custom_values: { readonly [type: number]: unknown } = {
   17: `${mark} 17`,
   18: number_mark
 }
+const from_events = { snapshot_beyond: Number.POSITIVE_INFINITY }
 
 describe.each(engines)("nothing is left of a person who was anonymised, on %s", (engine) => {
-  const of = businessOfEachTest(engine)
-  const { business, devices, make } = of
+  const server = serverOfEachTest(engine)
+  const { create, must, show } = server
+  /** Asked under an Idempotency-Key. */
   const keyed = async (key: string, path: string, body: object) => {
-    const response = await fetch(`${business.url}/api/v1/${path}`, {
+    const response = await fetch(`${server.url()}/api/v1${path}`, {
       method: "POST",
-      headers: {
-        authorization: "Bearer owner-token-of-the-tests",
-        "content-type": "application/json",
-        "idempotency-key": key
-      },
+      headers: { "authorization": `Bearer ${token}`, "content-type": "application/json", "idempotency-key": key },
       body: JSON.stringify(body)
     })
-    return {
-      status: response.status,
-      replayed: response.headers.get("idempotent-replayed"),
-      body: (await response.json()) as any
-    }
+    const replayed = response.headers.get("idempotent-replayed")
+    return { status: response.status, replayed, body: (await response.json()) as any }
   }
-  const enrol = (name: string, hooks: Hooks = {}, token?: string): Promise<Filled> => of.filled(hooks, token, name)
-  const counterToken = async (permissions: ReadonlyArray<string>): Promise<string> =>
-    (await of.person(permissions)).token
-  const nothingLeft = async () => {
-    expect(await markedTables(business)).toEqual([])
-    expect(markedFiles(business.folder)).toEqual([])
-    expect(isMarkedText(await exported(business))).toBe(false)
+  const enrol = (name: string, hooks: Hooks = {}, as?: string) => server.filled(hooks, as, name)
+  const counter = async (...permissions: ReadonlyArray<string>): Promise<string> =>
+    (await server.person({ permissions })).secret
+  const nothingLeft = async (but = "nobody's/") => {
+    expect(await markedTables(server)).toEqual([])
+    expect(markedFiles(server).filter((file) => !file.startsWith(but))).toEqual([])
+    expect(isMarked(await exported(server))).toBe(false)
   }
 
   it("of a contact: every field of theirs, doubles, custom fields marked as personal, stored answers, devices", async () => {
-    const names: { [type: string]: string } = {}
-    for (const type of Object.keys(field_types)) {
-      if (custom_values[Number(type)] === undefined) continue
-      names[type] = `personal_${type}`
-      await make("custom_fields", {
-        name: names[type],
-        module_type: "Member",
-        field_type: Number(type),
-        is_personal: true
-      })
+    const field = (name: string, field_type: number, more: object = {}) =>
+      create("/custom_fields", { name, module_type: "Member", field_type, ...more })
+    const custom_fields: { [name: string]: unknown } = { diet: "Vegan" }
+    for (const type of Object.keys(field_types)
+      .map(Number)
+      .filter((one) => custom_values[one] !== undefined)) {
+      await field(`personal_${type}`, type, { is_personal: true })
+      custom_fields[`personal_${type}`] = custom_values[type]
     }
-    await make("custom_fields", { name: "diet", module_type: "Member", field_type: 0 })
-    const gone = await make("custom_fields", { name: "gone", module_type: "Member", field_type: 0, is_personal: true })
-    const custom_fields = {
-      ...Object.fromEntries(Object.entries(names).map(([type, name]) => [name, custom_values[Number(type)]])),
-      diet: "Vegan"
-    }
-
-    const whole = await enrol("whole", { snapshot_beyond: Number.POSITIVE_INFINITY })
+    await field("diet", 0)
+    const gone = await field("gone", 0, { is_personal: true })
+    const whole = await enrol("whole", from_events)
     const filled = await enrol("filled")
     const few = await enrol(
       "few",
-      { snapshot_beyond: Number.POSITIVE_INFINITY },
-      await counterToken(["activities.access", "activities.view", "products.view", "products.access"])
+      from_events,
+      await counter("activities.access", "activities.view", "products.view", "products.access")
     )
+    const devices = [whole, filled, few]
+    const synced = async () => {
+      for (const device of devices) await device.sync()
+    }
 
     // Over HTTP, under a key, with all that a body may hold.
-    const body = { ...markedBody(members), membership_type: "contact", custom_fields: { ...custom_fields, gone: mark } }
-    const made = await keyed("made", "members", body)
+    const body = { ...markedBody(members), membership_type: "contact", custom_fields }
+    const made = await keyed("made", "/members", { ...body, custom_fields: { ...custom_fields, gone: mark } })
     expect([made.status, made.body.member?.name], JSON.stringify(made.body)).toEqual([201, `${mark} name`])
     const { id } = made.body.member
-    for (const { table, path } of recordsOfMember()) {
-      const record = await keyed(`made-${table.name}`, `members/${id}${path}`, markedBody(table))
+    for (const { path, table } of recordsOfMember()) {
+      const record = await keyed(`made-${table.name}`, `/members/${id}${path}`, markedBody(table))
       expect(record.status, JSON.stringify(record.body)).toBe(201)
     }
     // Answers kept under their keys that show the person, and one that does not.
-    const job = { subject: "Spring tour", venue_id: id }
-    expect((await keyed("job", "opportunities?include=venue", job)).body.opportunity.venue.name).toBe(`${mark} name`)
-    const unrelated = await keyed("unrelated", "opportunities", { subject: "Lighting" })
-    expect(
-      (
-        await business.ask("PUT", `members/${id}`, {
-          name: `${mark} Quill`,
-          tag_list: [`${mark} again`],
-          custom_fields: { personal_0: `${mark} anew` }
-        })
-      ).status
-    ).toBe(200)
-    const double = await make("members", { ...markedBody(members), membership_type: "contact", custom_fields })
-    expect((await business.ask("POST", `members/${id}/merge`, { secondary_id: double.id })).status).toBe(200)
-    await business.ask("DELETE", `custom_fields/${gone.id}`)
-    for (const device of [whole, filled, few]) await device.sync()
+    const job = () => keyed("job", "/opportunities?include=venue", { subject: "Spring tour", venue_id: id })
+    const lighting = () => keyed("unrelated", "/opportunities", { subject: "Lighting" })
+    expect((await job()).body.opportunity.venue.name).toBe(`${mark} name`)
+    const unrelated = await lighting()
+    const change = (name: string) => ({ name: `${mark} ${name}`, custom_fields: { personal_0: `${mark} ${name}` } })
+    await must("PUT", `/members/${id}`, { ...change("Quill"), tag_list: [`${mark} again`] })
+    const double = await create("/members", body)
+    await must("POST", `/members/${id}/merge`, { secondary_id: double.id })
+    await must("DELETE", `/custom_fields/${gone.id}`)
+    await synced()
 
     // On a device: of their own making, settled; and a change that somebody else's crosses.
-    const local = await whole.ask("POST", "members", {
-      ...markedBody(members),
-      membership_type: "contact",
-      custom_fields
-    })
-    expect(local.status, JSON.stringify(local.body)).toBe(201)
-    for (const [at, name] of contact_table_names.entries()) {
-      const table = personal_tables.find((one) => one.name === name)!
+    const local = await whole.create("/members", body)
+    for (const name of contact_table_names)
+      await whole.create(`/members/${local.id}/${name}`, markedBody(personal_tables.find((one) => one.name === name)!))
+    await whole.must("PUT", `/members/${id}`, change("of the device"))
+    await must("PUT", `/members/${id}`, change("of the server"))
+    await synced()
+    const before = markedFiles(server)
+    for (const file of ["whole/", "filled/", "few/", "whole/outbox.sqlite"])
       expect(
-        (await whole.ask("POST", `members/${local.body.member.id}/${name}`, markedBody(table))).status,
-        `${name} ${at}`
-      ).toBe(201)
-    }
-    expect(
-      (
-        await whole.ask("PUT", `members/${id}`, {
-          name: `${mark} of the device`,
-          custom_fields: { personal_0: `${mark} there` }
-        })
-      ).status
-    ).toBe(200)
-    expect(
-      (
-        await business.ask("PUT", `members/${id}`, {
-          name: `${mark} of the server`,
-          custom_fields: { personal_0: `${mark} here` }
-        })
-      ).status
-    ).toBe(200)
-    for (const device of [whole, filled, few]) await device.sync()
-    const before = markedFiles(business.folder)
-    for (const device of ["whole", "filled", "few"])
-      expect(
-        before.some((file) => file.startsWith(`${device}/`)),
-        device
+        before.some((one) => one.startsWith(file)),
+        file
       ).toBe(true)
-    expect(before.some((file) => file === "whole/outbox.sqlite" || file === "whole/outbox.sqlite-wal")).toBe(true)
-    expect(await markedTables(business)).toEqual(
-      expect.arrayContaining(["members", "journal", "idempotency_keys", ...contact_table_names])
-    )
+    const tables = ["members", "journal", "idempotency_keys", ...contact_table_names]
+    expect(await markedTables(server)).toEqual(expect.arrayContaining(tables))
 
-    for (const one of [id, local.body.member.id]) {
-      const erased = await keyed(`erased-${one}`, `members/${one}/anonymise`, {})
-      expect([erased.status, erased.body.member?.name]).toEqual([200, "Anonymised Member"])
-      expect(erased.body.member.custom_fields).toMatchObject({ diet: "Vegan", personal_0: null, personal_16: null })
+    for (const one of [id, local.id]) {
+      const { body: erased, status } = await keyed(`erased-${one}`, `/members/${one}/anonymise`, {})
+      expect([status, erased.member?.name]).toEqual([200, "Anonymised Member"])
+      expect(erased.member.custom_fields).toMatchObject({ diet: "Vegan", personal_0: null, personal_16: null })
     }
-    for (const device of [whole, filled, few]) await device.sync()
+    await synced()
     await nothingLeft()
 
     // What was answered is answered again with what is left of it, and happens no second time.
-    const again = await keyed("job", "opportunities?include=venue", job)
-    expect([again.status, again.replayed, again.body.opportunity.venue]).toEqual([
-      201,
-      "true",
-      { id, name: "Anonymised Member" }
-    ])
-    const other = await keyed("unrelated", "opportunities", { subject: "Lighting" })
-    expect([other.status, other.body]).toEqual([201, unrelated.body])
-    expect((await business.ask("GET", `members/${id}?include=emails`)).body.member.emails).toEqual([])
+    expect(await job()).toMatchObject({
+      ...{ status: 201, replayed: "true", body: { opportunity: { venue: { id, name: "Anonymised Member" } } } }
+    })
+    expect(await lighting()).toMatchObject({ status: 201, body: unrelated.body })
+    expect((await show(`/members/${id}?include=emails`)).emails).toEqual([])
     // Devices hold what the server holds, and whoever enrols from now on sees none of it.
+    const there = await server.tables()
     for (const device of [whole, filled]) {
-      expect((await device.ask("GET", `members/${id}`)).body.member.custom_fields).toMatchObject({
-        diet: "Vegan",
-        personal_0: null
-      })
-      expect((await device.tables())["members"]).toEqual((await business.tables())["members"])
+      expect((await device.show(`/members/${id}`)).custom_fields).toMatchObject({ diet: "Vegan", personal_0: null })
+      expect((await device.tables())["members"]).toEqual(there["members"])
     }
-    await enrol("late", { snapshot_beyond: Number.POSITIVE_INFINITY })
+    await enrol("late", from_events)
     await nothingLeft()
   })
 
   it("of a user: account, devices, tokens, what the action log and others' devices say of them; an active account is refused first", async () => {
-    const { id, member_id } = await make("users", {
-      name: `${mark} Quill`,
-      email: `${mark}@quill.example`,
-      roles: ["Admin"],
-      active: true
-    })
-    const job = { subject: "Spring tour", owned_by: member_id }
-    expect((await keyed("job", "opportunities?include=owner", job)).body.opportunity.owner.name).toBe(`${mark} Quill`)
-    const token = (await make("tokens", { name: `${mark}'s own`, abilities: ["*"], user_id: id })).secret as string
-    await business.ask("PUT", `users/${id}`, { name: `${mark} Q.`, email: `${mark}.q@quill.example` })
-    await business.ask("PUT", `members/${member_id}`, { description: `${mark} plays` })
-    for (const { table, path } of recordsOfMember()) await make(`members/${member_id}${path}`, markedBody(table))
-    const product = await make("products", { name: "Lamp" })
+    const email = `${mark}@quill.example`
+    const { id, member_id } = await create("/users", { name: `${mark} Quill`, email, roles: ["Admin"], active: true })
+    const job = () => keyed("job", "/opportunities?include=owner", { subject: "Spring tour", owned_by: member_id })
+    expect((await job()).body.opportunity.owner.name).toBe(`${mark} Quill`)
+    const { secret } = await create("/tokens", { name: `${mark}'s own`, abilities: ["*"], user_id: id })
+    await must("PUT", `/users/${id}`, { name: `${mark} Q.`, email: `${mark}.q@quill.example` })
+    await must("PUT", `/members/${member_id}`, { description: `${mark} plays` })
+    for (const { path, table } of recordsOfMember()) await create(`/members/${member_id}${path}`, markedBody(table))
+    const product = `/products/${await server.product()}`
 
     let open = true
     const before_push = () => {
       if (!open) throw new RemoteError(500, { message: "The server is out of order." })
     }
-    const colleague = await enrol("colleague", { snapshot_beyond: Number.POSITIVE_INFINITY, before_push })
-    const few = await enrol(
-      "few",
-      { snapshot_beyond: Number.POSITIVE_INFINITY },
-      await counterToken(["products.view", "products.access"])
-    )
-    const own = await enrol("laptop", {}, token)
-    expect((await business.ask("PUT", `sync/replicas/${own.id}`, { name: `${mark}'s laptop` }, token)).status).toBe(200)
-    expect((await own.ask("PUT", `products/${product.id}`, { description: "By themselves" })).status).toBe(200)
+    const colleague = await enrol("colleague", { ...from_events, before_push })
+    const few = await enrol("few", from_events, await counter("products.view", "products.access"))
+    const own = await enrol("laptop", {}, secret)
+    await must("PUT", `/sync/replicas/${own.id}`, { name: `${mark}'s laptop` }, secret)
+    await own.must("PUT", product, { description: "By themselves" })
     await own.sync()
     // What crosses a change of theirs is told with their name.
     open = false
-    expect((await colleague.ask("PUT", `products/${product.id}`, { description: "By a colleague" })).status).toBe(200)
+    await colleague.must("PUT", product, { description: "By a colleague" })
     open = true
     for (const device of [colleague, few]) await device.sync()
-    expect(colleague.outbox.told(true)).toMatchObject([
-      { account: { merged: [{ actor: { id, name: `${mark} Q.` } }] } }
-    ])
+    const merged = [{ actor: { id, name: `${mark} Q.` } }]
+    expect(colleague.outbox.told(true)).toMatchObject([{ account: { merged } }])
     await own.close()
-    devices.splice(devices.indexOf(own), 1)
 
-    const refused = await business.ask("POST", `members/${member_id}/anonymise`, {})
-    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["member"]])
-    expect(refused.body.errors.member[0]).toMatch(/deactivate/i)
-    expect((await business.ask("GET", `users/${id}`)).body.user).toMatchObject({ name: `${mark} Q.`, is_active: true })
-    const ofOwner = await business.ask("POST", "members/1/anonymise", {}, token)
-    expect([ofOwner.status, ofOwner.body.errors]).toEqual([422, { member: [expect.stringContaining("owner")] }])
-    expect((await business.ask("DELETE", `users/${id}`)).status).toBe(204)
-    expect((await business.ask("POST", `members/${member_id}/anonymise`, {})).status).toBe(200)
+    const refused = (words: RegExp) => ({
+      ...{ status: 422, body: { errors: { member: [expect.stringMatching(words)] } } }
+    })
+    expect(await server.post(`/members/${member_id}/anonymise`, {})).toMatchObject(refused(/deactivate/i))
+    expect(await show(`/users/${id}`)).toMatchObject({ name: `${mark} Q.`, is_active: true })
+    expect(await server.post("/members/1/anonymise", {}, secret)).toMatchObject(refused(/owner/))
+    await must("DELETE", `/users/${id}`)
+    await must("POST", `/members/${member_id}/anonymise`, {})
     for (const device of [colleague, few]) await device.sync()
 
-    const user = (await business.ask("GET", `users/${id}`)).body.user
-    expect(user).toMatchObject({
-      name: "Anonymised Member",
-      email: `anonymised-${id}@example.invalid`,
-      is_active: false
-    })
-    const { actions } = (await business.ask("GET", `actions?q[user_id_eq]=${id}`)).body
+    const anonymous = { name: "Anonymised Member", email: `anonymised-${id}@example.invalid`, is_active: false }
+    expect(await show(`/users/${id}`)).toMatchObject(anonymous)
+    const actions = await show(`/actions?q[user_id_eq]=${id}`)
     expect(actions.map((one: { readonly user_name: string }) => one.user_name)).toContain("Anonymised Member")
-    expect(await markedTables(business)).toEqual([])
     // Their own device, whose account is gone, hears nothing any more: it clears itself when it next asks.
-    expect(markedFiles(business.folder).filter((file) => !file.startsWith("laptop/"))).toEqual([])
-    expect(isMarkedText(await exported(business))).toBe(false)
-    const again = await keyed("job", "opportunities?include=owner", job)
-    expect([again.status, again.replayed, again.body.opportunity.owner]).toEqual([
-      201,
-      "true",
-      { id: member_id, name: "Anonymised Member" }
-    ])
-    expect(await business.ask("POST", `users/${id}/activate`, {})).toMatchObject({
-      status: 422,
-      body: { errors: { user: [expect.stringMatching(/anonymised/i)] } }
+    await nothingLeft("laptop/")
+    expect(await job()).toMatchObject({
+      ...{
+        status: 201,
+        replayed: "true",
+        body: { opportunity: { owner: { id: member_id, name: "Anonymised Member" } } }
+      }
     })
+    const errors = { user: [expect.stringMatching(/anonymised/i)] }
+    expect(await server.post(`/users/${id}/activate`, {})).toMatchObject({ status: 422, body: { errors } })
   })
 })

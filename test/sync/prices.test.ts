@@ -1,161 +1,80 @@
 /** A price worked out on a device without a network is the server's, to the last figure and word. */
-import { join } from "node:path"
 import fc from "fast-check"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Json } from "../../core/kernel/json.ts"
-import { type Device, enrolDevice } from "../../sync/device/device.ts"
-import { type Engine, engines } from "../app.ts"
-import { type FillTestServer, openFillTestServer, owner_token } from "./filling.ts"
+import { beforeAll, describe, expect, it } from "vitest"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { engines } from "../app.ts"
+import { serverOfSuite, type TestDevice, type TestServer } from "./opening.ts"
 
-interface Reply {
-  readonly status: number
-  readonly body: any
-}
-type Ask = (method: string, path: string, body?: Json) => Promise<Reply>
+type At = Pick<TestServer | TestDevice, "create" | "get">
 
-describe.each(engines)("prices on a device and on a server on %s", (engine: Engine) => {
-  let server: FillTestServer, device: Device
-  let products: ReadonlyArray<number>, customer: number, group: number, named: number
-  const onServer: Ask = (method, path, body) => server.ask(method, path.slice("/api/v1/".length), body)
-  const onDevice: Ask = async (method, path, body) => {
-    const at = path.indexOf("?")
-    const query =
-      at < 0 ? [] : ([...new URLSearchParams(path.slice(at + 1))] as ReadonlyArray<readonly [string, string]>)
-    const { status, body: answered } = await device.ask({
-      method,
-      path: at < 0 ? path : path.slice(0, at),
-      query,
-      body
-    })
-    return { status, body: answered }
-  }
-  const made = async (path: string, body: Json, key: string): Promise<number> => {
-    const reply = await onServer("POST", path, body)
-    expect(reply.status, JSON.stringify(reply.body)).toBe(201)
-    return reply.body[key].id
-  }
+describe.each(engines)("prices on a device and on a server on %s", (engine) => {
+  const server = serverOfSuite(engine)
+  let device: TestDevice
+  let products: ReadonlyArray<number>, member_id: number, group: number, named: number
+  const made = async (path: string, body: object): Promise<number> => (await server.create(path, body)).id
   beforeAll(async () => {
-    server = await openFillTestServer(engine)
-    customer = await made(
-      "/api/v1/members",
-      { name: "Taxed Ltd", membership_type: "organisation", sale_tax_class_id: 1 },
-      "member"
-    )
-    const definition = await made(
-      "/api/v1/rate_definitions",
-      {
-        name: "Everything",
-        calculation_strategy: "period",
-        base_period: "daily",
-        enabled_modifiers: ["multiplier", "factor"],
-        strategy_config: { first_day_cutoff: "12:00", last_day_cutoff: "10:00", leeway_minutes: 30 },
-        modifier_configs: {
-          multiplier: { tiers: [{ multiplier: "1" }, { multiplier: "0.333" }, { multiplier: "0.5" }] },
-          factor: {
-            ranges: [
-              { from: 1, to: 4, factor: "1" },
-              { from: 5, factor: "0.925" }
-            ]
-          }
+    member_id = await server.customer({ sale_tax_class_id: 1 })
+    const period = await made("/rate_definitions", {
+      ...{ name: "Everything", calculation_strategy: "period", base_period: "daily" },
+      enabled_modifiers: ["multiplier", "factor"],
+      strategy_config: { first_day_cutoff: "12:00", last_day_cutoff: "10:00", leeway_minutes: 30 },
+      modifier_configs: {
+        multiplier: { tiers: [{ multiplier: "1" }, { multiplier: "0.333" }, { multiplier: "0.5" }] },
+        factor: {
+          ranges: [
+            { from: 1, to: 4, factor: "1" },
+            { from: 5, factor: "0.925" }
+          ]
         }
-      },
-      "rate_definition"
-    )
-    const hybrid = await made(
-      "/api/v1/rate_definitions",
-      {
-        name: "Block",
-        calculation_strategy: "hybrid",
-        base_period: "daily",
-        strategy_config: { fixed_charge: 4999, fixed_period_units: 3 }
-      },
-      "rate_definition"
-    )
-    products = await Promise.all(
-      [
-        [definition, "10.01"],
-        [hybrid, "7.77"]
-      ].map(async ([rate_definition_id, price], n) => {
-        const id = await made("/api/v1/products", { name: `Product ${n}`, tax_class_id: 1 }, "product")
-        await made(
-          `/api/v1/products/${id}/rates`,
-          { rate_definition_id: rate_definition_id!, transaction_type: "rental", price: price!, currency: "GBP" },
-          "product_rate"
-        )
-        await made(
-          `/api/v1/products/${id}/rates`,
-          { rate_definition_id: 2, transaction_type: "rental", price: "99.00", currency: "GBP", priority: -1 },
-          "product_rate"
-        )
-        return id
-      })
-    )
-    await made(
-      "/api/v1/discount_rules",
-      {
-        name: "Ten",
-        discount_type: "percentage",
-        discount_value: "10",
-        criteria: {},
-        auto_apply: true,
-        stackable: true
-      },
-      "discount_rule"
-    )
-    named = await made(
-      "/api/v1/discount_rules",
-      {
-        name: "Odd",
-        discount_type: "fixed_amount",
-        discount_value: "3.34",
-        currency_code: "GBP",
-        applies_to: "total",
-        criteria: {},
-        stackable: true
-      },
-      "discount_rule"
-    )
-    group = await made(
-      "/api/v1/surcharge_groups",
-      {
-        name: "Extras",
-        surcharges: [
-          { name: "Insurance", calculation_type: "percentage", value: "2.75" },
-          { name: "Driver", calculation_type: "per_day", value: "12.35", applies_to: "rental" }
-        ]
-      },
-      "surcharge_group"
-    )
-    device = await enrolDevice(join(server.folder, "device"), {
-      name: "device",
-      url: server.url,
-      token: owner_token,
-      device: "device"
+      }
     })
-  })
-  afterAll(async () => {
-    await device.close()
-    await server?.close()
+    const hybrid = await made("/rate_definitions", {
+      ...{ name: "Block", calculation_strategy: "hybrid", base_period: "daily" },
+      strategy_config: { fixed_charge: 4999, fixed_period_units: 3 }
+    })
+    const priced: Array<number> = []
+    for (const [rate_definition_id, price] of [
+      [period, "10.01"],
+      [hybrid, "7.77"]
+    ] as const) {
+      const id = await server.product({ tax_class_id: 1 })
+      const rate = { transaction_type: "rental", currency: "GBP" }
+      await made(`/products/${id}/rates`, { ...rate, rate_definition_id, price })
+      await made(`/products/${id}/rates`, { ...rate, rate_definition_id: 2, price: "99.00", priority: -1 })
+      priced.push(id)
+    }
+    products = priced
+    const rule = { criteria: {}, stackable: true }
+    const ten = { name: "Ten", discount_type: "percentage", discount_value: "10", auto_apply: true }
+    await made("/discount_rules", { ...rule, ...ten })
+    const odd = { name: "Odd", discount_type: "fixed_amount", discount_value: "3.34", currency_code: "GBP" }
+    named = await made("/discount_rules", { ...rule, ...odd, applies_to: "total" })
+    const surcharges = [
+      { name: "Insurance", calculation_type: "percentage", value: "2.75" },
+      { name: "Driver", calculation_type: "per_day", value: "12.35", applies_to: "rental" }
+    ]
+    group = await made("/surcharge_groups", { name: "Extras", surcharges })
+    device = await server.enrol()
   })
 
   const hours = fc.integer({ min: 0, max: 400 })
   const at = (hour: number): string => new Date(Date.UTC(2027, 2, 25) + hour * 3_600_000).toISOString()
 
   it("the calculator gives the same answer and the same explanation, byte for byte", async () => {
+    const asked = fc.record({
+      which: fc.nat({ max: 1 }),
+      from: hours,
+      length: hours,
+      quantity: fc.integer({ min: 1, max: 12 })
+    })
     await fc.assert(
-      fc.asyncProperty(
-        fc.nat({ max: 1 }),
-        hours,
-        hours,
-        fc.integer({ min: 1, max: 12 }),
-        async (which, from, length, quantity) => {
-          const path = `/api/v1/products/${products[which]}/calculate_rate?explain=1`
-          const body = { quantity, start: at(from), end: at(from + length) }
-          const [here, there] = [await onServer("POST", path, body), await onDevice("POST", path, body)]
-          expect(here.status).toBe(200)
-          expect(JSON.stringify(there)).toBe(JSON.stringify(here))
-        }
-      ),
+      fc.asyncProperty(asked, async ({ from, length, quantity, which }) => {
+        const path = `/products/${products[which]}/calculate_rate?explain=1`
+        const body = { quantity, start: at(from), end: at(from + length) }
+        const there = await server.post(path, body)
+        expect(there.status).toBe(200)
+        expect(JSON.stringify((await device.post(path, body)).body)).toBe(JSON.stringify(there.body))
+      }),
       { numRuns: 40 }
     )
   })
@@ -174,64 +93,45 @@ describe.each(engines)("prices on a device and on a server on %s", (engine: Engi
     surcharges: fc.boolean(),
     prices_include_tax: fc.boolean()
   })
+  // Ids differ between the two, figures and words must not.
+  const figures = async (from: At, id: number): Promise<string> => {
+    const { body } = await from.get(`/opportunities/${id}?include=items,costs&explain=1`)
+    const { opportunity: deal } = body
+    const named = (kind: string) =>
+      deal[kind].map((row: any, n: number): [string, string] => [`${kind}.${row.id}`, `${kind}.#${n}`])
+    const names = new Map<string, string>([...named("items"), ...named("costs")])
+    return JSON.stringify({
+      totals: Object.fromEntries(Object.entries(deal).filter(([name]) => name.endsWith("_total"))) as Json,
+      lines: deal.items.map((item: any) => [item.unit_price, item.total, item.tax_rate, item.quantity]),
+      costs: deal.costs.map((cost: any) => [cost.description, cost.amount]),
+      explanation: body.explanation.map((step: any) => ({
+        ...step,
+        figure: step.figure.replace(/^(items|costs)\.-?\d+/, (row: string) => names.get(row) ?? "of no row")
+      }))
+    })
+  }
   it("a quote built offline has the server's prices, and keeps them and their words when it is sent", async () => {
     await fc.assert(
       fc.asyncProperty(job, async ({ from, length, lines, prices_include_tax, rules, surcharges }) => {
-        const build = async (ask: Ask): Promise<number> => {
-          const quote = await ask("POST", "/api/v1/opportunities", {
-            subject: "Job",
-            store_id: 1,
-            member_id: customer,
-            starts_at: at(from),
-            ends_at: at(from + length),
+        const build = async (by: At): Promise<number> => {
+          const { id } = await by.create("/opportunities", {
+            ...{ subject: "Job", store_id: 1, member_id, starts_at: at(from), ends_at: at(from + length) },
             prices_include_tax,
             discount_rule_ids: rules ? [named] : [],
             surcharge_group_ids: surcharges ? [group] : []
           })
-          expect(quote.status).toBe(201)
-          const { id } = quote.body.opportunity
-          for (const { discount_percent, is_optional, quantity, which } of lines) {
+          for (const { quantity, which, ...more } of lines) {
             const priced = which === 2 ? { unit_price: "9.99" } : { item_id: products[which]! }
-            const added = await ask("POST", `/api/v1/opportunities/${id}/items`, {
-              name: "Line",
-              quantity: (quantity / 100).toFixed(2),
-              discount_percent,
-              is_optional,
-              ...priced
-            })
-            expect(added.status).toBe(201)
+            const body = { name: "Line", quantity: (quantity / 100).toFixed(2), ...more, ...priced }
+            await by.create(`/opportunities/${id}/items`, body)
           }
           return id
         }
-        // Ids differ between the two, figures and words must not.
-        const figuresOf = (body: any): Json => {
-          const { opportunity: deal } = body
-          const named = (kind: string) =>
-            deal[kind].map((row: any, n: number): [string, string] => [`${kind}.${row.id}`, `${kind}.#${n}`])
-          const names = new Map<string, string>([...named("items"), ...named("costs")])
-          return {
-            totals: Object.fromEntries(Object.entries(deal).filter(([name]) => name.endsWith("_total"))) as Json,
-            lines: deal.items.map((item: any) => [item.unit_price, item.total, item.tax_rate, item.quantity]),
-            costs: deal.costs.map((cost: any) => [cost.description, cost.amount]),
-            explanation: body.explanation.map((step: any) => ({
-              ...step,
-              figure: step.figure.replace(/^(items|costs)\.-?\d+/, (row: string) => names.get(row) ?? "of no row")
-            }))
-          }
-        }
-        const show = async (ask: Ask, id: number) =>
-          figuresOf((await ask("GET", `/api/v1/opportunities/${id}?include=items,costs&explain=1`)).body)
-        const here = await show(onServer, await build(onServer))
-        const offline = await build(onDevice)
-        const before = await show(onDevice, offline)
-        expect(JSON.stringify(before)).toBe(JSON.stringify(here))
+        const there = await figures(server, await build(server))
+        const offline = await build(device)
+        expect(await figures(device, offline)).toBe(there)
         expect(await device.sync()).toMatchObject({ rejected: 0, conflicts: 0, pending: 0 })
-        const both = [
-          await onServer("GET", `/api/v1/opportunities/${offline}?include=items,costs&explain=1`),
-          await onDevice("GET", `/api/v1/opportunities/${offline}?include=items,costs&explain=1`)
-        ]
-        expect(JSON.stringify(figuresOf(both[0]!.body))).toBe(JSON.stringify(before))
-        expect(JSON.stringify(figuresOf(both[1]!.body))).toBe(JSON.stringify(before))
+        for (const one of [server, device]) expect(await figures(one, offline)).toBe(there)
       }),
       { numRuns: 10 }
     )

@@ -1,17 +1,24 @@
 /** A server put back as it was when a backup was made: journal, verdicts, blocks of ids and where ids go on. */
 import { Effect } from "effect"
+import { expect } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
-import { hasOwnIds, nextIds } from "../../core/kernel/ids.ts"
-import { lastPosition } from "../../core/kernel/journal.ts"
-import { rebuild } from "../../core/kernel/store/schema.ts"
+import { hasOwnIds, nextIds } from "../../core/kernel/runtime/ids.ts"
+import { lastPosition } from "../../core/kernel/events/journal.ts"
+import { rebuild } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { id_leases } from "../../sync/server/tables.ts"
 import type { Engine } from "../app.ts"
-import type { DeviceTestServer } from "./server.ts"
+import type { TestDevice, TestServer } from "./opening.ts"
+
+/** A statement after which ids of a table go on with this one. */
+export const goOnWith = (engine: Engine, table: string, id: number): string =>
+  engine === "pg"
+    ? `select setval('ids_${table}', ${id}, false)`
+    : `update id_sequences set next = ${id} where name = '${table}'`
 
 /** Takes note of what a backup holds, and gives the way back to it. */
-export const backupOf = (test_server: DeviceTestServer, engine: Engine): Promise<() => Promise<void>> =>
-  test_server.app().run(
+export const backupOf = (server: TestServer, engine: Engine): Promise<() => Promise<void>> =>
+  server.run(
     Effect.gen(function* () {
       const store = yield* Store
       const position = yield* lastPosition(store),
@@ -19,7 +26,7 @@ export const backupOf = (test_server: DeviceTestServer, engine: Engine): Promise
       const leases = new Set((yield* store.find(id_leases, {})).map((row) => row.key))
       const last = yield* store.run<{ id: number; last_n: number }>("select id, last_n from replicas")
       return () =>
-        test_server.app().run(
+        server.run(
           Effect.gen(function* () {
             yield* store.run(`delete from journal where position > ${position}`)
             yield* store.run(`update journal_head set position = ${position}`)
@@ -33,14 +40,19 @@ export const backupOf = (test_server: DeviceTestServer, engine: Engine): Promise
                 .map(({ key }) => ({ op: "delete" as const, table: id_leases, key }))
             )
             yield* rebuild(catalogue)
-            for (const [name, id] of next) {
-              yield* store.run(
-                engine === "pg"
-                  ? `select setval('ids_${name}', ${id}, false)`
-                  : `update id_sequences set next = ${id} where name = '${name}'`
-              )
-            }
+            for (const [name, id] of next) yield* store.run(goOnWith(engine, name, id))
           })
         )
     })
   )
+
+export const all_settled = { pending: 0, conflicts: 0, held: 0 }
+export const counts = async (device: TestDevice) => {
+  const { conflicts, held, pending } = await device.status()
+  return { pending, conflicts, held }
+}
+/** The device's only conflict, recorded again. */
+export const retried = async (device: TestDevice, status = 201): Promise<void> => {
+  const [conflict] = await device.conflicts()
+  expect((await device.resolve(conflict!.id, { retry: true })).status).toBe(status)
+}

@@ -1,9 +1,9 @@
 /** What only the server may decide is never taken from a device, whatever its token opens. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { journal } from "../../core/kernel/journal.ts"
+import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { tokens } from "../../server/tokens/schema.ts"
+import { tokens } from "../../server/access/tokens/issue.ts"
 import { commandDecided } from "../../sync/protocol/events.ts"
 import { engines } from "../app.ts"
 import { serve, type Serving } from "../server/serving.ts"

@@ -3,32 +3,35 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Field } from "../../core/kernel/field.ts"
+import type { Field } from "../../core/kernel/fields/field.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
-import type { Table } from "../../core/kernel/table.ts"
-import { contactTables, members } from "../../core/members/schema.ts"
-import { users } from "../../core/users/schema.ts"
-import type { FillTestServer } from "./filling.ts"
+import type { Table } from "../../core/kernel/tables/table.ts"
+import { contactTables, members } from "../../core/people/members/schema.ts"
+import { users } from "../../core/people/users/schema.ts"
+import type { TestServer } from "./opening.ts"
 
 /** Every text of the person holds this word; written in other cases it is folded for search. */
 export const mark = "Zacharias"
 /** A number of theirs, as a document holds it. */
 export const number_mark = "7654321"
-const isMarked = (text: string): boolean =>
+export const isMarked = (text: string): boolean =>
   text.toLowerCase().includes(mark.toLowerCase()) || text.includes(number_mark)
 
-/** Files below a folder that hold the mark, as bytes: free pages and write-ahead logs count. */
-export const markedFiles = (folder: string): ReadonlyArray<string> =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
+/** Files of devices, and of a server on SQLite, that hold the mark, as bytes: free pages and write-ahead logs count. */
+export const markedFiles = ({ database, folder }: TestServer): ReadonlyArray<string> =>
+  [
+    ...(database.kind === "sqlite" ? ["", "-wal"].map((end) => database.path + end) : []),
+    ...readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+  ]
     .filter((file) => existsSync(file) && isMarked(readFileSync(file, "latin1")))
-    .map((file) => file.slice(folder.length + 1))
+    .map((file) => (file.startsWith(folder) ? file.slice(folder.length + 1) : file))
 
 /** Tables with a row that holds the mark, whatever engine; those of no declaration count too. */
-export const markedTables = (business: FillTestServer): Promise<ReadonlyArray<string>> =>
-  business.run(
+export const markedTables = (server: TestServer): Promise<ReadonlyArray<string>> =>
+  server.run(
     Effect.gen(function* () {
       const store = yield* Store
       const named = yield* store.run<{ name: string }>(
@@ -46,18 +49,15 @@ export const markedTables = (business: FillTestServer): Promise<ReadonlyArray<st
   )
 
 /** What an owner's export asks the server for. */
-export const exported = async (business: FillTestServer): Promise<string> => {
-  const parts: Array<unknown> = [(await business.ask("GET", "system/manifest")).body]
-  for (let after = 0, last = 1; after < last;) {
-    const { body } = await business.ask("GET", `system/journal?after=${after}`)
+export const exported = async (server: TestServer): Promise<string> => {
+  const parts: Array<unknown> = [(await server.get("/system/manifest")).body]
+  for (let after = 0; ;) {
+    const { body } = await server.get(`/system/journal?after=${after}`)
     parts.push(body)
-    last = body.events.length === 0 ? after : body.meta.position + 1
+    if (body.events.length === 0) return JSON.stringify(parts)
     after = body.meta.position
-    if (body.events.length === 0) break
   }
-  return JSON.stringify(parts)
 }
-export const isMarkedText = isMarked
 
 /** What stays of somebody anonymised, by the interface's own words: how they are dealt with, not who they are. */
 const stays: ReadonlySet<string> = new Set([

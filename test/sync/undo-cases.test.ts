@@ -1,147 +1,480 @@
-/** Scans out of cases and damaged ones back in, taken back: the case and the unit are as they were before. */
-import { describe, expect, it } from "vitest"
-import { businessOfEachTest } from "./business.ts"
-import type { Filled } from "./filling.ts"
-import { undoOf } from "./undoing.ts"
+/** Undo at its edges: what others did before and since, what was agreed on, conflicts of an undo, recording again, and cases. */
+import { join } from "node:path"
+import { beforeEach, describe, expect, it } from "vitest"
+import type { UndoRequest } from "../../core/offline/undo/compensation.ts"
+import type { Device, ResolutionRequest } from "../../sync/device/device.ts"
+import { openOutboxAt } from "../../sync/device/outbox/outbox.ts"
+import { neededBy, type UndoPlan } from "../../sync/device/undo/undo.ts"
+import type { Hooks, InspectedDevice } from "./inspected-device.ts"
+import { serverOfSuite, type TestDevice } from "./opening.ts"
+
+const server = serverOfSuite()
+const { create, filled, must, show } = server
+const dates = { starts_at: "2030-12-03T09:00:00.000Z", ends_at: "2030-12-05T17:00:00.000Z" }
+const [seventh, ninth] = ["2030-12-07T17:00:00.000Z", "2030-12-09T17:00:00.000Z"]
+let serial = 0
+const tagged = (word: string): string => `${word}-${++serial}`
+const lamp = async (more: object = {}): Promise<string> =>
+  `/products/${(await create("/products", { name: "Lamp", ...more })).id}`
+/** An order of so many units, and those there are of them. */
+const ordered = async (quantity: number, there_are: number) => {
+  const { id: product_id, units } = await server.units(1, there_are)
+  const { id, line } = await server.order(product_id, quantity, { subject: "Gig", ...dates })
+  const path = `/opportunities/${id}`
+  return { path, product_id, units, line: `${path}/items/${line.id}`, assets: `${path}/items/${line.id}/assets` }
+}
+/** Where each unit of an order stands. */
+const standing = async (path: string) =>
+  (await show(`${path}/assets`)).map((one: any) => [one.stock_level_id, one.status_label])
+
+const synced = async (device: InspectedDevice) =>
+  expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
+/** Recorded and sent; its number. */
+const sent = async (device: InspectedDevice, method: string, path: string, body?: object): Promise<string> => {
+  const answer = await device.call(method, path, body)
+  expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(400)
+  await synced(device)
+  return String(device.outbox.lastN())
+}
+const done = async (result: Promise<{ readonly ok: boolean }>): Promise<any> => {
+  const answer = await result
+  expect(answer, JSON.stringify(answer)).toMatchObject({ ok: true })
+  return answer
+}
+const undone = async (device: InspectedDevice, n: string): Promise<string | undefined> => {
+  const { plan } = await done(device.undo().undo(n, false))
+  await synced(device)
+  return plan.steps[0]?.says
+}
+const failing = (kind: string, more: object = {}) => ({ ok: false, failure: { kind, ...more } })
+
+describe("an undo of what was recorded before others' work was known leads back to that work", () => {
+  it("to the name that somebody else gave", async () => {
+    const product = await lamp()
+    const device = await filled()
+    await device.put(product, { name: "Lantern" })
+    await must("PUT", product, { name: "Torch" })
+    await synced(device)
+    await undone(device, "1")
+    expect((await show(product)).name).toBe("Torch")
+  })
+  it("to the end of the hire that somebody else agreed on, also of its lines", async () => {
+    const { path } = await ordered(1, 0)
+    const device = await filled()
+    await device.post(`${path}/extend`, { ends_at: ninth })
+    await must("POST", `${path}/extend`, { ends_at: seventh })
+    await synced(device)
+    await undone(device, "1")
+    expect(await show(`${path}?include=items`)).toMatchObject({ ends_at: seventh, items: [{ ends_at: seventh }] })
+  })
+  it("to the unit that somebody else prepared before it was booked out", async () => {
+    const { assets, path, units } = await ordered(1, 1)
+    const { id } = await create(assets, { stock_level_id: units[0] })
+    const device = await filled()
+    await device.post(`${path}/quick_book_out`, { asset_ids: [id] })
+    await must("PATCH", `${assets}/${id}`, { action: "prepare" })
+    await synced(device)
+    await undone(device, "1")
+    expect(await standing(path)).toEqual([[units[0], "Prepared"]])
+  })
+})
+
+describe("an undo that what others did since does not forbid", () => {
+  it("puts the dates of a hire back though one of its lines was removed", async () => {
+    const { id } = await server.withLine(dates)
+    const { items } = await create(`/opportunities/${id}/items`, { name: "Other" })
+    await server.confirm(id)
+    const device = await filled()
+    const n = await sent(device, "POST", `/opportunities/${id}/extend`, { ends_at: ninth })
+    await must("DELETE", `/opportunities/${id}/items/${items[0].id}`)
+    await synced(device)
+    await undone(device, n)
+    const { ends_at } = dates
+    expect(await show(`/opportunities/${id}?include=items`)).toMatchObject({ ends_at, items: [{ ends_at }] })
+  })
+  it("deletes an order that another one took the goods from, known here or not, and none that others worked on", async () => {
+    const { id: item_id } = await server.units(1, 1)
+    const line = { name: "Head", item_id, quantity: 1 }
+    const device = await filled()
+    const quotes: Array<string> = []
+    for (const subject of ["Gala", "Fair"]) {
+      const path = `/opportunities/${(await device.create("/opportunities", { subject, store_id: 1, ...dates })).id}`
+      await device.create(`${path}/items`, line)
+      await device.must("POST", `${path}/convert_to_quotation`)
+      quotes.push(path)
+    }
+    const { id } = await device.create("/opportunities", { subject: "Theirs", store_id: 1 })
+    await synced(device)
+    await server.order(item_id, 1, dates)
+    for (const path of quotes) expect((await show(path)).has_shortage).toBe(true)
+    await undone(device, "1")
+    await undone(device, "4")
+    for (const path of quotes) expect((await server.get(path)).status).toBe(404)
+    await must("PUT", `/opportunities/${id}`, { reference: "PO-7" })
+    await synced(device)
+    expect(await device.undo().undo("7", false)).toMatchObject(failing("refused"))
+    expect((await server.get(`/opportunities/${id}`)).status).toBe(200)
+  })
+})
+
+describe("an undo is planned as it would be decided", () => {
+  const quarantined = async () => {
+    const unit = await server.unit((await server.units(1, 0)).id, 1, { asset_number: tagged("RC") })
+    const device = await filled()
+    await sent(device, "POST", `/stock_levels/${unit}/quarantine`, { reason: "crackles" })
+    return { device, unit }
+  }
+  it("what the rules refuse by now says who did what meanwhile", async () => {
+    const { device, unit } = await quarantined()
+    const undo = device.undo()
+    expect(await undo.list(1)).toMatchObject([{ way: "compensate", refusal: null }])
+    await must("POST", `/stock_levels/${unit}/repair`, {})
+    await synced(device)
+    const before = await device.tables()
+    const step = {
+      way: "refused",
+      says: expect.stringMatching(
+        /^RC-\d+ has no open service record \d+\. .*RC-.* was changed since by Owner \(.*\)\.$/
+      ),
+      instead: "agree on it, and set it by hand",
+      later: { who: "Owner", n: null },
+      refusal: { status: 422, errors: { service_record_id: [expect.any(String)] } }
+    }
+    expect(await undo.list(1)).toMatchObject([step])
+    expect(await undo.plan("1")).toMatchObject({ ok: true, plan: { steps: [step] } })
+    expect(await undo.undo("1", false)).toMatchObject(failing("refused", { plan: { steps: [step] } }))
+    expect(await device.tables()).toEqual(before)
+    expect(device.outbox.lastN()).toBe(1)
+  })
+  it("names the own command that stands in the way", async () => {
+    const { device, unit } = await quarantined()
+    await sent(device, "POST", `/stock_levels/${unit}/repair`, {})
+    expect(await device.undo().list(2)).toMatchObject([
+      { n: 2 },
+      { n: 1, way: "refused", later: { n: 2 }, instead: "undo that first: flightcase undo 2" }
+    ])
+  })
+  it("the last that was recorded, and what was recorded before that once nothing of it is left", async () => {
+    const product = await lamp()
+    const { assets, units } = await ordered(1, 1)
+    const device = await filled()
+    await device.put(product, { name: "Lantern" })
+    const { id } = await device.create(assets, { stock_level_id: units[0] })
+    await synced(device)
+    await must("DELETE", `${assets}/${id}`)
+    await synced(device)
+    const undo = device.undo()
+    for (const [given, steps] of [
+      [undefined, [{ n: 2, way: "nothing" }]],
+      [undefined, [{ n: 1, way: "compensate" }]],
+      ["2", [{ way: "nothing" }]]
+    ] as const)
+      expect(await undo.undo(given, false)).toMatchObject({ ok: true, plan: { steps } })
+    expect(await undo.undo(undefined, false)).toMatchObject(failing("nothing"))
+  })
+})
+
+describe("an undo of several steps", () => {
+  it("that is broken off halfway leaves nothing of itself behind, and is done as a whole the next time", async () => {
+    const { assets, path, units } = await ordered(2, 2)
+    const asset_ids: Array<number> = []
+    for (const stock_level_id of units) asset_ids.push((await create(assets, { stock_level_id })).id)
+    const hooks: Hooks = {}
+    const device = await filled(hooks)
+    await sent(device, "POST", `${path}/quick_book_out`, { asset_ids })
+    const before = await device.tables()
+
+    let written = 0
+    const onDisk: Array<number> = []
+    hooks.at = (step) => {
+      if (step !== "in the outbox") return
+      const disk = openOutboxAt(join(device.folder, "outbox.sqlite"))
+      onDisk.push(disk.lastN())
+      disk.close()
+      if (++written === 2) throw new Error("broken off")
+    }
+    await expect(device.undo().undo("1", false)).rejects.toThrow("broken off")
+    // What another process would find, had this one ended there.
+    expect(onDisk).toEqual([1, 1])
+    delete hooks.at
+    expect(device.outbox.lastN()).toBe(1)
+    expect(await device.tables()).toEqual(before)
+    await device.restart()
+    expect(await device.tables()).toEqual(before)
+
+    expect(await device.undo().undo("1", false)).toMatchObject({ ok: true, recorded: [2, 3] })
+    await synced(device)
+    expect((await standing(path)).map(([, status]: any) => status)).toEqual(["Allocated", "Allocated"])
+  })
+  it("is decided without a part where nothing builds on it: what may be left out holds up nothing that may not", () => {
+    const named = (name: string, otherwise?: string) => ({
+      command: name,
+      request: { name, params: {}, ...(otherwise === undefined ? {} : { otherwise }) } satisfies UndoRequest
+    })
+    const [unit, pack] = [named("unit"), named("pack", "the case stays open")]
+    const [seal, release] = [named("seal", "the case stays open"), named("release")]
+    expect(neededBy(unit.request, [])).toBeUndefined()
+    expect(neededBy(pack.request, [unit])).toBe("unit")
+    expect(neededBy(seal.request, [unit, pack])).toBe("pack")
+    expect(neededBy(release.request, [unit, pack, seal])).toBe("unit")
+  })
+})
+
+describe("an undo that a person has agreed to", () => {
+  const planned = async (device: InspectedDevice): Promise<UndoPlan> => (await done(device.undo().plan(undefined))).plan
+  it("takes back what it was about, not what was recorded since", async () => {
+    const device = await filled()
+    await device.post("/products", { name: "Lamp" })
+    const plan = await planned(device)
+    await device.post("/products", { name: "Torch" })
+    expect(await device.undo().undo(undefined, true, plan)).toMatchObject({ ok: true, plan: { steps: [{ n: 1 }] } })
+    expect(device.outbox.pending().map(({ n }) => n)).toEqual([2])
+  })
+  it("takes nothing back where more would go with it by now, or it was sent meanwhile", async () => {
+    const device = await filled()
+    const { id } = await device.create("/products", { name: "Lamp" })
+    const plan = await planned(device)
+    await device.put(`/products/${id}`, { name: "Torch" })
+    expect(await device.undo().undo(undefined, true, plan)).toMatchObject(failing("changed"))
+    expect(device.outbox.pending().length).toBe(2)
+    const unsent = await planned(device)
+    await synced(device)
+    expect(await device.undo().undo(undefined, true, unsent)).toMatchObject(failing("changed"))
+    expect(device.outbox.pending()).toEqual([])
+  })
+})
+
+describe("what is recorded again after it was undone", () => {
+  const refused = (field: string) => failing("refused", { plan: { steps: [{ later: { field, who: "Owner" } }] } })
+  it("is recorded once, however often it was taken back and recorded in between", async () => {
+    const { id } = await server.opportunity()
+    const device = await filled()
+    const undo = device.undo()
+    const lines = async () => (await device.show(`/opportunities/${id}?include=items`)).items.length
+    await sent(device, "POST", `/opportunities/${id}/items`, { name: "Line", quantity: 1 })
+    await undone(device, "1")
+    await done(undo.redo("1"))
+    await done(undo.undo("3", false))
+    expect(await undo.undo("1", false)).toMatchObject(failing("undone"))
+    await done(undo.redo("1"))
+    for (const n of ["1", "3"]) expect(await undo.redo(n)).toMatchObject(failing("settled"))
+    expect(await undo.redo(undefined)).toMatchObject(failing("nothing"))
+    expect(await lines()).toBe(1)
+    await synced(device)
+    await done(undo.undo("4", false))
+    expect(await lines()).toBe(0)
+    await done(undo.redo(undefined))
+    expect(await lines()).toBe(1)
+    await synced(device)
+  })
+  it("is refused where somebody set the same value since, whether it had been sent or not", async () => {
+    const product = await lamp()
+    const device = await filled()
+    const undo = device.undo()
+    await device.put(product, { name: "Lantern" })
+    await done(undo.undo("1", false))
+    await must("PUT", product, { name: "Torch" })
+    await synced(device)
+    expect(await undo.redo("1")).toMatchObject(refused("name"))
+    await undone(device, await sent(device, "PUT", product, { name: "Lantern" }))
+    await must("PUT", product, { name: "Floodlight" })
+    await synced(device)
+    expect(await undo.redo("2")).toMatchObject(refused("name"))
+    expect((await show(product)).name).toBe("Floodlight")
+  })
+  it("looks at the custom field that it sets, not at its neighbours", async () => {
+    for (const name of ["a", "b"]) await create("/custom_fields", { name, module_type: "Product", field_type: 0 })
+    const product = await lamp()
+    const device = await filled()
+    await undone(device, await sent(device, "PUT", product, { custom_fields: { a: "mine" } }))
+    await must("PUT", product, { custom_fields: { b: "theirs" } })
+    await done(device.undo().redo("1"))
+    await synced(device)
+    expect((await show(product)).custom_fields).toEqual({ a: "mine", b: "theirs" })
+    await undone(device, "3")
+    await must("PUT", product, { custom_fields: { a: "theirs" } })
+    await synced(device)
+    expect(await device.undo().redo("3")).toMatchObject(refused("custom_fields"))
+  })
+  it("waits as a conflict where the server knows of a change that the device does not", async () => {
+    const product = await lamp()
+    const device = await filled()
+    await device.put(product, { name: "Lantern" })
+    await done(device.undo().undo("1", false))
+    await synced(device)
+    await must("PUT", product, { name: "Torch" })
+    await done(device.undo().redo("1"))
+    expect(await device.sync()).toMatchObject({ conflicts: 1 })
+    expect((await show(product)).name).toBe("Torch")
+  })
+  it("names the rows that were made anew: an order and its line", async () => {
+    const { id: item_id } = await server.units(1, 0)
+    const device = await filled()
+    const subject = tagged("Gig")
+    const { id } = await device.create("/opportunities", { subject, store_id: 1 })
+    await sent(device, "POST", `/opportunities/${id}/items`, { name: "Line", item_id, quantity: 1 })
+    const undo = device.undo()
+    for (const n of ["2", "1"]) await done(undo.undo(n, false))
+    await synced(device)
+    for (const n of ["1", "2"]) await done(undo.redo(n))
+    await synced(device)
+    expect(await show(`/opportunities?include=items&q[subject_eq]=${subject}`)).toMatchObject([
+      { items: [{ item_id }] }
+    ])
+  })
+})
+
+describe("an undo that the server refused", () => {
+  let device: TestDevice, order: string
+  const lines = async (): Promise<number> => (await show(`${order}?include=items`)).items.length
+  const resolve = async (how: ResolutionRequest): ReturnType<Device["resolve"]> =>
+    device.resolve((await device.conflicts())[0]!.id, how)
+  /** A line was taken out here and that was sent; the order was cancelled before taking that back arrived. */
+  beforeEach(async () => {
+    const { id, items } = await server.withLine()
+    order = `/opportunities/${id}`
+    await server.confirm(id)
+    device = await server.enrol()
+    await device.must("DELETE", `${order}/items/${items[0].id}`)
+    await device.sync()
+    await must("POST", `${order}/change_status`, { status: 6 })
+    expect(await device.undo.undo("1", false)).toMatchObject({ ok: true, recorded: [2] })
+    expect(await device.sync()).toMatchObject({ rejected: 1 })
+  })
+
+  it("is settled as the conflict that it is before the same is undone again", async () => {
+    const says = "Undoing it was refused by the server, and waits as command 2."
+    const plan = { steps: [{ n: 1, way: "refused", says, instead: "settle that: flightcase sync resolve 2" }] }
+    expect(await device.undo.plan("1")).toMatchObject({ ok: true, plan })
+    for (const n of ["1", undefined])
+      expect(await device.undo.undo(n, false)).toMatchObject(failing("refused", { plan }))
+    expect(await device.undo.list(5)).toMatchObject([{ n: 1, way: "refused", instead: expect.any(String) }])
+    await resolve({ drop: true })
+    await must("POST", `${order}/reinstate`)
+    await device.sync()
+    expect(await device.undo.undo("1", false)).toMatchObject({ ok: true, recorded: [3] })
+    await device.sync()
+    expect(await lines()).toBe(1)
+  })
+  it.each<ResolutionRequest>([{ retry: true }, { amend: { name: "Stage", quantity: "1" } }])(
+    "and is recorded once more with %j has undone it",
+    async (how) => {
+      await must("POST", `${order}/reinstate`)
+      await device.sync()
+      expect(await resolve(how)).toMatchObject({ command: { n: 3 } })
+      await device.sync()
+      expect(await lines()).toBe(1)
+      expect(await device.undo.undo("1", false)).toMatchObject(failing("undone"))
+      await done(device.undo.redo("1"))
+      await device.sync()
+      expect(await lines()).toBe(0)
+    }
+  )
+  it("is not recorded once more while that waits as a conflict", async () => {
+    await must("POST", `${order}/reinstate`)
+    await device.sync()
+    await resolve({ retry: true })
+    await device.sync()
+    await must("POST", `${order}/change_status`, { status: 6 })
+    expect(await device.undo.redo("1")).toMatchObject({ ok: true, recorded: [4] })
+    expect(await device.sync()).toMatchObject({ rejected: 1 })
+    expect(await device.undo.redo("1")).toMatchObject(failing("conflict", { command: { n: 4 } }))
+    expect(await device.undo.redo(undefined)).toMatchObject(failing("conflict"))
+  })
+})
 
 describe("a scan that is taken back", () => {
-  const { business, filled, make } = businessOfEachTest("sqlite")
-  const dates = { starts_at: "2030-12-03T09:00:00Z", ends_at: "2030-12-05T17:00:00Z" }
-  const order = async (item_id: number, quantity: number) => {
-    const { id } = await make("opportunities", { subject: "Gig", store_id: 1, ...dates })
-    await make(`opportunities/${id}/items`, { name: "Line", item_id, quantity })
-    await make(`opportunities/${id}/convert_to_quotation`, {})
-    await make(`opportunities/${id}/convert_to_order`, {})
-    return id as number
+  /** Units on an order of all of them, packed and sealed in a case. */
+  const packed = async (many: number, made_at = "/containers/temporary") => {
+    const barcode = tagged("C")
+    const { path, product_id, units } = await ordered(many, many)
+    const codes = units.map(() => tagged("MH"))
+    for (const [at, id] of units.entries()) await must("PUT", `/stock_levels/${id}`, { asset_number: codes[at] })
+    const { id } = await create(made_at, { name: "Case 7", barcode, store_id: 1 })
+    for (const serialised_item_id of units) await create(`/containers/${id}/pack`, { serialised_item_id })
+    await create(`/containers/${id}/seal`)
+    /** Status and units of the case that has the barcode now. */
+    const live = async () =>
+      (await show(`/containers?include=active_items&q[status_not_eq]=dissolved&q[barcode_eq]=${barcode}`)).map(
+        (one: any) => [one.name, one.status, one.active_items.map((item: any) => item.serialised_item_id).sort()]
+      )
+    return { units, container: id as number, gig: path, product_id, codes, live }
   }
-  /** Heads on an order of all of them, packed and sealed in a case. */
-  const house = async (many: number, path = "containers/temporary") => {
-    const product = await make("products", { name: "Head", stock_method: 2 })
-    const units: Array<number> = []
-    for (let n = 1; n <= many; n++)
-      units.push((await make("stock_levels", { product_id: product.id, store_id: 1, asset_number: `MH-${n}` })).id)
-    const container = (await make(path, { name: "Case 7", barcode: "C7", store_id: 1 })).id
-    for (const serialised_item_id of units) await make(`containers/${container}/pack`, { serialised_item_id })
-    await make(`containers/${container}/seal`, {})
-    return { units, container: container as number, gig: await order(product.id, many), product: product.id as number }
-  }
-  const scanned = async (device: Filled, gig: number, body: object) => {
-    const answer = await device.ask("POST", `opportunities/${gig}/scan`, body)
+  const scanned = async (device: InspectedDevice, gig: string, body: object) => {
+    const scan = await device.create(`${gig}/scan`, body)
     await device.sync()
-    return { ...answer.body.scan, n: String(device.outbox.lastN()) }
+    return { ...scan, n: String(device.outbox.lastN()) }
   }
-  const undone = async (device: Filled, n: string) => {
-    const result = await undoOf(device).undo(n, false)
-    expect(result, JSON.stringify(result)).toMatchObject({ ok: true })
-    expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
-    return result.ok ? result.plan.steps[0]?.says : undefined
-  }
-  const live = async () =>
-    (await business.ask("GET", "containers?include=active_items&q[status_not_eq]=dissolved")).body.containers.map(
-      (one: any) => [one.name, one.barcode, one.status, one.active_items.map((item: any) => item.serialised_item_id)]
-    )
-  const assets = async (gig: number) =>
-    (await business.ask("GET", `opportunities/${gig}/assets`)).body.assets.map((one: any) => [
-      one.stock_level_id,
-      one.status_label
-    ])
+  const out = { direction: "out", break_seal: true }
 
   it("packs the unit again and seals the case as it was", async () => {
-    const { gig, units } = await house(3)
+    const { codes, gig, live, units } = await packed(3)
     const device = await filled()
-    const { n } = await scanned(device, gig, { direction: "out", code: "MH-2", break_seal: true })
-    expect((await undoOf(device).list(1))[0]?.summary).toMatch(/^Book out MH-2 for order \d+ Gig, 3–5 Dec/)
-    expect(await undone(device, n)).toMatch(/MH-2 is in .*Case 7 again, .*Case 7 is sealed again\.$/)
-    const [[name, barcode, status, inside]] = await live()
-    expect([name, barcode, status, [...inside].sort()]).toEqual(["Case 7", "C7", "sealed", units])
-    expect(await assets(gig)).toEqual([])
+    const { n } = await scanned(device, gig, { ...out, code: codes[1] })
+    expect((await device.undo().list(1))[0]?.summary).toMatch(/^Book out MH-\d+ for order \d+ Gig, 3–5 Dec/)
+    expect(await undone(device, n)).toMatch(/MH-\d+ is in .*Case 7 again, .*Case 7 is sealed again\.$/)
+    expect(await live()).toEqual([["Case 7", "sealed", units]])
+    expect(await standing(gig)).toEqual([])
   })
-  it("begins a case that ended with its last unit anew; one with a label of its own was left empty", async () => {
-    const { container, gig, units } = await house(1)
+  it.each([
+    ["dissolved", "/containers/temporary"],
+    ["empty", "/containers"]
+  ])("fills a case again that its last unit left %s, the same or a new one", async (left, made_at) => {
+    const { codes, container, gig, live, units } = await packed(1, made_at)
     const device = await filled()
-    const out = await scanned(device, gig, { direction: "out", code: "MH-1", break_seal: true })
-    expect(out.taken_out_of).toEqual([
-      { container_id: container, name: "Case 7", seal_broken: true, left: "dissolved" }
-    ])
-    expect(await live()).toEqual([])
-    await undone(device, out.n)
-    expect(await live()).toEqual([["Case 7", "C7", "sealed", units]])
-  })
-  it("leaves a case that is known by its label open and empty, and fills it again", async () => {
-    const { gig, units } = await house(1, "containers")
-    const device = await filled()
-    const out = await scanned(device, gig, { direction: "out", code: "MH-1", break_seal: true })
-    expect(out.taken_out_of).toMatchObject([{ left: "empty" }])
-    expect(await live()).toEqual([["Case 7", "C7", "open", []]])
-    await undone(device, out.n)
-    expect(await live()).toEqual([["Case 7", "C7", "sealed", units]])
+    const scan = await scanned(device, gig, { ...out, code: codes[0] })
+    expect(scan.taken_out_of).toEqual([{ container_id: container, name: "Case 7", seal_broken: true, left }])
+    expect(await live()).toEqual(left === "empty" ? [["Case 7", "open", []]] : [])
+    await undone(device, scan.n)
+    expect(await live()).toEqual([["Case 7", "sealed", units]])
   })
   it("leaves the case open and says so where the unit cannot be packed again", async () => {
-    const { gig, product, units } = await house(2)
+    const { codes, gig, live, product_id, units } = await packed(2)
     const device = await filled()
-    const { n } = await scanned(device, gig, { direction: "out", code: "MH-2", break_seal: true })
-    const later = await order(product, 1)
-    const { items } = (await business.ask("GET", `opportunities/${later}?include=items`)).body.opportunity
-    await business.ask("PATCH", `opportunities/${later}/items/${items[0].id}`, {
+    const { n } = await scanned(device, gig, { ...out, code: codes[1] })
+    const later = await server.order(product_id, 1, {
       starts_at: "2031-01-03T09:00:00Z",
       ends_at: "2031-01-05T09:00:00Z"
     })
-    const allocated = await business.ask("POST", `opportunities/${later}/items/${items[0].id}/assets`, {
-      stock_level_id: units[1]
-    })
-    expect(allocated.status, JSON.stringify(allocated.body)).toBeLessThan(300)
+    await create(`/opportunities/${later.id}/items/${later.line.id}/assets`, { stock_level_id: units[1] })
     await device.sync()
     expect(await undone(device, n)).toMatch(/Case 7 stays as it is\. .*committed/)
-    expect(await live()).toEqual([["Case 7", "C7", "open", [units[0]]]])
+    expect(await live()).toEqual([["Case 7", "open", [units[0]]]])
   })
   it("puts a unit that came back damaged out again, in service", async () => {
-    const { gig, units } = await house(1, "containers")
+    const { codes, gig, units } = await packed(1, "/containers")
+    const [code] = codes
     const device = await filled()
-    await scanned(device, gig, { direction: "out", code: "MH-1", break_seal: true })
-    const { n } = await scanned(device, gig, { direction: "in", code: "MH-1", condition: 1, damage_notes: "lens" })
-    const state = async () => (await business.ask("GET", `stock_levels/${units[0]}`)).body.stock_level.service_state
+    await scanned(device, gig, { ...out, code })
+    const { n } = await scanned(device, gig, { direction: "in", code, condition: 1, damage_notes: "lens" })
+    const state = async () => (await show(`/stock_levels/${units[0]}`)).service_state
     expect(await state()).toBe("quarantine")
     await undone(device, n)
-    expect([await state(), await assets(gig)]).toEqual(["in_service", [[units[0], "Dispatched"]]])
-    await scanned(device, gig, { direction: "in", code: "MH-1" })
-    const again = await device.ask("POST", `opportunities/${gig}/scan`, { direction: "out", code: "MH-1" })
-    expect(again.body.scan).toMatchObject({ name: "MH-1", is_out_again: true })
+    expect([await state(), await standing(gig)]).toEqual(["in_service", [[units[0], "Dispatched"]]])
+    await scanned(device, gig, { direction: "in", code })
+    expect(await device.create(`${gig}/scan`, { direction: "out", code })).toMatchObject({ is_out_again: true })
   })
-  describe("of counted goods that came back damaged", () => {
-    /** Five of ten cables are out, two of them are back good, three damaged. */
-    const cables = async (device: Filled) => {
-      const { id } = await make("products", { name: "Cable", barcode: "CAB", stock_method: 1 })
-      const level = (await business.ask("GET", `stock_levels?q[product_id_eq]=${id}`)).body.stock_levels[0]
-      if (level === undefined) await make("stock_levels", { product_id: id, store_id: 1, quantity_held: 10 })
-      else await business.must("PUT", `stock_levels/${level.id}`, { quantity_held: 10 })
-      const gig = await order(id, 5)
-      await device.sync()
-      await scanned(device, gig, { direction: "out", code: "CAB*5" })
-      await scanned(device, gig, { direction: "in", code: "CAB*2" })
-      const { n } = await scanned(device, gig, { direction: "in", code: "CAB*3", condition: 1, damage_notes: "cut" })
-      const state = async () => {
-        const { items } = (await business.ask("GET", `opportunities/${gig}?include=items`)).body.opportunity
-        const [{ dispatched_quantity, returned_quantity }] = items
-        const found = (await business.ask("GET", `service_records?q[product_id_eq]=${id}`)).body.service_records
-        const open = found.filter((one: any) => one.is_open)
-        return [Number(dispatched_quantity), Number(returned_quantity), open.map((one: any) => Number(one.quantity))]
-      }
-      return { gig, n, state }
+  it.each([
+    ["puts counted goods that came back damaged out again, in service", true],
+    ["leaves them out of service where the return cannot be taken back", false]
+  ])("%s", async (_, can_be) => {
+    const code = tagged("CAB")
+    const id = await server.product({ barcode: code, stock_method: 1 })
+    await server.hold(id, 10)
+    const gig = `/opportunities/${(await server.order(id, 5, dates)).id}`
+    const device = await filled()
+    await scanned(device, gig, { direction: "out", code: `${code}*5` })
+    await scanned(device, gig, { direction: "in", code: `${code}*2` })
+    const { n } = await scanned(device, gig, { direction: "in", code: `${code}*3`, condition: 1, damage_notes: "cut" })
+    const state = async () => {
+      const [{ dispatched_quantity, returned_quantity }] = (await show(`${gig}?include=items`)).items
+      const open = (await show(`/service_records?q[product_id_eq]=${id}`)).filter((one: any) => one.is_open)
+      return [Number(dispatched_quantity), Number(returned_quantity), open.map((one: any) => Number(one.quantity))]
     }
-    it("puts them out again, in service", async () => {
-      const device = await filled()
-      const { n, state } = await cables(device)
-      expect(await state()).toEqual([5, 5, [3]])
-      await undone(device, n)
-      expect(await state()).toEqual([5, 2, []])
-    })
-    it("leaves them out of service where the return cannot be taken back", async () => {
-      const device = await filled()
-      const { gig, n, state } = await cables(device)
-      await make(`opportunities/${gig}/change_status`, { status: 5 })
-      expect(await undoOf(device).undo(n, false)).toMatchObject({ ok: true })
-      expect((await device.sync()).rejected).toBe(1)
-      expect(await state()).toEqual([5, 5, [3]])
-    })
+    expect(await state()).toEqual([5, 5, [3]])
+    if (!can_be) await create(`${gig}/change_status`, { status: 5 })
+    await done(device.undo().undo(n, false))
+    expect((await device.sync()).rejected).toBe(can_be ? 0 : 1)
+    expect(await state()).toEqual(can_be ? [5, 2, []] : [5, 5, [3]])
   })
 })

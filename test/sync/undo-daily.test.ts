@@ -1,351 +1,377 @@
-/** What people do every day, taken back: unsent, sent, twice, once more, and where somebody else has been at it since. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { Device } from "../../sync/device/device.ts"
-import { enrolledDevice, type FillTestServer, openFillTestServer } from "./filling.ts"
+/** What people do every day, taken back: unsent, sent, recorded once more, and where somebody else has been at it since. */
+import { beforeAll, describe, expect, it } from "vitest"
+import { serverOfSuite, type TestDevice } from "./opening.ts"
 
-type Call = (method: string, path: string, body?: any) => Promise<any>
-interface World {
-  readonly tag: string
-  readonly product: number
-  readonly units: ReadonlyArray<number>
-  readonly order: number
-  readonly line: number
-  readonly quotation: number
-  readonly quoted: number
-  readonly container: number
-}
+/** A request and its body; `{…}` in either names something of the world, or of what was `made` by the command. */
+type Sent = readonly [request: string, body?: object]
+/** Goods, an order and a quotation of their own, and what the row itself made first. */
+type World = Readonly<Record<string, any>>
+type Seen = keyof typeof views
 interface Daily {
   readonly what: string
   readonly name: string
-  /** What comes before it, at the server. */
-  readonly before?: (at: Call, w: World) => Promise<unknown>
-  readonly record: (w: World) => readonly [method: string, path: string, body?: object]
+  /** What comes first, at the server; it names what it made. */
+  readonly before?: (w: World) => Promise<World>
+  readonly record: Sent
   /** What it changes, as people see it. */
-  readonly seen: (show: (path: string) => Promise<any>, w: World) => Promise<unknown>
-  /** Another's work on the same since, and the words with which an undo is refused then. */
-  readonly since?: readonly [change: (at: Call, w: World, made: any) => Promise<unknown>, refused: RegExp]
+  readonly seen: Seen
+  /** Others' work on the same since, after the words with which an undo is refused then. */
+  readonly since?: ReadonlyArray<readonly [refused: RegExp, ...changes: ReadonlyArray<Sent>]>
+  /** Others' work on what stands beside it, which stays as they left it. */
+  readonly besides?: readonly [change: Sent, stays: object]
 }
 
+const server = serverOfSuite()
+const { create } = server
 const dates = { starts_at: "2030-12-03T09:00:00Z", ends_at: "2030-12-05T17:00:00Z" }
-const lines = async (show: (path: string) => Promise<any>, id: number) =>
-  (await show(`/opportunities/${id}?include=items`)).opportunity?.items.map((one: any) => [
-    one.name,
-    one.quantity,
-    one.starts_at,
-    one.ends_at
-  ])
-const head = async (show: (path: string) => Promise<any>, id: number) => {
-  const { ends_at, state, status, subject } = (await show(`/opportunities/${id}`)).opportunity
-  return { ends_at, state, status, subject }
+const valueOf = (w: World, name: string): any =>
+  name.split(".").reduce<any>((of, key) => (key === "last" ? of.at(-1) : of[key]), w)
+const filledIn = (w: World, text: string): string =>
+  text
+    .replaceAll(/"\{([\w.]+)\}"/g, (_, name: string) => JSON.stringify(valueOf(w, name)))
+    .replaceAll(/\{([\w.]+)\}/g, (_, name: string) => valueOf(w, name))
+const requested = (w: World, [request, body]: Sent): [method: string, path: string, body?: object] => {
+  const [method = "", path = ""] = filledIn(w, request).split(" ")
+  return [method, path, body === undefined ? undefined : JSON.parse(filledIn(w, JSON.stringify(body)))]
 }
-const unitsOf = async (show: (path: string) => Promise<any>, id: number) =>
-  (await show(`/opportunities/${id}/assets`)).assets.map((one: any) => [one.stock_level_id, one.status])
-const service = async (show: (path: string) => Promise<any>, { units }: World) =>
-  (await show(`/stock_levels/${units[0]}`)).stock_level.service_state
-const packed = async (show: (path: string) => Promise<any>, { container }: World) =>
-  (await show(`/containers/${container}?include=active_items`)).container.active_items.length
+const must = async (w: World, ...all: ReadonlyArray<Sent>): Promise<World> => {
+  for (const one of all) await server.must(...requested(w, one))
+  return {}
+}
+
+type Show = (path: string) => Promise<any>
+const head = async (show: Show, path: string) => {
+  const { deal_total, ends_at, state, status, subject } = await show(path)
+  return { deal_total, ends_at, state, status, subject }
+}
+const lines = async (show: Show, path: string) =>
+  (await show(`${path}?include=items`))?.items.map(({ ends_at, name, quantity, starts_at }: any) => [
+    name,
+    quantity,
+    starts_at,
+    ends_at
+  ])
+const unitsOf = async (show: Show, path: string) =>
+  (await show(`${path}/assets`)).map(({ container_stock_level_id, status, stock_level_id }: any) => [
+    stock_level_id,
+    status,
+    container_stock_level_id
+  ])
+const views = {
+  "new orders": async (show: Show, { tag }: World) => (await show(`/opportunities?q[subject_eq]=New ${tag}`)).length,
+  copies: async (show: Show, { quote }: World) =>
+    (await show(`/opportunities?q[source_opportunity_id_eq]=${quote.split("/").at(-1)}`)).length,
+  quote: async (show: Show, w: World) => head(show, w["quote"]),
+  "lines of the quote": async (show: Show, w: World) => lines(show, w["quote"]),
+  versions: async (show: Show, w: World) => (await show(`${w["quote"]}/versions`)).map((one: any) => one.is_active),
+  order: async (show: Show, w: World) => [await head(show, w["order"]), await lines(show, w["order"])],
+  units: async (show: Show, w: World) => [await head(show, w["order"]), await unitsOf(show, w["order"])],
+  service: async (show: Show, w: World) => (await show(`/stock_levels/${w["unit"]}`)).service_state,
+  case: async (show: Show, w: World) => {
+    const { active_items, notes, status } = await show(`${w["case"]}?include=active_items`)
+    return [active_items.length, notes, status]
+  },
+  product: async (show: Show, w: World) => {
+    const { custom_fields, name } = await show(w["product"])
+    return [custom_fields.a, name]
+  }
+}
+
+const changed = (what: string) => new RegExp(`${what} was changed since by Owner`)
+const scan = (direction: string): Sent => ["POST {order}/scan", { stock_level_id: "{unit}", direction }]
+const pack: Sent = ["POST {case}/pack", { serialised_item_id: "{unit}" }]
+const substitute = (asset: string): Sent => [`PATCH ${asset}`, { action: "substitute", stock_level_id: "{other_unit}" }]
+const allocated = async (w: World) => {
+  const { id } = await create(w["assets"], { stock_level_id: w["unit"] })
+  return { asset: `${w["assets"]}/${id}` }
+}
 
 const daily: ReadonlyArray<Daily> = [
   {
     what: "quote new",
     name: "opportunities.create",
-    record: ({ tag }) => ["POST", "/opportunities", { subject: `New ${tag}`, store_id: 1, ...dates }],
-    seen: async (show, { tag }) => (await show(`/opportunities?q[subject_eq]=New ${tag}`)).opportunities.length,
+    record: ["POST /opportunities", { subject: "New {tag}", store_id: 1, ...dates }],
+    seen: "new orders",
     since: [
-      (at, _w, made) => at("PUT", `/opportunities/${made.opportunity.id}`, { reference: "theirs" }),
-      /Draft \d+ was changed since by Owner/
+      [changed("Draft \\d+"), ["PUT /opportunities/{made.opportunity.id}", { reference: "theirs" }]],
+      [changed(""), ["POST /opportunities/{made.opportunity.id}/items", { name: "Crew", item_type: "service" }]]
     ]
   },
   {
     what: "quote add",
     name: "opportunities.add_item",
-    record: (w) => ["POST", `/opportunities/${w.quotation}/items`, { name: "Arri", item_id: w.product, quantity: 1 }],
-    seen: (show, w) => lines(show, w.quotation),
-    since: [
-      (at, w, made) =>
-        at("PATCH", `/opportunities/${w.quotation}/items/${made.opportunity.items.at(-1).id}`, { quantity: 3 }),
-      /Arri.* was changed since by Owner/
-    ]
+    record: ["POST {quote}/items", { name: "Arri", item_id: "{product_id}", quantity: 1 }],
+    seen: "lines of the quote",
+    since: [[changed("Arri.*"), ["PATCH {quote}/items/{made.opportunity.items.last.id}", { quantity: 3 }]]]
   },
   {
     what: "quote update",
     name: "opportunities.update_item",
-    record: (w) => ["PATCH", `/opportunities/${w.quotation}/items/${w.quoted}`, { quantity: 2 }],
-    seen: (show, w) => lines(show, w.quotation),
-    since: [
-      (at, w) => at("PATCH", `/opportunities/${w.quotation}/items/${w.quoted}`, { quantity: 3 }),
-      /quantity was changed since by Owner/
-    ]
+    record: ["PATCH {quoted}", { quantity: 2 }],
+    seen: "lines of the quote",
+    since: [[changed("quantity"), ["PATCH {quoted}", { quantity: 3 }]]]
   },
   {
     what: "quote remove",
     name: "opportunities.remove_item",
-    record: (w) => ["DELETE", `/opportunities/${w.quotation}/items/${w.quoted}`],
-    seen: (show, w) => lines(show, w.quotation),
-    since: [(at, w) => at("DELETE", `/opportunities/${w.quotation}`), /./]
+    record: ["DELETE {quoted}"],
+    seen: "lines of the quote",
+    since: [[/./, ["DELETE {quote}"]]]
   },
   {
     what: "quote duplicate",
     name: "opportunities.clone",
-    record: (w) => ["POST", `/opportunities/${w.quotation}/clone`],
-    seen: async (show, w) =>
-      (await show(`/opportunities?q[source_opportunity_id_eq]=${w.quotation}`)).opportunities.length,
-    since: [
-      (at, _w, made) => at("PUT", `/opportunities/${made.opportunity.id}`, { reference: "theirs" }),
-      /was changed since by Owner/
-    ]
-  },
-  {
-    what: "orders confirm",
-    name: "opportunities.convert_to_order",
-    record: (w) => ["POST", `/opportunities/${w.quotation}/convert_to_order`, {}],
-    seen: (show, w) => head(show, w.quotation),
-    since: [
-      (at, w) => at("POST", `/opportunities/${w.quotation}/change_status`, { status: 6 }),
-      /status was changed since by Owner|cancelled/
-    ]
-  },
-  {
-    what: "orders cancel",
-    name: "opportunities.change_status",
-    record: (w) => ["POST", `/opportunities/${w.order}/change_status`, { status: 6 }],
-    seen: (show, w) => head(show, w.order),
-    since: [(at, w) => at("POST", `/opportunities/${w.order}/reinstate`, {}), /status was changed since by Owner/]
-  },
-  {
-    what: "orders extend",
-    name: "opportunities.extend",
-    record: (w) => ["POST", `/opportunities/${w.order}/extend`, { ends_at: "2030-12-07T17:00:00.000Z" }],
-    seen: async (show, w) => [await head(show, w.order), await lines(show, w.order)],
-    since: [
-      (at, w) => at("POST", `/opportunities/${w.order}/extend`, { ends_at: "2030-12-09T17:00:00.000Z" }),
-      /was changed since by Owner/
-    ]
-  },
-  {
-    what: "pack",
-    name: "containers.pack",
-    record: (w) => ["POST", `/containers/${w.container}/pack`, { serialised_item_id: w.units[0] }],
-    seen: packed,
-    since: [(at, w) => at("POST", `/containers/${w.container}/seal`), /./]
-  },
-  {
-    what: "unpack",
-    name: "containers.unpack",
-    before: (at, w) => at("POST", `/containers/${w.container}/pack`, { serialised_item_id: w.units[0] }),
-    record: (w) => ["POST", `/containers/${w.container}/unpack`, { serialised_item_id: w.units[0] }],
-    seen: packed,
-    since: [(at, w) => at("POST", `/containers/${w.container}/pack`, { serialised_item_id: w.units[0] }), /./]
-  },
-  {
-    what: "scan out",
-    name: "opportunities.scan",
-    record: (w) => ["POST", `/opportunities/${w.order}/scan`, { stock_level_id: w.units[0], direction: "out" }],
-    seen: async (show, w) => [await head(show, w.order), await unitsOf(show, w.order)],
-    since: [
-      (at, w) => at("POST", `/opportunities/${w.order}/scan`, { stock_level_id: w.units[0], direction: "in" }),
-      /status was changed since by Owner/
-    ]
-  },
-  {
-    what: "scan in",
-    name: "opportunities.scan",
-    before: (at, w) => at("POST", `/opportunities/${w.order}/scan`, { stock_level_id: w.units[0], direction: "out" }),
-    record: (w) => ["POST", `/opportunities/${w.order}/scan`, { stock_level_id: w.units[0], direction: "in" }],
-    seen: async (show, w) => [await head(show, w.order), await unitsOf(show, w.order)],
-    since: [
-      async (at, w) => {
-        const [unit] = (await at("GET", `/opportunities/${w.order}/assets`)).assets
-        await at("PATCH", `/opportunities/${w.order}/items/${w.line}/assets/${unit.id}`, {
-          action: "check",
-          condition: 0
-        })
-      },
-      /status was changed since by Owner/
-    ]
-  },
-  {
-    what: "units quarantine",
-    name: "stock_levels.quarantine",
-    record: (w) => ["POST", `/stock_levels/${w.units[0]}/quarantine`, { reason: "lens mount loose" }],
-    seen: service,
-    since: [(at, w) => at("POST", `/stock_levels/${w.units[0]}/repair`, {}), /./]
-  },
-  {
-    what: "units lost",
-    name: "stock_levels.lost",
-    record: (w) => ["POST", `/stock_levels/${w.units[0]}/lost`, {}],
-    seen: service
+    record: ["POST {quote}/clone"],
+    seen: "copies",
+    since: [[changed(""), ["PUT /opportunities/{made.opportunity.id}", { reference: "theirs" }]]]
   },
   {
     what: "quote deal-price",
     name: "opportunities.set_deal_price",
-    record: (w) => ["POST", `/opportunities/${w.quotation}/deal_price`, { deal_total: "50.00" }],
-    seen: async (show, w) => (await show(`/opportunities/${w.quotation}`)).opportunity.deal_total,
+    record: ["POST {quote}/deal_price", { deal_total: "50.00" }],
+    seen: "quote",
+    since: [[changed("deal total"), ["POST {quote}/deal_price", { deal_total: "70.00" }]]]
+  },
+  {
+    what: "quote status",
+    name: "opportunities.change_status",
+    record: ["POST {quote}/change_status", { status: 1 }],
+    seen: "quote",
+    since: [[changed("stat(e|us)"), ["POST {quote}/convert_to_order"], ["POST {quote}/change_status", { status: 1 }]]]
+  },
+  {
+    what: "quote version",
+    name: "opportunities.activate_version",
+    before: async (w) => {
+      const ids: Array<number> = []
+      for (const label of ["one", "two", "three"]) ids.push((await create(`${w["quote"]}/versions`, { label })).id)
+      await must(w, [`POST {quote}/versions/${ids[1]}/activate`])
+      return { versions: ids }
+    },
+    record: ["POST {quote}/versions/{versions.0}/activate"],
+    seen: "versions",
+    since: [[changed("is active"), ["POST {quote}/versions/{versions.2}/activate"]]]
+  },
+  {
+    what: "orders confirm",
+    name: "opportunities.convert_to_order",
+    record: ["POST {quote}/convert_to_order", {}],
+    seen: "quote",
+    since: [[/status was changed since by Owner|cancelled/, ["POST {quote}/change_status", { status: 6 }]]]
+  },
+  {
+    what: "orders cancel",
+    name: "opportunities.change_status",
+    record: ["POST {order}/change_status", { status: 6 }],
+    seen: "order",
+    since: [[changed("status"), ["POST {order}/reinstate", {}]]]
+  },
+  {
+    what: "orders extend",
+    name: "opportunities.extend",
+    record: ["POST {order}/extend", { ends_at: "2030-12-07T17:00:00.000Z" }],
+    seen: "order",
     since: [
-      (at, w) => at("POST", `/opportunities/${w.quotation}/deal_price`, { deal_total: "70.00" }),
-      /deal total was changed since by Owner/
+      [changed(""), ["POST {order}/extend", { ends_at: "2030-12-09T17:00:00.000Z" }]],
+      [changed("Unit: ends at"), ["PATCH {line}", { ends_at: "2030-12-06T17:00:00.000Z" }]]
     ]
   },
   {
     what: "orders update",
     name: "opportunities.update",
-    record: (w) => ["PUT", `/opportunities/${w.order}`, { subject: "Other" }],
-    seen: (show, w) => head(show, w.order),
-    since: [
-      (at, w) => at("PUT", `/opportunities/${w.order}`, { subject: "Theirs" }),
-      /subject was changed since by Owner/
-    ]
+    record: ["PUT {order}", { subject: "Other" }],
+    seen: "order",
+    since: [[changed("subject"), ["PUT {order}", { subject: "Theirs" }]]],
+    besides: [["PUT {order}", { reference: "theirs" }], { reference: "theirs" }]
+  },
+  { what: "pack", name: "containers.pack", record: pack, seen: "case", since: [[/./, ["POST {case}/seal"]]] },
+  {
+    what: "unpack",
+    name: "containers.unpack",
+    before: (w) => must(w, pack),
+    record: ["POST {case}/unpack", { serialised_item_id: "{unit}" }],
+    seen: "case",
+    since: [[/./, pack]]
+  },
+  {
+    what: "seal",
+    name: "containers.seal",
+    before: (w) => must(w, pack),
+    record: ["POST {case}/seal", { notes: "mine" }],
+    seen: "case",
+    since: [[changed("notes"), ["PUT {case}", { notes: "theirs" }]]]
+  },
+  {
+    what: "allocate",
+    name: "opportunities.allocate",
+    record: ["POST {assets}", { stock_level_id: "{unit}" }],
+    seen: "units",
+    since: [[changed("stock level id"), substitute("{assets}/{made.asset.id}")]]
+  },
+  {
+    what: "substitute",
+    name: "opportunities.update_asset",
+    before: allocated,
+    record: substitute("{asset}"),
+    seen: "units",
+    since: [[changed("status"), ["PATCH {asset}", { action: "prepare" }], ["PATCH {asset}", { action: "dispatch" }]]]
+  },
+  {
+    what: "take a unit off that travels in a case",
+    name: "opportunities.deallocate",
+    before: async (w) => {
+      const with_asset = { ...w, ...(await allocated(w)) }
+      await must(with_asset, ["PATCH {asset}", { action: "set_container", container_stock_level_id: "{other_unit}" }])
+      await must(with_asset, ["PATCH {asset}", { action: "prepare" }])
+      return with_asset
+    },
+    record: ["DELETE {asset}"],
+    seen: "units"
+  },
+  {
+    what: "scan out",
+    name: "opportunities.scan",
+    record: scan("out"),
+    seen: "units",
+    since: [[changed("status"), scan("in")]]
+  },
+  {
+    what: "scan in",
+    name: "opportunities.scan",
+    before: async (w) => {
+      await must(w, scan("out"))
+      return { asset: `${w["assets"]}/${(await server.show(`${w["order"]}/assets`))[0].id}` }
+    },
+    record: scan("in"),
+    seen: "units",
+    since: [[changed("status"), ["PATCH {asset}", { action: "check", condition: 0 }]]]
+  },
+  {
+    what: "units quarantine",
+    name: "stock_levels.quarantine",
+    record: ["POST /stock_levels/{unit}/quarantine", { reason: "lens mount loose" }],
+    seen: "service",
+    since: [[/./, ["POST /stock_levels/{unit}/repair", {}]]]
+  },
+  { what: "units lost", name: "stock_levels.lost", record: ["POST /stock_levels/{unit}/lost", {}], seen: "service" },
+  {
+    what: "rename a product",
+    name: "products.update",
+    record: ["PUT {product}", { name: "Lantern" }],
+    seen: "product",
+    since: [[changed("name"), ["PUT {product}", { name: "Floodlight" }]]],
+    besides: [["PUT {product}", { sku: "{tag}" }], { sku: expect.stringMatching(/^1/) }]
+  },
+  {
+    what: "set a custom field",
+    name: "products.update",
+    record: ["PUT {product}", { custom_fields: { a: "mine" } }],
+    seen: "product",
+    since: [[changed("custom fields"), ["PUT {product}", { custom_fields: { a: "theirs" } }]]],
+    besides: [["PUT {product}", { custom_fields: { b: "theirs" } }], { custom_fields: { a: null, b: "theirs" } }]
   }
 ]
 
 describe("a day's commands", () => {
-  let server: FillTestServer, device: Device
+  let device: TestDevice
   let worlds = 0
-  const at: Call = (method, path, body) => server.must(method, path.slice(1), body)
+  beforeAll(async () => {
+    device = await server.enrol("sams", (await server.person({ name: "Sam", roles: ["Admin"] })).secret)
+    for (const name of ["a", "b"]) await create("/custom_fields", { name, module_type: "Product", field_type: 0 })
+  })
   const show = async (path: string) => {
-    const [bare = "", search = ""] = path.split("?")
-    const query = search === "" ? [] : [[search.slice(0, search.indexOf("=")), search.slice(search.indexOf("=") + 1)]]
-    const answer = await device.ask({ method: "GET", path: `/api/v1${bare}`, query: query as any, body: undefined })
-    return answer.status === 404 ? {} : (answer.body as any)
+    const { body, status } = await device.get(path)
+    return status === 404 ? undefined : Object.values(body)[0]
   }
   const world = async (): Promise<World> => {
     const tag = String(100 + ++worlds)
-    const product = (await at("POST", "/products", { name: `Arri ${tag}`, stock_method: 2 })).product.id
-    const units: Array<number> = []
-    for (const name of ["A", "B", "C", "D"])
-      units.push(
-        (await at("POST", "/stock_levels", { product_id: product, store_id: 1, asset_number: `${name}-${tag}` }))
-          .stock_level.id
-      )
-    const deal = async () => {
-      const { opportunity } = await at("POST", "/opportunities", { subject: `Fest ${tag}`, store_id: 1, ...dates })
-      const path = `/opportunities/${opportunity.id}`
-      const added = await at("POST", `${path}/items`, { name: "Arri", item_id: product, quantity: 1 })
-      await at("POST", `${path}/convert_to_quotation`)
-      return { id: opportunity.id, line: added.opportunity.items[0].id }
-    }
-    const [order, quoted] = [await deal(), await deal()]
-    await at("POST", `/opportunities/${order.id}/convert_to_order`)
-    const { container } = await at("POST", "/containers/temporary", {
-      name: `Case ${tag}`,
-      barcode: `C-${tag}`,
-      store_id: 1
-    })
+    const { id: product_id, units } = await server.units(1, 2, { name: `Arri ${tag}` })
+    const [unit, other_unit] = units
+    const { id, line } = await server.order(product_id, 1, { subject: `Fest ${tag}`, ...dates })
+    const quoted = await server.withLine({ subject: `Fest ${tag}`, ...dates }, { item_id: product_id, quantity: 1 })
+    const [order, quote] = [`/opportunities/${id}`, `/opportunities/${quoted.id}`]
+    await server.must("POST", `${quote}/convert_to_quotation`)
+    const box = await create("/containers/temporary", { name: `Case ${tag}`, barcode: tag, store_id: 1 })
     return {
-      tag,
-      product,
-      units,
-      order: order.id,
-      line: order.line,
-      quotation: quoted.id,
-      quoted: quoted.line,
-      container: container.id
+      ...{ tag, product_id, product: `/products/${product_id}`, unit, other_unit, case: `/containers/${box.id}` },
+      ...{ order, line: `${order}/items/${line.id}`, assets: `${order}/items/${line.id}/assets` },
+      ...{ quote, quoted: `${quote}/items/${quoted.items[0].id}` }
     }
   }
-  beforeAll(async () => {
-    server = await openFillTestServer("sqlite")
-    const { token } = await server.letIn({ name: "Sam", roles: ["Admin"] })
-    device = await enrolledDevice(server, "one", token)
-  })
-  afterAll(async () => {
-    await device?.close()
-    await server?.close()
-  })
   /** Recorded by Sam without a network: what was seen before and after, and its number. */
   const recorded = async ({ before, name, record, seen }: Daily) => {
-    const w = await world()
-    await before?.(at, w)
+    const made = await world()
+    const w = { ...made, ...(await before?.(made)) }
     await device.sync()
-    const was = await seen(show, w)
-    const [method, path, body] = record(w)
-    const answer: any = await device.ask({ method, path: `/api/v1${path}`, query: [], body: body as any })
+    const look = () => views[seen](show, w)
+    const was = await look()
+    const answer: any = await device.call(...requested(w, record))
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(400)
     expect(answer.command?.name ?? name).toBe(name)
-    const done = await seen(show, w)
+    const done = await look()
     expect(done).not.toEqual(was)
-    return { w, was, done, made: answer.body, n: String(answer.command?.n) }
+    return { w: { ...w, made: answer.body }, look, was, done, n: String(answer.command?.n) }
+  }
+  const synced = async () => expect(await device.sync()).toMatchObject({ rejected: 0, conflicts: 0, pending: 0 })
+  const undone = async (n: string) => {
+    const result = await device.undo.undo(n, false)
+    expect(result, JSON.stringify(result)).toMatchObject({ ok: true })
   }
 
-  it.each(daily)("$what: unsent it is withdrawn, and recorded once more", async (row) => {
-    const { done, n, was, w } = await recorded(row)
-    expect(await device.undo.plan(n)).toMatchObject({ ok: true, plan: { steps: [{ way: "withdraw" }] } })
-    expect(await row.seen(show, w)).toEqual(done)
-    expect(await device.undo.undo(n, false)).toMatchObject({ ok: true })
-    expect(await row.seen(show, w)).toEqual(was)
-    expect(await device.undo.undo(n, false)).toMatchObject({ ok: false, failure: { kind: "undone" } })
-    expect(await device.undo.redo(n)).toMatchObject({ ok: true })
-    expect(await row.seen(show, w)).toEqual(done)
-    expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0 })
-  })
-  it.each(daily)("$what: sent it is taken back by the server's leave, and recorded once more", async (row) => {
-    const { done, n, was, w } = await recorded(row)
-    await device.sync()
-    const last = device.lastPending()
-    const [listed] = await device.undo.list(1)
-    expect(listed).toMatchObject({ n: Number(n), way: "compensate", says: expect.stringMatching(/.+[.]$/) })
-    expect(await device.undo.plan(n)).toMatchObject({ ok: true, plan: { steps: [{ way: "compensate" }] } })
-    expect([device.lastPending(), await row.seen(show, w)]).toEqual([last, done])
-    expect(await device.undo.undo(n, false)).toMatchObject({ ok: true })
-    expect(await device.sync()).toMatchObject({ rejected: 0, conflicts: 0, pending: 0 })
-    expect(await row.seen(show, w)).toEqual(was)
-    expect(await device.undo.undo(n, false)).toMatchObject({ ok: false, failure: { kind: "undone" } })
-    const again = await device.undo.redo(n)
-    expect(again, JSON.stringify(again)).toMatchObject({ ok: true })
-    expect(await device.sync()).toMatchObject({ rejected: 0, conflicts: 0, pending: 0 })
-    expect(await row.seen(show, w)).toEqual(done)
-  })
-  it.each(daily.filter(({ since }) => since !== undefined))(
-    "$what: what somebody has worked on since is left to both of them to settle",
-    async (row) => {
-      const { made, n, w } = await recorded(row)
-      await device.sync()
-      await row.since?.[0](at, w, made)
-      await device.sync()
-      const theirs = await row.seen(show, w)
-      const result = await device.undo.undo(n, false)
-      const { failure } = result as any
-      const said = failure?.plan?.steps[0].says ?? failure?.answer?.body.message
-      expect(result.ok, JSON.stringify(result)).toBe(false)
-      expect(said).toMatch(row.since?.[1] ?? /./)
-      expect(device.lastPending()).toBe(0)
-      expect(await row.seen(show, w)).toEqual(theirs)
-    }
-  )
-  it.each(daily.filter(({ since }) => since !== undefined))(
-    "$what: what somebody has worked on since is kept by the server where it is not known here yet",
-    async (row) => {
-      const { made, n, w } = await recorded(row)
-      await device.sync()
-      await row.since?.[0](at, w, made)
-      expect(await device.undo.undo(n, false)).toMatchObject({ ok: true })
+  it.each(daily)("$what: withdrawn unsent, compensated once sent, and recorded once more after either", async (row) => {
+    const { done, look, n, was } = await recorded(row)
+    let last = n
+    for (const way of ["withdraw", "compensate"]) {
       const before = device.lastPending()
-      expect(before).toBeGreaterThan(0)
+      const [listed] = await device.undo.list(1)
+      expect(listed).toMatchObject({ n: Number(last), way, says: expect.stringMatching(/.+[.]$/) })
+      expect(await device.undo.plan(last)).toMatchObject({ ok: true, plan: { steps: [{ way }] } })
+      expect([device.lastPending(), await look()]).toEqual([before, done])
+      await undone(last)
+      if (way === "compensate") await synced()
+      expect(await look()).toEqual(was)
+      expect(await device.undo.undo(last, false)).toMatchObject({ ok: false, failure: { kind: "undone" } })
+      const again: any = await device.undo.redo(last)
+      expect(again, JSON.stringify(again)).toMatchObject({ ok: true })
+      expect(await look()).toEqual(done)
+      await synced()
+      expect(await look()).toEqual(done)
+      last = String(again.recorded.at(-1))
+    }
+  })
+  it.each(daily.flatMap((row) => (row.since ?? []).map(([refused, ...changes]) => ({ ...row, changes, refused }))))(
+    "$what: what somebody has worked on since is kept by the server where it is not known here yet, and here once it is",
+    async ({ changes, refused, ...row }) => {
+      const { look, n, w } = await recorded(row)
+      await synced()
+      await must(w, ...changes)
+      await undone(n)
+      expect(device.lastPending()).toBeGreaterThan(0)
       const report = await device.sync()
       expect(report).toMatchObject({ accepted: 0, pending: 0 })
       expect(report.rejected + (await device.status()).held).toBeGreaterThan(0)
-      const theirs = await row.seen(show, w)
+      const theirs = await look()
       for (const { id } of await device.conflicts()) await device.resolve(id, { drop: true, with_dependants: true })
-      expect(await row.seen(show, w)).toEqual(theirs)
+      const result: any = await device.undo.undo(n, false)
+      expect(result.ok, JSON.stringify(result)).toBe(false)
+      expect(result.failure?.plan?.steps[0].says ?? result.failure?.answer?.body.message).toMatch(refused)
+      expect([device.lastPending(), await look()]).toEqual([0, theirs])
     }
   )
-
-  const final: ReadonlyArray<readonly [what: string, name: string, instead: RegExp]> = [
-    ["units release", "stock_levels.release", /units quarantine/],
-    ["invoices issue", "invoices.issue", /credit note/],
-    ["invoices pay", "invoices.pay", /refund/],
-    ["receive", "purchase_orders.receive", /purchase-orders return/]
-  ]
-  it.each(final)("%s is not taken back, and says what to do instead", async (_what, name, instead) => {
-    const { catalogue } = await import("../../core/catalogue.ts")
-    const { compensationOf } = await import("../../core/undo/compensations.ts")
-    const endpoint = catalogue.endpoint(name)
-    if (endpoint === undefined) throw new Error(`There is no ${name}.`)
-    const done = { endpoint, params: {}, body: {}, rows: [], called: () => "" }
-    expect(compensationOf(catalogue, endpoint)?.(done, catalogue)).toMatchObject({
-      kind: "cannot",
-      because: expect.stringMatching(/./),
-      instead: expect.stringMatching(instead)
-    })
-  })
+  it.each(daily.filter(({ besides }) => besides !== undefined))(
+    "$what: what somebody set beside it stays, known here or not",
+    async (row) => {
+      for (const is_known of [true, false]) {
+        const { look, n, was, w } = await recorded(row)
+        await synced()
+        const [change, stays] = row.besides!
+        await must(w, change)
+        if (is_known) await device.sync()
+        await undone(n)
+        await synced()
+        expect(await look()).toEqual(was)
+        expect(await server.show(requested(w, change)[1])).toMatchObject(stays)
+      }
+    }
+  )
 })

@@ -36,9 +36,6 @@ export const groupedGraph = (graph: Graph, groupOf: (file: string) => string | u
   return groups
 }
 
-/** First-level folders of core, and the files beside them. */
-export const coreFolderOf = (file: string): string | undefined => /^core\/([^/]+)/.exec(file)?.[1]
-
 /** Those that import each other, directly or not: Tarjan's strongly connected components of more than one, sorted. */
 export const circlesOf = (graph: Graph): ReadonlyArray<ReadonlyArray<string>> => {
   const found: Array<ReadonlyArray<string>> = []
@@ -59,4 +56,21 @@ export const circlesOf = (graph: Graph): ReadonlyArray<ReadonlyArray<string>> =>
   }
   for (const one of graph.keys()) if (!order.has(one)) visit(one)
   return found.toSorted((a, b) => b.length - a.length || a[0]!.localeCompare(b[0]!))
+}
+
+/**
+ * Per folder, what stands in it (files and folders) and imports each other, directly or not: `core/billing: state and
+ * invoices`. A folder of a tree without circles can be read from the bottom up, on every level.
+ */
+export const folderCircles = (graph: Graph): ReadonlyArray<string> => {
+  const folders = new Set<string>([""])
+  for (const file of graph.keys())
+    for (let at = file.indexOf("/"); at > 0; at = file.indexOf("/", at + 1)) folders.add(file.slice(0, at + 1))
+  return [...folders]
+    .toSorted()
+    .flatMap((folder) =>
+      circlesOf(
+        groupedGraph(graph, (file) => (file.startsWith(folder) ? file.slice(folder.length).split("/")[0] : undefined))
+      ).map((circle) => `${folder}: ${circle.join(" and ")}`)
+    )
 }

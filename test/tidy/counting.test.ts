@@ -2,10 +2,10 @@
 import { describe, expect, it } from "vitest"
 import { sourcesOf } from "../source/place.ts"
 import { parsed } from "../source/tree.ts"
-import { circlesOf, coreFolderOf, fileGraph, groupedGraph } from "./circles.ts"
+import { circlesOf, fileGraph, folderCircles } from "./circles.ts"
 import { tidinessOf } from "./found.ts"
 import { importsOf, measures } from "./measures.ts"
-import { asCounted, differences, isMore, newCircles, type Ratchets, told } from "./ratchets.ts"
+import { asCounted, differences, isMore, type Ratchets, told } from "./ratchets.ts"
 import { rentalWordsIn } from "./words.ts"
 
 const counted = (what: string, text: string): number => measures[what]!({ text, tree: parsed(text) }).length
@@ -89,7 +89,7 @@ describe("imports", () => {
       })
     )
     expect(circlesOf(graph)).toEqual([])
-    expect(circlesOf(groupedGraph(graph, coreFolderOf))).toEqual([["a", "b", "c"]])
+    expect(folderCircles(graph)).toEqual(["core/: a and b and c"])
   })
 })
 
@@ -103,7 +103,6 @@ describe("the list of what is allowed", () => {
     allowed = asCounted(today)
   it("names each kind and folder", () => {
     expect(allowed).toEqual({
-      core_circles: [["kernel", "stock"]],
       counts: {
         "files in circles of imports": { core: 2 },
         "imports of core beyond values": { "core/kernel": 1 },
@@ -126,9 +125,5 @@ describe("the list of what is allowed", () => {
     expect(others).toEqual([])
     expect(isMore(one!)).toBe(false)
     expect(told(one!)).toBe("core, non-null !: 1 by now, 2 still allowed; lower the list by npm run tidy")
-  })
-  it("allows smaller circles, not others", () => {
-    expect(newCircles({ ...allowed, core_circles: [["kernel", "stock", "users"]] }, today)).toEqual([])
-    expect(newCircles({ ...allowed, core_circles: [["kernel", "users"]] }, today)).toEqual([["kernel", "stock"]])
   })
 })

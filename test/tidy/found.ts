@@ -1,17 +1,12 @@
 /** All that is counted in the source, with where each stands. */
 import { type Sources, sourcesOf } from "../source/place.ts"
 import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
-import { circlesOf, coreFolderOf, fileGraph, groupedGraph } from "./circles.ts"
+import { circlesOf, fileGraph } from "./circles.ts"
 import { lineAt, measures } from "./measures.ts"
 import { general_folders, rentalWordsIn } from "./words.ts"
 
 /** What, of which folder: the places. */
 export type Found = ReadonlyMap<string, ReadonlyMap<string, ReadonlyArray<string>>>
-export interface Tidiness {
-  readonly found: Found
-  readonly core_circles: ReadonlyArray<ReadonlyArray<string>>
-}
-
 const collector = (): {
   readonly add: (what: string, folder: string, place: string) => void
   readonly found: Found
@@ -30,7 +25,7 @@ const topOf = (file: string): string => file.slice(0, file.indexOf("/"))
 const isOutwardOfKernel = (from: string, to: string): boolean =>
   from.startsWith("core/kernel/") && to.startsWith("core/") && !/^core\/(?:kernel|values)\//.test(to)
 
-export const tidinessOf = (sources: Sources): Tidiness => {
+export const tidinessOf = (sources: Sources): Found => {
   const { add, found } = collector()
   for (const [file, source] of sources) {
     for (const [what, measure] of Object.entries(measures)) {
@@ -48,8 +43,8 @@ export const tidinessOf = (sources: Sources): Tidiness => {
     for (const one of imported)
       if (isOutwardOfKernel(file, one)) add("imports of core beyond values", "core/kernel", `${file} imports ${one}`)
   }
-  return { found, core_circles: circlesOf(groupedGraph(graph, coreFolderOf)) }
+  return found
 }
 
-export const tidinessToday = (above: string = root): Tidiness =>
+export const tidinessToday = (above: string = root): Found =>
   tidinessOf(sourcesOf(filesIn(source_folders, above), (file) => textOf(file, above)))

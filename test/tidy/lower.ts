@@ -1,10 +1,10 @@
 /**
  * `npm run tidy` lowers the ratchets to what is counted now. Where more is counted than allowed it says so and ends with
- * 1; `-- --raise WHAT` (as often as wanted; `core circles` for those) allows what is counted now of that all the same.
+ * 1; `-- --raise WHAT` (as often as wanted) allows what is counted now of that all the same.
  */
 import { parseArgs } from "node:util"
 import { tidinessToday } from "./found.ts"
-import { asCounted, differences, isMore, newCircles, readRatchets, told, writeRatchets } from "./ratchets.ts"
+import { asCounted, differences, isMore, readRatchets, told, writeRatchets } from "./ratchets.ts"
 
 const { values } = parseArgs({ options: { raise: { type: "string", multiple: true, default: [] } } })
 const today = tidinessToday(),
@@ -12,7 +12,6 @@ const today = tidinessToday(),
   counted = asCounted(today)
 const changed = differences(before, today)
 const refused = changed.filter((one) => isMore(one) && !values.raise.includes(one.what))
-const new_circles = values.raise.includes("core circles") ? [] : newCircles(before, today)
 
 const counts = Object.fromEntries(
   Object.entries(counted.counts)
@@ -28,10 +27,9 @@ const counts = Object.fromEntries(
     ])
     .filter(([, folders]) => Object.keys(folders!).length > 0)
 )
-writeRatchets({ core_circles: new_circles.length > 0 ? before.core_circles : counted.core_circles, counts })
+writeRatchets({ counts })
 
 for (const { allowed, counted: now, folder, what } of changed.filter((one) => !refused.includes(one)))
   console.log(`${folder}, ${what}: ${allowed} → ${now}`)
 for (const one of refused) console.error(told(one))
-for (const circle of new_circles) console.error(`Folders of core import each other that did not: ${circle.join(", ")}`)
-process.exitCode = refused.length + new_circles.length > 0 ? 1 : 0
+process.exitCode = refused.length > 0 ? 1 : 0

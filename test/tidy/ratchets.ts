@@ -2,14 +2,10 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
-import type { Tidiness } from "./found.ts"
+import type { Found } from "./found.ts"
 
 const Counts = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Int))
-const Ratchets = Schema.Struct({
-  /** First-level folders of core that import each other, directly or not. */
-  core_circles: Schema.Array(Schema.Array(Schema.String)),
-  counts: Counts
-})
+const Ratchets = Schema.Struct({ counts: Counts })
 export type Ratchets = typeof Ratchets.Type
 
 const file = fileURLToPath(new URL("ratchets.json", import.meta.url))
@@ -27,7 +23,7 @@ export interface Difference {
 export const command = "npm run tidy"
 
 /** Counts that are not what is allowed, up or down. */
-export const differences = ({ counts }: Ratchets, { found }: Tidiness): ReadonlyArray<Difference> => {
+export const differences = ({ counts }: Ratchets, found: Found): ReadonlyArray<Difference> => {
   const kinds = new Set([...Object.keys(counts), ...found.keys()])
   return [...kinds].flatMap((what) => {
     const folders = new Set([...Object.keys(counts[what] ?? {}), ...(found.get(what)?.keys() ?? [])])
@@ -49,15 +45,8 @@ export const told = (one: Difference): string => {
   return `${folder}, ${what}: ${counted}, only ${allowed} allowed. One of these is new:\n    ${places.slice(0, shown_max).join("\n    ")}${more}`
 }
 
-/** Circles that no allowed one holds whole. */
-export const newCircles = (ratchets: Ratchets, { core_circles }: Tidiness): ReadonlyArray<ReadonlyArray<string>> =>
-  core_circles.filter(
-    (circle) => !ratchets.core_circles.some((allowed) => circle.every((folder) => allowed.includes(folder)))
-  )
-
 /** The list as it would be if what there is now were allowed. */
-export const asCounted = ({ core_circles, found }: Tidiness): Ratchets => ({
-  core_circles,
+export const asCounted = (found: Found): Ratchets => ({
   counts: Object.fromEntries(
     [...found]
       .toSorted(([a], [b]) => a.localeCompare(b))

@@ -1,7 +1,7 @@
 /** That the source does not become less tidy, and that the list of what is allowed shrinks with it. */
 import { describe, expect, it } from "vitest"
 import { tidinessToday } from "./found.ts"
-import { command, differences, isMore, newCircles, readRatchets, told } from "./ratchets.ts"
+import { differences, isMore, readRatchets, told } from "./ratchets.ts"
 
 const today = tidinessToday(),
   ratchets = readRatchets()
@@ -18,11 +18,5 @@ describe("the source", () => {
         .map(told)
         .join("\n")
     ).toBe("")
-  })
-  it("has no folders of core that import each other but those allowed", () => {
-    expect(newCircles(ratchets, today)).toEqual([])
-  })
-  it(`has the circles allowed, or the list is lowered by ${command}`, () => {
-    expect(ratchets.core_circles).toEqual(today.core_circles)
   })
 })

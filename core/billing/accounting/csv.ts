@@ -1,14 +1,15 @@
 /** Postings as the files that accounting programs take in. */
-import { dateText } from "../../print/format.ts"
+import { dateText } from "../../pricing/print/format.ts"
+import { csvRow } from "../../values/csv.ts"
 import type { PostedDocument } from "./shown.ts"
 
 export const export_formats = ["csv", "xero", "quickbooks"] as const
 export type ExportFormat = (typeof export_formats)[number]
-export interface ExportFile {
+interface ExportFile {
   readonly name: string
   readonly text: string
 }
-export interface ExportOptions {
+interface ExportOptions {
   /** How the accounting program writes days, by the company's locale; plain files have ISO days. */
   readonly locale: string
   /** A text as a cell that no spreadsheet runs. */
@@ -18,12 +19,9 @@ export interface ExportOptions {
 /** Xero takes 500 invoices a file, QuickBooks Online 100. */
 const per_file = { xero: 500, quickbooks: 100 } as const
 
-const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 type Row = { readonly [column: string]: string | null }
 const csv = (columns: ReadonlyArray<string>, rows: ReadonlyArray<Row>, { cell }: ExportOptions): string =>
-  [columns, ...rows.map((row) => columns.map((column) => cell(row[column] ?? "")))]
-    .map((cells) => `${cells.map(quoted).join(",")}\r\n`)
-    .join("")
+  [columns, ...rows.map((row) => columns.map((column) => cell(row[column] ?? "")))].map(csvRow).join("")
 
 export const exportFiles = (
   documents: ReadonlyArray<PostedDocument>,

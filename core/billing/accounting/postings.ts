@@ -2,9 +2,9 @@
  * Postings: what an accounting program is told of billing, as debits and credits of accounts. Made of issued documents
  * and of money that moved, one document at a time; every export is written from them. Pure (rules/billing 1.8).
  */
-import type { JsonObject } from "../../kernel/json.ts"
-import { type Settings, settingText } from "../../kernel/settings.ts"
-import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, PaymentRow } from "../schema.ts"
+import type { JsonObject } from "../../kernel/fields/json.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
+import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, PaymentRow } from "../state/tables.ts"
 
 export const posted_kinds = {
   invoices: "Invoices",
@@ -45,14 +45,14 @@ export const accountsOf = (settings: Settings): Accounts => {
 }
 
 /** Minor units of the document's currency; one of debit and credit is zero, and neither is below it. */
-export interface Posting {
+interface Posting {
   readonly account: string
   readonly tax_code: string
   readonly debit: number
   readonly credit: number
 }
 /** One row of a document; amounts have its sign. */
-export interface PostedLine {
+interface PostedLine {
   readonly description: string
   readonly account: string
   readonly tax_code: string

@@ -37,7 +37,7 @@ export const postedDocument = Schema.Struct({
 })
 export type PostedDocument = typeof postedDocument.Type
 
-export const keyOf = ({ id, kind }: Pick<Posted, "kind" | "id">): string => `${kind}/${id}`
+const keyOf = ({ id, kind }: Pick<Posted, "kind" | "id">): string => `${kind}/${id}`
 
 /** With the days of the company, which keeps the books. */
 export const shownPosted = (

@@ -1,15 +1,17 @@
 /** Billing an opportunity (interface 4.5). */
 import { Effect } from "effect"
-import { command, type Endpoint } from "../../kernel/endpoint.ts"
-import { boolean, choice, decimal } from "../../kernel/field.ts"
-import { later, withRules } from "../../kernel/later.ts"
-import { forbidden } from "../../kernel/rejection.ts"
-import { created } from "../../kernel/resource.ts"
-import { hasOnePermission } from "../../kernel/viewer.ts"
-import { opportunities } from "../../opportunities/schema.ts"
-import { invoiceAnswer, invoiceShown } from "../invoices/api.ts"
-import { write } from "../paths.ts"
-import { invoice_items, invoice_types, invoices } from "../schema.ts"
+import { command, type Endpoint } from "../../kernel/endpoints/endpoint.ts"
+import { boolean, choice, decimal, integer, json, list, object } from "../../kernel/fields/field.ts"
+import type { Json } from "../../kernel/fields/json.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
+import { forbidden } from "../../kernel/fields/rejection.ts"
+import { created } from "../../kernel/endpoints/resource.ts"
+import { hasOnePermission } from "../../kernel/fields/viewer.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { invoiceAnswer, invoiceShown } from "../invoices/query.ts"
+import { items_max } from "../state/fields.ts"
+import { write } from "../state/paths.ts"
+import { invoice_items, invoice_types, invoices } from "../state/tables.ts"
 import { checkoutFactsOf } from "./facts.ts"
 
 const checkingOut = later(() => import("./decide.ts"))
@@ -17,7 +19,7 @@ const checkingOut = later(() => import("./decide.ts"))
 const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
   answer: invoiceShown,
   name: "opportunities.invoice",
-  summary: "Make a draft invoice of an opportunity, with its taxes as they were priced",
+  summary: "Draft an invoice for the unbilled rest of an opportunity, at its tax rates",
   success_status: 201,
   ability: write,
   permission: "invoices.create",
@@ -33,8 +35,16 @@ const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
       min: "0.01",
       max: "100",
       nullable: true,
-      describe: "Of a deposit: this part of the whole instead of all rows"
-    })
+      describe: "Part of the opportunity's whole, a row for each tax; with amount and lines at most one"
+    }),
+    amount: json({ form: "any", nullable: true, describe: 'Part of the whole as money without tax: "500.00"' }),
+    lines: list(
+      object({
+        opportunity_item_id: integer({ required: true, names: "opportunity_items" }),
+        quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "All that is left" })
+      }),
+      { nullable: true, max_items: items_max, describe: "Lines to bill, and how many of each" }
+    )
   },
   authorize: ({ viewer }) =>
     hasOnePermission(viewer, "opportunities.view")
@@ -48,7 +58,9 @@ const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
       {
         type: values.type ?? "standard",
         deduct_deposits: values.deduct_deposits ?? true,
-        percent: values.percent ?? null
+        percent: values.percent ?? null,
+        amount: (values.amount ?? null) as Json,
+        lines: values.lines ?? null
       },
       context
     ),

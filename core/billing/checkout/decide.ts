@@ -1,44 +1,247 @@
 /** A draft from an opportunity (rules/billing 1.3). */
+import { exclusiveTax, inclusiveTax } from "../../pricing/pricing/tax.ts"
+import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
+import { groupKey, type RowTax, sumsOf } from "../state/amounts.ts"
+import { newItem } from "../state/items.ts"
+import {
+  invoice_items,
+  type InvoiceItemRow,
+  type InvoiceRow,
+  invoices,
+  type InvoiceType,
+  type TaxSummaryRow
+} from "../state/tables.ts"
 import { Result } from "effect"
-import { type CustomFieldFacts, readCustomFields } from "../../kernel/custom-field.ts"
-import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
-import type { Json, JsonObject } from "../../kernel/json.ts"
-import { invalidField } from "../../kernel/rejection.ts"
-import { withoutStamps } from "../../kernel/stored-schema.ts"
-import type { MemberRow } from "../../members/schema.ts"
-import { snapshotRate } from "../../opportunities/header/decide.ts"
-import type { OpportunityRow } from "../../opportunities/schema.ts"
-import { statusLabelOf } from "../../opportunities/status/statuses.ts"
-import { exclusiveTax } from "../../pricing/tax.ts"
-import { percentOfMoney } from "../../values/money.ts"
-import { sumsOf } from "../amounts.ts"
-import { invoiceCreated } from "../events.ts"
+import type { Json, JsonObject } from "../../kernel/fields/json.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { type Billed, billedText, leftRows, leftToBill, withNet } from "../state/billed.ts"
+import { hundredths, quantityText, share } from "../state/credited.ts"
+import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import { withoutStamps } from "../../kernel/tables/stored-schema.ts"
+import type { MemberRow } from "../../people/members/schema.ts"
+import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
+import { invoiceCreated } from "../state/events.ts"
 import { billable, newInvoice, termsOf } from "../invoices/decide.ts"
-import { newItem } from "../invoices/items.ts"
-import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices, type InvoiceType } from "../schema.ts"
-import { type Deposit, depositRows } from "./deposits.ts"
-import { billedRows, type CheckoutSource } from "./rows.ts"
+import { billedRows, type CheckoutSource } from "../state/rows.ts"
+
+// Rows that take issued deposits off the final invoice (rules/rulings, deposits at checkout).
+
+export interface Deposit {
+  readonly invoice: InvoiceRow
+  /** Tax summaries of its credit notes: below zero. */
+  readonly credited: ReadonlyArray<TaxSummaryRow>
+}
+const taxOf = (row: TaxSummaryRow): RowTax => ({
+  tax_class_id: row.tax_class_id,
+  tax_rate_id: row.tax_rate_id,
+  tax_rate_name: row.tax_rate_name,
+  tax_rate: row.rate
+})
+/** What was not credited of a deposit, by class and rate: below zero where it had deductions of a rate of their own. */
+const leftOf = ({ credited, invoice }: Deposit): ReadonlyArray<TaxSummaryRow> => {
+  const by_tax = Map.groupBy([...invoice.tax_summary, ...credited], (row) => groupKey(taxOf(row)))
+  const groups = [...by_tax.values()].flatMap((group) => {
+    const [first] = group
+    if (first === undefined) return []
+    const net = group.reduce((sum, row) => sum + row.net, 0)
+    const tax = group.reduce((sum, row) => sum + row.tax, 0)
+    return net === 0 && tax === 0 ? [] : [{ ...first, net, tax, gross: net + tax }]
+  })
+  return grossOf(groups) <= 0 ? [] : groups
+}
+const grossOf = (groups: ReadonlyArray<TaxSummaryRow>): number => groups.reduce((sum, { gross }) => sum + gross, 0)
+
+/** As much of these amounts as there is left to take off. */
+const within = (groups: ReadonlyArray<TaxSummaryRow>, limit: number): ReadonlyArray<TaxSummaryRow> => {
+  if (grossOf(groups) <= limit) return groups
+  // Which is less than what is above zero comes to: deductions need not be told.
+  const above = groups.filter(({ gross }) => gross > 0)
+  const parts = allocateMoney(
+    limit,
+    above.map((row) => row.gross)
+  )
+  return above.map((row, at) => ({ ...row, ...inclusiveTax(parts[at] ?? 0, row.rate) })).filter((row) => row.gross > 0)
+}
+
+/**
+ * Rows of deposits, the earliest first, taxed as the deposits were; they never take off more than `total`. `whole`: no
+ * deposit in part, since what a part invoice leaves of it would be taken off by none.
+ */
+const depositRows = (
+  deposits: ReadonlyArray<Deposit>,
+  total: number,
+  invoice: Pick<InvoiceRow, "id" | "currency_code">,
+  { sort_from, whole }: { readonly sort_from: number; readonly whole: boolean }
+): ReadonlyArray<InvoiceItemRow> => {
+  let left = total
+  const rows: Array<InvoiceItemRow> = []
+  for (const deposit of deposits) {
+    const owed = leftOf(deposit)
+    for (const group of left <= 0 || (whole && grossOf(owed) > left) ? [] : within(owed, left)) {
+      left -= group.gross
+      rows.push({
+        ...newItem(invoice),
+        ...taxOf(group),
+        name: nameOf(deposit.invoice),
+        unit_price: -group.net,
+        subtotal: -group.net,
+        tax_total: -group.tax,
+        total: -group.gross,
+        sort_order: sort_from + rows.length,
+        deposit_invoice_id: deposit.invoice.id
+      })
+    }
+  }
+  return rows
+}
+const nameOf = ({ id, issued_at, number }: InvoiceRow): string =>
+  `Deposit invoice ${number ?? `(id ${id}, number pending)`} of ${(issued_at ?? "").slice(0, 10)}`
+
+// Parts of what is left to bill: a percentage, an amount, or lines (rules/billing 1.9).
+
+/** At most one of them; none of them is all that is left. */
+interface PartAsked {
+  /** Of the whole. */
+  readonly percent: string | null
+  /** Without tax. */
+  readonly amount: Json
+  readonly lines: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity?: string | null }> | null
+}
+interface Parts {
+  readonly header: Pick<InvoiceRow, "id" | "currency_code">
+  readonly subject: string
+  readonly whole: ReadonlyArray<InvoiceItemRow>
+  /** Rows of what is left of the whole. */
+  readonly rest: ReadonlyArray<InvoiceItemRow>
+}
+type Rows = Result.Result<ReadonlyArray<InvoiceItemRow>, Rejection>
+const refuse = (field: string, text: string) => Result.fail(invalidField(field, text))
+const netOf = (rows: ReadonlyArray<Pick<InvoiceItemRow, "subtotal">>): number =>
+  rows.reduce((all, { subtotal }) => all + subtotal, 0)
+
+const isPart = ({ amount, lines, percent }: PartAsked): boolean => percent !== null || amount !== null || lines !== null
+
+export const partRows = (parts: Parts, asked: PartAsked): Rows => {
+  const { amount, lines, percent } = asked
+  const given = (["percent", "amount", "lines"] as const).filter((name) => asked[name] !== null)
+  const [first] = given
+  if (first === undefined) return Result.succeed(parts.rest)
+  if (given.length > 1) return refuse(first, "Send one of percent, amount and lines.")
+  return lines === null ? moneyPart(parts, percent, amount) : linePart(parts, lines)
+}
+
+const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | null, amount: Json): Rows => {
+  const { currency_code } = header
+  const groups = sumsOf(whole).tax_summary
+  const left = netOf(rest)
+  const field = percent === null ? "amount" : "percent"
+  const tooMuch = (net: number) =>
+    refuse(
+      field,
+      `${formatMoney(net, currency_code)} is more than the ${formatMoney(left, currency_code)} ${currency_code} ` +
+        "(without tax) left to bill."
+    )
+  const nets = groups.map(({ net }) => net)
+  if (percent !== null) {
+    const shares = nets.map((net) => percentOfMoney(net, percent))
+    const net = shares.reduce((all, one) => all + one, 0)
+    // Two halves of an odd amount are each rounded up.
+    if (net - left > groups.length) return tooMuch(net)
+    const rows = groupRows(groups, net > left ? allocateMoney(left, shares) : shares, {
+      header,
+      name: `${percent.replace(/\.?0+$/, "")} % of ${subject}`
+    })
+    return rows.length === 0
+      ? refuse(field, "This part of the whole comes to nothing; name a higher percentage.")
+      : Result.succeed(rows)
+  }
+  const read = parseMoney(amount, currency_code)
+  if (Result.isFailure(read)) return refuse(field, `The amount field ${read.failure}`)
+  if (read.success <= 0) return refuse(field, "The amount must be above zero.")
+  if (read.success > left) return tooMuch(read.success)
+  return Result.succeed(groupRows(groups, allocateMoney(read.success, nets), { header, name: `Part of ${subject}` }))
+}
+/** A row for each tax class and rate. */
+const groupRows = (
+  groups: ReadonlyArray<TaxSummaryRow>,
+  nets: ReadonlyArray<number>,
+  { header, name }: Pick<Parts, "header"> & { readonly name: string }
+): ReadonlyArray<InvoiceItemRow> =>
+  groups.flatMap((group, at) => {
+    const net = nets[at] ?? 0
+    if (net === 0) return []
+    const { gross, tax } = exclusiveTax(net, group.rate)
+    return [
+      {
+        ...newItem(header),
+        name: name.slice(0, 255),
+        unit_price: net,
+        subtotal: net,
+        tax_class_id: group.tax_class_id,
+        tax_rate_id: group.tax_rate_id,
+        tax_rate_name: group.tax_rate_name,
+        tax_rate: group.rate,
+        tax_total: tax,
+        total: gross,
+        sort_order: at
+      }
+    ]
+  })
+
+const linePart = ({ header, rest, whole }: Parts, lines: NonNullable<PartAsked["lines"]>): Rows =>
+  Result.gen(function* () {
+    const rows: Array<InvoiceItemRow> = []
+    for (const [at, { opportunity_item_id, quantity = null }] of lines.entries()) {
+      const isIt = (row: InvoiceItemRow): boolean => row.opportunity_item_id === opportunity_item_id
+      const row = rest.find(isIt)
+      if (row === undefined || rows.some(isIt))
+        return yield* refuse(
+          `lines.${at}.opportunity_item_id`,
+          row !== undefined
+            ? "The line is named twice."
+            : whole.some(isIt)
+              ? "All of the line is billed."
+              : "The opportunity charges no such line; with a deal price, send percent or amount."
+        )
+      const left = hundredths(row.quantity)
+      const wanted = quantity === null ? left : hundredths(quantity)
+      if (wanted > left)
+        return yield* refuse(`lines.${at}.quantity`, `Only ${quantityText(left)} of the line is left to bill.`)
+      const net = share(row.subtotal, wanted, left)
+      rows.push(wanted === left ? row : withNet(row, net, wanted, exclusiveTax(net, row.tax_rate ?? "0").tax))
+    }
+    if (rows.length === 0) return yield* refuse("lines", "Name the lines to bill.")
+    if (netOf(rows) > netOf(rest))
+      return yield* refuse(
+        "lines",
+        `These lines come to ${formatMoney(netOf(rows), header.currency_code)}, and ` +
+          `${formatMoney(netOf(rest), header.currency_code)} ${header.currency_code} (without tax) is left to bill.`
+      )
+    return rows.map((row, sort_order) => ({ ...row, sort_order }))
+  })
 
 export interface CheckoutFacts {
   readonly source: CheckoutSource
   readonly member: MemberRow | undefined
   /** Issued deposits of the opportunity that no issued invoice takes off yet, the earliest first. */
   readonly deposits: ReadonlyArray<Deposit>
+  readonly billed: Billed | undefined
   /** Custom fields of opportunities and of invoices. */
   readonly custom: { readonly from: CustomFieldFacts; readonly to: CustomFieldFacts }
 }
-export interface CheckoutAsked {
+interface CheckoutAsked extends PartAsked {
   readonly type: InvoiceType
   readonly deduct_deposits: boolean
-  /** Percent of the whole, for a deposit. */
-  readonly percent: string | null
 }
 
 /** Statuses of opportunities that nobody is billed for, by state. */
 const not_billed: { readonly [state: number]: ReadonlyArray<number> } = { 1: [2, 3], 2: [6] }
 
 /** Values of fields that invoices have by the same name and of the same kind; defaults for the others. */
-export const copiedCustomFields = (
+const copiedCustomFields = (
   { from, to }: CheckoutFacts["custom"],
   values: JsonObject
 ): { readonly [id: string]: Json } => {
@@ -53,34 +256,6 @@ export const copiedCustomFields = (
   return { ...readCustomFields(to, undefined, {}, "create").stored, ...Object.fromEntries(copies) }
 }
 
-/** A part of the whole: one row for each tax class and rate. */
-const partRows = (
-  rows: ReadonlyArray<InvoiceItemRow>,
-  percent: string,
-  header: Pick<InvoiceRow, "id" | "currency_code">,
-  subject: string
-): ReadonlyArray<InvoiceItemRow> =>
-  sumsOf(rows).tax_summary.flatMap((group, at) => {
-    const net = percentOfMoney(group.net, percent)
-    if (net === 0) return []
-    const { gross, tax } = exclusiveTax(net, group.rate)
-    return [
-      {
-        ...newItem(header),
-        name: `${percent.replace(/\.?0+$/, "")} % of ${subject}`.slice(0, 255),
-        unit_price: net,
-        subtotal: net,
-        tax_class_id: group.tax_class_id,
-        tax_rate_id: group.tax_rate_id,
-        tax_rate_name: group.tax_rate_name,
-        tax_rate: group.rate,
-        tax_total: tax,
-        total: gross,
-        sort_order: at
-      }
-    ]
-  })
-
 export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header: opportunity } = facts.source
@@ -90,23 +265,18 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
       )
     if (opportunity.member_id === null)
       return yield* Result.fail(invalidField("member_id", "The opportunity has no customer; give it one first."))
-    if (asked.percent !== null && asked.type !== "deposit")
-      return yield* Result.fail(invalidField("percent", "Only a deposit is a part of the whole."))
     const member = yield* billable(facts.member)
     const header = yield* draftOf(opportunity, member, asked.type, facts, context)
     const whole = billedRows(facts.source, header)
-    const billed = asked.percent === null ? whole : partRows(whole, asked.percent, header, opportunity.subject)
-    if (whole.length > 0 && billed.length === 0)
-      return yield* Result.fail(
-        invalidField("percent", "This part of the whole comes to nothing; name a higher percentage.")
-      )
-    if (billed.length === 0)
+    if (whole.length === 0)
       return yield* Result.fail(
         invalidField("items", "Nothing of the opportunity is charged, so there is nothing to bill.")
       )
+    const rest = yield* restOf(whole, asked.type === "standard" ? facts.billed : undefined, header)
+    const billed = yield* partRows({ header, subject: opportunity.subject, whole, rest }, asked)
     const deducted =
       asked.type === "standard" && asked.deduct_deposits
-        ? depositRows(facts.deposits, sumsOf(billed).total, header, billed.length)
+        ? depositRows(facts.deposits, sumsOf(billed).total, header, { sort_from: billed.length, whole: isPart(asked) })
         : []
     const items = [...billed, ...deducted].map((row) => ({ ...row, id: context.id(invoice_items) }))
     return {
@@ -116,6 +286,18 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
       result: { id: header.id }
     }
   })
+
+/** Rows of what no issued invoice bills yet; 422 where that is nothing. */
+const restOf = (
+  whole: ReadonlyArray<InvoiceItemRow>,
+  billed: Billed | undefined,
+  header: InvoiceRow
+): Result.Result<ReadonlyArray<InvoiceItemRow>, Rejection> => {
+  if (billed === undefined || billed.rows.length === 0) return Result.succeed(whole)
+  return leftToBill(billed) > 0
+    ? Result.succeed(leftRows(whole, billed, header))
+    : Result.fail(invalidField("items", `Nothing is left to bill: ${billedText(billed)}.`))
+}
 
 const draftOf = (
   opportunity: OpportunityRow,

@@ -1,20 +1,19 @@
 /** What billing an opportunity must know, read in the transaction. */
 import { Effect } from "effect"
-import { customFieldFacts } from "../../kernel/custom-field.ts"
-import type { Failure } from "../../kernel/endpoint.ts"
+import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { members } from "../../members/schema.ts"
-import { opportunity_items } from "../../opportunities/lines/schema.ts"
-import { opportunity_costs } from "../../opportunities/money/schema.ts"
-import type { OpportunityRow } from "../../opportunities/schema.ts"
-import { opportunity_versions } from "../../opportunities/versions/schema.ts"
-import { products } from "../../products/schema.ts"
-import { taxFacts } from "../../reference-data/tax.ts"
+import { members } from "../../people/members/schema.ts"
+import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunity_costs, opportunity_versions } from "../../orders/opportunities/tables/money.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { products } from "../../products/products/schema.ts"
+import { taxFacts } from "../../setup/reference-data/tax.ts"
+import { billedOf } from "../state/billed-facts.ts"
 import { deductionsOf } from "../invoices/facts.ts"
-import { credit_notes, invoices } from "../schema.ts"
-import type { CheckoutFacts } from "./decide.ts"
-import type { Deposit } from "./deposits.ts"
-import type { CheckoutSource } from "./rows.ts"
+import { credit_notes, invoices } from "../state/tables.ts"
+import type { CheckoutFacts, Deposit } from "./decide.ts"
+import type { CheckoutSource } from "../state/rows.ts"
 
 /** What is charged, and what the taxes of it depend on. */
 export const chargedSource = Effect.fnUntraced(function* (
@@ -82,6 +81,7 @@ export const checkoutFactsOf = Effect.fnUntraced(function* (
     source: yield* chargedSource(header, member?.sale_tax_class_id ?? null),
     member,
     deposits: yield* depositsOf(header),
+    billed: (yield* billedOf([header])).get(header.id),
     custom: { from: yield* customFieldFacts("Opportunity"), to: yield* customFieldFacts("Invoice") }
   }
 })

@@ -1,18 +1,38 @@
 /** The endpoint that issues credit notes (rules/billing 1.5); there is no other way to make one. */
 import { Effect, Schema } from "effect"
-import * as Shown from "../../kernel/answer-schema.ts"
-import { command, type Endpoint } from "../../kernel/endpoint.ts"
-import { wholeNumber } from "../../kernel/field-schema.ts"
-import type { JsonObject } from "../../kernel/json.ts"
-import { later, withRules } from "../../kernel/later.ts"
-import { created, renderById, viewContext } from "../../kernel/resource.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { command, type Endpoint, get, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { created, listOf, ok, renderById, renderOne, viewContext } from "../../kernel/endpoints/resource.ts"
+import { credit_notes_path, one, one_credit_note, path, read_credit_notes, write } from "../state/paths.ts"
+import { creditNoteResource, invoiceResource } from "../state/resources.ts"
+import { wholeNumber } from "../../kernel/tables/field-schema.ts"
+import type { JsonObject } from "../../kernel/fields/json.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { deductedBy } from "../invoices/facts.ts"
-import { one, path, write } from "../paths.ts"
-import { creditNoteResource, invoiceResource } from "../resources.ts"
-import { credit_note_items, invoice_items, type InvoiceRow } from "../schema.ts"
+import { credit_note_items, invoice_items, type InvoiceRow } from "../state/tables.ts"
 import type { CreditFacts, CreditResult } from "./decide.ts"
-import { creditFields } from "./schema.ts"
+import { creditFields } from "../state/fields.ts"
+
+// Reading credit notes: the list and one of them (interface 4.6).
+
+const list = get(credit_notes_path, {
+  answer: Shown.page(() => creditNoteResource),
+  name: "credit_notes.list",
+  summary: "List credit notes",
+  ...read_credit_notes,
+  run: (input: Input) => Effect.map(listOf(creditNoteResource, input.query, viewContext(input)), ok)
+})
+const show = get(`${credit_notes_path}/{id}`, {
+  answer: { credit_note: Shown.row(() => creditNoteResource) },
+  name: "credit_notes.show",
+  summary: "Show one credit note",
+  ...read_credit_notes,
+  params: one_credit_note,
+  run: (input) => Effect.map(renderOne(creditNoteResource, input.rows.id, input.query, viewContext(input)), ok)
+})
+
+export const creditNoteReads: ReadonlyArray<Endpoint> = [list, show]
 
 const crediting = later(() => import("./decide.ts"))
 
@@ -26,7 +46,7 @@ const oneOfThem = ({ amount, items }: JsonObject): { readonly [field: string]: R
     : {}
 const rows_of_credit_notes = [["include", "items"]] as const
 
-export const creditFacts = Effect.fnUntraced(function* (invoice: InvoiceRow) {
+const creditFacts = Effect.fnUntraced(function* (invoice: InvoiceRow) {
   const store = yield* Store
   const facts: CreditFacts = {
     invoice,

@@ -1,14 +1,14 @@
 /** Rules of credit notes (rules/billing 1.1, 1.5). They are issued as they are made, and never changed. */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
-import type { ValuesOf } from "../../kernel/field.ts"
-import { invalidField, type Rejection } from "../../kernel/rejection.ts"
-import type { NewRow } from "../../kernel/stored-schema.ts"
-import { taxSummary } from "../amounts.ts"
-import { creditNoteIssued, invoiceChange } from "../events.ts"
-import { isInFuture } from "../../values/future.ts"
-import { nextDocumentNumber } from "../numbering/series.ts"
-import { balanceAfter } from "../payments/balance.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import type { ValuesOf } from "../../kernel/fields/field.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import type { NewRow } from "../../kernel/tables/stored-schema.ts"
+import { taxSummary } from "../state/amounts.ts"
+import { creditNoteIssued, invoiceChange } from "../state/events.ts"
+import { isInFuture } from "../../values/time.ts"
+import { nextDocumentNumber } from "../state/series.ts"
+import { balanceAfter } from "../state/balance.ts"
 import { amountOf, invoiceName, noMoneyReason } from "../payments/decide.ts"
 import {
   type CreditNoteItemRow,
@@ -16,7 +16,7 @@ import {
   credit_notes,
   type InvoiceItemRow,
   type InvoiceRow
-} from "../schema.ts"
+} from "../state/tables.ts"
 import {
   type Amounts,
   grossOf,
@@ -27,8 +27,8 @@ import {
   quantityText,
   type RowLeft,
   spread
-} from "./left.ts"
-import type { creditFields } from "./schema.ts"
+} from "../state/credited.ts"
+import type { creditFields } from "../state/fields.ts"
 
 export type CreditInput = Partial<ValuesOf<typeof creditFields>>
 export interface CreditFacts {

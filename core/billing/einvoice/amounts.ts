@@ -1,9 +1,174 @@
 /** Amounts and prices as EN 16931 wants them: at most two decimals, prices never below zero. */
+import type { NamedParty } from "../state/tables.ts"
 import { scaleOf } from "../../values/currency.ts"
-import { exact, formatDecimal, fromScaled } from "../../values/decimal.ts"
+import { compareDecimals, exact, formatDecimal, fromScaled } from "../../values/decimal.ts"
 import { formatMoney, timesMoney } from "../../values/money.ts"
-import type { LineAllowance } from "./model.ts"
-import type { Source, SourceRow } from "./source.ts"
+
+// What an electronic invoice says, in the terms of EN 16931 (BT and BG numbers are that standard's). Both written forms
+// are made from it and decide nothing: amounts are finished decimal strings, codes are chosen, absent is null.
+
+/** UBL for Peppol, or CII for Factur-X and ZUGFeRD. */
+export type EInvoiceForm = "ubl" | "cii"
+/** Standard rate, zero rate, exempt, reverse charge, not subject to VAT (BT-118, BT-151). */
+export type VatCategory = "S" | "Z" | "E" | "AE" | "O"
+/** Invoice, prepayment invoice, credit note (BT-3). */
+type DocumentCode = "380" | "386" | "381"
+
+/** Where a network delivers to: a scheme of the EAS list with an id in it (BT-34, BT-49). */
+export interface Endpoint {
+  readonly scheme: string
+  readonly id: string
+}
+export interface Party {
+  readonly name: string
+  /** BT-29, BT-46: what one calls the other. */
+  readonly identifier: string | null
+  /** BT-30, BT-47. */
+  readonly registration_number: string | null
+  /** BT-31, BT-48: begins with the letters of a country. */
+  readonly vat_id: string | null
+  /** BT-32: the seller's number at its tax office, where that is no VAT id. */
+  readonly tax_registration: string | null
+  readonly endpoint: Endpoint | null
+  readonly street: string | null
+  readonly city: string | null
+  readonly postcode: string | null
+  readonly county: string | null
+  readonly country_code: string
+  readonly phone: string | null
+  readonly email: string | null
+}
+/** Plain dates, both included. */
+export interface DatePeriod {
+  readonly first: string
+  readonly last: string
+}
+/** BG-27: a discount of one line. */
+interface LineAllowance {
+  readonly amount: string
+  readonly base: string
+  readonly percent: string | null
+}
+export interface Line {
+  readonly id: string
+  readonly name: string
+  readonly description: string | null
+  /** Below zero where the line takes something off: prices never are (BR-27). */
+  readonly quantity: string
+  /** BT-131. */
+  readonly net: string
+  /** BT-146, without VAT: of one unit, or of `price_quantity` units. */
+  readonly price: string
+  /** BT-149. */
+  readonly price_quantity: string | null
+  readonly allowance: LineAllowance | null
+  readonly category: VatCategory
+  /** Percentage; null for what is not subject to VAT. */
+  readonly rate: string | null
+  readonly period: DatePeriod | null
+}
+/** BG-23: one for each category and rate. */
+export interface VatGroup {
+  readonly category: VatCategory
+  readonly rate: string | null
+  readonly net: string
+  readonly tax: string
+  readonly reason: string | null
+  readonly reason_code: string | null
+}
+export interface EInvoice {
+  readonly number: string
+  readonly code: DocumentCode
+  readonly issue_date: string
+  readonly due_date: string | null
+  readonly currency: string
+  /** BT-6 and BT-111: VAT in the currency the seller accounts for it in, where that is another. */
+  readonly accounting: { readonly currency: string; readonly tax: string } | null
+  readonly note: string | null
+  /** BT-10. */
+  readonly buyer_reference: string | null
+  /** BT-13: the buyer's purchase order. */
+  readonly order_reference: string | null
+  /** BG-3: what is credited, or the deposits that are taken off. */
+  readonly preceding: ReadonlyArray<{ readonly number: string; readonly date: string | null }>
+  /** BG-14, BT-73 and BT-74: the hire. */
+  readonly period: DatePeriod | null
+  /** BT-72, where there is no period. */
+  readonly delivery_date: string | null
+  readonly seller: Party
+  readonly buyer: Party
+  /** BG-17: the account to pay to. */
+  readonly account: { readonly iban: string; readonly bic: string | null; readonly holder: string | null } | null
+  /** BT-20. */
+  readonly payment_terms: string | null
+  readonly lines: ReadonlyArray<Line>
+  readonly vat: ReadonlyArray<VatGroup>
+  /** BT-106 and BT-109, BT-110, BT-112 and BT-115: nothing is rounded and nothing is prepaid. */
+  readonly totals: { readonly net: string; readonly tax: string; readonly gross: string }
+}
+
+/** BT-81: SEPA credit transfer, or credit transfer. */
+export const paymentMeansCode = (currency: string): string => (currency === "EUR" ? "58" : "30")
+/** UNTDID 5189: discount. */
+export const discount_code = "95"
+/** UN/ECE Recommendation 20: one. Rows have no unit of their own, and their price covers the whole hire. */
+export const unit_code = "C62"
+
+// What an electronic invoice is made from: an invoice or a credit note of ours, and what is known beside it.
+
+/** Rows of invoices and of credit notes alike; money in minor units, below zero on credit notes as there. */
+export interface SourceRow {
+  readonly id: number
+  readonly item_type: string
+  readonly name: string
+  readonly description: string | null
+  readonly quantity: string
+  readonly unit_price: number
+  readonly discount_percent: string | null
+  readonly discount_amount: number
+  readonly subtotal: number
+  readonly tax_rate_id: number | null
+  /** Percentage; null on rows without money. */
+  readonly tax_rate: string | null
+  readonly tax_total: number
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+}
+/** How a rate is to be reported; without a category its percentage decides. */
+export interface RateReport {
+  readonly name: string
+  readonly category: VatCategory | null
+  readonly reason: string | null
+}
+export interface Source {
+  readonly kind: "invoice" | "deposit" | "credit_note"
+  readonly number: string
+  readonly issued_at: string
+  readonly due_at: string | null
+  readonly currency_code: string
+  /** One unit of the currency in the base currency. */
+  readonly exchange_rate: string
+  readonly base_currency: string
+  readonly prices_include_tax: boolean
+  readonly notes: ReadonlyArray<string | null>
+  readonly reference: string | null
+  readonly member_id: number
+  readonly subtotal: number
+  readonly tax_total: number
+  readonly total: number
+  readonly rows: ReadonlyArray<SourceRow>
+  /** What is credited, or deposits that rows take off. */
+  readonly preceding: ReadonlyArray<{ readonly number: string; readonly issued_at: string | null }>
+  /** The hire, where rows do not say when. */
+  readonly hire: { readonly starts_at: string; readonly ends_at: string } | null
+  readonly zone: string
+  readonly seller: NamedParty
+  readonly buyer: NamedParty
+  readonly account: { readonly iban: string; readonly bic: string | null; readonly holder: string | null } | null
+  readonly rates: ReadonlyMap<number, RateReport>
+  /** Rows whose class no tax rule names. */
+  readonly untaxed: RateReport
+}
 
 /** Decimals of amounts (BR-DEC-*); prices may have more. */
 const decimals_max = 2
@@ -21,7 +186,7 @@ export const amountText = (minor: number, currency: string): string => {
 }
 
 /** Without zeros at the end: "20.0000" is "20". */
-export const plainText = (decimal: string): string =>
+const plainText = (decimal: string): string =>
   decimal.includes(".") ? decimal.replace(/0+$/, "").replace(/\.$/, "") : decimal
 
 /** An amount in the base currency, to two decimals at most. */
@@ -36,7 +201,7 @@ export const inBaseCurrency = (
     Math.min(decimals_max, scaleOf(base_currency))
   )
 
-export interface LinePrice {
+interface LinePrice {
   readonly quantity: string
   readonly price: string
   readonly price_quantity: string | null
@@ -102,3 +267,90 @@ const allowanceOf = (row: SourceRow, before: number, discount: number, currency:
     percent: percent === null || missed?.abs().greaterThan(slack) === true ? null : plainText(percent)
   }
 }
+
+// VAT categories of rows, and the breakdown by them (EN 16931 BG-23, BR-S-*, BR-Z-*, BR-E-*, BR-AE-*, BR-O-*).
+
+export interface RowVat {
+  readonly category: VatCategory
+  /** Null for what is not subject to VAT. */
+  readonly rate: string | null
+  readonly report: RateReport
+}
+/** Rows without money say no rate: they go with the first that does, to which they add nothing. */
+export const vatOfRows = (
+  rows: ReadonlyArray<SourceRow>,
+  rates: Pick<Source, "rates" | "untaxed">
+): ReadonlyArray<RowVat> => {
+  const rated = rows.map((row) => (row.tax_rate === null && row.subtotal === 0 ? undefined : vatOfRow(row, rates)))
+  const first = rated.find((one) => one !== undefined) ?? reported(rates.untaxed, null)
+  return rated.map((one) => one ?? first)
+}
+const vatOfRow = (row: SourceRow, { rates, untaxed }: Pick<Source, "rates" | "untaxed">): RowVat =>
+  reported(row.tax_rate_id === null ? untaxed : (rates.get(row.tax_rate_id) ?? untaxed), row.tax_rate)
+
+const reported = (report: RateReport, rate: string | null): RowVat => {
+  if (rate !== null && compareDecimals(rate, "0") > 0) return { category: "S", rate: plainText(rate), report }
+  const category = report.category === null || report.category === "S" ? "Z" : report.category
+  return { category, rate: category === "O" ? null : "0", report }
+}
+
+const reasons: { readonly [K in VatCategory]: { readonly code: string | null; readonly text: string | null } } = {
+  S: { code: null, text: null },
+  Z: { code: null, text: null },
+  E: { code: null, text: null },
+  AE: { code: "VATEX-EU-AE", text: "Reverse charge" },
+  O: { code: "VATEX-EU-O", text: "Not subject to VAT" }
+}
+
+interface VatSum {
+  readonly vat: RowVat
+  /** Minor units, with the signs of the rows. */
+  readonly net: number
+  readonly tax: number
+  readonly reasons: ReadonlyArray<string>
+}
+/** One for each category and rate, the highest rate first. Tax is what the rows say: it was rounded when billed. */
+export const vatSums = (rows: ReadonlyArray<SourceRow>, vats: ReadonlyArray<RowVat>): ReadonlyArray<VatSum> => {
+  const pairs = rows.flatMap((row, at) => {
+    const vat = vats[at]
+    return vat === undefined ? [] : [{ row, vat }]
+  })
+  return [...Map.groupBy(pairs, ({ vat }) => `${vat.category} ${vat.rate}`).values()]
+    .flatMap((group) => {
+      const vat = group[0]?.vat
+      if (vat === undefined) return []
+      const said = group.map((one) => one.vat.report.reason?.trim() ?? "").filter((reason) => reason !== "")
+      return {
+        vat,
+        net: group.reduce((sum, { row }) => sum + row.subtotal, 0),
+        tax: group.reduce((sum, { row }) => sum + row.tax_total, 0),
+        reasons: needsReason(vat.category) ? [...new Set(said)] : []
+      }
+    })
+    .sort((one, other) => compareDecimals(other.vat.rate ?? "-1", one.vat.rate ?? "-1"))
+}
+/**
+ * Whether the tax of a group is not its net times its rate (BR-CO-17): the official check takes less than one whole
+ * unit of the currency, which prices with tax in them and merged classes stay far below.
+ */
+export const isOtherTax = ({ net, tax, vat: { rate } }: VatSum, currency: string): boolean =>
+  rate === null || rate === "0"
+    ? tax !== 0
+    : exact(net)
+        .times(exact(rate))
+        .dividedBy(100)
+        .minus(tax)
+        .abs()
+        .greaterThanOrEqualTo(10 ** scaleOf(currency))
+
+export const vatGroups = (sums: ReadonlyArray<VatSum>, currency: string, sign: 1 | -1): ReadonlyArray<VatGroup> =>
+  sums.map(({ net, reasons: said, tax, vat: { category, rate } }) => ({
+    category,
+    rate,
+    net: amountText(sign * net, currency),
+    tax: amountText(sign * tax, currency),
+    reason: said.length === 0 ? reasons[category].text : said.join("; "),
+    reason_code: reasons[category].code
+  }))
+/** Categories that say why there is no VAT; exempt has no reason of its own. */
+const needsReason = (category: VatCategory): boolean => category !== "S" && category !== "Z"

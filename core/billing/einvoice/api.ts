@@ -1,11 +1,32 @@
 /** Invoices and credit notes as electronic ones (rules/billing 1.7): the same text on the server and on a device. */
+import { choice, longText, text } from "../../kernel/fields/field.ts"
+import type { SettingGroups } from "../../kernel/events/settings.ts"
 import { Effect } from "effect"
-import { type Answer, type Endpoint, get } from "../../kernel/endpoint.ts"
-import { later } from "../../kernel/later.ts"
-import { choice } from "../../kernel/field.ts"
+import { type Answer, type Endpoint, get } from "../../kernel/endpoints/endpoint.ts"
+import { later } from "../../kernel/fields/later.ts"
 import { contentDisposition } from "../../values/file-name.ts"
-import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../paths.ts"
-import type { EInvoiceForm } from "./model.ts"
+import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../state/paths.ts"
+import type { EInvoiceForm } from "./amounts.ts"
+
+// What electronic invoices say beside the company's address and the account to pay to.
+
+const optional = { nullable: true, on_null: "clear" } as const
+export const eInvoiceSettings = {
+  einvoice: {
+    legal_name: text({ ...optional, describe: "The seller as registered; without it the company's name" }),
+    peppol_id: text({
+      ...optional,
+      format: "peppol",
+      max: 60,
+      describe: "Where the seller is reached in Peppol: 0088:1234567890128; without it the company's e-mail"
+    }),
+    untaxed_category: choice(
+      { exempt: "Exempt", outside: "Not subject to VAT" },
+      { default: "exempt", describe: "Of rows whose tax class no rule names" }
+    ),
+    untaxed_reason: longText({ ...optional, max: 500, describe: "Why such rows bear no VAT, in words for the buyer" })
+  }
+} satisfies SettingGroups
 
 const writing = later(() => import("./write.ts"))
 

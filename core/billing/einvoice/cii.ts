@@ -8,11 +8,59 @@ import {
   type EInvoice,
   type Line,
   type Party,
-  unit_code,
   paymentMeansCode,
+  unit_code,
   type VatGroup
-} from "./model.ts"
-import { group, leaf, type XmlElement, xmlDocument } from "./xml.ts"
+} from "./amounts.ts"
+
+// XML as a tree of elements, written as text in one place: the only one that escapes.
+
+export interface XmlElement {
+  readonly name: string
+  readonly attributes: { readonly [name: string]: string }
+  /** Elements, or a text. */
+  readonly content: ReadonlyArray<XmlElement> | string
+}
+type Attributes = XmlElement["attributes"]
+
+/** An element of elements; nothing where there are none, for XML of invoices may hold no empty element. */
+export const group = (
+  name: string,
+  ...content: ReadonlyArray<XmlElement | ReadonlyArray<XmlElement>>
+): ReadonlyArray<XmlElement> => {
+  const flat = content.flat()
+  return flat.length === 0 ? [] : [{ name, attributes: {}, content: flat }]
+}
+/** An element with a text; nothing where the text is missing or blank. */
+export const leaf = (
+  name: string,
+  text: string | null | undefined,
+  attributes: Attributes = {}
+): ReadonlyArray<XmlElement> =>
+  text === null || text === undefined || text.trim() === "" ? [] : [{ name, attributes, content: text.trim() }]
+
+/** Signs that XML 1.0 cannot hold, even escaped, and halves of pairs. */
+const not_xml = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
+const escaped = (text: string): string =>
+  text
+    .replace(/\r\n?/g, "\n")
+    .replace(not_xml, "")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+const inQuotes = (text: string): string => escaped(text).replaceAll('"', "&quot;").replaceAll("\n", "&#10;")
+
+const lines = ({ attributes, content, name }: XmlElement, indent: string): string => {
+  const head = `${name}${Object.entries(attributes)
+    .map(([key, value]) => ` ${key}="${inQuotes(value)}"`)
+    .join("")}`
+  return typeof content === "string"
+    ? `${indent}<${head}>${escaped(content)}</${name}>\n`
+    : `${indent}<${head}>\n${content.map((one) => lines(one, `${indent}  `)).join("")}${indent}</${name}>\n`
+}
+
+export const xmlDocument = (name: string, attributes: Attributes, content: ReadonlyArray<XmlElement>): string =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n${lines({ name, attributes, content }, "")}`
 
 type Elements = ReadonlyArray<XmlElement>
 const namespaces = {
@@ -21,7 +69,7 @@ const namespaces = {
   "xmlns:qdt": "urn:un:unece:uncefact:data:standard:QualifiedDataType:100",
   "xmlns:udt": "urn:un:unece:uncefact:data:standard:UnqualifiedDataType:100"
 }
-export const en16931_guideline = "urn:cen.eu:en16931:2017"
+const en16931_guideline = "urn:cen.eu:en16931:2017"
 
 export const ciiText = (invoice: EInvoice): string =>
   xmlDocument("rsm:CrossIndustryInvoice", namespaces, [

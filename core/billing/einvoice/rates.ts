@@ -1,11 +1,46 @@
 /** How the tax rates of rows are reported to an electronic invoice: as they were when it was issued. */
 import { Effect } from "effect"
-import { type Settings, settingText } from "../../kernel/settings.ts"
+import { baseCurrency, type Settings, settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { tax_rates, type VatCategoryWord } from "../../reference-data/tax.ts"
-import type { VatReport } from "../schema.ts"
-import type { VatCategory } from "./model.ts"
-import type { RateReport, Source } from "./source.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { stores } from "../../setup/stores.ts"
+import { zoneOf } from "../../values/zone.ts"
+import type { EInvoiceFacts, InvoiceRow, VatReport } from "../state/tables.ts"
+import { tax_rates, type VatCategoryWord } from "../../setup/reference-data/tax.ts"
+import type { RateReport, Source, VatCategory } from "./amounts.ts"
+
+// What an electronic invoice says beside its rows, rates and addresses: kept with the invoice when it is issued.
+
+/** As settings, the store and the hire are now. */
+export const eInvoiceFactsNow = Effect.fnUntraced(function* (
+  document: Pick<InvoiceRow, "member_id" | "opportunity_id" | "store_id">,
+  settings: Settings
+) {
+  const store = yield* Store
+  const place = document.store_id === null ? undefined : yield* store.get(stores, document.store_id)
+  const hire = document.opportunity_id === null ? undefined : yield* store.get(opportunities, document.opportunity_id)
+  const said = (group: string, key: string): string | null => settingText(settings, group, key).trim() || null
+  const iban = said("invoicing", "iban")
+  return {
+    legal_name: said("einvoice", "legal_name"),
+    peppol_id: said("einvoice", "peppol_id"),
+    account:
+      iban === null
+        ? null
+        : {
+            iban: iban.replace(/\s+/g, "").toUpperCase(),
+            bic: said("invoicing", "bic")?.toUpperCase() ?? null,
+            holder: said("invoicing", "account_holder")
+          },
+    zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")),
+    base_currency: baseCurrency(settings),
+    member_id: document.member_id,
+    hire:
+      hire === undefined || hire.starts_at === null || hire.ends_at === null
+        ? null
+        : { starts_at: hire.starts_at, ends_at: hire.ends_at }
+  } satisfies EInvoiceFacts
+})
 
 const categories: { readonly [K in VatCategoryWord]: VatCategory } = {
   standard: "S",

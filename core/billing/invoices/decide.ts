@@ -1,19 +1,20 @@
 /** Making, changing, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
 import { Result } from "effect"
-import { type CustomFieldFacts, readCustomFields } from "../../kernel/custom-field.ts"
-import type { DecideContext, Decided, Input } from "../../kernel/endpoint.ts"
-import { initialRow } from "../../kernel/crud-resource.ts"
-import { type Json, type JsonObject, sameJson } from "../../kernel/json.ts"
-import { invalid, invalidField, type Rejection } from "../../kernel/rejection.ts"
-import { without, withoutStamps } from "../../kernel/stored-schema.ts"
-import type { AnyRow } from "../../kernel/table.ts"
-import type { MemberRow } from "../../members/schema.ts"
-import { snapshotRate } from "../../opportunities/header/decide.ts"
-import type { OpportunityRow } from "../../opportunities/schema.ts"
-import { resolveTax } from "../../pricing/tax.ts"
-import { plusDays } from "../../values/time.ts"
+import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
+import type { DecideContext, Decided, Input } from "../../kernel/endpoints/endpoint.ts"
+import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
+import { type Json, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
+import { invalid, invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { without, withoutStamps } from "../../kernel/tables/stored-schema.ts"
+import type { AnyRow } from "../../kernel/tables/table.ts"
+import type { MemberRow } from "../../people/members/schema.ts"
+import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { resolveTax } from "../../pricing/pricing/tax.ts"
+import { isInFuture, plusDays } from "../../values/time.ts"
 import { dayOf } from "../../values/zone.ts"
-import { rowTax, settled, sumsOf } from "../amounts.ts"
+import { rowTax, settled, sumsOf } from "../state/amounts.ts"
+import { type Billing, overbilling } from "../state/billed.ts"
 import {
   invoiceChange,
   invoiceCreated,
@@ -21,9 +22,8 @@ import {
   invoiceIssued,
   invoiceUpdated,
   invoiceVoided
-} from "../events.ts"
-import { isInFuture } from "../../values/future.ts"
-import { nextDocumentNumber } from "../numbering/series.ts"
+} from "../state/events.ts"
+import { nextDocumentNumber } from "../state/series.ts"
 import {
   invoice_statuses,
   type InvoiceItemRow,
@@ -31,9 +31,9 @@ import {
   invoices,
   type NamedParty,
   type VatReport
-} from "../schema.ts"
-import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
-import { type ItemFacts, itemsFrom, taxedItems } from "./items.ts"
+} from "../state/tables.ts"
+import type { CreateValues, SentItem, UpdateValues } from "../state/fields.ts"
+import { type ItemFacts, itemsFrom, taxedItems } from "../state/items.ts"
 
 /** What both create and update must know of what the request names. */
 export interface HeaderFacts extends ItemFacts {
@@ -231,6 +231,7 @@ export const deleteInvoice = (row: InvoiceRow): Decided =>
 
 export interface IssueFacts {
   readonly items: number
+  readonly billing: Billing | undefined
   readonly member: MemberRow | undefined
   readonly billed_to: NamedParty | null
   readonly billed_by: NamedParty
@@ -243,7 +244,11 @@ export interface IssueFacts {
 export const issueInvoice = (
   row: InvoiceRow,
   facts: IssueFacts,
-  asked: { readonly issued_at?: string | null; readonly due_at?: string | null },
+  asked: {
+    readonly issued_at?: string | null
+    readonly due_at?: string | null
+    readonly allow_overbilling?: boolean | null
+  },
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
@@ -269,6 +274,9 @@ export const issueInvoice = (
             "Lower the deduction, or check the opportunity out again."
         )
       )
+    const too_much = overbilling(facts.billing)
+    if (too_much !== undefined && asked.allow_overbilling !== true)
+      return yield* Result.fail(invalidField("items", too_much))
     const issued_at = asked.issued_at ?? context.now
     if (isInFuture(issued_at, context.now))
       return yield* Result.fail(invalidField("issued_at", "The issued at field must not be in the future."))
@@ -287,7 +295,8 @@ export const issueInvoice = (
       billed_by: facts.billed_by,
       vat_reports: facts.vat_reports
     }
-    return { events: [invoiceIssued.make(invoiceChange(row, set))], result: { id: row.id } }
+    const allowed = too_much === undefined ? {} : { also: { allow_overbilling: true } }
+    return { events: [invoiceIssued.make({ ...invoiceChange(row, set), ...allowed })], result: { id: row.id } }
   })
 
 export interface VoidFacts {

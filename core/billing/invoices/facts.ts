@@ -1,22 +1,31 @@
 /** What the rules of invoices must know, read in the transaction. */
 import { Effect } from "effect"
-import { customFieldFacts } from "../../kernel/custom-field.ts"
-import type { Failure, Input } from "../../kernel/endpoint.ts"
-import { lockStreams } from "../../kernel/engine.ts"
-import { baseCurrency } from "../../kernel/settings.ts"
+import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
+import type { Failure, Input } from "../../kernel/endpoints/endpoint.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { baseCurrency } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { members } from "../../members/schema.ts"
-import { opportunities } from "../../opportunities/schema.ts"
-import { products } from "../../products/schema.ts"
-import { currencies, exchangeRateAt } from "../../reference-data/currencies.ts"
-import { taxFacts } from "../../reference-data/tax.ts"
-import { eInvoiceFactsNow } from "../einvoice/at-issue.ts"
-import { vatReportsNow } from "../einvoice/rates.ts"
-import { invoiceStream } from "../events.ts"
-import { buyerOf, sellerOf } from "../parties.ts"
-import { credit_note_items, credit_notes, invoice_items, type InvoiceRow, invoices } from "../schema.ts"
+import { members } from "../../people/members/schema.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { products } from "../../products/products/schema.ts"
+import { currencies, exchangeRateAt } from "../../setup/reference-data/currencies.ts"
+import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
+import { taxFacts } from "../../setup/reference-data/tax.ts"
+import { nameOfInvoice } from "../state/billed.ts"
+import { billingOf } from "../state/billed-facts.ts"
+import { eInvoiceFactsNow, vatReportsNow } from "../einvoice/rates.ts"
+import { invoiceStream } from "../state/events.ts"
+import { buyerOf, sellerOf } from "../state/parties.ts"
+import {
+  credit_note_items,
+  credit_notes,
+  invoice_items,
+  type InvoiceRow,
+  invoices,
+  standing_statuses
+} from "../state/tables.ts"
 import type { CreateFacts, HeaderFacts, IssueFacts, UpdateFacts, VoidFacts } from "./decide.ts"
-import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
+import type { CreateValues, SentItem, UpdateValues } from "../state/fields.ts"
 
 interface Named {
   readonly member_id: number
@@ -82,13 +91,10 @@ export const updateFactsOf = Effect.fnUntraced(function* (
   return { ...(yield* headerFacts(named)), items: yield* itemsOf(row.id) }
 })
 
-/** Statuses of invoices that count: issued, and not undone. */
-export const standing_statuses = ["issued", "partially_paid", "paid", "credited"] as const
-const nameOf = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string => `invoice ${number ?? `(id ${id})`}`
 /** Names of issued invoices that take this deposit off; none of what is no deposit. */
 export const deductedBy = Effect.fnUntraced(function* ({ id, type }: InvoiceRow) {
   const deducted = type === "deposit" ? ((yield* deductionsOf([id])).get(id) ?? []) : []
-  return [...new Set(deducted.map(({ holder }) => nameOf(holder)))]
+  return [...new Set(deducted.map(({ holder }) => nameOfInvoice(holder)))]
 })
 /** Issued invoices with rows that take these deposits off and are not credited in full, by deposit. Three queries. */
 export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyArray<number>) {
@@ -121,8 +127,9 @@ export const issueFactsOf = Effect.fnUntraced(function* (
   const store = yield* Store
   const items = yield* itemsOf(row.id)
   const deposit_ids = [...new Set(items.flatMap((item) => item.deposit_invoice_id ?? []))]
-  // Two invoices that take one deposit off wait for each other here.
+  // Two invoices that take one deposit off, or bill one opportunity, wait for each other here.
   yield* lockStreams(deposit_ids.map(invoiceStream))
+  if (row.opportunity_id !== null) yield* lockStreams([opportunityStream(row.opportunity_id)])
   const deducted = yield* deductionsOf(deposit_ids)
   const deposits = yield* store.getMany(invoices, deposit_ids)
   const spent = deposits.filter(
@@ -135,6 +142,7 @@ export const issueFactsOf = Effect.fnUntraced(function* (
   )
   return {
     items: items.length,
+    billing: yield* billingOf(row, items),
     member: yield* store.get(members, row.member_id),
     billed_to: yield* buyerOf(row.member_id),
     billed_by: { ...(yield* sellerOf(row.store_id, settings)), einvoice: yield* eInvoiceFactsNow(row, settings) },

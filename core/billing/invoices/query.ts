@@ -1,12 +1,108 @@
 /** Reading invoices: the list and one of them. */
 import { Effect } from "effect"
-import * as Shown from "../../kernel/answer-schema.ts"
-import { type Endpoint, get, type Input } from "../../kernel/endpoint.ts"
-import { listOf, ok, renderOne, viewContext } from "../../kernel/resource.ts"
-import { one, path, read } from "../paths.ts"
-import { invoiceResource } from "../resources.ts"
+import { command, type Endpoint, type Failure, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { Now } from "../../orders/opportunities/state/load.ts"
+import { unpricedLines, unpricedText } from "../../orders/opportunities/money/unpriced.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { members } from "../../people/members/schema.ts"
+import { compareDecimals } from "../../values/decimal.ts"
+import { draftWarnings } from "../state/billed.ts"
+import { billingOf } from "../state/billed-facts.ts"
+import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices } from "../state/tables.ts"
+import { createFactsOf, issueFactsOf, itemsOf, updateFactsOf, voidFactsOf } from "./facts.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { list, text } from "../../kernel/fields/field.ts"
+import type { Query } from "../../kernel/lists/query.ts"
+import {
+  created,
+  listOf,
+  noContent,
+  ok,
+  type One,
+  renderOne,
+  type Status,
+  type ViewContext,
+  viewContext
+} from "../../kernel/endpoints/resource.ts"
+import { one, path, read, write } from "../state/paths.ts"
+import { invoiceResource } from "../state/resources.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
+import { createFields, issueFields, updateFields, voidFields } from "../state/fields.ts"
 
-const list = get(path, {
+// What to know of a draft before it is issued: that others bill the same, and what is untaxed for lack of a class.
+
+/** Rows at 0 % because a class is missing, the customer's or their own. */
+const untaxedRows = (items: ReadonlyArray<InvoiceItemRow>): ReadonlyArray<InvoiceItemRow> =>
+  items.filter(
+    (row) =>
+      row.tax_rate !== null &&
+      row.tax_rate_id === null &&
+      compareDecimals(row.tax_rate, "0") === 0 &&
+      row.subtotal !== 0
+  )
+
+const untaxed = (
+  items: ReadonlyArray<InvoiceItemRow>,
+  member: { readonly id: number; readonly name: string; readonly sale_tax_class_id: number | null } | undefined
+): ReadonlyArray<string> => {
+  const rows = untaxedRows(items)
+  if (rows.length === 0) return []
+  if (member !== undefined && member.sale_tax_class_id === null)
+    return [
+      `Untaxed: ${member.name} has no tax class. Give them one ` +
+        `(flightcase members update ${member.id} --sale-tax-class-id ID), then make the draft again.`
+    ]
+  const names = rows.filter((row) => row.tax_class_id === null).map(({ name }) => name)
+  return names.length === 0 ? [] : [`Untaxed for lack of a tax class: ${[...new Set(names)].join(", ")}.`]
+}
+
+/** Rows at nothing whose line was given no price. */
+const unpriced = Effect.fnUntraced(function* (
+  { opportunity_id }: InvoiceRow,
+  items: ReadonlyArray<InvoiceItemRow>,
+  input: Now
+) {
+  const at_nothing = items.filter(({ subtotal }) => subtotal === 0).flatMap((one) => one.opportunity_item_id ?? [])
+  if (opportunity_id === null || at_nothing.length === 0) return []
+  const header = yield* (yield* Store).get(opportunities, opportunity_id)
+  if (header === undefined) return []
+  return unpricedText(
+    header,
+    (yield* unpricedLines(header, input)).filter(({ id }) => at_nothing.includes(id))
+  )
+})
+
+const warningsOf = Effect.fnUntraced(function* (
+  row: InvoiceRow,
+  input: Now
+): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+  if (row.status !== "draft") return []
+  const store = yield* Store
+  const items = yield* itemsOf(row.id)
+  return [
+    ...draftWarnings(yield* billingOf(row, items)),
+    ...untaxed(items, yield* store.get(members, row.member_id)),
+    ...(yield* unpriced(row, items, input))
+  ]
+})
+
+/** One invoice; of a draft, what to know before it is issued. */
+export const invoiceShown = {
+  invoice: Shown.row(() => invoiceResource),
+  meta: Shown.optional(Shown.keys({ warnings: list(text(), { describe: "What to know before the draft is issued" }) }))
+}
+const warnedInvoice = Effect.fnUntraced(function* (
+  row: InvoiceRow,
+  query: Query,
+  input: Omit<ViewContext, "base_currency">
+): Effect.fn.Return<One<"invoice"> & { readonly meta?: { readonly warnings: ReadonlyArray<string> } }, Failure, Store> {
+  const shown = yield* renderOne(invoiceResource, row, query, viewContext(input))
+  const warnings = yield* warningsOf(row, input)
+  return warnings.length === 0 ? shown : { ...shown, meta: { warnings } }
+})
+
+const all = get(path, {
   answer: Shown.page(() => invoiceResource),
   name: "invoices.list",
   summary: "List invoices",
@@ -14,12 +110,87 @@ const list = get(path, {
   run: (input: Input) => Effect.map(listOf(invoiceResource, input.query, viewContext(input)), ok)
 })
 const show = get(`${path}/{id}`, {
-  answer: { invoice: Shown.row(() => invoiceResource) },
+  answer: invoiceShown,
   name: "invoices.show",
   summary: "Show one invoice",
   ...read,
   params: one,
-  run: (input) => Effect.map(renderOne(invoiceResource, input.rows.id, input.query, viewContext(input)), ok)
+  run: (input) => Effect.map(warnedInvoice(input.rows.id, input.query, input), ok)
 })
 
-export const invoiceReads: ReadonlyArray<Endpoint> = [list, show]
+const invoiceReads: ReadonlyArray<Endpoint> = [all, show]
+
+// Endpoints of invoices but those about money (interface 4.5).
+
+const deciding = later(() => import("./decide.ts"))
+
+/** What answers to writes include beside what the request asks for. */
+const with_items = ["include", "items"] as const
+export const invoiceAnswer = (status: Status) => (result: Id, input: Input) =>
+  Effect.gen(function* () {
+    const row = yield* (yield* Store).get(invoices, result.id)
+    if (row === undefined) return yield* Effect.die(new Error(`invoice ${result.id} vanished while it was being shown`))
+    return status(yield* warnedInvoice(row, [with_items, ...input.query], input))
+  })
+
+const create = command("POST", path, {
+  answer: invoiceShown,
+  name: "invoices.create",
+  summary: "Create an invoice: a draft without a number",
+  ability: write,
+  permission: "invoices.create",
+  fields: createFields,
+  creates: [invoices, invoice_items],
+  facts: (input) => withRules(deciding, () => createFactsOf(input, input.values)),
+  decide: ({ known, rules }, input, context) => rules.createInvoice(known, input, context),
+  respond: invoiceAnswer(created)
+})
+const update = command("PUT", `${path}/{id}`, {
+  answer: invoiceShown,
+  name: "invoices.update",
+  summary: "Change a draft; what is left out stays. Of an issued invoice only custom fields change",
+  ability: write,
+  permission: "invoices.edit",
+  params: one,
+  fields: updateFields,
+  facts: ({ rows, values }) => withRules(deciding, () => updateFactsOf(rows.id, values)),
+  decide: ({ known, rules }, input, context) => rules.updateInvoice(known, input, context),
+  respond: invoiceAnswer(ok)
+})
+const remove = command("DELETE", `${path}/{id}`, {
+  name: "invoices.delete",
+  summary: "Delete a draft",
+  ability: write,
+  permission: "invoices.delete",
+  params: one,
+  facts: () => deciding,
+  decide: ({ deleteInvoice }, { rows }) => deleteInvoice(rows.id),
+  respond: () => Effect.succeed(noContent)
+})
+const issue = command("POST", `${path}/{id}/issue`, {
+  answer: invoiceShown,
+  name: "invoices.issue",
+  summary: "Issue a draft: it gets its number and can no longer be changed",
+  ability: write,
+  permission: "invoices.issue",
+  params: one,
+  fields: issueFields,
+  facts: (input) => withRules(deciding, () => issueFactsOf(input.rows.id, input)),
+  decide: ({ known, rules }, { rows, values }, context) => rules.issueInvoice(rows.id, known, values, context),
+  respond: invoiceAnswer(ok)
+})
+const voided = command("POST", `${path}/{id}/void`, {
+  answer: invoiceShown,
+  name: "invoices.void",
+  summary: "Void an issued, unpaid invoice; it keeps its number",
+  ability: write,
+  permission: "invoices.void",
+  params: one,
+  fields: voidFields,
+  facts: ({ rows }) => withRules(deciding, () => voidFactsOf(rows.id)),
+  decide: ({ known, rules }, { rows, values }, context) =>
+    rules.voidInvoice(rows.id, known, values.reason ?? null, context),
+  respond: invoiceAnswer(ok)
+})
+
+export const invoiceEndpoints: ReadonlyArray<Endpoint> = [...invoiceReads, create, update, remove, issue, voided]

@@ -1,14 +1,13 @@
 /** What issuing and voiding say of the opportunity: whether it is invoiced (rules/rulings, `invoiced` flag). */
 import { Effect, Result } from "effect"
-import { lockStreams } from "../../kernel/engine.ts"
-import { reaction } from "../../kernel/react.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { reaction } from "../../kernel/events/react.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { opportunityStream } from "../../opportunities/event-families.ts"
-import { headerUpdated } from "../../opportunities/header/events.ts"
-import { opportunities } from "../../opportunities/schema.ts"
-import { invoiceIssued, invoiceVoided } from "../events.ts"
-import { invoices } from "../schema.ts"
-import { standing_statuses } from "./facts.ts"
+import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
+import { headerUpdated } from "../../orders/opportunities/events/header.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { invoiceIssued, invoiceVoided } from "../state/events.ts"
+import { invoices, standing_statuses } from "../state/tables.ts"
 
 /** An opportunity is invoiced while a standard invoice of it stands; deposits and proformas do not count. */
 export const invoicedFlag = reaction({

@@ -2,9 +2,18 @@
  * Invoices and credit notes as documents. Pure: what an issued one says comes from its frozen rows and parties, so that
  * drawing it again gives the same pages; only what was paid and credited since is as it is now (rules/billing 1.3).
  */
-import type { Block, PrintDocument } from "../../print/blocks.ts"
+import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { formatMoney } from "../../values/money.ts"
-import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow } from "../schema.ts"
+import {
+  credit_note_items,
+  type CreditNoteItemRow,
+  type CreditNoteRow,
+  invoice_items,
+  type InvoiceItemRow,
+  type InvoiceRow,
+  invoices,
+  type NamedParty
+} from "../state/tables.ts"
 import {
   dayText,
   foreignTax,
@@ -12,14 +21,24 @@ import {
   head,
   type Money,
   pairs,
+  type PaperOptions,
   type Parties,
   shownMoney,
   taxRows,
   text
 } from "./letter.ts"
 import { hireOf, linesTable, type PaperLine, windowText } from "./lines.ts"
-import { epcCode, paymentLink, spacedIban } from "./pay.ts"
-import { filled, type Words, wordsOf } from "./words.ts"
+import { epcCode, paymentLink, spacedIban } from "./mail-text.ts"
+import { filled, paperLanguage, type Words, wordsOf } from "./words.ts"
+import { Effect } from "effect"
+import type { Failure } from "../../kernel/store/failure.ts"
+import { baseCurrency, type Settings, settingText } from "../../kernel/events/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { members } from "../../people/members/schema.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { stores } from "../../setup/stores.ts"
+import { zoneOf } from "../../values/zone.ts"
+import { partiesOf } from "../state/parties.ts"
 
 export interface InvoicePaper extends Parties {
   readonly invoice: InvoiceRow
@@ -36,6 +55,7 @@ export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
   const { invoice, options } = paper
   const words = wordsOf(options.language)
   const kind = { standard: words.invoice, deposit: words.deposit, proforma: words.proforma }[invoice.type]
+  const is_proforma = invoice.type === "proforma"
   const heading = `${kind} ${invoice.number ?? `(${words.draft})`}`
   const lines = paper.items.map((item): PaperLine => ({ ...item, takes_deposit: item.deposit_invoice_id !== null }))
   const hire = hireOf(lines)
@@ -53,7 +73,7 @@ export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
         pairs([
           [words.number, invoice.number],
           [words.date, dayText(invoice.issued_at, options)],
-          [words.due, dayText(invoice.due_at, options)],
+          [words.due, is_proforma ? null : dayText(invoice.due_at, options)],
           [words.customer_number, paper.buyer.account_number],
           [words.your_tax_number, paper.buyer.tax_number],
           [words.reference, invoice.reference],
@@ -63,7 +83,7 @@ export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
       ),
       { kind: "heading", level: 1, text: heading },
       ...text(invoice.subject, true),
-      ...(invoice.type === "proforma" ? text(words.not_invoice) : []),
+      ...(is_proforma ? text(words.not_invoice, true) : []),
       ...text(options.intro),
       linesTable(lines, hire, invoice, options),
       {
@@ -78,7 +98,7 @@ export const invoiceDocument = (paper: InvoicePaper): PrintDocument => {
       },
       ...foreignTax(invoice, words, options),
       ...text(invoice.notes),
-      ...payment(paper, words, money),
+      ...(is_proforma ? dueLater(invoice, words, money) : payment(paper, words, money)),
       ...text(options.terms, false, true)
     ]
   }
@@ -99,7 +119,7 @@ export const creditNoteDocument = (paper: CreditNotePaper): PrintDocument => {
     takes_deposit: false
   }))
   const money = (minor: number): string => shownMoney(minor, credit_note.currency_code, options)
-  const issued = dayText(invoice.issued_at, options, "figures")
+  const issued = dayText(invoice.issued_at, options)
   return {
     ...frame(paper, heading, credit_note.issued_at),
     blocks: [
@@ -161,6 +181,9 @@ const bankRows = ({ invoice: { number }, options, seller }: InvoicePaper, words:
           ])
         }
       ]
+
+const dueLater = ({ status, total }: InvoiceRow, words: Words, money: Money): ReadonlyArray<Block> =>
+  status === "voided" ? [] : text(filled(words.due_once_invoiced, { amount: money(total) }), true)
 
 /** Until when and how to pay what is open. A draft and what is settled say nothing of it. */
 const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray<Block> => {
@@ -227,3 +250,99 @@ const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray
     }
   ]
 }
+
+// What documents are drawn from, read from the store and the settings.
+
+export const nobody: NamedParty = {
+  name: "",
+  street: null,
+  city: null,
+  county: null,
+  postcode: null,
+  country_code: null,
+  tax_number: null,
+  registration_number: null,
+  peppol_id: null,
+  email: null,
+  phone: null,
+  account_number: null
+}
+const inOrder = { order: ["sort_order", "id"] }
+
+/** What the settings and the customer say; `logo_sha256`: the content of the picture that is shown. */
+export const paperOptions = Effect.fnUntraced(function* (
+  { member_id, store_id }: { readonly member_id: number | null; readonly store_id: number | null },
+  settings: Settings,
+  logo_sha256: string | null = null
+): Effect.fn.Return<PaperOptions, Failure, Store> {
+  const store = yield* Store
+  const set = (key: string): string | null => settingText(settings, "invoicing", key).trim() || null
+  const member = member_id === null ? undefined : yield* store.get(members, member_id)
+  const place = store_id === null ? undefined : yield* store.get(stores, store_id)
+  return {
+    // The customer's language, where there are words for it, with the days of the store.
+    language: paperLanguage(member?.locale || settingText(settings, "company", "locale")),
+    zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")),
+    base_currency: baseCurrency(settings),
+    page_size: set("page_size") === "LETTER" ? "LETTER" : "A4",
+    accent: set("accent"),
+    intro: null,
+    terms: set("terms"),
+    footer: set("footer"),
+    account_holder: set("account_holder"),
+    bank_name: set("bank_name"),
+    iban: set("iban"),
+    bic: set("bic"),
+    payment_link: set("payment_link"),
+    logo_sha256
+  }
+})
+
+/** Buyer and seller, as the document names them or, of a draft, as they are now. */
+const namedParties = Effect.fnUntraced(function* (
+  row: Parameters<typeof partiesOf>[0],
+  settings: Settings
+): Effect.fn.Return<{ readonly seller: NamedParty; readonly buyer: NamedParty }, Failure, Store> {
+  const { billed_by, billed_to } = yield* partiesOf(row, settings)
+  return { seller: billed_by ?? nobody, buyer: billed_to ?? nobody }
+})
+
+/** What an invoice is drawn from, in the look that `options` give it. */
+export const invoicePaper = Effect.fnUntraced(function* (
+  invoice: InvoiceRow,
+  settings: Settings,
+  options: PaperOptions
+): Effect.fn.Return<InvoicePaper, Failure, Store> {
+  const store = yield* Store
+  const order = invoice.opportunity_id === null ? undefined : yield* store.get(opportunities, invoice.opportunity_id)
+  return {
+    invoice,
+    items: yield* store.find(invoice_items, { invoice_id: invoice.id }, inOrder),
+    ...(yield* namedParties(invoice, settings)),
+    order: order === undefined ? null : { number: order.number, subject: order.subject },
+    options
+  }
+})
+
+export const creditNotePaper = Effect.fnUntraced(function* (
+  credit_note: CreditNoteRow,
+  settings: Settings,
+  options: PaperOptions
+): Effect.fn.Return<CreditNotePaper, Failure, Store> {
+  const store = yield* Store
+  const invoice = yield* store.get(invoices, credit_note.invoice_id)
+  return {
+    credit_note,
+    items: yield* store.find(credit_note_items, { credit_note_id: credit_note.id }, inOrder),
+    invoice: { number: invoice?.number ?? null, issued_at: invoice?.issued_at ?? null },
+    ...(yield* namedParties(credit_note, settings)),
+    options
+  }
+})
+
+const plain = (name: string): string => name.replace(/[^\w.-]+/g, "-")
+/** `invoice-0000000042`; of a draft, which has no number, its id. */
+export const invoiceFileName = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
+  `invoice-${plain(number ?? `draft-${id}`)}`
+export const creditNoteFileName = ({ id, number }: Pick<CreditNoteRow, "id" | "number">): string =>
+  `credit-note-${plain(number ?? String(id))}`

@@ -1,12 +1,11 @@
 /** What letters of a house have in common: the head with both parties, the foot, sums of tax. Pure. */
-import type { Block, Page, PrintDocument } from "../../print/blocks.ts"
-import { plain } from "../../print/blocks.ts"
-import { dateText, moneyText, pageLabel, percentText } from "../../print/format.ts"
+import { type Block, type Page, plain, type PrintDocument } from "../../pricing/print/blocks.ts"
+import { dateText, moneyText, pageLabel, percentText } from "../../pricing/print/format.ts"
 import { countries } from "../../values/country.ts"
 import { convertMoney } from "../../values/exchange.ts"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/zone.ts"
-import type { NamedParty, TaxSummaryRow } from "../schema.ts"
+import type { NamedParty, TaxSummaryRow } from "../state/tables.ts"
 import { filled, type Words, wordsOf } from "./words.ts"
 
 /** What settings and the customer say about how documents look. */
@@ -34,16 +33,13 @@ export interface Parties {
   readonly buyer: NamedParty
   readonly options: PaperOptions
 }
-export type Pair = { readonly label: string; readonly value: string }
+type Pair = { readonly label: string; readonly value: string }
 export const pairs = (
   given: ReadonlyArray<readonly [label: string, value: string | null | undefined]>
 ): ReadonlyArray<Pair> => given.flatMap(([label, value]) => (value == null || value === "" ? [] : [{ label, value }]))
 const day = (instant: string, { zone }: PaperOptions): string => dayOf(Date.parse(instant), zone)
-export const dayText = (
-  instant: string | null,
-  options: PaperOptions,
-  form: "figures" | "long" = "long"
-): string | null => (instant === null ? null : dateText(day(instant, options), options.language, form))
+export const dayText = (instant: string | null, options: PaperOptions): string | null =>
+  instant === null ? null : dateText(day(instant, options), options.language)
 
 export const shownMoney = (minor: number, currency: string, { language }: PaperOptions): string =>
   moneyText(formatMoney(minor, currency), currency, language)
@@ -54,7 +50,7 @@ export const frame = (
   dated_at: string
 ): Omit<PrintDocument, "blocks"> => ({
   format: "flightcase.document",
-  version: 1,
+  version: 2,
   title,
   language: options.language,
   ...(seller.name === "" ? {} : { author: seller.name }),

@@ -1,9 +1,9 @@
 /** The rows of an invoice or credit note, as a table. */
-import { type Column, plain, type Row, type Table } from "../../print/blocks.ts"
-import { dateText, moneyText, percentText, quantityText } from "../../print/format.ts"
+import { type Column, plain, type Row, type Table } from "../../pricing/print/blocks.ts"
+import { dateText, moneyText, percentText, quantityText } from "../../pricing/print/format.ts"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/zone.ts"
-import type { InvoiceItemRow } from "../schema.ts"
+import type { InvoiceItemRow } from "../state/tables.ts"
 import { wordsOf } from "./words.ts"
 
 export interface PaperLine extends Pick<
@@ -28,7 +28,7 @@ interface Written {
   readonly language: string
   readonly zone: string
 }
-export type Window = Pick<PaperLine, "starts_at" | "ends_at">
+type Window = Pick<PaperLine, "starts_at" | "ends_at">
 
 /** The window that most lines have: it stands at the head, and lines that differ show their own. */
 export const hireOf = <W extends Window>(lines: ReadonlyArray<W>): W | undefined => {
@@ -45,7 +45,7 @@ export const windowText = ({ ends_at, starts_at }: Window, { language, zone }: W
   [
     ...new Set(
       [starts_at, ends_at].flatMap((instant) =>
-        instant === null ? [] : [dateText(dayOf(Date.parse(instant), zone), language, "figures")]
+        instant === null ? [] : [dateText(dayOf(Date.parse(instant), zone), language)]
       )
     )
   ].join(" – ")

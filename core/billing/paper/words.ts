@@ -1,4 +1,4 @@
-/** The words of invoices and credit notes, by language. Amounts and dates are written by core/print/format.ts. */
+/** Words of invoices and credit notes, by language. Amounts and dates are written by core/pricing/print/format.ts. */
 export interface Words {
   readonly invoice: string
   readonly deposit: string
@@ -43,6 +43,8 @@ export interface Words {
   readonly scan: string
   readonly pay_online: string
   readonly not_invoice: string
+  /** `{amount}` is replaced. */
+  readonly due_once_invoiced: string
   readonly reason: string
   /** `{amount}` and `{rate}` are replaced. */
   readonly tax_in: string
@@ -89,7 +91,8 @@ const english: Words = {
   reference_of_payment: "Reference",
   scan: "Scan to pay with your banking app",
   pay_online: "Pay online",
-  not_invoice: "This is not an invoice for tax purposes.",
+  not_invoice: "This is not an invoice for tax purposes, and no payment is asked for yet.",
+  due_once_invoiced: "Once invoiced, {amount} will be due.",
   reason: "Reason",
   tax_in: "Tax comes to {amount} at the rate of {rate}."
 }
@@ -134,7 +137,8 @@ const german: Words = {
   reference_of_payment: "Verwendungszweck",
   scan: "Mit der Banking-App scannen und zahlen",
   pay_online: "Online zahlen",
-  not_invoice: "Dies ist keine Rechnung im Sinne des Umsatzsteuerrechts.",
+  not_invoice: "Dies ist keine Rechnung im Sinne des Umsatzsteuerrechts und noch keine Zahlungsaufforderung.",
+  due_once_invoiced: "Mit der Rechnung werden {amount} fällig.",
   reason: "Grund",
   tax_in: "Die Umsatzsteuer beträgt {amount} zum Kurs von {rate}."
 }
@@ -179,7 +183,8 @@ const french: Words = {
   reference_of_payment: "Référence",
   scan: "À scanner avec votre application bancaire",
   pay_online: "Payer en ligne",
-  not_invoice: "Ceci n’est pas une facture au sens fiscal.",
+  not_invoice: "Ceci n’est pas une facture au sens fiscal, ni encore une demande de paiement.",
+  due_once_invoiced: "À la facturation, {amount} seront à payer.",
   reason: "Motif",
   tax_in: "La TVA s’élève à {amount} au cours de {rate}."
 }

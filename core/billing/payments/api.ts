@@ -1,15 +1,15 @@
 /** Endpoints of payments and refunds (rules/billing 1.4). Who writes to one invoice waits for who did before. */
 import { Effect, Schema } from "effect"
-import * as Shown from "../../kernel/answer-schema.ts"
-import { command, type Endpoint, type Failure, type Input } from "../../kernel/endpoint.ts"
-import { wholeNumber } from "../../kernel/field-schema.ts"
-import { created, renderById, viewContext } from "../../kernel/resource.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { command, type Endpoint, type Failure, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { wholeNumber } from "../../kernel/tables/field-schema.ts"
+import { created, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { one, path } from "../paths.ts"
-import { invoiceResource, paymentResource } from "../resources.ts"
-import { payments } from "../schema.ts"
+import { one, path } from "../state/paths.ts"
+import { invoiceResource, paymentResource } from "../state/resources.ts"
+import { payments } from "../state/tables.ts"
 import { type MovedResult, no_payment_named, recordPayment, recordRefund, type RefundFacts } from "./decide.ts"
-import { paymentFields, refundFields } from "./schema.ts"
+import { paymentFields, refundFields } from "../state/fields.ts"
 
 const record = { ability: "payments:write", permission: "payments.record" } as const
 const result: Schema.Codec<MovedResult> = Schema.suspend(() =>

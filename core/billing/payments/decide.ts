@@ -1,15 +1,15 @@
 /** Rules of payments and refunds (rules/billing 1.1, 1.4). Neither is changed later: a refund corrects a payment. */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
-import type { ValuesOf } from "../../kernel/field.ts"
-import { invalidField, type Rejection } from "../../kernel/rejection.ts"
-import type { NewRow } from "../../kernel/stored-schema.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import type { ValuesOf } from "../../kernel/fields/field.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import type { NewRow } from "../../kernel/tables/stored-schema.ts"
 import { formatMoney } from "../../values/money.ts"
-import { invoiceChange, paymentRecorded, paymentRefunded } from "../events.ts"
-import { isInFuture } from "../../values/future.ts"
-import { invoice_statuses, type InvoiceRow, type PaymentRow, payments } from "../schema.ts"
-import { balanceAfter } from "./balance.ts"
-import type { refundFields } from "./schema.ts"
+import { invoiceChange, paymentRecorded, paymentRefunded } from "../state/events.ts"
+import { isInFuture } from "../../values/time.ts"
+import { invoice_statuses, type InvoiceRow, type PaymentRow, payments } from "../state/tables.ts"
+import { balanceAfter } from "../state/balance.ts"
+import type { refundFields } from "../state/fields.ts"
 
 /** What a person, or a payment provider, tells of money that moved. */
 export type MovedMoney = Partial<ValuesOf<typeof refundFields>> & { readonly external_id?: string | null }

@@ -1,10 +1,10 @@
 /** How documents look and what they say around their facts, by store and type (rules/billing 3). */
 import { Result } from "effect"
-import type { Slice } from "../../kernel/catalogue.ts"
-import { type Access, crudResource } from "../../kernel/crud-resource.ts"
-import { invalidField } from "../../kernel/rejection.ts"
-import { resource } from "../../kernel/resource.ts"
-import { stores } from "../../stores/stores.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { type Access, crudResource } from "../../kernel/endpoints/crud-resource.ts"
+import { invalidField } from "../../kernel/fields/rejection.ts"
+import { resource } from "../../kernel/endpoints/resource.ts"
+import { stores } from "../../setup/stores.ts"
 import { document_layouts, layoutFields } from "../schema.ts"
 import { scopeOf } from "./brand.ts"
 

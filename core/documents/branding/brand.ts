@@ -1,12 +1,11 @@
 /** How a document looks and which texts it carries: the narrowest layout that says it, else the settings. */
 import { Effect } from "effect"
 import type { PaperOptions } from "../../billing/paper/letter.ts"
-import type { Failure } from "../../kernel/failure.ts"
-import { type Settings, settingNumber } from "../../kernel/settings.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
+import { type Settings, settingNumber } from "../../kernel/events/settings.ts"
 import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { document_layouts, type DocumentLayoutRow } from "../schema.ts"
-import type { DocumentType } from "../types.ts"
+import { document_layouts, type DocumentLayoutRow, type DocumentType } from "../schema.ts"
 
 /** Texts with fields that stand on the document itself. */
 export const text_places = ["intro", "terms", "footer"] as const
@@ -40,7 +39,7 @@ export const narrowest = (
 const widthOf = ({ document_type, store_id }: Layout): number =>
   (store_id === null ? 2 : 0) + (document_type === null ? 1 : 0)
 
-export interface Brand {
+interface Brand {
   readonly layout: Partial<Said>
   readonly logo_sha256: string | null
 }

@@ -1,13 +1,13 @@
 /** The types of documents and the fields that their texts may name (interface 4.9). */
-import { later } from "../../kernel/later.ts"
+import { later } from "../../kernel/fields/later.ts"
 import { Effect } from "effect"
-import * as Shown from "../../kernel/answer-schema.ts"
-import { type Endpoint, get } from "../../kernel/endpoint.ts"
-import { choice, list as listOf, text } from "../../kernel/field.ts"
-import { notFound } from "../../kernel/rejection.ts"
-import { ok, unpagedMeta } from "../../kernel/resource.ts"
-import { read } from "../paths.ts"
-import { document_types, type DocumentType } from "../types.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { type Endpoint, get } from "../../kernel/endpoints/endpoint.ts"
+import { choice, list as listOf, text } from "../../kernel/fields/field.ts"
+import { notFound } from "../../kernel/fields/rejection.ts"
+import { ok, unpagedMeta } from "../../kernel/endpoints/resource.ts"
+import { read } from "../lifecycle-api.ts"
+import { document_types, type DocumentType } from "../schema.ts"
 
 const describing = later(() => import("./fields.ts"))
 

@@ -1,10 +1,9 @@
 /** The fields of every type of document: offered, checked and filled from the same groups (rules/billing 3). */
-import type { DocumentType } from "../types.ts"
-import { offered, type OfferedGroup, pathsOf } from "./field-groups.ts"
+import type { DocumentType } from "../schema.ts"
+import { offered, type OfferedGroup, pathsOf, warehouseGroups } from "./shared-fields.ts"
 import { creditNoteGroups, invoiceGroups } from "./invoices.ts"
 import { purchaseGroups } from "./purchase.ts"
 import { salesGroups } from "./sales.ts"
-import { warehouseGroups } from "./warehouse-fields.ts"
 
 interface FieldsOfType {
   readonly groups: ReadonlyArray<OfferedGroup>

@@ -1,40 +1,76 @@
 /** Invoices and credit notes as documents: those of billing, with the texts and the look of a layout. */
+import type { PrintDocument } from "../../pricing/print/blocks.ts"
+import { type DocumentType, typeOfInvoice } from "../schema.ts"
 import { Effect } from "effect"
 import {
   creditNoteDocument,
-  type CreditNotePaper,
-  invoiceDocument,
-  type InvoicePaper
-} from "../../billing/paper/document.ts"
-import {
   creditNoteFileName,
+  type CreditNotePaper,
   creditNotePaper,
+  invoiceDocument,
   invoiceFileName,
+  type InvoicePaper,
   invoicePaper,
   paperOptions
-} from "../../billing/paper/facts.ts"
-import { paymentLink } from "../../billing/paper/pay.ts"
-import { standardMail, mailData } from "../../billing/paper/mail-text.ts"
+} from "../../billing/paper/document.ts"
+import { amountAsked, mailData, paymentLink, standardMail } from "../../billing/paper/mail-text.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
-import { credit_note_statuses, credit_notes, invoice_statuses, invoice_types, invoices } from "../../billing/schema.ts"
-import type { Failure } from "../../kernel/failure.ts"
-import { type Settings, settingText } from "../../kernel/settings.ts"
+import {
+  credit_note_statuses,
+  credit_notes,
+  invoice_statuses,
+  invoice_types,
+  invoices
+} from "../../billing/state/tables.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { members } from "../../members/schema.ts"
+import { members } from "../../people/members/schema.ts"
 import { formatMoney } from "../../values/money.ts"
-import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
-import { typeOfInvoice } from "../types.ts"
-import { dataOf, type FieldGroup, group, rowGroup } from "./field-groups.ts"
-import { plainMail } from "./mail-words.ts"
+import { branded, brandOf, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
 import {
   type CommonFacts,
   companyGroup,
   type CustomerFacts,
+  dataOf,
   documentGroup,
+  type FieldGroup,
+  group,
   memberGroup,
+  rowGroup,
   storeGroup
 } from "./shared-fields.ts"
-import type { DocumentSource, PreparedDocument } from "./source.ts"
+import { plainMail } from "./words.ts"
+
+// What a document is asked for with, and what is prepared of it.
+
+export interface DocumentSource {
+  readonly document_type: DocumentType
+  readonly documentable_id: number
+  /** Whose branding and texts; null: the source's own store's. */
+  readonly store_id: number | null
+  /** Null while it is pending. */
+  readonly document_number: string | null
+  /** What dates the document. */
+  readonly now: string
+}
+export interface PreparedDocument {
+  /** Texts with fields (Liquid) to be filled with `data`, by their place; empty where there are none. */
+  readonly fragments: { readonly [place: string]: string }
+  readonly data: object
+  /**
+   * `filled`: the texts of `fragments`, as filled. One that is missing leaves its place to what a document says without
+   * a text of its own: where texts cannot be filled, `compose({})` still gives a right document.
+   */
+  readonly compose: (filled: { readonly [place: string]: string }) => PrintDocument
+  /** Of a mail that carries it: its texts with fields, filled with `data` too, and what it says without them. */
+  readonly mail?: {
+    readonly fragments: { readonly mail_subject?: string; readonly mail_text?: string }
+    readonly plain: { readonly subject: string; readonly text: string }
+  }
+  /** Without its ending: `quotation-0000000012`. Plain signs only. */
+  readonly file_name: string
+}
 
 interface InvoiceFacts extends CommonFacts, CustomerFacts, InvoicePaper {}
 interface CreditNoteFacts extends CommonFacts, CustomerFacts, CreditNotePaper {}
@@ -44,11 +80,11 @@ const kindOf = ({ invoice, options }: InvoicePaper): string => {
   return { standard: words.invoice, deposit: words.deposit, proforma: words.proforma }[invoice.type]
 }
 const linkOf = ({ invoice, options }: InvoicePaper): string | undefined =>
-  options.payment_link === null || invoice.number === null || invoice.amount_outstanding <= 0
+  options.payment_link === null || invoice.number === null || amountAsked(invoice) === 0
     ? undefined
     : paymentLink(options.payment_link, {
         number: invoice.number,
-        amount: formatMoney(invoice.amount_outstanding, invoice.currency_code),
+        amount: formatMoney(amountAsked(invoice), invoice.currency_code),
         currency: invoice.currency_code
       })
 const item_fields = { product_name: ["Name", "string", (row: { readonly name: string }) => row.name] } as const
@@ -69,7 +105,7 @@ export const invoiceGroups: ReadonlyArray<FieldGroup<InvoiceFacts>> = [
     total: ["Total", "currency", ({ invoice }) => invoice.total],
     amount_paid: ["Paid", "currency", ({ invoice }) => invoice.amount_paid],
     amount_credited: ["Credited", "currency", ({ invoice }) => invoice.amount_credited],
-    to_pay: ["To pay", "currency", ({ invoice }) => Math.max(0, invoice.amount_outstanding)],
+    to_pay: ["To pay", "currency", ({ invoice }) => amountAsked(invoice)],
     payment_link: ["Address to pay at", "string", linkOf],
     order: ["Order", "string", ({ order }) => order?.number ?? order?.subject],
     is_draft: ["Draft", "boolean", ({ invoice }) => invoice.status === "draft"],

@@ -2,18 +2,94 @@
  * What a document says, read from the store: by the server and, of papers of the warehouse, by devices as well. Reading
  * gives facts, texts with fields are filled in between (that needs a thread of its own), and `compose` is pure.
  */
-import type { Effect } from "effect"
-import type { Failure } from "../../kernel/failure.ts"
-import type { Settings } from "../../kernel/settings.ts"
-import type { Store } from "../../kernel/store/store.ts"
-import type { DocumentType } from "../types.ts"
-import { prepareCreditNote, prepareInvoice } from "./invoices.ts"
+import { Effect } from "effect"
+import { nobody, paperOptions } from "../../billing/paper/document.ts"
+import { buyerOf, sellerOf } from "../../billing/state/parties.ts"
+import type { NamedParty } from "../../billing/state/tables.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { members } from "../../people/members/schema.ts"
+import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { chargeableDays } from "../../pricing/pricing/line.ts"
+import type { PrintDocument } from "../../pricing/print/blocks.ts"
+import { brandOf, fragmentsOf, text_places } from "../branding/brand.ts"
+import { dataOf, type WarehouseFieldFacts, warehouseGroups } from "./shared-fields.ts"
+import { placesOf } from "./sales-table.ts"
+import { type DocumentSource, prepareCreditNote, type PreparedDocument, prepareInvoice } from "./invoices.ts"
+import { warehousePaper } from "./warehouse.ts"
+import type { DocumentType } from "../schema.ts"
 import { preparePurchase } from "./purchase.ts"
 import { prepareSales } from "./sales.ts"
-import type { DocumentSource, PreparedDocument } from "./source.ts"
-import { prepareWarehousePaper } from "./warehouse-brand.ts"
 
-export type { DocumentSource, PreparedDocument } from "./source.ts"
+// Papers of the warehouse with the texts and the look of a layout.
+
+/** What the texts of a layout may name; without texts nothing is read. */
+const fieldFacts = Effect.fnUntraced(function* (
+  source: DocumentSource,
+  header: OpportunityRow,
+  settings: Settings
+): Effect.fn.Return<WarehouseFieldFacts, Failure, Store> {
+  const store = yield* Store
+  const { member_id, venue_id } = header
+  const people = yield* store.getMany(
+    members,
+    [member_id, venue_id].filter((id) => id !== null)
+  )
+  const named = (id: number | null) => people.find((one) => one.id === id)
+  const seller = yield* sellerOf(source.store_id ?? header.store_id, settings)
+  const buyer: NamedParty | null = member_id === null ? null : yield* buyerOf(member_id)
+  const lines = yield* store.find(
+    opportunity_items,
+    { opportunity_id: header.id, is_live: true, item_type: ["product", "accessory"] },
+    { order: ["path", "id"] }
+  )
+  return {
+    header,
+    seller,
+    buyer: buyer ?? nobody,
+    is_organisation: named(member_id)?.membership_type === "organisation",
+    venue: named(venue_id)?.name ?? null,
+    delivery_address: (yield* placesOf(header, seller.country_code)).delivery.join(", ") || null,
+    rental_days: String(chargeableDays(header, header)),
+    items: lines,
+    website: settingText(settings, "company", "website") || null,
+    document: {
+      number: source.document_number,
+      date: source.now,
+      due_date: null,
+      terms: settingText(settings, "invoicing", "terms").trim() || null,
+      notes: header.external_description
+    }
+  }
+})
+
+const prepareWarehousePaper = Effect.fnUntraced(function* (
+  source: DocumentSource,
+  settings: Settings
+): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
+  const paper = yield* warehousePaper(source, settings)
+  const header = paper === undefined ? undefined : yield* (yield* Store).get(opportunities, source.documentable_id)
+  if (paper === undefined || header === undefined) return paper
+  const store_id = source.store_id ?? header.store_id
+  const brand = yield* brandOf(source.document_type, store_id, settings)
+  const fragments = fragmentsOf(brand, text_places)
+  const { accent, page_size } = brand.layout
+  const looked = (document: PrintDocument): PrintDocument => ({
+    ...document,
+    ...(accent == null ? {} : { accent }),
+    page: page_size == null ? document.page : { ...document.page, size: page_size }
+  })
+  const branded: PreparedDocument = { ...paper, compose: (filled) => looked(paper.compose(filled)) }
+  if (Object.keys(fragments).length === 0) return branded
+  const { language, zone } = yield* paperOptions({ member_id: header.member_id, store_id }, settings)
+  const facts = yield* fieldFacts(source, header, settings)
+  const written = { language, zone, currency: header.currency_code }
+  return { ...branded, fragments, data: dataOf(warehouseGroups, facts, written) }
+})
+
+export type { DocumentSource, PreparedDocument } from "./invoices.ts"
 
 type Prepare = (
   source: DocumentSource,

@@ -1,6 +1,6 @@
 /** Purchase orders as the supplier gets them (rules/billing 2, 3). */
 import { Effect } from "effect"
-import { nobody, paperOptions } from "../../billing/paper/facts.ts"
+import { nobody, paperOptions } from "../../billing/paper/document.ts"
 import {
   addressLines,
   dayText,
@@ -14,10 +14,10 @@ import {
 } from "../../billing/paper/letter.ts"
 import { hireOf, shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
 import { filled as withValues, wordsOf } from "../../billing/paper/words.ts"
-import { buyerOf, sellerOf } from "../../billing/parties.ts"
-import type { NamedParty } from "../../billing/schema.ts"
-import type { Failure } from "../../kernel/failure.ts"
-import { type Settings, settingText } from "../../kernel/settings.ts"
+import { buyerOf, sellerOf } from "../../billing/state/parties.ts"
+import type { NamedParty } from "../../billing/state/tables.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import {
   purchase_order_items,
@@ -26,17 +26,24 @@ import {
   type PurchaseOrderItemRow,
   type PurchaseOrderRow,
   purchase_orders
-} from "../../procurement/schema.ts"
-import { type Block, type Column, plain as run, type PrintDocument, type Table } from "../../print/blocks.ts"
-import { percentText, quantityText } from "../../print/format.ts"
-import { type StoreRow, stores } from "../../stores/stores.ts"
+} from "../../purchasing/schema.ts"
+import { type Block, type Column, plain as run, type PrintDocument, type Table } from "../../pricing/print/blocks.ts"
+import { percentText, quantityText } from "../../pricing/print/format.ts"
+import { type StoreRow, stores } from "../../setup/stores.ts"
 import { compareDecimals } from "../../values/decimal.ts"
 import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
-import { dataOf, type FieldGroup, group, rowGroup } from "./field-groups.ts"
-import { plainMail } from "./mail-words.ts"
-import { type CommonFacts, companyGroup, documentGroup, storeGroup } from "./shared-fields.ts"
-import type { DocumentSource, PreparedDocument } from "./source.ts"
-import { letterWordsOf } from "./words.ts"
+import {
+  type CommonFacts,
+  companyGroup,
+  dataOf,
+  documentGroup,
+  type FieldGroup,
+  group,
+  rowGroup,
+  storeGroup
+} from "./shared-fields.ts"
+import { letterWordsOf, plainMail } from "./words.ts"
+import type { DocumentSource, PreparedDocument } from "./invoices.ts"
 
 export interface PurchasePaper extends CommonFacts {
   readonly source: DocumentSource

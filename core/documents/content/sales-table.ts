@@ -1,21 +1,36 @@
 /** Lines and costs of a quotation or order as a table: what is charged by group, and what is offered beside it. */
-import { shownMoney, type PaperOptions } from "../../billing/paper/letter.ts"
+import { addressLines, type PaperOptions, shownMoney } from "../../billing/paper/letter.ts"
 import { shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
-import type { InvoiceItemRow } from "../../billing/schema.ts"
-import type { ItemRow } from "../../opportunities/lines/schema.ts"
-import { isBelow } from "../../opportunities/lines/tree.ts"
-import type { CostRow } from "../../opportunities/money/schema.ts"
-import type { OpportunityRow } from "../../opportunities/schema.ts"
-import { exclusiveTax } from "../../pricing/tax.ts"
-import { type Column, plain, type Row, type Table } from "../../print/blocks.ts"
-import { percentText, quantityText } from "../../print/format.ts"
+import type { InvoiceItemRow, NamedParty } from "../../billing/state/tables.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { isBelow } from "../../orders/opportunities/state/tree.ts"
+import { type CostRow, opportunity_versions, type VersionRow } from "../../orders/opportunities/tables/money.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { exclusiveTax } from "../../pricing/pricing/tax.ts"
+import { type Column, plain, type Row, type Table } from "../../pricing/print/blocks.ts"
+import { percentText, quantityText } from "../../pricing/print/format.ts"
 import { exact, formatDecimal, roundHalfAway, wholeUnits } from "../../values/decimal.ts"
 import { percentOfMoney } from "../../values/money.ts"
 import { letterWordsOf } from "./words.ts"
+import { Effect } from "effect"
+import { chargedSource, depositsOf } from "../../billing/checkout/facts.ts"
+import { billedRows } from "../../billing/state/rows.ts"
+import type { Deposit } from "../../billing/checkout/decide.ts"
+import { nobody } from "../../billing/paper/document.ts"
+import { buyerOf, sellerOf } from "../../billing/state/parties.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { RowOf } from "../../kernel/tables/table.ts"
+import { addresses, members } from "../../people/members/schema.ts"
+import { chargeableDays } from "../../pricing/pricing/line.ts"
+import { countries } from "../../setup/reference-data/countries.ts"
+import type { CommonFacts, CustomerFacts, PricedJobFacts } from "./shared-fields.ts"
+import type { DocumentSource } from "./invoices.ts"
 
 /** What the table shows of a job: its lines in path order, and what each charged line and cost comes to. */
-export interface SalesSource {
+interface SalesSource {
   readonly header: OpportunityRow
   readonly lines: ReadonlyArray<ItemRow>
   readonly costs: ReadonlyArray<CostRow>
@@ -244,3 +259,96 @@ const columnsOf = (rows: ReadonlyArray<SalesRow>, is_gross: boolean, language: s
     )
   ]
 }
+
+// What a quotation or order confirmation is drawn from: a fixed number of queries, whatever the number of lines.
+
+export interface SalesFacts extends SalesSource, CommonFacts, CustomerFacts, PricedJobFacts {
+  readonly source: DocumentSource
+  readonly version: VersionRow | undefined
+  readonly deposits: ReadonlyArray<Deposit>
+  /** Lines of the address; empty where there is none. */
+  readonly delivery: ReadonlyArray<string>
+  readonly collection: ReadonlyArray<string>
+}
+
+/** Addresses by their ids, and the first of the venue's, each as lines. */
+export const placesOf = Effect.fnUntraced(function* (
+  { collection_address_id, delivery_address_id, venue_id }: OpportunityRow,
+  home: string | null
+): Effect.fn.Return<
+  { readonly delivery: ReadonlyArray<string>; readonly collection: ReadonlyArray<string> },
+  Failure,
+  Store
+> {
+  const store = yield* Store
+  const named = yield* store.getMany(
+    addresses,
+    [delivery_address_id, collection_address_id].filter((id) => id !== null)
+  )
+  const of_venue = venue_id === null ? [] : yield* store.find(addresses, { member_id: venue_id }, { order: ["id"] })
+  const at_venue = of_venue.find(({ is_primary }) => is_primary) ?? of_venue[0]
+  const codes = new Map(
+    (yield* store.getMany(
+      countries,
+      [...named, ...of_venue].flatMap(({ country_id }) => country_id ?? [])
+    )).map(({ code, id }) => [id, code])
+  )
+  const linesOf = (address: RowOf<typeof addresses> | undefined): ReadonlyArray<string> =>
+    address === undefined
+      ? []
+      : addressLines({ ...address, country_code: codes.get(address.country_id ?? 0) ?? null }, home)
+  const byId = (id: number | null) => named.find((one) => one.id === id)
+  return {
+    delivery: linesOf(byId(delivery_address_id) ?? at_venue),
+    collection: linesOf(byId(collection_address_id) ?? byId(delivery_address_id) ?? at_venue)
+  }
+})
+
+export const salesFacts = Effect.fnUntraced(function* (
+  source: DocumentSource,
+  header: OpportunityRow,
+  settings: Settings
+): Effect.fn.Return<SalesFacts, Failure, Store> {
+  const store = yield* Store
+  const { member_id, venue_id } = header
+  const [member, venue] = yield* membersOf([member_id, venue_id])
+  const charged = yield* chargedSource(header, member?.sale_tax_class_id ?? null)
+  const version =
+    header.active_version_id === 0 ? undefined : yield* store.get(opportunity_versions, header.active_version_id)
+  const seller = yield* sellerOf(source.store_id ?? header.store_id, settings)
+  const buyer: NamedParty | null = member_id === null ? null : yield* buyerOf(member_id)
+  const places = yield* placesOf(header, seller.country_code)
+  return {
+    source,
+    header,
+    version,
+    lines: charged.lines,
+    costs: charged.costs,
+    billed: billedRows(charged, { id: 0, currency_code: header.currency_code }),
+    totals: charged.totals,
+    deposits: yield* depositsOf(header),
+    seller,
+    buyer: buyer ?? nobody,
+    is_organisation: member?.membership_type === "organisation",
+    venue: venue?.name ?? null,
+    ...places,
+    delivery_address: places.delivery.join(", ") || null,
+    rental_days: String(chargeableDays(header, header)),
+    website: settingText(settings, "company", "website") || null,
+    document: {
+      number: source.document_number,
+      date: source.now,
+      due_date: header.quote_invalid_at,
+      terms: settingText(settings, "invoicing", "terms").trim() || null,
+      notes: header.external_description
+    }
+  }
+})
+
+const membersOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number | null>) {
+  const found = yield* (yield* Store).getMany(
+    members,
+    ids.filter((id) => id !== null)
+  )
+  return ids.map((id) => found.find((one) => one.id === id))
+})

@@ -1,7 +1,7 @@
 /** Quotations and order confirmations (rules/billing 3). */
 import { Effect } from "effect"
-import { taxSummary } from "../../billing/amounts.ts"
-import { paperOptions } from "../../billing/paper/facts.ts"
+import { taxSummary } from "../../billing/state/amounts.ts"
+import { paperOptions } from "../../billing/paper/document.ts"
 import {
   dayText,
   frame,
@@ -15,21 +15,27 @@ import {
 } from "../../billing/paper/letter.ts"
 import { windowText } from "../../billing/paper/lines.ts"
 import { filled as withValues, wordsOf } from "../../billing/paper/words.ts"
-import type { Failure } from "../../kernel/failure.ts"
-import type { Settings } from "../../kernel/settings.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { opportunities } from "../../opportunities/schema.ts"
-import { isAbandoned, statusNameOf } from "../../opportunities/status/statuses.ts"
-import type { Block, PrintDocument } from "../../print/blocks.ts"
-import { momentText, quantityText } from "../../print/format.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { isAbandoned, statusNameOf } from "../../orders/opportunities/tables/statuses.ts"
+import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
+import { momentText, quantityText } from "../../pricing/print/format.ts"
 import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
-import { dataOf, type FieldGroup, rowGroup } from "./field-groups.ts"
-import { plainMail } from "./mail-words.ts"
-import { salesFacts, type SalesFacts } from "./sales-facts.ts"
-import { salesRows, type SalesRow, salesTable, showsGross } from "./sales-table.ts"
-import { companyGroup, documentGroup, memberGroup, pricedJobGroup, storeGroup } from "./shared-fields.ts"
-import type { DocumentSource, PreparedDocument } from "./source.ts"
-import { letterWordsOf } from "./words.ts"
+import {
+  companyGroup,
+  dataOf,
+  documentGroup,
+  type FieldGroup,
+  memberGroup,
+  pricedJobGroup,
+  rowGroup,
+  storeGroup
+} from "./shared-fields.ts"
+import { letterWordsOf, plainMail } from "./words.ts"
+import { salesFacts, type SalesFacts, type SalesRow, salesRows, salesTable, showsGross } from "./sales-table.ts"
+import type { DocumentSource, PreparedDocument } from "./invoices.ts"
 
 export interface SalesPaper extends SalesFacts {
   readonly rows: ReadonlyArray<SalesRow>
@@ -85,7 +91,9 @@ export const prepareSales = Effect.fnUntraced(function* (
         plain.language
       )
     },
-    file_name: `${source.document_type.replaceAll("_", "-")}-${source.document_number ?? `pending-${header.id}`}`
+    file_name: [source.document_type, source.document_number ?? `order-${header.number ?? header.id}`]
+      .join("-")
+      .replace(/[^a-z0-9.-]+/gi, "-")
   }
 })
 
@@ -93,7 +101,7 @@ const isQuotation = ({ source }: SalesPaper): boolean => source.document_type ==
 const headingOf = (paper: SalesPaper, language: string): string => {
   const words = letterWordsOf(language)
   const kind = isQuotation(paper) ? words.quotation : words.order_confirmation
-  return `${kind} ${paper.source.document_number ?? `(${words.pending})`}`
+  return `${kind} ${paper.source.document_number ?? paper.header.number ?? `(${words.pending})`}`
 }
 
 export const salesDocument = (paper: SalesPaper, options: PaperOptions): PrintDocument => {
@@ -149,7 +157,9 @@ const placesBlock = (paper: SalesPaper, options: PaperOptions): ReadonlyArray<Bl
   const words = letterWordsOf(options.language)
   const between = (from: string | null, to: string | null): string =>
     [
-      ...new Set([from, to].flatMap((at) => (at === null ? [] : [momentText(at, options.zone, options.language)])))
+      ...new Set(
+        [from, to].flatMap((at) => (at === null ? [] : [momentText(at, options.zone, options.language, "long")]))
+      )
     ].join(" – ")
   const block = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<Block> => {
     const said = lines.filter((line) => line.trim() !== "")
@@ -190,7 +200,7 @@ const totalsBlock = (paper: SalesPaper, options: PaperOptions): Block => {
   const taken = deposits.map(({ credited, invoice }) => ({
     label: withValues(own.deposit_invoiced, {
       number: invoice.number ?? "",
-      date: dayText(invoice.issued_at, options, "figures") ?? ""
+      date: dayText(invoice.issued_at, options) ?? ""
     }),
     amount: invoice.total + credited.reduce((sum, row) => sum + row.gross, 0)
   }))

@@ -1,9 +1,107 @@
 /** Groups of fields that several types of documents have. */
-import type { NamedParty } from "../../billing/schema.ts"
+import { dateText, moneyText, quantityText } from "../../pricing/print/format.ts"
+import { formatMoney } from "../../values/money.ts"
+import { dayOf } from "../../values/zone.ts"
+import type { NamedParty } from "../../billing/state/tables.ts"
 import { addressLines } from "../../billing/paper/letter.ts"
-import type { OpportunityRow } from "../../opportunities/schema.ts"
-import { statusLabelOf } from "../../opportunities/status/statuses.ts"
-import { type FieldGroup, group } from "./field-groups.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
+
+// Fields that texts of documents may name. A group is declared once: what is offered (rules/billing 3), what a text is
+// checked against and what it is filled with all come from it.
+
+/** Days, numbers and amounts are texts, written in the document's language; a boolean is for conditions. */
+type FieldType = "string" | "date" | "number" | "currency" | "boolean" | "collection"
+
+/** How values are written. */
+interface Written {
+  readonly language: string
+  readonly zone: string
+  readonly currency: string
+}
+/** Instants, decimal strings, minor units and truths as rows have them; a day may be given as a day. */
+type Raw = string | number | boolean | null | undefined
+interface Field<F> {
+  readonly name: string
+  readonly label: string
+  readonly type: Exclude<FieldType, "collection">
+  readonly of: (facts: F) => Raw
+}
+export interface FieldGroup<F> {
+  readonly label: string
+  /** What comes before the point: `member` of `member.name`. Of rows, what one is called. */
+  readonly key: string
+  readonly fields: ReadonlyArray<Field<F>>
+  /** Rows: what all of them are called. */
+  readonly rows?: { readonly key: string; readonly label: string }
+  readonly dataOf: (facts: F, written: Written) => unknown
+}
+
+type Declared<F> = {
+  readonly [name: string]: readonly [label: string, type: Exclude<FieldType, "collection">, of: (facts: F) => Raw]
+}
+const fieldsIn = <F>(declared: Declared<F>): ReadonlyArray<Field<F>> =>
+  Object.entries(declared).map(([name, [label, type, of]]) => ({ name, label, type, of }))
+const valuesOf = <F>(fields: ReadonlyArray<Field<F>>, facts: F, written: Written) =>
+  Object.fromEntries(fields.map(({ name, of, type }) => [name, shown(type, of(facts), written)]))
+
+/** A group of single fields. */
+export const group = <F>(key: string, label: string, declared: Declared<F>): FieldGroup<F> => {
+  const fields = fieldsIn(declared)
+  return { key, label, fields, dataOf: (facts, written) => valuesOf(fields, facts, written) }
+}
+/** A group of rows, such as lines. */
+export const rowGroup = <F, R>(
+  { key, label, one }: { readonly key: string; readonly label: string; readonly one: string },
+  rowsOf: (facts: F) => ReadonlyArray<R>,
+  declared: Declared<R>
+): FieldGroup<F> => {
+  const fields = fieldsIn(declared)
+  return {
+    key: one,
+    label,
+    // Their values are read row by row.
+    fields: fields.map(({ label: words, name, type }) => ({ name, label: words, type, of: () => null })),
+    rows: { key, label },
+    dataOf: (facts, written) => rowsOf(facts).map((row) => valuesOf(fields, row, written))
+  }
+}
+
+const shown = (type: FieldType, raw: Raw, { currency, language, zone }: Written): string | boolean => {
+  if (type === "boolean") return raw === true
+  if (raw === null || raw === undefined || raw === "") return ""
+  if (type === "currency") return moneyText(formatMoney(Number(raw), currency), currency, language)
+  if (type === "number") return quantityText(String(raw), language)
+  if (type === "date") {
+    const at = String(raw)
+    return dateText(at.length === 10 ? at : dayOf(Date.parse(at), zone), language)
+  }
+  return String(raw)
+}
+
+export interface OfferedGroup {
+  readonly group: string
+  readonly fields: ReadonlyArray<{ readonly name: string; readonly label: string; readonly type: FieldType }>
+}
+/** As they are offered: `member.name`; of rows the rows, and what one of them has. */
+export const offered = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<OfferedGroup> =>
+  groups.map(({ fields, key, label, rows }) => ({
+    group: label,
+    fields: [
+      ...(rows === undefined ? [] : [{ name: rows.key, label: rows.label, type: "collection" as const }]),
+      ...fields.map(({ label: words, name, type }) => ({ name: `${key}.${name}`, label: words, type }))
+    ]
+  }))
+/** The paths a text may name: rows by what all of them are called. */
+export const pathsOf = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<string> =>
+  groups.flatMap(({ fields, key, rows }) => fields.map(({ name }) => `${rows?.key ?? key}.${name}`))
+/** What a text is filled with. */
+export const dataOf = <F>(
+  groups: ReadonlyArray<FieldGroup<F>>,
+  facts: F,
+  written: Written
+): { readonly [group: string]: unknown } =>
+  Object.fromEntries(groups.map((one) => [one.rows?.key ?? one.key, one.dataOf(facts, written)]))
 
 /** What every document has. */
 export interface CommonFacts {
@@ -60,7 +158,7 @@ export const memberGroup: FieldGroup<CustomerFacts> = group("member", "Customer"
   account_number: ["Customer number", "string", ({ buyer }) => buyer.account_number]
 })
 
-export interface JobFacts {
+interface JobFacts {
   readonly header: OpportunityRow
   readonly venue: string | null
   /** Days of the hire that are counted. */
@@ -86,7 +184,7 @@ const job = {
   customer_collecting: ["Customer collects", "boolean", ({ header }: JobFacts) => header.customer_collecting],
   customer_returning: ["Customer returns", "boolean", ({ header }: JobFacts) => header.customer_returning]
 } as const
-export const jobGroup: FieldGroup<JobFacts> = group("opportunity", "Opportunity", job)
+const jobGroup: FieldGroup<JobFacts> = group("opportunity", "Opportunity", job)
 
 export interface PricedJobFacts extends JobFacts {
   readonly totals: { readonly net: number; readonly tax: number }
@@ -98,3 +196,30 @@ export const pricedJobGroup: FieldGroup<PricedJobFacts> = group<PricedJobFacts>(
   tax_total: ["Tax", "currency", ({ totals }) => totals.tax],
   grand_total: ["Total", "currency", ({ totals }) => totals.net + totals.tax]
 })
+
+// What texts of the warehouse's papers may name: the job without its prices.
+
+export interface WarehouseFieldFacts extends CommonFacts, CustomerFacts, JobFacts {
+  /** The lines that the paper shows. */
+  readonly items: ReadonlyArray<{
+    readonly name: string
+    readonly description: string | null
+    readonly quantity: string
+  }>
+}
+export const warehouseGroups: ReadonlyArray<FieldGroup<WarehouseFieldFacts>> = [
+  documentGroup,
+  jobGroup,
+  memberGroup,
+  storeGroup,
+  companyGroup,
+  rowGroup<WarehouseFieldFacts, WarehouseFieldFacts["items"][number]>(
+    { key: "items", label: "Lines", one: "item" },
+    ({ items }) => items,
+    {
+      product_name: ["Name", "string", ({ name }) => name],
+      description: ["Description", "string", ({ description }) => description],
+      quantity: ["Quantity", "number", ({ quantity }) => quantity]
+    }
+  )
+]

@@ -1,30 +1,146 @@
 /** What papers of the warehouse are made of: a fixed number of queries, whatever the number of lines. */
 import { Effect } from "effect"
-import { loadStockedProducts } from "../../availability/load-products.ts"
-import type { StockedProduct } from "../../availability/snapshot.ts"
-import { type PaperOptions } from "../../billing/paper/letter.ts"
-import { paperOptions } from "../../billing/paper/facts.ts"
-import { buyerOf, chosenContact, sellerOf } from "../../billing/parties.ts"
-import type { NamedParty } from "../../billing/schema.ts"
-import type { Failure } from "../../kernel/failure.ts"
-import type { Settings } from "../../kernel/settings.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
 import { bindings, columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { addresses, members } from "../../members/schema.ts"
-import { opportunity_items, type ItemRow } from "../../opportunities/lines/schema.ts"
-import { opportunities, type OpportunityRow } from "../../opportunities/schema.ts"
-import { type AssignmentRow, asset_assignments } from "../../opportunities/units/schema.ts"
+import type { CellCode } from "../../pricing/print/blocks.ts"
+import { type ProductRow, products } from "../../products/products/schema.ts"
+import { readCode, unitCode } from "../../warehouse/scanning/read-code.ts"
+import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { loadStockedProducts } from "../../orders/availability/facts/load-products.ts"
+import type { StockedProduct } from "../../orders/availability/rules/snapshot.ts"
+import type { PaperOptions } from "../../billing/paper/letter.ts"
+import { paperOptions } from "../../billing/paper/document.ts"
+import { buyerOf, chosenContact, sellerOf } from "../../billing/state/parties.ts"
+import type { NamedParty } from "../../billing/state/tables.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
+import { addresses, members } from "../../people/members/schema.ts"
+import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { asset_assignments, type AssignmentRow } from "../../orders/opportunities/tables/units.ts"
 import {
+  container_items,
   type ContainerItemRow,
   type ContainerRow,
-  container_items,
   containers,
   live_statuses
-} from "../../packing/schema.ts"
-import { type ProductRow, products } from "../../products/schema.ts"
-import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
-import { type StoreRow, stores } from "../../stores/stores.ts"
-import { type Codes, loadCodes } from "./warehouse-codes.ts"
+} from "../../products/packing.ts"
+import { type StoreRow, stores } from "../../setup/stores.ts"
+
+// Codes on papers that `scan` and `pack` read as what stands beside them. Scanning looks for a unit by barcode, asset
+// number and serial number, in this order, and for a product by SKU and barcode: a code that would be taken for
+// something else, or for several things, is not printed; a unit that has no other is named by `unit:ID`.
+
+type CodedUnit = Pick<StockLevelRow, "id" | "barcode" | "asset_number" | "serial_number">
+type CodedProduct = Pick<ProductRow, "id" | "sku" | "barcode">
+interface Codes {
+  readonly ofUnit: (id: number) => CellCode | undefined
+  /** So many of a product that is counted: `CABLE*5`. */
+  readonly ofProduct: (id: number, quantity: string) => CellCode | undefined
+}
+
+/** A line is read without its ends and a scanner's sign before it; `*5` behind it, `5 x ` before it are quantities. */
+const isReadable = (text: string): boolean => {
+  const { code, quantity } = readCode(text)
+  return text !== "" && text.length <= 200 && !/[\r\n]/.test(text) && code === text && quantity === undefined
+}
+/** Wider ones would not fit a column: a camera reads them. */
+const laser_signs_max = 20
+export const symbolFor = (value: string): CellCode => ({
+  symbology: /^[\u0020-\u007e]+$/.test(value) && value.length <= laser_signs_max ? "code128" : "qr",
+  value
+})
+
+const unit_columns = ["barcode", "asset_number", "serial_number"] as const
+const product_columns = ["sku", "barcode"] as const
+
+/** Of each text, the id that it is found by: undefined for one that finds several. */
+const finder = <Row extends { readonly id: number }, C extends keyof Row>(
+  rows: ReadonlyArray<Row>,
+  columns: ReadonlyArray<C>
+): ((text: string) => number | "several" | undefined) => {
+  const by = columns.map((column) => Map.groupBy(rows, (row) => row[column]))
+  return (text) => {
+    for (const found of by) {
+      const rows_with = found.get(text as Row[C])
+      if (rows_with !== undefined) return rows_with.length > 1 ? "several" : rows_with[0]?.id
+    }
+    return undefined
+  }
+}
+
+export const codesAmong = (
+  units: ReadonlyArray<CodedUnit>,
+  of_products: ReadonlyArray<CodedProduct>,
+  rivals: { readonly units: ReadonlyArray<CodedUnit>; readonly products: ReadonlyArray<CodedProduct> }
+): Codes => {
+  const distinct = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => [
+    ...new Map(rows.map((row) => [row.id, row])).values()
+  ]
+  const unitOf = finder(distinct([...units, ...rivals.units]), unit_columns)
+  const productOf = finder(distinct([...of_products, ...rivals.products]), product_columns)
+  const unitsById = new Map(units.map((row) => [row.id, row]))
+  const productsById = new Map(of_products.map((row) => [row.id, row]))
+  return {
+    ofUnit: (id) => {
+      const row = unitsById.get(id)
+      if (row === undefined) return undefined
+      const code = unit_columns
+        .map((column) => row[column])
+        .find((text) => text !== null && isReadable(text) && unitOf(text) === id)
+      return symbolFor(code ?? unitCode(id))
+    },
+    ofProduct: (id, quantity) => {
+      const row = productsById.get(id)
+      // A scanner counts in whole pieces, up to six digits of them.
+      if (row === undefined || !/^[1-9]\d{0,5}$/.test(quantity)) return undefined
+      const code = product_columns
+        .map((column) => row[column])
+        .find((text) => text !== null && isReadable(text) && productOf(text) === id)
+      return code == null ? undefined : symbolFor(`${code}*${quantity}`)
+    }
+  }
+}
+
+const texts = <Row>(rows: ReadonlyArray<Row>, columns: ReadonlyArray<keyof Row>): ReadonlyArray<string> => [
+  ...new Set(rows.flatMap((row) => columns.map((column) => row[column]).filter((text) => typeof text === "string")))
+]
+
+/** The codes of these, checked against all there is: two queries. */
+const loadCodes = Effect.fnUntraced(function* (
+  units: ReadonlyArray<CodedUnit>,
+  of_products: ReadonlyArray<CodedProduct>
+): Effect.fn.Return<Codes, Failure, Store> {
+  const store = yield* Store
+  const of_units = texts(units, unit_columns)
+  const among = [...texts(of_products, product_columns)]
+  // Bound as one value: a thousand units have some thousand texts, and a statement takes so many values only.
+  const wanted =
+    store.dialect === "sqlite"
+      ? "with wanted(text) as (select value from json_each(?)) "
+      : "with wanted(text) as (select jsonb_array_elements_text($1::jsonb)) "
+  const withAny = (columns: ReadonlyArray<string>): string =>
+    columns.map((column) => `${column} in (select text from wanted)`).join(" or ")
+  const rival_units =
+    of_units.length === 0
+      ? []
+      : yield* store.run(
+          `${wanted}select ${columnList(stock_levels)} from stock_levels where ${withAny(unit_columns)}`,
+          [JSON.stringify(of_units)]
+        )
+  const rival_products =
+    among.length === 0
+      ? []
+      : yield* store.run(
+          `${wanted}select ${columnList(products)} from products ` +
+            `where deleted_at is null and (${withAny(product_columns)})`,
+          [JSON.stringify(among)]
+        )
+  return codesAmong(units, of_products, {
+    units: rival_units.map((row) => store.decode(stock_levels, row)),
+    products: rival_products.map((row) => store.decode(products, row))
+  })
+})
 
 /** Where a product lies at a store, from its stock. */
 export interface Shelf {
@@ -55,7 +171,7 @@ export interface WarehouseFacts {
   readonly options: PaperOptions
 }
 /** For whom a paper is: the house's own people read it, or the customer as well. */
-export interface Reader {
+interface Reader {
   readonly store_id: number | null
   readonly is_customer: boolean
 }

@@ -1,13 +1,21 @@
 /** Rows of one line, of one piece, and of what a kit is made of. Pure. */
 import { filled } from "../../billing/paper/words.ts"
-import type { ItemRow } from "../../opportunities/lines/schema.ts"
-import { checked_in, prepared } from "../../opportunities/units/schema.ts"
-import type { CellCode } from "../../print/blocks.ts"
-import { quantityText } from "../../print/format.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { checked_in, prepared } from "../../orders/opportunities/tables/units.ts"
+import type { CellCode } from "../../pricing/print/blocks.ts"
+import { quantityText } from "../../pricing/print/format.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
-import { hasGoneOut, inWalkingOrder, type Parcel, type Shelves, type Unit } from "./warehouse-parcels.ts"
-import { movedOf, partsOf, partsWeight } from "./warehouse-parts.ts"
+import {
+  hasGoneOut,
+  inWalkingOrder,
+  movedOf,
+  type Parcel,
+  partsOf,
+  partsWeight,
+  type Shelves,
+  type Unit
+} from "./warehouse-parcels.ts"
 import type { WarehouseWords } from "./warehouse-words.ts"
 
 export type PaperKind = "pick_list" | "delivery_note" | "return_note"

@@ -1,11 +1,12 @@
 /** Which goods of an order lie where: each line cut into what is in one case or at one place. Pure. */
-import type { ItemRow } from "../../opportunities/lines/schema.ts"
-import { type AssignmentRow, dispatched } from "../../opportunities/units/schema.ts"
-import type { ContainerItemRow, ContainerRow } from "../../packing/schema.ts"
-import { type ProductRow, serialised } from "../../products/schema.ts"
-import type { StockLevelRow } from "../../stock/schema.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { type AssignmentRow, dispatched } from "../../orders/opportunities/tables/units.ts"
+import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
+import { type ProductRow, serialised } from "../../products/products/schema.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { Shelf, WarehouseFacts } from "./warehouse-facts.ts"
+import { partsOfLine, piecesOfLine } from "../../orders/opportunities/state/pieces.ts"
 
 export interface Unit {
   readonly assignment: AssignmentRow
@@ -116,7 +117,7 @@ const saidToBeIn = (level: StockLevelRow | undefined, id: number): Place => ({
   }
 })
 
-export const shelfAt = (store_id: number | null, location: string | null): Place => {
+const shelfAt = (store_id: number | null, location: string | null): Place => {
   const shown = location?.trim() || null
   return { kind: "shelf", key: `shelf ${store_id} ${shown ?? ""}`, store_id, location: shown }
 }
@@ -182,3 +183,65 @@ export const unitName = (level: StockLevelRow | undefined): string =>
   level === undefined ? "" : (level.asset_number ?? level.serial_number ?? level.barcode ?? level.item_name ?? "")
 
 export const hasGoneOut = ({ assignment }: Unit): boolean => assignment.status >= dispatched
+
+// What kits are made of that are put together for a job. Pure.
+
+const part_levels_max = 5
+interface PartOf {
+  readonly product_id: number
+  readonly quantity: ExactNumber
+  readonly depth: number
+}
+/** What a kit that is put together for the job consists of, kits in it with their own parts. */
+export const partsOf = (
+  facts: WarehouseFacts,
+  product_id: number,
+  quantity: ExactNumber,
+  depth = 0
+): ReadonlyArray<PartOf> => {
+  const kit = facts.stocked.get(product_id)
+  if (kit === undefined || !kit.is_kit || kit.container_mode !== null || depth >= part_levels_max) return []
+  return kit.parts.flatMap((part) => {
+    const wanted = quantity.times(part.quantity)
+    return [
+      { product_id: part.component_product_id, quantity: wanted, depth },
+      ...partsOf(facts, part.component_product_id, wanted, depth + 1)
+    ]
+  })
+}
+/**
+ * Of what is counted: how much of a line has gone out, and is back. Kits that nobody counted have moved as their parts
+ * with serial numbers have, and the counted parts with them.
+ */
+export const movedOf = (
+  { levels, stocked, units }: WarehouseFacts,
+  line: ItemRow
+): { readonly out: ExactNumber; readonly back: ExactNumber } => {
+  const parts = partsOfLine({ stocked }, line, { kit_nesting_max_depth: part_levels_max })
+  if (parts.size === 0) return { out: exact(line.dispatched_quantity), back: exact(line.returned_quantity) }
+  const own = units.filter((unit) => unit.opportunity_item_id === line.id)
+  const { back, gone } = piecesOfLine({
+    line,
+    is_serialised: false,
+    parts,
+    units: own.map(({ status, stock_level_id }) => ({
+      status,
+      product_id: levels.get(stock_level_id)?.product_id ?? 0
+    }))
+  })
+  return { out: exact(gone), back: exact(back) }
+}
+/** Of one kit whose own weight nobody recorded; null where a part's is missing, or it has none. */
+export const partsWeight = (facts: WarehouseFacts, { line }: Parcel): string | null => {
+  const parts = line.item_id === null ? [] : partsOf(facts, line.item_id, exact(1)).filter(({ depth }) => depth === 0)
+  const weights = parts.map(({ product_id, quantity }) => {
+    const weight = facts.products.get(product_id)?.weight ?? null
+    return weight === null ? null : quantity.times(weight)
+  })
+  if (weights.length === 0) return null
+  return (
+    weights
+      .reduce<ExactNumber | null>((sum, one) => (sum === null || one === null ? null : sum.plus(one)), exact(0))
+      ?.toString() ?? null
+  )
+}

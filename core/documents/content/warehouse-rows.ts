@@ -1,7 +1,7 @@
 /** The rows of a paper of the warehouse, in groups by case and by place. Pure. */
 import { filled } from "../../billing/paper/words.ts"
-import type { ItemRow } from "../../opportunities/lines/schema.ts"
-import { parentPath } from "../../opportunities/lines/tree.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { parentPath } from "../../orders/opportunities/state/tree.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import {
@@ -21,6 +21,7 @@ import {
   casesAround,
   hasGoneOut,
   inWalkingOrder,
+  movedOf,
   type Parcel,
   parcelsOf,
   type Place,
@@ -28,7 +29,6 @@ import {
   type Unit,
   unitName
 } from "./warehouse-parcels.ts"
-import { movedOf } from "./warehouse-parts.ts"
 import { warehouseWords, type WarehouseWords } from "./warehouse-words.ts"
 
 export interface PaperGroup {

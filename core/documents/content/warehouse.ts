@@ -1,17 +1,23 @@
 /** Papers of the warehouse: pick lists, delivery notes and return notes (rules/billing 3). They say no price. */
 import { Effect } from "effect"
 import { filled as filledIn } from "../../billing/paper/words.ts"
-import type { Failure } from "../../kernel/failure.ts"
-import type { Settings } from "../../kernel/settings.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
 import type { Store } from "../../kernel/store/store.ts"
-import type { Block, Cell, Column, Group, PrintDocument, Row } from "../../print/blocks.ts"
-import { plain } from "../../print/blocks.ts"
-import { momentText, pageLabel, quantityText } from "../../print/format.ts"
+import {
+  type Block,
+  type Cell,
+  type Column,
+  type Group,
+  plain,
+  type PrintDocument,
+  type Row
+} from "../../pricing/print/blocks.ts"
+import { momentText, pageLabel, quantityText } from "../../pricing/print/format.ts"
 import type { ExactNumber } from "../../values/decimal.ts"
-import { type DocumentType } from "../types.ts"
-import type { DocumentSource, PreparedDocument } from "./source.ts"
-import { symbolFor } from "./warehouse-codes.ts"
-import { type WarehouseFacts, warehouseFacts } from "./warehouse-facts.ts"
+import { type DocumentType } from "../schema.ts"
+import type { DocumentSource, PreparedDocument } from "./invoices.ts"
+import { symbolFor, type WarehouseFacts, warehouseFacts } from "./warehouse-facts.ts"
 import type { PaperKind, PaperRow } from "./warehouse-lines.ts"
 import { groupsOf, type PaperGroup } from "./warehouse-rows.ts"
 import { type WarehouseWords, warehouseWords } from "./warehouse-words.ts"
@@ -53,7 +59,7 @@ interface Writing extends About {
 }
 
 /** Pure: the same facts make the same pages. */
-export const warehouseDocument = (facts: WarehouseFacts, about: About, texts: Texts = {}): PrintDocument => {
+const warehouseDocument = (facts: WarehouseFacts, about: About, texts: Texts = {}): PrintDocument => {
   const { options, order, seller } = facts
   const { language } = options
   const words = warehouseWords(language)
@@ -64,7 +70,7 @@ export const warehouseDocument = (facts: WarehouseFacts, about: About, texts: Te
   const footer = (texts["footer"] ?? (about.kind === "delivery_note" ? options.footer : null) ?? "").split("\n")
   return {
     format: "flightcase.document",
-    version: 1,
+    version: 2,
     title,
     language,
     ...(seller === null || seller.name === "" ? {} : { author: seller.name }),
@@ -143,7 +149,7 @@ const head = (writing: Writing): Block => {
           {
             kind: "key_values",
             rows: pairs([
-              [words.number, document_number ?? words.pending],
+              [words.number, document_number],
               [words.order, order.number ?? `${words.pending} (#${order.id})`],
               [words.reference, order.reference],
               [words.customer, customer?.name],
@@ -198,7 +204,7 @@ const columnsOf = ({ kind, words }: Writing): ReadonlyArray<Column> => {
         { title: words.item, share: 4.4 },
         figure(words.quantity, 0.8),
         figure(words.weight, 1.2),
-        { title: words.code, share: 2.9 }
+        { title: words.code, share: 2.9, alignment: "center" }
       ]
     case "delivery_note":
       return [{ title: words.item, share: 6 }, figure(words.quantity, 1), figure(words.weight, 1.4)]
@@ -208,8 +214,8 @@ const columnsOf = ({ kind, words }: Writing): ReadonlyArray<Column> => {
         figure(words.out, 0.7),
         figure(words.back, 0.95),
         figure(words.missing, 0.95),
-        { title: words.damage, share: 1.5 },
-        { title: words.code, share: 2.7 }
+        { title: words.damage, share: 1.5, alignment: "center" },
+        { title: words.code, share: 2.7, alignment: "center" }
       ]
   }
 }

@@ -1,15 +1,38 @@
 /** Rules of accepting a quotation at its public address (rules/billing 3.1). */
-import { isClosed, order, quotation, statuses } from "../../opportunities/status/statuses.ts"
-import type { OpportunityRow } from "../../opportunities/schema.ts"
+import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
+import { isClosed, order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { dayOf } from "../../values/zone.ts"
 import type { DocumentRow } from "../schema.ts"
-import { type AcceptanceEffect, acceptance_effects } from "./settings.ts"
-import type { Settings } from "../../kernel/settings.ts"
+import { acceptance_effects, type AcceptanceEffect } from "./settings.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
+
+// What a quotation offers, as its pages say it: the facts, tables and sums, without the words around them. Two
+// documents of one opportunity offer the same exactly when this text is the same, however logo, terms or a
+// greeting changed.
+
+const offered = (blocks: ReadonlyArray<Block>): ReadonlyArray<unknown> =>
+  blocks.flatMap((block): ReadonlyArray<unknown> => {
+    switch (block.kind) {
+      case "columns":
+        return block.columns.flatMap((column) => offered(column.blocks))
+      case "together":
+        return offered(block.blocks)
+      case "table":
+        return [block.columns.map(({ title }) => title), block.rows]
+      case "totals":
+      case "key_values":
+        return [block.rows.map(({ label, value }) => [label, value])]
+      default:
+        return []
+    }
+  })
+export const offerText = ({ blocks }: Pick<PrintDocument, "blocks">): string => JSON.stringify(offered(blocks))
 
 /** Why a document cannot be accepted. */
 export type NotAccepted = "no_quotation" | "withdrawn" | "closed" | "expired" | "changed"
 
-export interface AcceptanceFacts {
+interface AcceptanceFacts {
   readonly document: DocumentRow
   readonly opportunity: OpportunityRow | undefined
   /** The opportunity offers what the document says. */

@@ -1,28 +1,50 @@
 /** Acceptances of documents, and proving a file against its record: on devices as well. */
-import { Effect, Result } from "effect"
-import { invoices } from "../../billing/schema.ts"
-import * as Shown from "../../kernel/answer-schema.ts"
-import { type Endpoint, type Failure, get, postQuery } from "../../kernel/endpoint.ts"
-import { boolean, choice, text } from "../../kernel/field.ts"
-import { reaction } from "../../kernel/react.ts"
-import { invalidField } from "../../kernel/rejection.ts"
-import { listOf, ok, render, renderOne, viewContext } from "../../kernel/resource.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { opportunities } from "../../opportunities/schema.ts"
-import { memberAnonymised } from "../../personal-data/events.ts"
-import { one, path, read } from "../paths.ts"
-import { documentResource } from "../resources.ts"
-import { seesDocument } from "../decide.ts"
+import { Effect, Option, Result } from "effect"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { boolean, choice, text } from "../../kernel/fields/field.ts"
+import { listOf, ok, render, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import {
   document_acceptances,
   document_links,
-  type DocumentLinkRow,
   document_snapshots,
+  type DocumentLinkRow,
   type DocumentRow,
   documents
 } from "../schema.ts"
+import { invoices } from "../../billing/state/tables.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { type Endpoint, type Failure, get, postQuery } from "../../kernel/endpoints/endpoint.ts"
+import { reaction } from "../../kernel/events/react.ts"
+import { invalidField } from "../../kernel/fields/rejection.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { memberAnonymised } from "../../people/personal-data/erase.ts"
+import { documentResource, one, path, read } from "../lifecycle-api.ts"
+import { seesDocument } from "../decide.ts"
 import { acceptanceErased, revoked } from "./events.ts"
-import { acceptanceResource } from "./shown.ts"
+
+// How answers show acceptances (rules/billing 3).
+
+const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
+  Option.match(runtime, { onNone: () => undefined, onSome: ({ file_url }) => file_url })
+)
+export const acceptanceResource = resource({
+  singular: "document_acceptance",
+  table: document_acceptances,
+  filters: ["document_id", "opportunity_id", "accepted_at", "created_at"],
+  sorts: ["accepted_at", "created_at"],
+  shows: {
+    download_url: text({
+      nullable: true,
+      describe: "The document with its certificate, at a signed address for an hour; null until it is drawn"
+    })
+  },
+  load: () => addressOf,
+  view: (base, row, _related, { now }, addressAt) => ({
+    ...base,
+    download_url: row.uuid === null ? null : (addressAt?.(row.uuid, now) ?? null)
+  })
+})
 
 const acceptances = get(`${path}/{id}/acceptances`, {
   ...read,
@@ -63,7 +85,7 @@ const verify = postQuery(`${path}/verify`, {
   ...read,
   answer: {
     known: boolean({ describe: "The file is what this house made, sign by sign" }),
-    part: choice(parts, { nullable: true, describe: "What of the document the file is" }),
+    part: choice(parts, { nullable: true, describe: "Which file of the document it is" }),
     document: Shown.row(() => documentResource, { nullable: true }),
     acceptances: Shown.rows(() => acceptanceResource)
   },

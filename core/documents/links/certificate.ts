@@ -1,13 +1,12 @@
 /** The page that is added to a quotation when it is accepted: who, when, from where, and of which text and PDF. */
 import * as Base64 from "effect/encoding/Base64"
-import type { Block, PrintDocument } from "../../print/blocks.ts"
-import { plain } from "../../print/blocks.ts"
-import { momentText } from "../../print/format.ts"
+import { type Block, plain, type PrintDocument } from "../../pricing/print/blocks.ts"
+import { momentText } from "../../pricing/print/format.ts"
 import type { DocumentAcceptanceRow, DocumentRow } from "../schema.ts"
 import { signatureSvg } from "./signature.ts"
 import { type LinkWords, linkWords } from "./words.ts"
 
-export interface Certified {
+interface Certified {
   readonly snapshot: PrintDocument
   readonly document: DocumentRow
   readonly acceptance: DocumentAcceptanceRow
@@ -44,7 +43,7 @@ const happened = (of: Certified, words: LinkWords): Block => {
     )
   }
 }
-export const certificateBlocks = (of: Certified): ReadonlyArray<Block> => {
+const certificateBlocks = (of: Certified): ReadonlyArray<Block> => {
   const { acceptance, document, link, snapshot } = of
   const words = linkWords(snapshot.language)
   const rows = [

@@ -1,18 +1,18 @@
 /** Rules of public addresses: which documents have one, and what changes of it (rules/billing 3). */
 import { Result } from "effect"
-import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
-import { type FieldErrors, invalidField, notFound } from "../../kernel/rejection.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import { type FieldErrors, invalidField, notFound } from "../../kernel/fields/rejection.ts"
 import { mayHandle } from "../decide.ts"
 import { document_links, type DocumentLinkRow, type DocumentRow } from "../schema.ts"
 import { linkChanged, linkCreated, revoked } from "./events.ts"
 
-export interface LinkGiven {
+interface LinkGiven {
   readonly pin?: string | null | undefined
   readonly expires_at?: string | null | undefined
 }
-/** What is wrong with a PIN or a time, beside what their fields say. */
-export const linkErrors = ({ pin }: { readonly pin?: unknown }): FieldErrors =>
-  typeof pin === "string" && !/^[A-Za-z0-9]{4,12}$/.test(pin)
+/** What is wrong with a PIN, beside what its field says: null alone removes it, never a blank text. */
+export const linkErrors = (_values: object, { pin }: { readonly pin?: unknown }): FieldErrors =>
+  typeof pin === "string" && !/^[A-Za-z0-9]{4,12}$/.test(pin.trim())
     ? { pin: ["The pin field must be 4 to 12 letters or digits."] }
     : {}
 const isPast = (expires_at: string | null | undefined, now: string): boolean =>

@@ -1,10 +1,9 @@
 /** What happens to public addresses of documents, and at them. All of it stands in the stream of the document. */
 import { Schema } from "effect"
-import { streamOf } from "../../kernel/event.ts"
-import { type AnyEventType, eventType } from "../../kernel/event-type.ts"
-import { insert, remove, type RowChange, update, updateWhere } from "../../kernel/row-change.ts"
-import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/stored-schema.ts"
-import type { AnyRow, Table } from "../../kernel/table.ts"
+import { type AnyEventType, eventType, streamOf } from "../../kernel/events/event-type.ts"
+import { insert, remove, type RowChange, update, updateWhere } from "../../kernel/tables/row-change.ts"
+import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/tables/stored-schema.ts"
+import type { AnyRow, Table } from "../../kernel/tables/table.ts"
 import { document_acceptances, document_links, type DocumentLinkRow } from "../schema.ts"
 
 /** Every event names its document as `id`. */
@@ -53,7 +52,7 @@ export const linkChanged = eventType("document.link.changed", {
     new_values: { ...("expires_at" in was ? { expires_at } : {}), ...("requires_pin" in was ? { requires_pin } : {}) }
   })
 })
-export const linkRevoked = eventType("document.link.revoked", {
+const linkRevoked = eventType("document.link.revoked", {
   meaning: "The public address of a document holds no longer.",
   data: () => Schema.Struct({ id: Schema.Int, link_id: Schema.Int }),
   stream,

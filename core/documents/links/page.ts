@@ -3,9 +3,9 @@
  * signature. Links and forms name the token alone, so that the pages work below any prefix, and no PIN is ever in an
  * address.
  */
-import { isRightToLeft, type PrintDocument } from "../../print/blocks.ts"
-import { escaped } from "../../print/escape.ts"
-import { type HtmlOptions, htmlPart, htmlSheet } from "../../print/html.ts"
+import { type Block, isRightToLeft, type PrintDocument } from "../../pricing/print/blocks.ts"
+import { escaped } from "../../pricing/print/escape.ts"
+import { type HtmlOptions, htmlPart, htmlSheet } from "../../pricing/print/html.ts"
 import { board } from "./signature.ts"
 import { type LinkWords, linkWords, worded } from "./words.ts"
 
@@ -52,7 +52,7 @@ const accent_of = "#1d3f66"
 
 const { height, width } = board
 /** The whole of the script: strokes on a board, as a field of the form. */
-export const signature_script = `
+const signature_script = `
 (() => {
 const byId = (id) => document.getElementById(id)
 const part = byId("signing"), board = byId("board"), field = byId("signature"), pen = board.getContext("2d")
@@ -170,7 +170,7 @@ export const triesPage = (language: string, seconds: number): Page => {
   )
 }
 
-export type FormField = "name" | "email" | "accept" | "signature"
+type FormField = "name" | "email" | "accept" | "signature"
 /** What somebody sent, and what was wrong with it. */
 export interface Sent {
   readonly name: string
@@ -201,7 +201,8 @@ export const documentPage = ({ document, html = {}, part, token }: Shown): Page 
   const words = linkWords(document.language)
   const below = belowText(words, document, token, part)
   const first = part.kind === "accepted" || part.kind === "refused" || (part.kind === "form" && part.sent !== undefined)
-  const sheet = `<div class="sheet">\n${htmlPart(document, html)}\n</div>`
+  const read = part.kind === "none" ? document : { ...document, blocks: withoutSigning(document.blocks) }
+  const sheet = `<div class="sheet">\n${htmlPart(read, html)}\n</div>`
   return framed({
     language: document.language,
     title: document.title,
@@ -216,6 +217,15 @@ ${first ? `${below}\n${sheet}` : `${sheet}\n${below}`}
 </main>`
   })
 }
+/** The line to sign on paper is left out: quotations are accepted below it. */
+const withoutSigning = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
+  blocks.flatMap((block): ReadonlyArray<Block> =>
+    block.kind === "signature"
+      ? []
+      : block.kind === "together"
+        ? [{ ...block, blocks: withoutSigning(block.blocks) }]
+        : [block]
+  )
 const section = (look: string, role: string, title: string, body: string): string =>
   `<section class="panel ${look}" role="${role}">\n<h2>${escaped(title)}</h2>\n${body}\n</section>`
 const belowText = (words: LinkWords, document: PrintDocument, token: string, part: Shown["part"]): string => {

@@ -1,6 +1,6 @@
 /** Settings of public addresses of documents and of what is accepted there. */
-import { choice, text } from "../../kernel/field.ts"
-import type { SettingGroups } from "../../kernel/settings.ts"
+import { choice, text } from "../../kernel/fields/field.ts"
+import type { SettingGroups } from "../../kernel/events/settings.ts"
 
 export const acceptance_effects = {
   none: "The quotation stays as it is",

@@ -3,7 +3,7 @@
  * kept, so that what is drawn again later is lines and no program.
  */
 export const board = { width: 600, height: 180 } as const
-export const signature_chars_max = 100_000
+const signature_chars_max = 100_000
 
 /** `M12 30L13 31L15 35M…` within the board, or undefined where it is anything else. */
 export const strokesIn = (given: string): string | undefined => {

@@ -1,7 +1,7 @@
 /** The two dialects, in one place: column types, how a value goes in and comes out, and the statements that differ. */
 import { fromScaled, toScaled } from "../../values/decimal.ts"
-import type { Field } from "../field.ts"
-import { caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../table.ts"
+import type { Field } from "../fields/field.ts"
+import { caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../tables/table.ts"
 import { searchIndex } from "./search-index.ts"
 
 export type Dialect = "sqlite" | "pg"
@@ -53,8 +53,7 @@ const quote = (name: string): string => `"${name}"`
 /** As Postgres keeps it: 63 bytes of a name, the rest is dropped. */
 export const uniqueName = (table: string, columns: ReadonlyArray<string>): string =>
   `${table}_${columns.join("_")}_unique`.slice(0, 63)
-export const indexName = (table: string, columns: ReadonlyArray<string>): string =>
-  `${table}_${columns.join("_")}_index`
+const indexName = (table: string, columns: ReadonlyArray<string>): string => `${table}_${columns.join("_")}_index`
 
 const columnsSql = (table: Table, dialect: Dialect): Array<string> =>
   Object.entries(table.columns).flatMap(([name, field]) => {
@@ -63,8 +62,14 @@ const columnsSql = (table: Table, dialect: Dialect): Array<string> =>
     return isSearchable(field) ? [own, `${quote(caseFoldedName(name))} ${columnType(field, dialect)}${nothing}`] : [own]
   })
 
-/** The statements that make a table with all it carries, in order. */
-export const createTable = (table: Table, dialect: Dialect): ReadonlyArray<string> => [
+const created = { sqlite: new WeakMap<Table, ReadonlyArray<string>>(), pg: new WeakMap<Table, ReadonlyArray<string>>() }
+/** The statements that make a table with all it carries, in order. Written once for each table: every opening asks. */
+export const createTable = (table: Table, dialect: Dialect): ReadonlyArray<string> => {
+  const known = created[dialect].get(table) ?? createTableStatements(table, dialect)
+  created[dialect].set(table, known)
+  return known
+}
+const createTableStatements = (table: Table, dialect: Dialect): ReadonlyArray<string> => [
   `create table ${quote(table.name)} (\n  ${columnsSql(table, dialect).join(",\n  ")}\n)`,
   ...table.uniques.map(
     (unique) =>

@@ -1,6 +1,5 @@
 /** Inserting whole rows: a plan per table, made once, and few statements however many rows. */
-import type { AnyRow, Table } from "../table.ts"
-import { caseFoldedName, caseFoldedValue, isSearchable } from "../table.ts"
+import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../tables/table.ts"
 import { type Dialect, encodeValue } from "./dialect.ts"
 import { bindings, chunked, inPowersOfTwo, quote } from "./statement.ts"
 

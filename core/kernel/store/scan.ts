@@ -1,8 +1,8 @@
 /** Walking a whole table in the order of its key, page by page: the same order on either engine. */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Key } from "../row-change.ts"
-import type { AnyRow, Table } from "../table.ts"
+import type { Key } from "../tables/row-change.ts"
+import type { AnyRow, Table } from "../tables/table.ts"
 import { columnList, quote } from "./statement.ts"
 import { Store } from "./store.ts"
 

@@ -3,12 +3,12 @@
  * table beside the rows, which triggers keep; on Postgres an index of the extension pg_trgm over the same expression.
  * Words of fewer than three signs are in neither.
  */
-import { caseFoldedName, foldCase, isSearchable, type Table } from "../table.ts"
+import { caseFoldedName, foldCase, isSearchable, type Table } from "../tables/table.ts"
 
 /** As `dialect.ts` has it, which makes tables with these statements. */
 type Dialect = "sqlite" | "pg"
 
-export const indexed_word_min = 3
+const indexed_word_min = 3
 /** Between the texts of a row: no word that is looked for holds it. */
 const separator = "\n"
 const written_in_numbers = [" ", "-", "/", "(", ")", ".", "+"]

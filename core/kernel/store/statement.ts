@@ -1,6 +1,6 @@
 /** Building SQL text with bound values, for both dialects: `?` on SQLite, `$n` on Postgres. */
-import type { Where } from "../row-change.ts"
-import type { Table } from "../table.ts"
+import type { Where } from "../tables/row-change.ts"
+import type { Table } from "../tables/table.ts"
 import { type Dialect, encodeValue } from "./dialect.ts"
 
 export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`

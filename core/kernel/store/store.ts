@@ -4,16 +4,15 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import type { Key, RowChange, Where } from "../row-change.ts"
-import { invalidField, Rejection } from "../rejection.ts"
-import type { AnyRow, RowOf, Table } from "../table.ts"
-import { makeBatchWriter } from "./batch-writer.ts"
+import type { Key, RowChange, Where } from "../tables/row-change.ts"
+import { invalidField, Rejection } from "../fields/rejection.ts"
+import type { AnyRow, RowOf, Table } from "../tables/table.ts"
+import { makeBatchWriter, updateOne } from "./batch-writer.ts"
 import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
 import { type Inserter, makeInserter } from "./insert.ts"
 import { bindings, chunked, columnList, columnsNamed, orderSql, quote, whereSql } from "./statement.ts"
-import { updateOne } from "./update.ts"
 
-export interface FindOptions {
+interface FindOptions {
   readonly order?: ReadonlyArray<string>
   readonly limit?: number
   /**

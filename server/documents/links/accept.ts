@@ -2,41 +2,161 @@
  * Accepting a quotation: once for each document, under the locks of the document and of its opportunity, so that it is
  * accepted as it is, or not at all.
  */
+import * as MultipartParser from "effect/http/MultipartParser"
+import { parseJson } from "../../../core/kernel/fields/body-limits.ts"
+import { isJsonObject } from "../../../core/kernel/fields/json.ts"
+import { mediaType } from "../../http/body.ts"
+import { document_link_tries, form_bytes_max, headerOf, type PublicCallShape } from "./pin.ts"
+import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
+import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
+import { insert, remove } from "../../../core/kernel/tables/row-change.ts"
+import { bindings } from "../../../core/kernel/store/statement.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { instantOf } from "../../../core/values/time.ts"
 import { documentChange, documentFinalised, documentStream } from "../../../core/documents/events.ts"
 import {
   acceptanceEffect,
   type Following,
   isAcceptable,
   type NotAccepted,
+  offerText,
   whatFollows,
   whyNotAccepted
 } from "../../../core/documents/links/acceptance.ts"
 import { documentAccepted, quotationAccepted } from "../../../core/documents/links/events.ts"
-import { offerText } from "../../../core/documents/links/offer.ts"
 import { document_acceptances, type DocumentAcceptanceRow, type DocumentRow } from "../../../core/documents/schema.ts"
-import { CommandRuntime, recordEvents } from "../../../core/kernel/command-runtime.ts"
-import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/kernel/engine.ts"
-import { streamOf } from "../../../core/kernel/event.ts"
-import { Rejection } from "../../../core/kernel/rejection.ts"
-import type { Settings } from "../../../core/kernel/settings.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/viewer.ts"
-import { opportunities, type OpportunityRow } from "../../../core/opportunities/schema.ts"
-import { printableLine } from "../../../core/values/printable.ts"
-import { instantOf } from "../../../core/values/time.ts"
-import { itemAt } from "../../../core/values/lists.ts"
-import { preparation } from "../preparing.ts"
-import { openLink, type Opened, type Text, zoneFor } from "./opened.ts"
-import { headerOf, type PublicCallShape } from "./public-call.ts"
+import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { streamOf } from "../../../core/kernel/events/event-type.ts"
+import { Rejection } from "../../../core/kernel/fields/rejection.ts"
+import type { Settings } from "../../../core/kernel/events/settings.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { itemAt, printableLine } from "../../../core/values/text.ts"
+import { preparation } from "../papers/preparing.ts"
+import { type Opened, openLink, type Text, zoneFor } from "./opened.ts"
+
+// A small form without files: urlencoded, multipart, or JSON. Of a field that comes twice, the first counts.
+
+const fields_max = 20
+
+export type Form = ReadonlyMap<string, string>
+
+const first = (pairs: Iterable<readonly [string, string]>): Form => {
+  const form = new Map<string, string>()
+  for (const [name, value] of pairs) if (!form.has(name) && form.size < fields_max) form.set(name, value)
+  return form
+}
+const textOf = (bytes: Uint8Array): string => new TextDecoder("utf-8").decode(bytes)
+
+/** Undefined where it is none of these. */
+export const readSmallForm = (bytes: Uint8Array, content_type: string): Form | undefined => {
+  switch (mediaType(content_type || "application/x-www-form-urlencoded")) {
+    case "application/x-www-form-urlencoded":
+      return first(new URLSearchParams(textOf(bytes)))
+    case "multipart/form-data":
+      return multipart(bytes, content_type)
+    case "application/json":
+      return json(bytes)
+    default:
+      return undefined
+  }
+}
+const multipart = (bytes: Uint8Array, content_type: string): Form | undefined => {
+  const pairs: Array<readonly [string, string]> = []
+  let is_broken = false
+  const parser = MultipartParser.make({
+    headers: { "content-type": content_type },
+    maxParts: fields_max,
+    maxFieldSize: form_bytes_max,
+    onField: ({ name }, value) => void pairs.push([name, textOf(value)]),
+    // A file is nothing this form has.
+    onFile: () => () => {},
+    onError: () => {
+      is_broken = true
+    },
+    onDone: () => {}
+  })
+  parser.write(bytes)
+  parser.end()
+  return is_broken ? undefined : first(pairs)
+}
+const json = (bytes: Uint8Array): Form | undefined => {
+  try {
+    const value = parseJson(textOf(bytes))
+    return isJsonObject(value)
+      ? first(
+          Object.entries(value).map(
+            ([name, one]) => [name, typeof one === "string" ? one : one === true ? "1" : String(one ?? "")] as const
+          )
+        )
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+// Limits of wrong PINs, counted in the database, so that they hold over all servers: 5 in 15 minutes from one network,
+// and 50 in a day from anywhere, for each link.
+
+const tries_max = 5
+const tries_seconds = 900
+const day_tries_max = 50
+const day_seconds = 86_400
+
+interface Try {
+  readonly network: string
+  readonly millis: number
+}
+/** Seconds to wait before the next try; 0 where there is nothing to wait for. `tries` in the order of their time. */
+const waitFor = (tries: ReadonlyArray<Try>, network: string, now: number): number => {
+  const within = (some: ReadonlyArray<Try>, seconds: number, max: number): number => {
+    const counted = some.filter(({ millis }) => millis > now - seconds * 1_000)
+    // The wait ends when one less than `max` is left.
+    const last = counted.at(-max)
+    return last === undefined ? 0 : Math.max(1, Math.ceil((last.millis + seconds * 1_000 - now) / 1_000))
+  }
+  const own = tries.filter((one) => one.network === network)
+  return Math.max(within(own, tries_seconds, tries_max), within(tries, day_seconds, day_tries_max))
+}
+
+type Reserved = { readonly key: string } | { readonly wait_seconds: number }
+
+/** Counts a try before it is made. */
+export const reserveTry = (link_id: number, network: string) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const now = yield* Clock.currentTimeMillis
+    return yield* store.transaction(
+      Effect.gen(function* () {
+        yield* lockStreams([`document_link_tries ${link_id}`])
+        const rows = yield* store.find(document_link_tries, { link_id }, { order: ["tried_at", "key"] })
+        const tries = rows.map((row) => ({ network: row.network, millis: Date.parse(row.tried_at) }))
+        const wait_seconds = waitFor(tries, network, now)
+        if (wait_seconds > 0) return { wait_seconds } satisfies Reserved
+        const { bind, values } = bindings(store.dialect)
+        yield* store.run(
+          `delete from document_link_tries where tried_at < ${bind(instantOf(now - day_seconds * 1_000))}`,
+          values
+        )
+        const key = randomUUID()
+        yield* store.apply([insert(document_link_tries, { key, link_id, network, tried_at: instantOf(now) })])
+        return { key } satisfies Reserved
+      })
+    )
+  }).pipe(retryOnConflict)
+
+/** It was right, and is no wrong try. */
+export const forgetTry = (key: string) =>
+  Effect.flatMap(Store, (store) => store.apply([remove(document_link_tries, key)]))
 
 /** What somebody gave, once it holds. */
-export interface Given {
+interface Given {
   readonly name: string
   readonly email: string | null
   readonly strokes: string | null
 }
-export type Accepted =
+type Accepted =
   | { readonly kind: "accepted"; readonly acceptance: DocumentAcceptanceRow }
   | { readonly kind: "refused"; readonly reason: NotAccepted }
   /** The address itself does not hold any more. */

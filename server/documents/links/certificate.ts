@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
-import { chosenContact } from "../../../core/billing/parties.ts"
+import { chosenContact } from "../../../core/billing/state/parties.ts"
 import { documentStream } from "../../../core/documents/events.ts"
 import { certified } from "../../../core/documents/links/certificate.ts"
 import { certificateKept } from "../../../core/documents/links/events.ts"
@@ -16,22 +16,22 @@ import {
   type DocumentRow,
   documents
 } from "../../../core/documents/schema.ts"
-import { CommandRuntime, recordEvents } from "../../../core/kernel/command-runtime.ts"
-import { lockStreams } from "../../../core/kernel/engine.ts"
-import { changesOf } from "../../../core/kernel/reference-checks.ts"
-import { type Settings, settingText } from "../../../core/kernel/settings.ts"
+import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { lockStreams } from "../../../core/kernel/runtime/engine.ts"
+import { changesOf } from "../../../core/kernel/runtime/reference-checks.ts"
+import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { emails } from "../../../core/members/schema.ts"
-import { opportunities } from "../../../core/opportunities/schema.ts"
-import { momentText } from "../../../core/print/format.ts"
-import { stores } from "../../../core/stores/stores.ts"
+import { emails } from "../../../core/people/members/schema.ts"
+import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { momentText } from "../../../core/pricing/print/format.ts"
+import { stores } from "../../../core/setup/stores.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { zoneOf } from "../../../core/values/zone.ts"
-import { drawn } from "../../billing/draw.ts"
-import { GivenUp } from "../../jobs/job-kind.ts"
-import { queueMail } from "../../mail/jobs.ts"
+import { drawn } from "../papers/draw.ts"
+import { GivenUp } from "../../ports/job-kind.ts"
+import { queueMail } from "../../delivery/mail/jobs.ts"
 import { background_limit_millis } from "../../print/renderer.ts"
-import { keepBytes } from "../snapshot.ts"
+import { keepBytes } from "../papers/snapshot.ts"
 import { textOf } from "./opened.ts"
 
 interface Case {
@@ -53,7 +53,9 @@ const kept = Effect.fnUntraced(function* (of: Case) {
   const link = acceptance.link_id === null ? undefined : yield* store.get(document_links, acceptance.link_id)
   const { zone } = yield* zoneFor(of)
   const whole = certified({ snapshot, document, acceptance, link: link ?? null, zone })
-  const { bytes } = yield* drawn(whole, { limit_millis: background_limit_millis })
+  const { bytes } = yield* drawn(whole, { limit_millis: background_limit_millis }).pipe(
+    Effect.catchTag("DrawingTooLong", ({ message }) => Effect.fail(new GivenUp({ message })))
+  )
   const blob = yield* keepBytes(bytes)
   const set = {
     uuid: randomUUID(),

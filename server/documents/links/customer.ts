@@ -1,13 +1,13 @@
 /** Whom a document is for, as far as mail is concerned. */
 import { Effect } from "effect"
-import { billingTypeIds, chosenContact } from "../../../core/billing/parties.ts"
-import { credit_notes, invoices } from "../../../core/billing/schema.ts"
+import { billingTypeIds, chosenContact } from "../../../core/billing/state/parties.ts"
+import { credit_notes, invoices } from "../../../core/billing/state/tables.ts"
 import type { DocumentRow } from "../../../core/documents/schema.ts"
-import type { StoreRead } from "../../../core/kernel/endpoint.ts"
+import type { StoreRead } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { emails } from "../../../core/members/schema.ts"
-import { opportunities } from "../../../core/opportunities/schema.ts"
-import { purchase_orders } from "../../../core/procurement/schema.ts"
+import { emails } from "../../../core/people/members/schema.ts"
+import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { purchase_orders } from "../../../core/purchasing/schema.ts"
 
 const memberOf = ({ documentable_id, documentable_type }: DocumentRow): StoreRead<number | null | undefined> =>
   Effect.gen(function* () {

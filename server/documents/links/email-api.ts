@@ -1,19 +1,20 @@
 /** Sending a document by e-mail: with its public link, its PDF, or both. */
+import { randomUUID } from "node:crypto"
 import { Effect, Result } from "effect"
 import { mayHandle } from "../../../core/documents/decide.ts"
 import { share, whyNotShared } from "../../../core/documents/links/decide.ts"
 import { documentEmailed } from "../../../core/documents/links/events.ts"
-import { one, path, write } from "../../../core/documents/paths.ts"
+import { one, path, write } from "../../../core/documents/lifecycle-api.ts"
 import { document_links, type DocumentLinkRow, type DocumentRow } from "../../../core/documents/schema.ts"
-import { command, type Input } from "../../../core/kernel/endpoint.ts"
-import { boolean, json, longText, text } from "../../../core/kernel/field.ts"
-import type { Json } from "../../../core/kernel/json.ts"
-import { type FieldErrors, invalid } from "../../../core/kernel/rejection.ts"
+import { command, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
+import { boolean, json, longText, text } from "../../../core/kernel/fields/field.ts"
+import type { Json } from "../../../core/kernel/fields/json.ts"
+import { type FieldErrors, invalid } from "../../../core/kernel/fields/rejection.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
-import { accepted, accepted_shown } from "../../jobs/accepted.ts"
-import { jobKind, jobOffer } from "../../jobs/job-kind.ts"
-import { freshMailId } from "../../mail/compose.ts"
-import { serverContext } from "../../server-context.ts"
+import { accepted, accepted_shown } from "../../delivery/jobs/accepted.ts"
+import { jobKind, jobOffer } from "../../ports/job-kind.ts"
+import { freshMailId } from "../../delivery/mail/compose.ts"
+import { serverContext } from "../../ports/server-context.ts"
 import { customerOf } from "./customer.ts"
 import { type DocumentMail, documentMail } from "./mail.ts"
 import { freshToken, linkOf } from "./tokens.ts"
@@ -124,7 +125,7 @@ export const emailDocument = command("POST", `${path}/{id}/email`, {
       const { jobs } = yield* serverContext
       const id = freshMailId(`document.${mail.document_id}`)
       const job_id = yield* jobs.offer(
-        jobOffer(mailDocument, { ...mail, id }, { subject: id, owner_id: mail.sender_user_id || null })
+        jobOffer(mailDocument, { ...mail, id }, { uuid: randomUUID(), owner_id: mail.sender_user_id || null })
       )
       return accepted(job_id, `The document is on its way to ${mail.to.join(", ")}.`)
     })

@@ -1,18 +1,18 @@
 /** The job that words a mail with a document and hands it to the mail queue. */
 import { Effect } from "effect"
-import { linkAddress } from "../../../core/documents/links/address.ts"
+import { linkAddress } from "../../../core/documents/address.ts"
 import { linkWords, worded } from "../../../core/documents/links/words.ts"
 import { type DocumentRow, documents } from "../../../core/documents/schema.ts"
-import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import { Rejection } from "../../../core/kernel/rejection.ts"
-import type { Settings } from "../../../core/kernel/settings.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { Rejection } from "../../../core/kernel/fields/rejection.ts"
+import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { GivenUp } from "../../jobs/job-kind.ts"
-import { queueMail } from "../../mail/jobs.ts"
-import { serverContext } from "../../server-context.ts"
-import { filledMail } from "../filled.ts"
-import { preparation } from "../preparing.ts"
-import { pdfThere } from "../snapshot.ts"
+import { GivenUp } from "../../ports/job-kind.ts"
+import { queueMail } from "../../delivery/mail/jobs.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import { filledMail } from "../papers/filled.ts"
+import { preparation } from "../papers/preparing.ts"
+import { pdfThere } from "../papers/snapshot.ts"
 import type { DocumentMail } from "./mail.ts"
 import { textOf } from "./opened.ts"
 import { linkOf } from "./tokens.ts"
@@ -49,7 +49,11 @@ const compose = Effect.fnUntraced(function* (mail: DocumentMail, document: Docum
   return { subject: mail.subject ?? subject, text: `${(mail.message ?? text).trimEnd()}\n${read_here}` }
 })
 
-export const sendDocument = Effect.fnUntraced(function* (mail: DocumentMail) {
+export const sendDocument: (
+  mail: DocumentMail
+) => Effect.Effect<{ readonly mail_job_id: string }, unknown, Store | CommandRuntime> = Effect.fnUntraced(function* (
+  mail: DocumentMail
+) {
   const store = yield* Store
   const document = yield* store.get(documents, mail.document_id)
   if (document === undefined || document.status === "voided")

@@ -11,12 +11,12 @@ import {
 } from "../../../core/documents/schema.ts"
 import { whyNotShared } from "../../../core/documents/links/decide.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { picturesOf, type PrintDocument, readDocument } from "../../../core/print/blocks.ts"
-import { type Settings, settingText } from "../../../core/kernel/settings.ts"
-import { stores } from "../../../core/stores/stores.ts"
+import { picturesOf, type PrintDocument, readDocument } from "../../../core/pricing/print/blocks.ts"
+import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
+import { stores } from "../../../core/setup/stores.ts"
 import { zoneOf } from "../../../core/values/zone.ts"
 import { filesUnavailable } from "../../files/keep.ts"
-import { serverContext } from "../../server-context.ts"
+import { serverContext } from "../../ports/server-context.ts"
 
 export interface Opened {
   readonly link: DocumentLinkRow

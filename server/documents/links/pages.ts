@@ -1,5 +1,5 @@
 /** What is answered at `/d/{token}`: a document for whoever has its address, and accepting it (rules/billing 3). */
-import { createHash, randomBytes } from "node:crypto"
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Clock, Effect, Result } from "effect"
 import { isAcceptable, isPastValidity } from "../../../core/documents/links/acceptance.ts"
 import {
@@ -12,33 +12,61 @@ import {
   type Shown,
   triesPage
 } from "../../../core/documents/links/page.ts"
-import { linkAddress } from "../../../core/documents/links/address.ts"
+import { linkAddress } from "../../../core/documents/address.ts"
 import { strokesIn } from "../../../core/documents/links/signature.ts"
 import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
 import type { DocumentAcceptanceRow, DocumentRow } from "../../../core/documents/schema.ts"
-import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import type { Answer, Failure, Input } from "../../../core/kernel/endpoint.ts"
-import type { Settings } from "../../../core/kernel/settings.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Answer, Failure, Input } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { opportunities } from "../../../core/opportunities/schema.ts"
-import { momentText } from "../../../core/print/format.ts"
+import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { momentText } from "../../../core/pricing/print/format.ts"
 import { contentDisposition } from "../../../core/values/file-name.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
-import { hasSign, printableLine } from "../../../core/values/printable.ts"
+import { hasSign, printableLine } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { networkOf } from "../../client-address.ts"
+import { networkOf } from "../../http/client-address.ts"
 import { filesUnavailable } from "../../files/keep.ts"
-import { rawRequest } from "../../raw-request.ts"
-import { serverContext } from "../../server-context.ts"
-import { accept, acceptanceOf } from "./accept.ts"
+import { rawRequest } from "../../ports/raw-request.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import { accept, acceptanceOf, forgetTry, type Form, readSmallForm, reserveTry } from "./accept.ts"
 import { customerOf } from "./customer.ts"
-import { type Form, readSmallForm } from "./form.ts"
-import { openLink, type Opened, picturesFor, textOf, zoneFor } from "./opened.ts"
-import { hasPass, passCookie } from "./pass.ts"
-import { isPin } from "./pin.ts"
-import { headerOf, publicCall, type PublicCallShape } from "./public-call.ts"
-import { document_link_pins } from "./schema.ts"
-import { forgetTry, reserveTry } from "./tries.ts"
+import { type Opened, openLink, picturesFor, textOf, zoneFor } from "./opened.ts"
+import { document_link_pins, headerOf, isPin, publicCall, type PublicCallShape } from "./pin.ts"
+
+// What a browser holds once it gave the right PIN: a signed word for an hour, sent to this one address only. It ends
+// with the PIN it was given for.
+
+const name = "document_pass"
+const pass_seconds = 3_600
+
+const macOf = (key: string, link_id: number, pin_hash: string, expires: string): string =>
+  createHmac("sha256", createHmac("sha256", key).update("flightcase document links").digest())
+    .update(`${link_id}\n${pin_hash}\n${expires}`)
+    .digest("base64url")
+
+/** `path`: that of the page as the browser knows it. */
+const passCookie = (
+  key: string,
+  link_id: number,
+  pin_hash: string,
+  now_millis: number,
+  at: { readonly path: string; readonly is_secure: boolean }
+): string => {
+  const expires = String(Math.floor(now_millis / 1_000) + pass_seconds)
+  const value = `${expires}.${macOf(key, link_id, pin_hash, expires)}`
+  const held = `Path=${at.path}; Max-Age=${pass_seconds}; HttpOnly; SameSite=Lax`
+  return `${name}=${value}; ${held}${at.is_secure ? "; Secure" : ""}`
+}
+export const hasPass = (key: string, link_id: number, pin_hash: string, now_millis: number, cookies: string): boolean =>
+  cookies.split(";").some((cookie) => {
+    const [, expires = "", mac = ""] = /^\s*document_pass=(\d{1,12})\.([\w-]{43})\s*$/.exec(cookie) ?? []
+    if (expires === "" || Number(expires) * 1_000 <= now_millis) return false
+    const right = Buffer.from(macOf(key, link_id, pin_hash, expires))
+    const sent = Buffer.from(mac)
+    return sent.length === right.length && timingSafeEqual(sent, right)
+  })
 
 type Answered = Answer<never>
 interface Extra {
@@ -94,7 +122,10 @@ const admit = Effect.fnUntraced(function* ({ link }: Opened, pin: string, call: 
   if (hash !== undefined && hasPass(server.key, link.id, hash, now, headerOf(call, "cookie")))
     return { kind: "in" } satisfies Admission
   if (pin === "")
-    return { kind: "out", answer: pageAnswer(403, pinPage(language, link.token, false)) } satisfies Admission
+    return {
+      kind: "out",
+      answer: { ...pageAnswer(403, pinPage(language, link.token, false)), no_miss: true }
+    } satisfies Admission
   const reserved = yield* reserveTry(link.id, networkOf(call.remote_address))
   if ("wait_seconds" in reserved) {
     const headers = { "retry-after": String(reserved.wait_seconds) }
@@ -164,10 +195,11 @@ const show = Effect.fnUntraced(function* ({ cookie, opened, settings, status = 2
             : { kind: "none" }
   const pictures = yield* picturesFor(text.document)
   const page = documentPage({ document: text.document, token: link.token, html: { pictures }, part })
-  return pageAnswer(status, page, {
+  const answer = pageAnswer(status, page, {
     ...(page.has_script ? { nonce } : {}),
     ...(cookie === undefined ? {} : { headers: { "set-cookie": cookie } })
   })
+  return { ...answer, no_miss: true } as const
 })
 const isNoLongerValid = Effect.fnUntraced(function* (document: DocumentRow, zone: string) {
   if (!isAcceptable(document)) return false
@@ -200,7 +232,7 @@ const formatOf = (query: Input["query"], call: PublicCallShape): string => {
 const thereOrTold = (document: Opened["document"]) =>
   Effect.catchCause(
     Effect.flatMap(
-      Effect.promise(() => import("../snapshot.ts")),
+      Effect.promise(() => import("../papers/snapshot.ts")),
       ({ pdfThere }) => pdfThere(document)
     ),
     (cause) => Effect.logWarning("the PDF of a document is missing, and cannot be drawn again", cause)

@@ -1,6 +1,53 @@
 /** PINs of public addresses: kept as scrypt hashes, each with a salt of its own. */
+import { Context, Effect, Option } from "effect"
+import type { Headers } from "../../ports/raw-request.ts"
+import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { plainTable } from "../../../core/kernel/tables/table.ts"
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto"
-import { Effect } from "effect"
+
+/** The longest form that is read at a public address, in bytes: a drawn signature is the most of it. */
+export const form_bytes_max = 196_608
+
+// Who asks at a public address: what endpoints are not told, as most of them know a token instead.
+
+export interface PublicCallShape {
+  readonly headers: Headers
+  readonly remote_address: string
+}
+export class PublicCall extends Context.Service<PublicCall, PublicCallShape>()("flightcase/server/PublicCall") {}
+
+/** The slice provides it to every endpoint below /d. */
+export const publicCall: Effect.Effect<PublicCallShape> = Effect.map(
+  Effect.serviceOption(PublicCall),
+  Option.getOrThrow
+)
+export const headerOf = ({ headers }: PublicCallShape, name: string): string => {
+  const value = headers[name]
+  return typeof value === "string" ? value : (value?.join(", ") ?? "")
+}
+
+// What of public addresses stays beside the journal: hashes of PINs, and wrong tries at them.
+
+const link_id = () => integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+export const document_link_pins = plainTable(
+  "document_link_pins",
+  "link_id",
+  {
+    link_id: link_id(),
+    /** With its salt and how it was made; `pin.ts`. */
+    hash: text({ secret: true, max: 255 })
+  },
+  { entity: "document_link_pin" }
+)
+/**
+ * A try is written before its PIN is looked at and removed where that was right: no two servers look at one too many.
+ */
+export const document_link_tries = plainTable(
+  "document_link_tries",
+  "key",
+  { key: text({ max: 36 }), link_id: link_id(), network: text({ max: 64 }), tried_at: timestamp() },
+  { entity: "document_link_try", indexes: [["link_id"], ["tried_at"]] }
+)
 
 const cost = 16_384
 const key_bytes = 32

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { document_links, type DocumentLinkRow } from "../../../core/documents/schema.ts"
-import type { StoreRead } from "../../../core/kernel/endpoint.ts"
+import type { StoreRead } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 
 export const linkOf = (document_id: number): StoreRead<DocumentLinkRow | undefined> =>

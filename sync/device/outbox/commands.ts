@@ -1,17 +1,15 @@
 /** Commands and their states: from acknowledgement to the journal's verdict, and how people resolve refused ones. */
 import { contentsNamed, dependencies_max, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
 import {
+  columns,
+  command_states,
   type CommandContext,
   type CommandState,
-  command_states,
   type OutboxCommand,
   type ResolutionRecorded
-} from "./command.ts"
-import type { Leasing } from "./leases.ts"
-import type { OutboxDependencies } from "./dependencies.ts"
-import { checksumOf } from "./checksum.ts"
-import { columns } from "./rows.ts"
-import type { OutboxTables } from "./tables.ts"
+} from "./rows.ts"
+import type { Leasing, OutboxDependencies } from "./leases.ts"
+import { checksumOf, type OutboxTables } from "./tables.ts"
 
 export interface OutboxCommands {
   /**

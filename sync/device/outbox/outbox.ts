@@ -3,15 +3,208 @@
  * a device cannot get back from the server. So it has a file of its own (WAL, synchronous=FULL), and a command is
  * acknowledged only after its transaction has reached the disk.
  */
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { WireCommand } from "../../protocol/wire.ts"
+import type { CommandOutcome } from "./outcome.ts"
+import {
+  columns,
+  decodeDoneEffects,
+  decodeMetaRow,
+  decodeOutcome,
+  decodeRecordedEffects,
+  decodeWithdrawn,
+  type DoneEffects,
+  type OutboxCommand,
+  type RecordedEffects
+} from "./rows.ts"
+import { openTables, type OutboxTables } from "./tables.ts"
 import { DatabaseSync } from "node:sqlite"
 import { openCommandStore, type OutboxCommands } from "./commands.ts"
-import { openLeases, type OutboxLeases } from "./leases.ts"
-import { openDependencies, type OutboxDependencies } from "./dependencies.ts"
+import { openDependencies, openLeases, type OutboxDependencies, type OutboxLeases } from "./leases.ts"
 import { openReopening, type OutboxReopening } from "./reopening.ts"
-import { decodeMetaRow } from "./rows.ts"
-import { openTables, type OutboxTables } from "./tables.ts"
-import { openWithdrawal, type OutboxWithdrawal } from "./withdrawal.ts"
-import { openOutcomes, type OutboxOutcomes } from "./outcomes.ts"
+
+// What is stored beside a command: its effects here when it was recorded, and its outcome as reported to its person.
+
+interface OutboxOutcomes {
+  /** A command's effects here; undefined once the server's outcome was compared with them. */
+  readonly recordedOf: (n: number) => RecordedEffects | undefined
+  /** Stores the outcomes of commands. A stored outcome stays. */
+  readonly saveOutcomes: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
+  /** Accepted commands with something to report (`account.merged`, `account.differences`); unread ones, or all. */
+  readonly told: (all: boolean) => ReadonlyArray<OutboxCommand>
+  /**
+   * Redacts effects and outcomes to what their person may see, and payloads of settled commands. False while another
+   * process reads the file: what was removed is still on the disk.
+   */
+  readonly redact: (how: {
+    readonly recorded: (recorded: RecordedEffects) => RecordedEffects
+    readonly account: (account: JsonObject) => CommandOutcome
+    /** Undefined: all of it stays. */
+    readonly sent?: ((command: OutboxCommand) => WireCommand["payload"]) | undefined
+  }) => boolean
+  /** Marks the reports about commands up to this number as read. */
+  readonly seen: (n: number) => void
+}
+
+const redactedDone = (redact: (recorded: RecordedEffects) => RecordedEffects, done: DoneEffects): string =>
+  JSON.stringify({ ...redact({ events: done.events, rows: done.rows }), made: done.made } satisfies DoneEffects)
+
+/** Never changes a command's state. */
+const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: OutboxTables): OutboxOutcomes => ({
+  recordedOf: (n) => {
+    const [row] = all("select outcome from commands where n = ? and outcome is not null", n)
+    return row === undefined ? undefined : reading(() => decodeRecordedEffects(row["outcome"]))
+  },
+  saveOutcomes: (accounts) => {
+    if (accounts.length === 0) return
+    transaction(() => {
+      const write = prepared("update commands set account = ?, outcome = null where n = ? and account is null")
+      for (const { n, account } of accounts) write.run(JSON.stringify(account), n)
+    })
+  },
+  redact: (how) => {
+    const due: Array<readonly [n: number, outcome: string | null, account: string | null, done: string | null]> = []
+    for (const { n, outcome, account, done } of all(
+      "select n, outcome, account, done from commands " +
+        "where outcome is not null or account is not null or done is not null"
+    )) {
+      const redacted = reading(
+        () =>
+          [
+            outcome === null ? null : JSON.stringify(how.recorded(decodeRecordedEffects(outcome))),
+            account === null ? null : JSON.stringify(how.account(decodeOutcome(account))),
+            done === null ? null : redactedDone(how.recorded, decodeDoneEffects(done))
+          ] as const
+      )
+      if (redacted[0] !== outcome || redacted[1] !== account || redacted[2] !== done) due.push([Number(n), ...redacted])
+    }
+    if (due.length > 0)
+      transaction(() => {
+        for (const [n, outcome, account, done] of due)
+          prepared("update commands set outcome = ?, account = ?, done = ? where n = ?").run(outcome, account, done, n)
+      })
+    const { sent } = how
+    if (sent !== undefined) {
+      const changed = all(`select ${columns} from commands where state not in ('pending', 'rejected', 'held')`)
+        .map(kept)
+        .flatMap((command) => {
+          const left = sent(command)
+          return left === command.payload ? [] : [{ n: command.n, left }]
+        })
+      if (changed.length > 0)
+        transaction(() => {
+          for (const { n, left } of changed) {
+            prepared("update commands set payload = ? where n = ?").run(JSON.stringify(left), n)
+            sign(n)
+          }
+        })
+    }
+    return Number(all("pragma wal_checkpoint(truncate)")[0]?.["busy"] ?? 0) === 0
+  },
+  told: (every) =>
+    all(
+      `select ${columns} from commands where state = 'accepted' and account is not null and account <> '{}' ${every ? "" : "and seen = 0 "}order by n`
+    ).map(kept),
+  seen: (n) => {
+    transaction(() => prepared("update commands set seen = 1 where n <= ? and account is not null").run(n))
+  }
+})
+
+// Commands that a person takes back before they leave the device. What was offered to a server once, be it in a push
+// whose answer was lost or in a bundle, may have been decided there: it is not withdrawn, it is compensated.
+
+interface OutboxWithdrawal {
+  /** Remembers, on the disk, that commands up to this number leave the device now. */
+  readonly offer: (n: number) => void
+  /** The highest number that ever left the device; 0 before the first. */
+  readonly offered: () => number
+  /**
+   * Takes pending commands back that were never offered, all or none: false where one of them is not so any more. The
+   * replica is due to be put right (`isRebaseDue`) until `rebased`. `run`: the run of the program that does it.
+   */
+  readonly withdraw: (ids: ReadonlyArray<string>, run?: string) => boolean
+  /** Remembers that undoing these found nothing left to take back. */
+  readonly foundNothingLeft: (ids: ReadonlyArray<string>) => void
+  readonly isRebaseDue: () => boolean
+  readonly rebased: () => void
+  /** The server has these numbers without content now: they are sent no more. */
+  readonly numbersTold: (ns: ReadonlyArray<number>) => void
+  /** What undoing a command needs; undefined for one of long ago, or of an earlier release. */
+  readonly doneOf: (n: number) => DoneEffects | undefined
+  /** The newest commands, newest first. */
+  readonly latest: (limit: number) => ReadonlyArray<OutboxCommand>
+  /** The command of this id, or of this number. */
+  readonly byIdOrNumber: (given: string) => OutboxCommand | undefined
+  /** Commands recorded to take this one back, in order. */
+  readonly undoersOf: (id: string) => ReadonlyArray<OutboxCommand>
+}
+
+const offered_key = "offered_up_to"
+const rebase_key = "rebase_due"
+
+const openWithdrawal = ({ all, kept, prepared, reading, transaction }: OutboxTables): OutboxWithdrawal => {
+  const valueOf = (key: string): string | undefined => {
+    const [row] = all("select value from meta where key = ?", key)
+    return row === undefined ? undefined : reading(() => decodeMetaRow(row)).value
+  }
+  const write = (key: string, value: string): void => {
+    prepared("insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value").run(
+      key,
+      value
+    )
+  }
+  const offered = (): number => Number(valueOf(offered_key) ?? 0)
+  const withdrawnNumbers = (): ReadonlyArray<number> => {
+    const text = valueOf("withdrawn")
+    return text === undefined ? [] : reading(() => decodeWithdrawn(text))
+  }
+  return {
+    offered,
+    offer: (n) => {
+      if (n > offered()) transaction(() => write(offered_key, String(n)))
+    },
+    withdraw: (ids, run) =>
+      transaction(() => {
+        const commands = ids.flatMap((id) => all(`select ${columns} from commands where id = ?`, id).map(kept))
+        const last_offered = offered()
+        if (commands.length < ids.length || commands.some(({ n, state }) => state !== "pending" || n <= last_offered))
+          return false
+        for (const { n } of commands) {
+          prepared("update commands set state = 'withdrawn', withdrawn_by = ? where n = ?").run(run ?? null, n)
+          prepared("delete from things where n = ?").run(n)
+        }
+        write("withdrawn", JSON.stringify([...new Set([...withdrawnNumbers(), ...commands.map(({ n }) => n)])]))
+        write(rebase_key, "yes")
+        return true
+      }),
+    foundNothingLeft: (ids) => {
+      transaction(() => {
+        for (const id of ids) prepared("update commands set nothing_left = 1 where id = ?").run(id)
+      })
+    },
+    isRebaseDue: () => valueOf(rebase_key) === "yes",
+    rebased: () => {
+      prepared("delete from meta where key = ?").run(rebase_key)
+    },
+    numbersTold: (ns) => {
+      const told = new Set(ns)
+      const before = withdrawnNumbers()
+      const left = before.filter((n) => !told.has(n))
+      if (left.length < before.length) transaction(() => write("withdrawn", JSON.stringify(left)))
+    },
+    doneOf: (n) => {
+      const [row] = all("select done from commands where n = ? and done is not null", n)
+      return row === undefined ? undefined : reading(() => decodeDoneEffects(row["done"]))
+    },
+    latest: (limit) => all(`select ${columns} from commands order by n desc limit ?`, limit).map(kept),
+    byIdOrNumber: (given) =>
+      all(`select ${columns} from commands where id = ? or cast(n as text) = ?`, given, given).map(kept)[0],
+    undoersOf: (id) =>
+      all(`select ${columns} from commands where n in (select n from undoings where undone = ?) order by n`, id).map(
+        kept
+      )
+  }
+}
 
 export interface Outbox
   extends

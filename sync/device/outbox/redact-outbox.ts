@@ -4,17 +4,16 @@
  * themselves stays until it is sent.
  */
 import { Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/catalogue.ts"
-import type { Key } from "../../../core/kernel/row-change.ts"
-import type { Params } from "../../../core/kernel/endpoint.ts"
-import { type Scrub, scrubsOf, type StoredEvent, streamOf } from "../../../core/kernel/event.ts"
-import { journal } from "../../../core/kernel/journal.ts"
-import type { JsonObject } from "../../../core/kernel/json.ts"
-import { isWithheldIn, scrubbed } from "../../../core/kernel/redacted-event.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import type { Key } from "../../../core/kernel/tables/row-change.ts"
+import type { Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Scrub, scrubsOf, type StoredEvent, streamOf } from "../../../core/kernel/events/event-type.ts"
+import { isWithheldIn, journal, scrubbed } from "../../../core/kernel/events/journal.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
 import { quote } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { Table } from "../../../core/kernel/table.ts"
-import { users } from "../../../core/users/schema.ts"
+import type { Table } from "../../../core/kernel/tables/table.ts"
+import { users } from "../../../core/people/users/schema.ts"
 import type { Redaction } from "../../protocol/redaction.ts"
 import {
   type Actor,
@@ -24,15 +23,14 @@ import {
   readOutcome,
   type RowLabel,
   type ValueDifference
-} from "../outcomes/outcome.ts"
+} from "./outcome.ts"
 import type { WireFile } from "../../protocol/wire.ts"
-import { readMeta } from "../replica/local-tables.ts"
-import { decodeErased } from "../replica/rows.ts"
+import { decodeErased, readMeta } from "./replica-tables.ts"
 import type { Outbox } from "./outbox.ts"
-import type { OutboxCommand, RecordedEffects } from "./command.ts"
+import type { OutboxCommand, RecordedEffects } from "./rows.ts"
 
 /** Personal data taken out of the journal so far, and the names users have since. */
-export interface Erasures {
+interface Erasures {
   readonly scrubs: ReadonlyArray<Scrub>
   readonly user_names: ReadonlySet<string>
 }

@@ -3,10 +3,8 @@
  * commands dropped or replaced meanwhile are sent without content, to keep the sequence without gaps.
  */
 import { type LeaseRange, dependencies_max, type WireCommand } from "../../protocol/wire.ts"
-import type { OutboxCommand } from "./command.ts"
-import type { Leasing } from "./leases.ts"
-import type { OutboxDependencies } from "./dependencies.ts"
-import { columns, decodeLeaseRow, decodeWithdrawn } from "./rows.ts"
+import { columns, decodeLeaseRow, decodeWithdrawn, type OutboxCommand } from "./rows.ts"
+import type { Leasing, OutboxDependencies } from "./leases.ts"
 import type { OutboxTables } from "./tables.ts"
 
 /** The name under which a number without content is sent: no server knows such a command, so that it is refused. */

@@ -5,7 +5,7 @@
  */
 
 export type Cell = number | bigint | string | Uint8Array | null
-export interface RawRow {
+interface RawRow {
   readonly rowid: number
   readonly cells: ReadonlyArray<Cell>
 }

@@ -2,12 +2,38 @@
  * The outbox's tables, and how its parts read and write them: statements are prepared once, and a transaction is stored
  * as a whole or not at all.
  */
+import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
 import { DecodeFailure } from "../../protocol/decode.ts"
-import { DeviceFailure, isDamage, outboxDamaged } from "../device-failure.ts"
-import { checksumOf, isIntact } from "./checksum.ts"
-import type { CommandState, OutboxCommand } from "./command.ts"
-import { columns, decodeCommandRow, decodeLeaseRequestRow, decodeLeaseRow } from "./rows.ts"
+import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
+import {
+  columns,
+  type CommandState,
+  decodeCommandRow,
+  decodeLeaseRequestRow,
+  decodeLeaseRow,
+  type OutboxCommand
+} from "./rows.ts"
+
+// A command's checksum: a row that is not what was acknowledged is reported as damaged.
+
+/** The columns a checksum covers, as the outbox holds them. */
+interface ChecksummedParts {
+  readonly n: unknown
+  readonly id: unknown
+  readonly name: unknown
+  readonly payload: unknown
+  readonly ids: unknown
+  readonly issued_at: unknown
+}
+
+export const checksumOf = ({ n, id, name, payload, ids, issued_at }: ChecksummedParts): string =>
+  createHash("sha256")
+    .update(JSON.stringify([Number(n), id, name, payload, ids, issued_at]))
+    .digest("hex")
+/** Rows without a checksum, of releases before it was added, count as intact. */
+export const isIntact = (row: ChecksummedParts & { readonly checksum: unknown }): boolean =>
+  row.checksum === null || row.checksum === undefined || row.checksum === checksumOf(row)
 
 const schema = `
 create table if not exists meta (key text primary key, value text not null);
@@ -69,7 +95,7 @@ const checksummed = ({ n, id, name, payload, ids, issued_at, checksum }: Row) =>
 })
 
 /** Ends what was begun. */
-export interface OpenTransaction {
+interface OpenTransaction {
   readonly commit: () => void
   readonly rollback: () => void
 }

@@ -1,14 +1,14 @@
 /** What events changed, in the terms outcomes are kept in. */
 import { Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/catalogue.ts"
-import { type StoredEvent } from "../../../core/kernel/event.ts"
-import { type Json, sameJson } from "../../../core/kernel/json.ts"
-import { fieldOut } from "../../../core/kernel/resource.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { type StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import { type Json, sameJson } from "../../../core/kernel/fields/json.ts"
+import { fieldOut } from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../../core/kernel/table.ts"
-import { users } from "../../../core/users/schema.ts"
+import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
+import { users } from "../../../core/people/users/schema.ts"
 import { isWorthShowing, rowKey, type RowTouch, touchesOf } from "../../protocol/touches.ts"
-import type { Actor, RowLabel } from "./outcome.ts"
+import type { Actor, RowLabel } from "../outbox/outcome.ts"
 
 export { isWorthShowing, rowKey, type RowTouch, touchesOf }
 

@@ -3,16 +3,16 @@
  * here.
  */
 import { Effect } from "effect"
-import { zoneOfRow } from "../../../core/calendar/zone-of-row.ts"
-import type { Failure } from "../../../core/kernel/endpoint.ts"
-import type { StoredEvent } from "../../../core/kernel/event.ts"
-import { journal } from "../../../core/kernel/journal.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { zoneOfRow } from "../../../core/overview/calendar/zone-of-row.ts"
+import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import { journal } from "../../../core/kernel/events/journal.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../../core/kernel/table.ts"
+import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
 import { millisOf } from "../../../core/values/time.ts"
 import { dayOf } from "../../../core/values/zone.ts"
-import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/command.ts"
+import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
 import {
   actorOf,
   describeValue,
@@ -25,7 +25,7 @@ import {
   type RowTouch,
   touchesOf
 } from "./describe-event.ts"
-import type { OverwrittenValue, ValueDifference } from "./outcome.ts"
+import type { OverwrittenValue, ValueDifference } from "../outbox/outcome.ts"
 
 /** One row after several events: the columns they set, as the last of them leaves each. */
 interface RowResult {

@@ -5,23 +5,258 @@
  * outcomes until they are moved to the outbox.
  */
 import { Effect } from "effect"
-import type { Failure } from "../../../core/kernel/endpoint.ts"
-import type { Catalogue } from "../../../core/kernel/catalogue.ts"
-import type { StoredEvent } from "../../../core/kernel/event.ts"
-import { journal } from "../../../core/kernel/journal.ts"
-import { baseCurrency, settingText } from "../../../core/kernel/settings.ts"
-import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
+import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import { journal, originalTypeOf } from "../../../core/kernel/events/journal.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Key } from "../../../core/kernel/tables/row-change.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import type { AnyRow, Occupancy, Table } from "../../../core/kernel/tables/table.ts"
+import { replicaStream, type WireError } from "../../protocol/wire.ts"
+import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
+import type { OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
+import {
+  actorOf,
+  describeValue,
+  type DescriptionContext,
+  isByOtherDevice,
+  isSameValue,
+  isWorthShowing,
+  rowKey,
+  rowLabel,
+  type RowTouch,
+  touchesOf
+} from "./describe-event.ts"
+import type { CommandOutcome, ConcurrentChange } from "../outbox/outcome.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { baseCurrency, settingText } from "../../../core/kernel/events/settings.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { commandDecided, decidedIn } from "../../protocol/events.ts"
-import { replicaStream } from "../../protocol/wire.ts"
-import { provisional_base } from "../replica/local-tables.ts"
-import { decodeOutcome } from "../replica/rows.ts"
+import { decodeOutcome, provisional_base } from "../outbox/replica-tables.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import type { OutboxCommand, RecordedEffects } from "../outbox/command.ts"
-import { concurrentChanges } from "./concurrent-changes.ts"
-import { findDifferencesInRows, findDifferences, overwrittenFields } from "./differences.ts"
-import type { DescriptionContext } from "./describe-event.ts"
-import type { CommandOutcome } from "./outcome.ts"
+import { findDifferences, findDifferencesInRows, overwrittenFields } from "./differences.ts"
+
+// Which changes of others, between a command's recording on this device and its refusal, have to do with the refusal.
+
+/** How many events are read, and how many changes are kept: the latest of each. */
+const events_max = 10_000
+const changes_max = 20
+
+/** `is_relevant`: it has to do with the refusal, and not just with the same row. */
+interface FoundChange {
+  readonly is_relevant: boolean
+  readonly change: ConcurrentChange
+}
+
+/**
+ * Changes before the position `until`. Those that have to do with the refusal; where there are none, all of the same
+ * rows.
+ */
+const concurrentChanges = Effect.fnUntraced(function* (
+  context: DescriptionContext,
+  command: OutboxCommand,
+  recorded: RecordedEffects,
+  until: number,
+  error: WireError | undefined
+): Effect.fn.Return<ReadonlyArray<ConcurrentChange>, Failure, Store> {
+  if (command.base === null) return []
+  const store = yield* Store
+  const events = (yield* store.run(
+    `select * from journal where position > ? and position < ? and replica_id is not ? order by position desc limit ${events_max}`,
+    [command.base, until, context.replica_id]
+  ))
+    .map((row) => store.decode(journal, row) as StoredEvent)
+    .filter((event) => isByOtherDevice(context, event))
+    .reverse()
+  const scope = yield* scopeOf(context, command, recorded, error)
+  const found: Array<FoundChange> = []
+  // The value each column had before the next event that changes it.
+  const values = new Map<string, unknown>()
+  for (const event of events) {
+    for (const touch of touchesOf(context, event, event.recorded_at)) {
+      found.push(...(yield* changesOf(context, scope, event, touch, recorded.rows[rowKey(touch)], values)))
+    }
+  }
+  const relevant = found.filter((one) => one.is_relevant)
+  return (relevant.length > 0 ? relevant : found).slice(-changes_max).map((one) => one.change)
+})
+
+/**
+ * The changes that one event makes to one row, as far as they concern the command. `seen`: the row when it was
+ * recorded.
+ */
+const changesOf = Effect.fnUntraced(function* (
+  context: DescriptionContext,
+  scope: Scope,
+  event: StoredEvent,
+  touch: RowTouch,
+  seen: AnyRow | undefined,
+  values: Map<string, unknown>
+): Effect.fn.Return<ReadonlyArray<FoundChange>, Failure, Store> {
+  const { table, columns } = touch
+  const is_own = scope.streams.has(event.stream) || scope.rows.has(rowKey(touch))
+  const about = { actor: yield* actorOf(event), when: event.recorded_at, event: originalTypeOf(event) }
+  const whole = { field: null, from: null, to: null }
+  if (table.occupancy !== undefined) {
+    if (is_own || !scope.isTakenBy(table.occupancy, columns)) return []
+    const held = yield* holdingOf(context, table, table.occupancy, columns)
+    return held === undefined ? [] : [{ is_relevant: true, change: { ...about, ...whole, ...held } }]
+  }
+  if (is_own && (touch.op !== "update" || columns["deleted_at"])) {
+    const row = yield* rowLabel(context, touch, columns, seen)
+    return [{ is_relevant: touch.op !== "insert", change: { ...about, ...whole, row } }]
+  }
+  const found: Array<FoundChange> = []
+  for (const column of Object.keys(columns)) {
+    if (!isWorthShowing(table, column) || !(is_own || scope.isSameWish(touch, column))) continue
+    const place = `${rowKey(touch)}/${column}`
+    const before = values.has(place) ? values.get(place) : (valueBefore(event, column) ?? seen?.[column])
+    values.set(place, columns[column])
+    if (isSameValue(before, columns[column])) continue
+    const around = { ...seen, ...columns }
+    found.push({
+      is_relevant: !is_own || scope.isAbout(table, column),
+      change: {
+        ...about,
+        row: yield* rowLabel(context, touch, columns, seen),
+        field: column,
+        from: describeValue(context, table, column, before, around),
+        to: describeValue(context, table, column, columns[column], around)
+      }
+    })
+  }
+  return found
+})
+
+/** Events with a before-snapshot (`was`) say themselves what was there. */
+const valueBefore = (event: StoredEvent, column: string): Json | undefined => {
+  const was = event.data["was"]
+  return isJsonObject(was) ? was[column] : undefined
+}
+
+/** What a refused command is about. */
+interface Scope {
+  readonly streams: ReadonlySet<string>
+  /** Rows it names (`products/7`): those of its path, and those of its body it was refused for. */
+  readonly rows: ReadonlySet<string>
+  /** Whether it sets this column, or was refused for it. */
+  readonly isAbout: (table: Table, column: string) => boolean
+  /** Whether a row that is not the command's got the very value in this column that the command was refused for. */
+  readonly isSameWish: (touch: RowTouch, column: string) => boolean
+  /** Whether this row holds what the command was refused. */
+  readonly isTakenBy: (occupancy: Occupancy, row: AnyRow) => boolean
+}
+const scopeOf = Effect.fnUntraced(function* (
+  context: DescriptionContext,
+  command: OutboxCommand,
+  recorded: RecordedEffects,
+  error: WireError | undefined
+): Effect.fn.Return<Scope, Failure, Store> {
+  const { catalogue } = context
+  const endpoint = catalogue.endpoint(command.name)
+  const references = endpoint === undefined ? [] : referencesOfCommand(endpoint, command.payload)
+  const refused_fields = Object.keys(error?.errors ?? {})
+  const body: JsonObject = command.payload.body
+  const of_path = references.filter((row) => row.field === undefined)
+  const refused = references.filter((row) => row.field !== undefined && refused_fields.includes(row.field))
+  const leaves = refused_fields.map((path) => path.split(".").at(-1) ?? path)
+  const fields = new Set([...Object.keys(body), ...leaves, "deleted_at"])
+  const own_tables = new Set(
+    recorded.events.flatMap((event) => touchesOf(context, event, command.issued_at).map(({ table }) => table))
+  )
+  return {
+    streams: new Set([
+      ...recorded.events.map((event) => event.stream),
+      ...of_path.map((row) => `${catalogue.table(row.table).entity}:${row.id}`)
+    ]),
+    rows: new Set([...of_path, ...refused].map(rowReference)),
+    isAbout: (table, column) =>
+      fields.has(column) || leaves.some((leaf) => table.refused_as[leaf]?.includes(column) === true),
+    isSameWish: ({ table, columns }, column) => {
+      const wish = refused_fields.includes(column) ? body[column] : undefined
+      return (
+        (wish ?? null) !== null &&
+        typeof wish !== "object" &&
+        own_tables.has(table) &&
+        isSameValue(wish, columns[column])
+      )
+    },
+    isTakenBy: yield* takenFrom(catalogue.tables, { of_path, refused, refused_fields })
+  }
+})
+
+/**
+ * Judges rows of tables with an occupancy: is it the very thing a command named, or of a kind it could not have enough
+ * of?
+ */
+const takenFrom = Effect.fnUntraced(function* (
+  tables: ReadonlyArray<Table>,
+  command: {
+    readonly of_path: ReadonlyArray<CommandReference>
+    readonly refused: ReadonlyArray<CommandReference>
+    readonly refused_fields: ReadonlyArray<string>
+  }
+): Effect.fn.Return<Scope["isTakenBy"], Failure, Store> {
+  const store = yield* Store
+  const refused_rows = new Set(command.refused.map(rowReference))
+  const judges = new Map<Occupancy, (row: AnyRow) => boolean>()
+  for (const table of tables) {
+    const { occupancy } = table
+    if (occupancy === undefined) continue
+    const { wanted } = occupancy
+    const things = tableOf(table, occupancy.thing)
+    const holders = tableOf(table, wanted.holder)
+    const holder = command.of_path.find((row) => row.table === holders)?.id
+    const wanting = tables.find((one) => one.name === wanted.table)
+    const is_short = command.refused_fields.includes(wanted.field) && holder !== undefined && wanting !== undefined
+    const lines: ReadonlyArray<AnyRow> = is_short ? yield* store.find(wanting, { [wanted.holder]: holder }) : []
+    const kinds = new Set(lines.map((line) => line[wanted.kind]))
+    judges.set(
+      occupancy,
+      (row) =>
+        row[occupancy.active] === true &&
+        (refused_rows.has(`${things}/${String(row[occupancy.thing])}`) ||
+          (kinds.has(row[occupancy.kind]) && row[wanted.holder] !== holder))
+    )
+  }
+  return (occupancy, row) => judges.get(occupancy)?.(row) === true
+})
+
+/** The table whose rows a column refers to. */
+const tableOf = ({ columns }: Table, column: string): string | undefined => {
+  const type = columns[column]?.type
+  return type?.kind === "ref" ? type.table : undefined
+}
+
+/** What a row of a table with an occupancy holds, for whom and how long; undefined where it is held for nobody. */
+const holdingOf = Effect.fnUntraced(function* (
+  context: DescriptionContext,
+  table: Table,
+  occupancy: Occupancy,
+  row: AnyRow
+) {
+  const labelOf = (column: string) => {
+    const name = tableOf(table, column)
+    const key = row[column] ?? null
+    return name === undefined || key === null
+      ? Effect.undefined
+      : rowLabel(context, { table: context.catalogue.table(name), key: key as Key })
+  }
+  const thing = yield* labelOf(occupancy.thing)
+  const held = thing ?? (yield* labelOf(occupancy.kind))
+  const holder = occupancy.holders.find((column) => (row[column] ?? null) !== null)
+  const by = holder === undefined ? undefined : yield* labelOf(holder)
+  if (held === undefined || by === undefined) return undefined
+  return {
+    row: held,
+    holding: {
+      quantity: thing === undefined ? Number(row[occupancy.quantity]) : null,
+      by,
+      from: String(row[occupancy.from]),
+      to: String(row[occupancy.to])
+    }
+  }
+})
 
 interface Parts {
   readonly catalogue: Catalogue

@@ -1,8 +1,15 @@
 /** Outcomes of commands as people read them: rows, people and times in words. */
-import type { Catalogue } from "../../../core/kernel/catalogue.ts"
-import type { Json } from "../../../core/kernel/json.ts"
-import { rowWords } from "../../../core/kernel/words.ts"
-import type { Actor, ConcurrentChange, Holding, OverwrittenValue, RowLabel, ValueDifference } from "./outcome.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import type { Json } from "../../../core/kernel/fields/json.ts"
+import { rowWords } from "../../../core/kernel/tables/words.ts"
+import type {
+  Actor,
+  ConcurrentChange,
+  Holding,
+  OverwrittenValue,
+  RowLabel,
+  ValueDifference
+} from "../outbox/outcome.ts"
 
 /**
  * What somebody else did between a command's recording and its refusal. Values are as answers give them, here and below;

@@ -3,21 +3,20 @@
  * page, each page in one transaction with the cursor it leads to; complete, the staged tables replace the others in one
  * step. Until then the device goes on with the tables it had.
  */
-import { isWithheldIn } from "../../../core/kernel/redacted-event.ts"
+import { itemAt } from "../../../core/values/text.ts"
+import { isWithheldIn, journal, scrubEarlierEvents } from "../../../core/kernel/events/journal.ts"
 import { Effect } from "effect"
-import { type Catalogue, foldStored } from "../../../core/kernel/catalogue.ts"
-import { insert, type Key, type RowChange } from "../../../core/kernel/row-change.ts"
-import type { StoredEvent } from "../../../core/kernel/event.ts"
-import { journal, scrubEarlierEvents } from "../../../core/kernel/journal.ts"
+import { type Catalogue, foldStored } from "../../../core/kernel/endpoints/catalogue.ts"
+import { insert, type Key, type RowChange } from "../../../core/kernel/tables/row-change.ts"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { createTable } from "../../../core/kernel/store/dialect.ts"
 import { searchIndexAnew } from "../../../core/kernel/store/search-index.ts"
 import { quote } from "../../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
-import type { Table } from "../../../core/kernel/table.ts"
+import type { Table } from "../../../core/kernel/tables/table.ts"
 import { merge } from "../../protocol/merge.ts"
 import { type SnapshotPage, type SnapshotPlan, splitCursor } from "../../protocol/snapshot.ts"
-import { readMeta, writeMeta } from "./local-tables.ts"
-import { decodeFillState, type FillState } from "./rows.ts"
+import { decodeFillState, type FillState, readMeta, writeMeta } from "../outbox/replica-tables.ts"
 
 export const currentFill = (store: StoreShape) =>
   Effect.map(readMeta(store, "filling"), (text) => (text === undefined ? undefined : decodeFillState(text)))
@@ -173,15 +172,48 @@ const isThere = ({ done, after }: FillState, table: Table, key: Key): boolean =>
 /** The order of text in both engines. */
 const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** Puts the staged tables in place of those in use. Runs in the caller's transaction. */
+/** Up to this many rows are copied. Renaming takes long even for none: SQLite reads the whole schema again. */
+const copied_rows_max = 2_000
+
+const isAtMost = (store: StoreShape, table: Table, rows_max: number) =>
+  Effect.map(
+    store.run<{ rows: number }>(
+      `select count(*) as rows from (select 1 from ${quote(table.name)} limit ${rows_max + 1})`
+    ),
+    (counted) => itemAt(counted, 0).rows <= rows_max
+  )
+/** The definition of each table, from its name on: what comes before is SQLite's own. */
+const tableDefinitions = (store: StoreShape) =>
+  Effect.map(
+    store.run<{ name: string; sql: string }>("select name, sql from sqlite_master where type = 'table'"),
+    (rows) => new Map(rows.map(({ name, sql }) => [name, sql.slice("create table ".length)]))
+  )
+
+/** Replaces the rows in use by the staged ones. Triggers keep the search index. */
+const copyStagedRows = Effect.fnUntraced(function* (store: StoreShape, table: Table, staged: Table) {
+  yield* store.run(`delete from ${quote(table.name)}`)
+  yield* store.run(`insert into ${quote(table.name)} select * from ${quote(staged.name)}`)
+  yield* store.run(`drop table ${quote(staged.name)}`)
+})
+const renameStagedTable = Effect.fnUntraced(function* (store: StoreShape, table: Table, staged: Table) {
+  yield* store.run(`drop table if exists ${quote(table.name)}`)
+  yield* store.run(`alter table ${quote(staged.name)} rename to ${quote(table.name)}`)
+  for (const statement of createTable({ ...table, searched: undefined }, "sqlite"))
+    if (statement.startsWith("create trigger")) yield* store.run(statement)
+  for (const statement of searchIndexAnew(table)) yield* store.run(statement)
+})
+
+/** Puts the staged rows in place of those in use. Runs in the caller's transaction. */
 export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, filling: FillState) {
   const store = yield* Store
-  for (const [table, aside] of asideOf(catalogue, filling.generation)) {
-    yield* store.run(`drop table if exists ${quote(table.name)}`)
-    yield* store.run(`alter table ${quote(aside.name)} rename to ${quote(table.name)}`)
-    for (const statement of createTable({ ...table, searched: undefined }, "sqlite"))
-      if (statement.startsWith("create trigger")) yield* store.run(statement)
-    for (const statement of searchIndexAnew(table)) yield* store.run(statement)
+  const definitions = yield* tableDefinitions(store)
+  for (const [table, staged] of asideOf(catalogue, filling.generation)) {
+    const create = itemAt(createTable(table, "sqlite"), 0)
+    const isCopied =
+      definitions.get(table.name) === create.slice("create table ".length) &&
+      (yield* isAtMost(store, staged, copied_rows_max)) &&
+      (yield* isAtMost(store, table, copied_rows_max))
+    yield* (isCopied ? copyStagedRows : renameStagedTable)(store, table, staged)
   }
   for (const local of ["undo", "stalled", "incoming"]) yield* store.run(`delete from ${local}`)
   yield* store.run("delete from replica_meta where key = 'filling'")

@@ -1,22 +1,58 @@
 /** What a replica is made from, what it offers, and what its parts share. */
-import { Effect, type Layer } from "effect"
-import type { Catalogue } from "../../../core/kernel/catalogue.ts"
-import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import type { Answer, Failure, Request } from "../../../core/kernel/endpoint.ts"
-import type { CommandMetadata, EndpointCall, Outcome } from "../../../core/kernel/engine.ts"
-import type { StoredEvent } from "../../../core/kernel/event.ts"
-import type { JsonObject } from "../../../core/kernel/json.ts"
-import type { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/viewer.ts"
+import { Effect, Layer } from "effect"
+import { Store } from "../../../core/kernel/store/store.ts"
+import {
+  type FillState,
+  projectProvisionally,
+  readMeta,
+  recordProvisionally,
+  saveLastRun
+} from "../outbox/replica-tables.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Answer, Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type CommandMetadata,
+  decideInSavepoint,
+  type EndpointCall,
+  type Outcome
+} from "../../../core/kernel/runtime/engine.ts"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
 import { Durability } from "../../sqlite/client.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage, SnapshotPlan } from "../../protocol/snapshot.ts"
-import type { UnlessChanged, WireCommand, WireError } from "../../protocol/wire.ts"
+import { filesOfPayload, type UnlessChanged, type WireCommand, type WireError } from "../../protocol/wire.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import type { ResolutionRecorded } from "../outbox/command.ts"
+import type { OutboxCommand, ResolutionRecorded } from "../outbox/rows.ts"
 import type { StagedPage } from "./fill.ts"
-import type { FillState } from "./rows.ts"
-import type { ReplicaPosition } from "./replica-position.ts"
+import { bodyOf, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
+import { storedSettings } from "../../../core/kernel/runtime/server-runtime.ts"
+
+// A replica's position in the server's journal.
+
+interface ReplicaPosition {
+  readonly position: number
+  readonly offset: string
+  readonly handle: string | undefined
+  readonly synced_at: string | null
+  /** The journal here begins after this position: the replica was filled from rows there. 0 where all of it is here. */
+  readonly journal_from: number
+  /** Whether a new history of the server's is being staged here. */
+  readonly anew: boolean
+}
+export const readReplicaPosition = Effect.gen(function* () {
+  const store = yield* Store
+  return {
+    position: Number((yield* readMeta(store, "position")) ?? 0),
+    offset: (yield* readMeta(store, "offset")) ?? "-1",
+    handle: yield* readMeta(store, "handle"),
+    synced_at: (yield* readMeta(store, "synced_at")) ?? null,
+    journal_from: Number((yield* readMeta(store, "journal_from")) ?? 0),
+    anew: (yield* readMeta(store, "anew")) === "yes"
+  } satisfies ReplicaPosition
+})
 
 export interface ReplicaOptions {
   readonly catalogue: Catalogue
@@ -127,3 +163,140 @@ export interface Replica {
  * on opening. Not for transactions that settle commands, which the outbox forgets afterwards.
  */
 export const relaxedDurability = Effect.provideService(Durability, "normal")
+
+// How commands are decided on a replica: with ids from the outbox's leases, without document numbers, provisionally.
+
+/** Raised when the leased ids of a table are used up. */
+const outOfIds = (table: string): Rejection =>
+  new Rejection({
+    kind: "unavailable",
+    message: `This device has no ids left for ${table.replaceAll("_", " ")}; run flightcase sync to get more.`
+  })
+
+export const localRuntime = ({
+  catalogue,
+  commandId,
+  outbox,
+  public_url,
+  replica_id
+}: ReplicaOptions): { readonly runtime: Layer.Layer<CommandRuntime>; readonly decide: ReplicaParts["decide"] } => {
+  /** Ids used by the command being decided, by table; recording the command takes them from the lease. */
+  const used = new Map<string, number>()
+  const runtime = Layer.succeed(
+    CommandRuntime,
+    CommandRuntime.of({
+      role: "replica",
+      catalogue,
+      commandId: Effect.sync(commandId),
+      allocateIds: (table, count) =>
+        Effect.suspend(() => {
+          const skip = used.get(table) ?? 0
+          const ids = outbox.peekIds(table, skip, count)
+          if (ids.length === 0) return Effect.fail(outOfIds(table))
+          used.set(table, skip + ids.length)
+          return Effect.succeed(ids)
+        }),
+      releaseIds: (table, ids) =>
+        Effect.sync(() => {
+          used.set(table, (used.get(table) ?? 0) - ids.length)
+        }),
+      nextNumber: () => Effect.succeed(null),
+      project: (events, recording) => projectProvisionally(catalogue, events, recording),
+      append: recordProvisionally,
+      settings: storedSettings(catalogue),
+      ...(public_url === undefined ? {} : { public_url })
+    })
+  )
+  return {
+    runtime,
+    decide: Effect.fnUntraced(function* (
+      call: EndpointCall,
+      command_id: string,
+      { ids = {}, issued_at }: Pick<CommandMetadata, "ids" | "issued_at">,
+      continues = false
+    ) {
+      if (!continues) used.clear()
+      return yield* decideInSavepoint(call, { command_id, replica_id, ids, issued_at })
+    })
+  }
+}
+
+// Pending commands on a replica: decided again after a pull, after a crash, or when another process recorded them.
+
+/** Pending commands without a verdict in the journal, in order. */
+export const unsettled = Effect.fnUntraced(function* (outbox: Outbox) {
+  const store = yield* Store
+  const rows = yield* store.run<{ n: number }>("select n from verdicts")
+  const settled = new Set(rows.map((row) => row.n))
+  return outbox.pending().filter((command) => !settled.has(command.n))
+})
+
+/**
+ * Decides a recorded command by the rules of today; where it no longer holds it is listed as stalled, with the reason.
+ */
+const redecideOne = Effect.fnUntraced(function* (parts: ReplicaParts, command: OutboxCommand, viewer: Viewer) {
+  const store = yield* Store
+  const endpoint = parts.catalogue.endpoint(command.name)
+  const { body, params } = command.payload
+  const files = filesOfPayload(command.payload)
+  const refused: WireError | undefined =
+    endpoint === undefined
+      ? { status: 422, message: `This release knows no command ${command.name}.` }
+      : yield* runAgain(
+          parts,
+          {
+            endpoint,
+            viewer,
+            params,
+            request: { method: endpoint.method, path: endpoint.path, query: [], body, ...files }
+          },
+          command
+        )
+  if (refused !== undefined)
+    yield* store.run("insert or replace into stalled (n, error) values (?, ?)", [command.n, JSON.stringify(refused)])
+})
+/** The refusal, where it is refused. */
+const runAgain = ({ decide, outbox }: ReplicaParts, call: EndpointCall, command: OutboxCommand) =>
+  Effect.gen(function* () {
+    const { ids } = yield* decide(call, command.id, command)
+    if (Object.entries(ids).some(([table, used]) => used.length > (command.ids[table]?.length ?? 0)))
+      outbox.extendIds(command.n, { ...command.ids, ...ids })
+    return undefined
+  }).pipe(
+    Effect.catch((failure) =>
+      failure instanceof Rejection
+        ? Effect.succeed({ status: statusOf[failure.kind], ...bodyOf(failure) } satisfies WireError)
+        : Effect.fail(failure)
+    )
+  )
+
+export const redecide = Effect.fnUntraced(function* (parts: ReplicaParts, due: ReadonlyArray<OutboxCommand>) {
+  const last = due.at(-1)
+  if (last === undefined) return
+  // Before a replica is filled it has no users: what is due waits.
+  const viewer = yield* parts.viewer.pipe(
+    Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)))
+  )
+  if (viewer === undefined) return
+  for (const command of due) yield* redecideOne(parts, command, viewer)
+  yield* saveLastRun(last.n)
+})
+
+const lastRun = Effect.gen(function* () {
+  return Number((yield* readMeta(yield* Store, "run_n")) ?? 0)
+})
+/**
+ * Whether another process recorded commands, or a crash came before they were run here. Cheap, however many are
+ * pending.
+ */
+export const hasDueCommands = Effect.fnUntraced(function* (outbox: Outbox) {
+  return outbox.lastPending() > (yield* lastRun)
+})
+export const runDue = Effect.fnUntraced(function* (parts: ReplicaParts) {
+  if (!(yield* hasDueCommands(parts.outbox))) return
+  const run_n = yield* lastRun
+  yield* redecide(
+    parts,
+    (yield* unsettled(parts.outbox)).filter((command) => command.n > run_n)
+  )
+})

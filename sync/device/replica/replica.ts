@@ -4,42 +4,138 @@
  * command is either in neither file, or in the outbox and run here now or on the next opening.
  */
 import { Effect, Exit } from "effect"
-import { answer as answerRead, match } from "../../../core/kernel/dispatch.ts"
-import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import type { Endpoint, Failure, Request } from "../../../core/kernel/endpoint.ts"
-import { Rejection } from "../../../core/kernel/rejection.ts"
-import { tablesAreCurrent } from "../../../core/kernel/store/schema.ts"
+import {
+  type Endpoint,
+  type Failure,
+  type Params,
+  type Request,
+  resourceOf
+} from "../../../core/kernel/endpoints/endpoint.ts"
+import { streamOf } from "../../../core/kernel/events/event-type.ts"
+import { isJsonObject } from "../../../core/kernel/fields/json.ts"
+import { at_server, invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
+import {
+  decodeError,
+  ensureLocalTables,
+  type FillState,
+  purge,
+  readMeta,
+  revertProvisional,
+  writeMeta
+} from "../outbox/replica-tables.ts"
+import { body_depth_max, isLongerThan, json_body_bytes_max } from "../../../core/kernel/fields/body-limits.ts"
+import { findUnstorableText } from "../../../core/kernel/fields/input.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { checkPermission } from "../../../core/kernel/runtime/engine.ts"
+import { includesOf } from "../../../core/kernel/lists/query.ts"
+import { restrictToToken } from "../../../core/kernel/endpoints/token-permissions.ts"
+import { visibleColumnsOf } from "../../../core/kernel/tables/visibility.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { wordsOf } from "../../../core/kernel/tables/words.ts"
+import { answer as answerRead, match } from "../../../core/kernel/runtime/dispatch.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { tablesAreCurrent } from "../../../core/kernel/runtime/schema.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
 import type { SnapshotPage } from "../../protocol/snapshot.ts"
 import { moveOutcomesToOutbox } from "../outcomes/record.ts"
 import { loadErasures, redactionOfOutbox } from "../outbox/redact-outbox.ts"
-import type { OutboxCommand } from "../outbox/command.ts"
+import type { OutboxCommand } from "../outbox/rows.ts"
 import { beginFill, currentFill, dropFill, type StagedPage } from "./fill.ts"
-import { requireHistory } from "./history.ts"
-import { localRuntime } from "./local-runtime.ts"
-import { ensureLocalTables, purge, readMeta, writeMeta } from "./local-tables.ts"
-import { migrateTables } from "./migrate-replica.ts"
-import { hasDueCommands, redecide, runDue, unsettled } from "./pending-commands.ts"
-import { revertProvisional } from "./provisional.ts"
-import { applyHere, applyPage, applyStaged, saveVerdicts } from "./pull.ts"
-import { type CallAfter, planSeries, recordCommand } from "./record-command.ts"
 import {
+  hasDueCommands,
   type LocalEffect,
+  localRuntime,
   type PlannedRequest,
   type PulledEvents,
   type QueryResult,
+  readReplicaPosition,
+  redecide,
   relaxedDurability,
   type Replica,
   type ReplicaOptions,
   type ReplicaParts,
-  type Rerecording
+  type Rerecording,
+  runDue,
+  unsettled
 } from "./replica-parts.ts"
-import { readReplicaPosition } from "./replica-position.ts"
-import { requestLimitRejection } from "./request-limits.ts"
-import { decodeError, type FillState } from "./rows.ts"
-import { requireReferencedRows } from "./server-references.ts"
+import { applyHere, applyPage, applyStaged, migrateTables, saveVerdicts } from "./pull.ts"
+import { type CallAfter, planSeries, recordCommand } from "./record-command.ts"
+
+// A replica that was filled from rows lacks the events before them: reads that need those are refused.
+
+/** Refuses a read that needs the whole journal where the replica has only a part of it. */
+const requireHistory = Effect.fnUntraced(function* (
+  endpoint: Endpoint,
+  request: Request,
+  params: { readonly [name: string]: string }
+) {
+  const in_the_past =
+    request.query.some(([name]) => name === "as_of") ||
+    (isJsonObject(request.body) && (request.body["as_of"] ?? null) !== null)
+  if (!in_the_past && endpoint.reads_history === undefined) return
+  const store = yield* Store
+  const journal_from = Number((yield* readMeta(store, "journal_from")) ?? 0)
+  if (journal_from === 0) return
+  const about = in_the_past ? undefined : endpoint.reads_history
+  if (about !== undefined && about !== "everything") {
+    const { table } = (endpoint.params as Params)[about.of]!
+    const stream = streamOf(table.entity, params[about.of] ?? "")
+    const [first] = yield* store.run<{ version: number | null }>(
+      "select min(version) as version from journal where stream = ?",
+      [stream]
+    )
+    // Its stream begins after the fill, so all of its events are here.
+    if (first?.version === 1) return
+  }
+  return yield* new Rejection({
+    kind: "unavailable",
+    message: `What happened before event ${journal_from} is on the server: this device was filled with how things stood then. Ask the server (--remote).`,
+    errors: { [at_server]: ["history"] }
+  })
+})
+
+// Bodies the server would refuse for their size are not recorded either: they could never be sent.
+
+const requestLimitRejection = (body: Request["body"]): Rejection | undefined => {
+  if (body === undefined) return undefined
+  const wrong = findUnstorableText(body, body_depth_max)
+  if (wrong !== undefined)
+    return wrong.at.length === 0
+      ? invalidField("body", `The body ${wrong.says}`)
+      : invalidField(wrong.at.join("."), `The ${wrong.at.join(".")} field ${wrong.says}`)
+  return isLongerThan(body, json_body_bytes_max)
+    ? new Rejection({ kind: "too_large", message: `The body must not be longer than ${json_body_bytes_max} bytes.` })
+    : undefined
+}
+
+// Refuses reads that include rows shown by reference alone (`shown_by_reference`): devices are not sent those rows.
+
+const requireReferencedRows = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  endpoint: Endpoint,
+  { query }: Pick<Request, "query">,
+  viewer: Viewer
+): Effect.fn.Return<void, Rejection> {
+  // A missing permission is reported first, where the read itself is carried out.
+  if ((yield* Effect.result(checkPermission(endpoint, viewer)))._tag === "Failure") return
+  const includes = catalogue.resources.find(({ plural }) => plural === resourceOf(endpoint))?.includes ?? {}
+  const missing = includesOf(query).find((name) => {
+    const include = includes[name]
+    const table = include?.kind === "one" ? include.resource().table : undefined
+    return (
+      table?.visibility?.shown_by_reference === true &&
+      visibleColumnsOf(table, restrictToToken(catalogue, viewer)) !== "whole"
+    )
+  })
+  if (missing === undefined) return
+  return yield* new Rejection({
+    kind: "unavailable",
+    message: `The ${wordsOf(missing)} is not kept on this device: leave the include ${missing} out, or ask the server (--remote).`,
+    errors: { [at_server]: [missing] }
+  })
+})
 
 export type {
   LocalEffect,

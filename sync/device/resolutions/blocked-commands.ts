@@ -1,9 +1,9 @@
 /** Commands that wait for a refused one (state `held`): what they wait for, and whether they can be recorded anew. */
 import { catalogue } from "../../../core/catalogue.ts"
 import { blocked_status, type WireError } from "../../protocol/wire.ts"
-import { referencesOfCommand, rowReference } from "../replica/references.ts"
+import { referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import type { OutboxCommand } from "../outbox/command.ts"
+import type { OutboxCommand } from "../outbox/rows.ts"
 
 /** What a command does, in words. */
 export const summaryOf = (name: string): string => catalogue.endpoint(name)?.summary ?? name
@@ -39,7 +39,7 @@ const awaitedBy = ({ cause, needs }: OutboxCommand): ReadonlyArray<string> => [
  * What is to be done with a held command: record it anew; wait for another refused command (undefined: the one it waits
  * for already); or, as what it builds on was dropped, make it a conflict with an error of its own.
  */
-export type NextStep =
+type NextStep =
   | { readonly kind: "record" }
   | { readonly kind: "wait"; readonly cause: string | undefined }
   | { readonly kind: "refuse"; readonly error: WireError }

@@ -6,31 +6,36 @@
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Effect } from "effect"
-import type { Alternative, Failure } from "../../../core/kernel/endpoint.ts"
+import type { Alternative, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
 import type { WireCommand, WireError } from "../../protocol/wire.ts"
-import { readOutcome } from "../outcomes/outcome.ts"
-import { type Change, changeInWords, type Difference, type OverwrittenField } from "../outcomes/wording.ts"
-import { payloadOf } from "../recovery/lost-rows.ts"
-import { referencesOfCommand, rowReference } from "../replica/references.ts"
+import { readOutcome } from "../outbox/outcome.ts"
+import { type Change, changeInWords } from "../outcomes/wording.ts"
+import { payloadOf } from "../replica/lost-rows.ts"
+import { referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import type { CommandState, OutboxCommand } from "../outbox/command.ts"
+import type { CommandState, OutboxCommand } from "../outbox/rows.ts"
 import type { QueryResult } from "../replica/replica.ts"
-import { findAlternatives, replaceableReference, withId } from "./alternatives.ts"
+import {
+  findAlternatives,
+  planningOver,
+  type Recorder,
+  recorderOver,
+  type RecorderParts,
+  replaceableReference,
+  withId
+} from "./recorder.ts"
 import { dependentsOf, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
-import type { About } from "../../../core/conflicts/about.ts"
-import { intentOf } from "../../../core/conflicts/intent.ts"
-import { damageOf, quarantineFor } from "../../../core/conflicts/damage.ts"
-import { type HireDates, settleByOrder } from "../../../core/conflicts/settle.ts"
-import { planningOver, type Recorder, recorderOver, type RecorderParts } from "./recorder.ts"
+import { type About, billLeft, damageOf, quarantineFor } from "../../../core/offline/conflicts/short-lines.ts"
+import { intentOf } from "../../../core/offline/conflicts/intent.ts"
+import { type HireDates, settleByOrder } from "../../../core/offline/conflicts/settle.ts"
 import type { CommandReport } from "./reports.ts"
-import { splitCommand } from "./split.ts"
-import { type AskFacts, refusedOf, type Resolution, waysOut } from "./ways-out.ts"
+import { type AskFacts, refusedOf, type Resolution, splitCommand, waysOut } from "./ways-out.ts"
 
-export type { Change, Difference, OverwrittenField }
+export type { Change }
 export type { About, CommandReport, Resolution }
-export interface BlockedCommand {
+interface BlockedCommand {
   readonly id: string
   readonly n: number
   readonly name: string
@@ -72,6 +77,8 @@ export type ResolutionRequest =
   | { readonly waitlist: true }
   /** Record the damage that a refused check-in reports, without the check-in. */
   | { readonly quarantine: true }
+  /** Bill what is left of an opportunity that another invoice bills. */
+  | { readonly bill_left: true }
   | { readonly amend: JsonObject }
   /** Another row in place of the refused one: the one with this id, or the first that can be had. */
   | { readonly substitute: number | true }
@@ -82,7 +89,7 @@ export interface ResolutionResult extends QueryResult {
   readonly released?: ReadonlyArray<number>
 }
 
-export interface ConflictParts extends RecorderParts {
+interface ConflictParts extends RecorderParts {
   /** Decides here what was recorded without being decided first. */
   readonly runDue: () => Promise<void>
   readonly base: () => Promise<number>
@@ -145,7 +152,7 @@ export const conflictsOver = (parts: ConflictParts) => {
           : resolveAnew(parts, planningOver(parts), command, how)
       if ("drop" in how) return drop(outbox, recorder, command, with_dependants)
       // What takes several commands is tried out first: none is kept where one of them is refused.
-      if ("reduce_to" in how || "dates" in how) {
+      if ("reduce_to" in how || "dates" in how || "bill_left" in how) {
         const planned = await resolveAnew(parts, planningOver(parts), command, how)
         if (planned.status >= 400) return planned
       }
@@ -197,6 +204,11 @@ const resolveAnew = async (
 ): Promise<QueryResult> => {
   if ("split" in how) return split(parts, recorder, command)
   if ("quarantine" in how) return quarantine(parts, recorder, command)
+  if ("bill_left" in how) {
+    const issued = await billLeft((request) => recorder.ask(request), refusedOf(parts.outbox, command))
+    if (issued.status < 400) recorder.settle(command, "dropped")
+    return issued
+  }
   if ("substitute" in how) return substitute(parts, recorder, command, how.substitute)
   if ("reduce_to" in how || "dates" in how || "waitlist" in how)
     return settleByOrder(

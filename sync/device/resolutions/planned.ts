@@ -1,13 +1,13 @@
 /** What a planned write would do, in the words that conflicts are told in. */
 import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
-import { wishOfCommand } from "../../../core/conflicts/intent.ts"
-import type { Failure, Request } from "../../../core/kernel/endpoint.ts"
-import { isJsonObject } from "../../../core/kernel/json.ts"
-import { Rejection } from "../../../core/kernel/rejection.ts"
-import { match } from "../../../core/kernel/dispatch.ts"
+import { wishOfCommand } from "../../../core/offline/conflicts/intent.ts"
+import type { Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject } from "../../../core/kernel/fields/json.ts"
+import { Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { match } from "../../../core/kernel/runtime/dispatch.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
-import { referencesOfCommand } from "../replica/references.ts"
+import { referencesOfCommand } from "../outbox/references.ts"
 
 /** Undefined where the request is to nobody. `now`: an instant. */
 export const wishOfRequest = (

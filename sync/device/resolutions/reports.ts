@@ -1,8 +1,8 @@
 /** Commands that were accepted, and changed more than was shown here when they were recorded. */
 import { catalogue } from "../../../core/catalogue.ts"
-import type { OutboxCommand } from "../outbox/command.ts"
+import type { OutboxCommand } from "../outbox/rows.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import { readOutcome } from "../outcomes/outcome.ts"
+import { readOutcome } from "../outbox/outcome.ts"
 import { type Difference, differenceInWords, type OverwrittenField, overwrittenInWords } from "../outcomes/wording.ts"
 import { summaryOf } from "./blocked-commands.ts"
 

@@ -1,45 +1,124 @@
 /** What was undone is recorded once more (rules/undo 6). */
+import type { Outbox } from "../outbox/outbox.ts"
+import type { CommandState, OutboxCommand } from "../outbox/rows.ts"
 import { Clock, Effect } from "effect"
-import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import type { Failure, Params } from "../../../core/kernel/endpoint.ts"
-import type { StoredEvent } from "../../../core/kernel/event.ts"
-import type { Fields } from "../../../core/kernel/field.ts"
-import { type Json, sameJson } from "../../../core/kernel/json.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Failure, Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import type { Fields } from "../../../core/kernel/fields/field.ts"
+import { type Json, sameJson } from "../../../core/kernel/fields/json.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
-import { itemAt } from "../../../core/values/lists.ts"
+import { itemAt } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { type ChangedRow, type Done, watchedOf } from "../../../core/undo/compensation.ts"
+import { type ChangedRow, type Done, watchedOf } from "../../../core/offline/undo/compensation.ts"
 import { columnOf, valueAt } from "../../protocol/touches.ts"
 import { asAnswer } from "../answer.ts"
 import { rowKey, touchesOf } from "../outcomes/describe-event.ts"
-import type { OutboxCommand } from "../outbox/command.ts"
-import type { Outbox } from "../outbox/outbox.ts"
-import { remapBody, remapParams } from "../recovery/id-remap.ts"
-import { commandRequest, isRefusal } from "../recovery/lost-rows.ts"
+import { remapBody, remapParams } from "../replica/id-remap.ts"
+import { commandRequest, isRefusal } from "../replica/lost-rows.ts"
 import type { QueryResult, Rerecording } from "../replica/replica.ts"
 import { doneOf, eventsOf, type UndoContext, undoContext } from "./facts.ts"
-import { described, eventsAfter, type Later, type UndoGuard } from "./guards.ts"
-import {
-  isCompensation,
-  isUndone,
-  lastUndone,
-  redoable,
-  redone,
-  redoneAs,
-  refusedRedoOf,
-  undoersOf
-} from "./history.ts"
 import {
   allOrNone,
+  described,
+  eventsAfter,
   failed,
   insteadOf,
+  type Later,
   laterText,
   named,
   plain,
+  type UndoGuard,
   type UndoParts,
   type UndoResult,
   type UndoStep
-} from "./parts.ts"
+} from "./guards.ts"
+
+// Which recorded commands can be taken back, which were, and what belongs together.
+
+/** States of commands that took effect, or are about to. */
+const in_effect: ReadonlySet<CommandState> = new Set(["pending", "accepted"])
+export const isInEffect = ({ state }: OutboxCommand): boolean => in_effect.has(state)
+
+/** It takes another one back; a command that was recorded once more after that does not. */
+const isCompensation = (outbox: Outbox, { undoes }: OutboxCommand): boolean => {
+  const first = undoes[0] === undefined ? undefined : outbox.find(undoes[0])
+  return first !== undefined && first.state !== "withdrawn" && !isCompensation(outbox, first)
+}
+/** The commands that take it back and are in effect. */
+const undoersOf = (outbox: Outbox, { id }: OutboxCommand): ReadonlyArray<OutboxCommand> =>
+  outbox.undoersOf(id).filter(isInEffect)
+/** What was to take it back, and was refused: it waits for a person (`sync resolve`). */
+export const refusedUndoerOf = (outbox: Outbox, { id }: OutboxCommand): OutboxCommand | undefined =>
+  outbox.undoersOf(id).find(({ state }) => state === "rejected" || state === "held")
+export const isUndone = (outbox: Outbox, command: OutboxCommand): boolean =>
+  command.state === "withdrawn" || undoersOf(outbox, command).length > 0
+/** What a command became when it was recorded once more, if only for a while: that is what is redone next. */
+const redoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefined => {
+  if (command.state === "withdrawn") return latestRedo(outbox.undoersOf(command.id))
+  const redos = undoersOf(outbox, command).map(({ id }) => latestRedo(outbox.undoersOf(id)))
+  return redos.every((one) => one !== undefined) ? redos[0] : undefined
+}
+const latestRedo = (all: ReadonlyArray<OutboxCommand>): OutboxCommand | undefined =>
+  all.findLast((one) => isInEffect(one) || one.state === "withdrawn")
+/** The command itself, or what stands for it since it was undone and recorded once more. */
+const redoneAs = (outbox: Outbox, command: OutboxCommand): OutboxCommand => {
+  const redo = redoOf(outbox, command)
+  return redo === undefined ? command : redoneAs(outbox, redo)
+}
+/** It was undone, and recorded once more after that. */
+const isRedone = (outbox: Outbox, command: OutboxCommand): boolean => redoOf(outbox, command) !== undefined
+/** Commands from long ago on that were undone and recorded once more, each with what stands for it now. */
+const redone = (outbox: Outbox): ReadonlyArray<readonly [first: OutboxCommand, today: OutboxCommand]> =>
+  outbox
+    .latest(searched_max)
+    .filter((one) => !isCompensation(outbox, one) && isUndone(outbox, one) && isRedone(outbox, one))
+    .map((one) => [one, redoneAs(outbox, one)] as const)
+
+/** What was to record it once more, and was refused. */
+const refusedRedoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefined =>
+  (command.state === "withdrawn" ? [command] : undoersOf(outbox, command)).flatMap(
+    (one) => refusedUndoerOf(outbox, one) ?? []
+  )[0]
+
+/** How far back a search goes. */
+const searched_max = 2_000
+/**
+ * What can be undone next, newest first: commands in effect that are neither undone nor undo others. Of which nothing
+ * was left is undone by its number alone.
+ */
+export const undoable = (outbox: Outbox, limit = searched_max): ReadonlyArray<OutboxCommand> =>
+  outbox
+    .latest(searched_max)
+    .filter((one) => isInEffect(one) && !one.nothing_left)
+    .filter((one) => !isUndone(outbox, one) && !isCompensation(outbox, one))
+    .slice(0, limit)
+/** The run of the program that undid it; runs are named in the order of time. Empty where nobody remembers. */
+const undoneBy = (outbox: Outbox, command: OutboxCommand): string =>
+  (command.state === "withdrawn" ? command.withdrawn_by : undoersOf(outbox, command).at(-1)?.run) ?? ""
+/** What was undone and not recorded again, what was undone last first. */
+const redoable = (outbox: Outbox): ReadonlyArray<OutboxCommand> =>
+  outbox
+    .latest(searched_max)
+    .filter((one) => !isCompensation(outbox, one) && isUndone(outbox, one) && !isRedone(outbox, one))
+    .map((one) => ({ one, by: undoneBy(outbox, one) }))
+    .sort((a, b) => (a.by === b.by ? b.one.n - a.one.n : a.by < b.by ? 1 : -1))
+    .map(({ one }) => one)
+/** What the last run that undid anything undid. */
+const lastUndone = (outbox: Outbox): ReadonlyArray<OutboxCommand> => {
+  const all = redoable(outbox)
+  const [last] = all
+  const by = last === undefined ? "" : undoneBy(outbox, last)
+  return by === "" ? lastRun(all) : all.filter((one) => undoneBy(outbox, one) === by)
+}
+
+/** The newest of these with the others that the same run of the program recorded. */
+export const lastRun = (commands: ReadonlyArray<OutboxCommand>): ReadonlyArray<OutboxCommand> => {
+  const [newest] = commands
+  return newest === undefined ? [] : newest.run === null ? [newest] : commands.filter(({ run }) => run === newest.run)
+}
+export const isUnsent = (outbox: Outbox, { n, state }: OutboxCommand): boolean =>
+  state === "pending" && n > outbox.offered()
 
 export const redo = async (parts: UndoParts, given: string | undefined): Promise<UndoResult> => {
   const { outbox } = parts

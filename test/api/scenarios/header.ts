@@ -1,6 +1,6 @@
 /** Cases/opportunities A to G: header, numbers, moves, what may be done, deleting, cloning, locks. */
 import { expect } from "vitest"
-import { fourDays, lineL, opp, type Scenario, scenario } from "../opportunity-scenarios.ts"
+import { fourDays, fifty_each, opp, type Scenario, scenario } from "../opportunity-scenarios.ts"
 import { refusedOn } from "../calling.ts"
 
 export const headerScenarios = (): ReadonlyArray<Scenario> => [
@@ -59,6 +59,21 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     const [user] = (await s.get("/api/v1/members?q[membership_type_eq]=user")).body.members
     refusedOn(await s.post(opp, { subject: s.subject, member_id: user.id }), "member_id")
     expect((await s.get(`${opp}?q[subject_eq]=${s.subject}`)).body.meta.total).toBe(0)
+  }),
+  scenario(8, "contacts are customers, too, where a setting lets them hire", async (s) => {
+    const of = async (membership_type: string) => {
+      const body = { name: `${membership_type} 8`, membership_type }
+      return s.post(opp, { subject: s.subject, member_id: (await s.made("/api/v1/members", body, "member")).id })
+    }
+    const let_hire = (contacts_as_customers: boolean) =>
+      s.put("/api/v1/settings/opportunities", { settings: { contacts_as_customers } })
+    if ((await let_hire(true)).status !== 200) return
+    const { opportunity } = (await of("contact")).body
+    expect((await s.post(`${opp}/${opportunity.id}/clone`)).status).toBe(201)
+    refusedOn(await of("venue"), "member_id")
+    await let_hire(false)
+    refusedOn(await of("contact"), "member_id")
+    refusedOn(await s.post(`${opp}/${opportunity.id}/clone`), "member_id")
   }),
   scenario(9, "a token that reads writes nothing", async (s) => {
     if (s.somebody === undefined || s.nobody === undefined) return
@@ -300,7 +315,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
   scenario(57, "a clone closes gaps in the tree", async (s) => {
     const { id } = await s.deal()
     const add = (body: object) => s.made(`${opp}/${id}/items`, body, "opportunity")
-    await add(lineL)
+    await add(fifty_each)
     const {
       items: [, gone]
     } = await add({ name: "Gone" })

@@ -1,6 +1,6 @@
 /** Cases/opportunities G to I: prices under locks, lines, totals, costs, participants. */
 import { expect } from "vitest"
-import { fourDays, lineL, opp, type Scenario, scenario, type Scene } from "../opportunity-scenarios.ts"
+import { fourDays, fifty_each, opp, type Scenario, scenario, type Scene } from "../opportunity-scenarios.ts"
 
 const taxedMember = (s: Scene) =>
   s.made(
@@ -14,22 +14,22 @@ const days = (from: string, to: string) => ({
 })
 
 export const lineScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(65, "net edits on a locked order keep its tax", async (s) => {
+  scenario(65, "net edits on a locked order are taxed at its rate", async (s) => {
     const member = await taxedMember(s)
     const product = await s.product({ stock_method: 1, tax_class_id: 1 })
-    for (const [change, total] of [
-      [{ unit_price: "75.00" }, "600.00"],
-      [{ discount_percent: 10 }, "360.00"],
-      [{ quantity: 4 }, "800.00"]
+    for (const [change, total, tax, including] of [
+      [{ unit_price: "75.00" }, "600.00", "120.00", "720.00"],
+      [{ discount_percent: 10 }, "360.00", "72.00", "432.00"],
+      [{ quantity: 4 }, "800.00", "160.00", "960.00"]
     ] as const) {
       const {
         id,
         items: [line]
-      } = await s.withLine({ ...fourDays, member_id: member.id }, { ...lineL, item_id: product.id })
+      } = await s.withLine({ ...fourDays, member_id: member.id }, { ...fifty_each, item_id: product.id })
       expect((await s.ordered(id)).body.opportunity).toMatchObject({ charge_total: "400.00", tax_total: "80.00" })
       const after = (await s.patch(`${opp}/${id}/items/${line.id}`, change)).body.opportunity
-      expect(after).toMatchObject({ charge_total: total, tax_total: "80.00", items: [{ total }] })
-      expect(after.charge_including_tax_total).toBe(`${Number.parseInt(total) + 80}.00`)
+      expect(after).toMatchObject({ charge_total: total, tax_total: tax, items: [{ total }] })
+      expect(after.charge_including_tax_total).toBe(including)
     }
   }),
   scenario(67, "no dates are one day", async (s) => expect((await s.withLine({})).items[0].total).toBe("100.00")),
@@ -190,7 +190,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     for (const reply of [
       await s.patch(`${opp}/${id}/items/${line.id}`, { quantity: 3 }),
       await s.patch(`${opp}/${id}/costs/${cost.id}`, { amount: "2.00" }),
-      await s.post(`${opp}/${id}/items`, lineL),
+      await s.post(`${opp}/${id}/items`, fifty_each),
       await s.post(`${opp}/${id}/costs`, { description: "x" })
     ])
       expect(reply.status).toBe(422)

@@ -4,12 +4,12 @@ import { once } from "node:events"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ageText } from "../../../cli/commands/inbox/age.ts"
+import { ageText } from "../../../cli/commands/delivery/inbox/list.ts"
 import { followNotifications, notificationOf, type Notification } from "../../../sync/notification-stream.ts"
 import { openPlace, owner_token, type Place, run, runHere } from "../session.ts"
-import { tell } from "../../server/notifications/writing.ts"
-
-const cli = new URL("../../../cli/main.ts", import.meta.url).pathname
+import { tell } from "../../server/delivery/notifications/writing.ts"
+import { cli_program } from "../../programs.ts"
+import { words } from "../../words.ts"
 
 describe("flightcase inbox", () => {
   let place: Place
@@ -95,15 +95,9 @@ describe("flightcase inbox", () => {
 it("says ages in one figure", () => {
   const now = Date.parse("2026-06-18T12:00:00.000Z")
   const ages = [0, 59_000, 60_000, 3_599_000, 3_600_000, 86_400_000 * 3.5, -5_000]
-  expect(ages.map((millis) => ageText(new Date(now - millis).toISOString(), now))).toEqual([
-    "now",
-    "now",
-    "1m",
-    "59m",
-    "1h",
-    "3d",
-    "now"
-  ])
+  expect(ages.map((millis) => ageText(new Date(now - millis).toISOString(), now))).toEqual(
+    words("now now 1m 59m 1h 3d now")
+  )
 })
 it("passes over what cannot be read", () => {
   for (const text of ["", "{", "[]", `{"id":"x"}`, `{"id":1,"title":2}`]) expect(notificationOf(text)).toBeUndefined()
@@ -152,7 +146,10 @@ describe("the stream, followed", () => {
   })
   it("is shown by sync --watch, beside what is synced, but for one's own doings", async () => {
     expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
-    const child = spawn(process.execPath, [cli, "sync", "--watch", "--json"], { cwd: place.folder, env: place.env })
+    const child = spawn(process.execPath, [cli_program, "sync", "--watch", "--json"], {
+      cwd: place.folder,
+      env: place.env
+    })
     let out = ""
     child.stdout.on("data", (part) => (out += part))
     const ended = once(child, "close")

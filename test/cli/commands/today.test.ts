@@ -2,31 +2,20 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openPlace, owner_token, type Place, runHere } from "../session.ts"
-
-const cli = new URL("../../../cli/main.ts", import.meta.url).pathname
+import { rentalHouse } from "../../rental-house.ts"
+import { callOf, openPlace, owner_token, type Place, runHere } from "../session.ts"
+import { cli_program } from "../../programs.ts"
 
 describe("flightcase today", () => {
   let place: Place
   const type = (...words: ReadonlyArray<string>) => runHere(place, words)
-  const did = async (method: string, path: string, json?: object) => {
-    const got = await fetch(`${place.url}/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
-      ...(json === undefined ? {} : { body: JSON.stringify(json) })
-    })
-    const body = await got.text()
-    expect(got.status, `${method} ${path}: ${body}`).toBeLessThan(300)
-    return body === "" ? {} : JSON.parse(body)
-  }
+  const house = rentalHouse((method, path, body) => callOf(place)(method, path, body))
   let product_id = 0
   const order = async (subject: string, starts_at: string, store_id = 1): Promise<void> => {
     const ends_at = new Date(Date.parse(starts_at) + 40 * 3_600_000).toISOString()
-    const { opportunity } = await did("POST", "/opportunities", { subject, store_id, starts_at, ends_at })
-    const path = `/opportunities/${opportunity.id}`
-    await did("POST", `${path}/items`, { item_id: product_id, name: "Lamp", quantity: 1 })
-    await did("POST", `${path}/convert_to_quotation`, {})
-    await did("POST", `${path}/convert_to_order`, {})
+    const line = { item_id: product_id, name: "Lamp", quantity: 1, unit_price: undefined }
+    const { id } = await house.withLine({ subject, store_id, starts_at, ends_at }, line)
+    await house.confirm(id)
   }
   const until = async (holds: () => boolean, said: () => string): Promise<void> => {
     for (let tries = 0; !holds(); tries++) {
@@ -35,7 +24,7 @@ describe("flightcase today", () => {
     }
   }
   const watching = (words: ReadonlyArray<string>, env: { readonly [name: string]: string } = {}) => {
-    const child = spawn(process.execPath, [cli, "today", "--watch", ...words], {
+    const child = spawn(process.execPath, [cli_program, "today", "--watch", ...words], {
       cwd: place.folder,
       env: { ...place.env, ...env }
     })
@@ -59,7 +48,7 @@ describe("flightcase today", () => {
 
   beforeAll(async () => {
     place = await openPlace()
-    product_id = (await did("POST", "/products", { name: "Lamp", stock_method: 1 })).product.id
+    product_id = await house.product({ name: "Lamp", stock_method: 1 })
     expect((await type("login", place.url, "--token", owner_token)).code).toBe(0)
     await order("First job", "2027-07-01T09:00:00Z")
   }, 60_000)
@@ -126,7 +115,7 @@ describe("flightcase today", () => {
     expect((await type("sync")).code).toBe(0)
   })
   it("answers from the replica what the server answers, as find does", async () => {
-    await did("POST", "/members", { name: "Ελληνικό Θέατρο", membership_type: "organisation" })
+    await house.customer({ name: "Ελληνικό Θέατρο" })
     expect((await type("sync")).code).toBe(0)
     for (const words of [
       ["today", "--date", "2027-07-01"],
@@ -142,14 +131,14 @@ describe("flightcase today", () => {
     }
   })
   it("takes words for a day by the clock of the store, else by the company's", async () => {
-    await did("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
-    const { store } = await did("POST", "/stores", { name: "Honolulu", timezone: "Pacific/Honolulu" })
+    await house.must("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
+    const store = await house.store({ name: "Honolulu", timezone: "Pacific/Honolulu" })
     expect((await type("sync")).code).toBe(0)
     const dateOf = async (...words: ReadonlyArray<string>): Promise<string> =>
       JSON.parse((await type("today", "--json", ...words)).out).today.date
     const later = (date: string, days: number): string =>
       new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10)
-    for (const of_store of [[], ["--store", String(store.id)]]) {
+    for (const of_store of [[], ["--store", String(store)]]) {
       const today = await dateOf(...of_store)
       expect(await dateOf("--date", "today", ...of_store)).toBe(today)
       expect(await dateOf("--date", "tomorrow", ...of_store)).toBe(later(today, 1))
@@ -159,6 +148,6 @@ describe("flightcase today", () => {
       expect([0, 1, 2, 3, 4, 5, 6].map((days) => later(today, days))).toContain(friday)
     }
     // 24 hours lie between these two clocks: it is never the same day on both.
-    expect(await dateOf("--date", "today")).toBe(later(await dateOf("--date", "today", "--store", String(store.id)), 1))
+    expect(await dateOf("--date", "today")).toBe(later(await dateOf("--date", "today", "--store", String(store)), 1))
   })
 })

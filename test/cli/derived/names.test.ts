@@ -4,18 +4,17 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { nearest } from "../../../core/values/nearest.ts"
-import { allEndpoints } from "../../../cli/derived/endpoints.ts"
-import { commands } from "../../../cli/command-list.ts"
-import { overview } from "../../../cli/help.ts"
+import { allEndpoints } from "../../../cli/context/routing.ts"
+import { commands } from "../../../cli/frame/command-list.ts"
+import { overview } from "../../../cli/frame/help.ts"
 import { normalizeFlags } from "../../../cli/derived/flags.ts"
 import { noun_aliases, nounsIn, verbsOf, wordsOf } from "../../../cli/derived/names.ts"
-import { convert, unitOf } from "../../../cli/commands/import/units.ts"
-import { productColumns } from "../../../core/imports/product-columns.ts"
-import { mapperFor, readMapping } from "../../../cli/commands/import/mapping.ts"
-import { separatorIn } from "../../../cli/commands/import/source.ts"
+import { convert, mapperFor, readMapping, unitOf, writingOf } from "../../../cli/commands/imports/import/mapping.ts"
+import { productColumns } from "../../../core/imports/part-rows.ts"
+import { separatorIn } from "../../../cli/commands/imports/import/source.ts"
 import { oneLine, padded, widthOf, truncateToWidth } from "../../../cli/output/text.ts"
 import { tableText, column } from "../../../cli/output/table.ts"
-import { queryPart } from "../../../cli/query.ts"
+import { queryPart } from "../../../cli/context/query.ts"
 
 const endpoints = await allEndpoints()
 
@@ -126,7 +125,16 @@ describe("columns", () => {
     headers: ReadonlyArray<string>,
     cells: { [column: string]: string },
     sets: ReadonlyArray<string> = []
-  ) => mapperFor(readMapping(maps, undefined, sets), headers, productColumns, false).map(cells)
+  ) => mapperFor(readMapping(maps, undefined, sets), headers, productColumns, writingOf(undefined, false)).map(cells)
+  it("hold dates, numbers and countries as the locale writes them", () => {
+    const { map } = mapperFor(readMapping([], undefined, []), ["price"], productColumns, writingOf("de-AT", false))
+    expect(map({ price: "1.234,50", "custom_fields.bought": "1.12.2026", country: "Österreich" })).toEqual({
+      price: "1234.50",
+      "custom_fields.bought": "2026-12-01",
+      country: "AT"
+    })
+    expect(() => writingOf("no locale", false)).toThrow("is no locale")
+  })
   it("are taken as they are when nothing is mapped", () => {
     expect(mapped([], ["sku", "Weight (kg)", "Anything"], { sku: "A", "Weight (kg)": "2", Anything: "x" })).toEqual({
       sku: "A",

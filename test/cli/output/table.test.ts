@@ -23,6 +23,27 @@ it("leaves ids whole, as they are there to be copied, and cuts the other columns
   expect(text).toMatch(/^ID +STATUS +ATTEMPTS +NEXT +MEANING +ERROR\n/)
   expect(text).toContain("…")
 })
+it("cuts no number of a document, and says of sums in lists whether tax is in them", async () => {
+  const { inWords } = await import("../../../cli/output/labels.ts")
+  const invoice = {
+    id: 44,
+    number: "NORTH-2026-INV-0044",
+    member: { name: "Acme Events of Bristol" },
+    type_name: "Standard",
+    status_name: "Partially paid",
+    total: "1234.00",
+    amount_outstanding: "1000.00",
+    currency_code: "GBP",
+    due_at: "2026-07-31T23:00:00.000Z",
+    is_overdue: true
+  }
+  const [titles = "", row = ""] = bodyText({ invoices: [invoice] }, terminal, inWords).text.split("\n")
+  expect(row).toContain("NORTH-2026-INV-0044")
+  expect(row).toMatch(/Acme Ev….*Partial…/)
+  expect(titles).toMatch(/GROSS +OUTSTANDING/)
+  const order = { id: 1, number: "0000000001", subject: "Gala", charge_total: "10.00" }
+  expect(bodyText({ opportunities: [order] }, terminal, inWords).text).toMatch(/ NET +CUR/)
+})
 it("cuts no date, and says the numbers of orders as people do", async () => {
   const { inWords } = await import("../../../cli/output/labels.ts")
   const short = {
@@ -57,7 +78,7 @@ it("shows what is held of a product under STOCK, and how it is kept in words", a
   )
   const [titles = "", row = ""] = text.split("\n")
   expect(row.slice(0, titles.indexOf("STOCK") + 5)).toMatch(/ 6$/)
-  expect(row.slice(titles.indexOf("METHOD"))).toMatch(/^Serialised/i)
+  expect(row.slice(titles.indexOf("METHOD"))).toMatch(/^Seriali/)
 })
 it("gives an event and its id two titles", () => {
   const rows = [{ id: 1, event: "member.created", event_id: "msg_1", source_id: 3 }]

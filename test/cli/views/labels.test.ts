@@ -1,8 +1,7 @@
 import { toBuffer } from "bwip-js/node"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { labelSheets, type Label, sheets } from "../../../cli/views/sheet.ts"
-import { symbolOf, symbolOptions } from "../../../cli/views/symbol.ts"
+import { type Label, labelSheets, sheets, symbolOf, symbolOptions } from "../../../cli/views/sheet.ts"
 import { decoded, pixelsOfPng, pixelsOfSvg } from "../../browser/decode.ts"
 import { all, classed, faultsOf, readPage, textOf } from "../../browser/page.ts"
 

@@ -12,14 +12,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import type { DemandOfBar } from "../../../cli/views/bars.ts"
+import { type Demand, type DemandOfBar, packed } from "../../../cli/views/bars.ts"
 import { type CalendarProduct, calendarPage } from "../../../cli/views/calendar.ts"
-import { dateRangeText } from "../../../cli/views/days.ts"
+import { dateRangeText } from "../../../cli/output/days.ts"
 import { momentsOf } from "../../../cli/views/draw.ts"
 import type { Scene } from "../../../cli/views/frame.ts"
 import { type GanttFacts, ganttPage } from "../../../cli/views/gantt.ts"
-import { type Demand, packed } from "../../../cli/views/lanes.ts"
-import { manifestPage } from "../../../cli/views/manifest.ts"
+import { manifestPage } from "../../../cli/commands/warehouse/containers/draw-manifest.ts"
 import { writeAtomically } from "../../../cli/views/write.ts"
 import { all, classed, type Element, faultsOf, readPage, textOf } from "../../browser/page.ts"
 import { dayFrom, hostile } from "../../browser/sample.ts"
@@ -84,6 +83,13 @@ describe("the calendar as a page", () => {
     expect(all(page, "td").find((one) => textOf(one) === "\u22122")!.attributes["title"]).toBe(
       "Head, Mon 29 Mar 2027: short of 2"
     )
+  })
+  it("gives names the room that the days leave, as wide as the screen is", () => {
+    const widest = (days: number): string =>
+      /tbody th \{ max-width: ([^;]+);/.exec(
+        calendarPage([product(1, "Head", "2027-03-26", Array(days).fill(1))], scene)
+      )![1]!
+    expect([7, 31].map(widest)).toEqual(["max(232px, 100vw - 304px)", "max(232px, 100vw - 1047px)"])
   })
   it("marks weekends, today on the store's clock, and months, whose headings are as wide as their days", () => {
     const late = { ...scene, zone: "Pacific/Auckland", now: Date.parse("2027-03-30T13:00:00Z") }

@@ -5,13 +5,14 @@
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { engines } from "../../app.ts"
+import { share } from "../../share.ts"
 import { atPeace, faultsOf } from "./evening.ts"
 import { openScript, type Script } from "./script.ts"
 import { friday, monday, saturday, sunday, thursday, tuesday, wednesday } from "./days.ts"
 
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 
-describe.each(engines)("a week of a rental house, on %s", (engine) => {
+describe.each(share(engines))("a week of a rental house, on %s", (engine) => {
   let script: Script
   beforeAll(async () => {
     script = await openScript(engine)

@@ -1,5 +1,5 @@
 /** An issued invoice with rows, as its tables hold it. */
-import { type RowTax, sumsOf, taxedRows } from "../../../core/billing/amounts.ts"
+import { type RowTax, sumsOf, taxedRows } from "../../../core/billing/state/amounts.ts"
 import { Result } from "effect"
 import {
   credit_note_items,
@@ -9,11 +9,11 @@ import {
   type InvoiceRow,
   invoices,
   payments
-} from "../../../core/billing/schema.ts"
-import type { NewEvent } from "../../../core/kernel/event.ts"
-import { initialRow } from "../../../core/kernel/crud-resource.ts"
+} from "../../../core/billing/state/tables.ts"
+import type { NewEvent } from "../../../core/kernel/events/event-type.ts"
+import { initialRow } from "../../../core/kernel/endpoints/crud-resource.ts"
 import { decider, type Facts, given_at, type GivenRow, row } from "../decider.ts"
-import { billingEvents } from "../../../core/billing/events.ts"
+import { billingEvents } from "../../../core/billing/state/events.ts"
 import type { CreditFacts } from "../../../core/billing/credits/decide.ts"
 
 export const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }

@@ -2,13 +2,13 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { narrowest } from "../../../core/documents/branding/brand.ts"
-import { dataOf, type FieldGroup, pathsOf } from "../../../core/documents/content/field-groups.ts"
+import { dataOf, type FieldGroup, pathsOf } from "../../../core/documents/content/shared-fields.ts"
 import { fieldsOfType, pathsOfType } from "../../../core/documents/content/fields.ts"
 import { purchaseDocument, purchaseGroups } from "../../../core/documents/content/purchase.ts"
 import { salesDocument, salesGroups } from "../../../core/documents/content/sales.ts"
 import { letterWordsOf } from "../../../core/documents/content/words.ts"
-import { document_types, type DocumentType } from "../../../core/documents/types.ts"
-import { type Block, readDocument, type Table } from "../../../core/print/blocks.ts"
+import { document_types, type DocumentType } from "../../../core/documents/schema.ts"
+import { type Block, readDocument, type Table } from "../../../core/pricing/print/blocks.ts"
 import { purchaseSample, sampleOptions, salesSample, type SalesSample } from "./samples.ts"
 
 const plain = { lines: 12, currency: "EUR", language: "en-GB" }

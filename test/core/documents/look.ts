@@ -9,7 +9,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { purchaseDocument } from "../../../core/documents/content/purchase.ts"
 import { salesDocument } from "../../../core/documents/content/sales.ts"
-import type { PrintDocument } from "../../../core/print/blocks.ts"
+import type { PrintDocument } from "../../../core/pricing/print/blocks.ts"
 import { background_limit_millis, makeRenderer } from "../../../server/print/renderer.ts"
 import { purchaseSample, sampleOptions, salesSample, type SalesSample } from "./samples.ts"
 

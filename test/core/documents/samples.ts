@@ -1,23 +1,23 @@
 /** Quotations, order confirmations and purchase orders to draw: of any length, in several currencies and scripts. */
-import { billedRows } from "../../../core/billing/checkout/rows.ts"
+import { billedRows } from "../../../core/billing/state/rows.ts"
 import type { PaperOptions } from "../../../core/billing/paper/letter.ts"
-import type { DocumentSource } from "../../../core/documents/content/source.ts"
+import type { DocumentSource } from "../../../core/documents/content/invoices.ts"
 import type { SalesPaper } from "../../../core/documents/content/sales.ts"
 import { salesRows } from "../../../core/documents/content/sales-table.ts"
 import type { PurchasePaper } from "../../../core/documents/content/purchase.ts"
-import { initialRow } from "../../../core/kernel/crud-resource.ts"
-import { type ItemRow, opportunity_items } from "../../../core/opportunities/lines/schema.ts"
-import { type CostRow, opportunity_costs } from "../../../core/opportunities/money/schema.ts"
-import { opportunities, type OpportunityRow } from "../../../core/opportunities/schema.ts"
-import { exclusiveTax, inclusiveTax } from "../../../core/pricing/tax.ts"
+import { initialRow } from "../../../core/kernel/endpoints/crud-resource.ts"
+import { type ItemRow, opportunity_items } from "../../../core/orders/opportunities/tables/lines.ts"
+import { type CostRow, opportunity_costs } from "../../../core/orders/opportunities/tables/money.ts"
+import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { exclusiveTax, inclusiveTax } from "../../../core/pricing/pricing/tax.ts"
 import {
   purchase_order_items,
   type PurchaseOrderItemRow,
   type PurchaseOrderRow,
   purchase_orders
-} from "../../../core/procurement/schema.ts"
-import { type ProductRow, products } from "../../../core/products/schema.ts"
-import { stores } from "../../../core/stores/stores.ts"
+} from "../../../core/purchasing/schema.ts"
+import { type ProductRow, products } from "../../../core/products/products/schema.ts"
+import { stores } from "../../../core/setup/stores.ts"
 import { scaleOf } from "../../../core/values/currency.ts"
 import { percentOfMoney } from "../../../core/values/money.ts"
 import { buyerOf, options as invoiceOptions, sample_goods, seller } from "../billing/paper/samples.ts"

@@ -1,8 +1,8 @@
 /** Sends rows to an import, and reads the verdicts on them. */
 import { Effect } from "effect"
-import { lastPosition } from "../../../core/kernel/journal.ts"
+import { lastPosition } from "../../../core/kernel/events/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/viewer.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
 import type { App, Reply } from "../../app.ts"
 
 export interface Verdict {

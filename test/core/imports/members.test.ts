@@ -1,21 +1,20 @@
 import fc from "fast-check"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type App, engines, openApp, viewerWith } from "../../app.ts"
+import { beforeAll, describe, expect, it } from "vitest"
+import { engines, viewerWith } from "../../app.ts"
+import { appHouse, itFoldsAgain } from "../../app-house.ts"
 import { importing } from "./importing.ts"
 
 const includes = "include=addresses,emails,phones,links,contacts,organisations"
 
 describe.each(engines)("importing members on %s", (engine) => {
-  let app: App
+  const w = appHouse(engine)
   beforeAll(async () => {
-    app = await openApp(engine)
-    await app.call("POST", "/api/v1/custom_fields", { name: "region", module_type: "Member", field_type: 0 })
+    await w.post("/custom_fields", { name: "region", module_type: "Member", field_type: 0 })
   })
-  afterAll(() => app.close())
 
-  const { head, one, send, sendBody, verdicts } = importing(() => app, "members")
-  const member = async (id: number | null) => (await app.call("GET", `/api/v1/members/${id}?${includes}`)).body.member
-  const total = async (query: string) => (await app.call("GET", `/api/v1/members?${query}`)).body.meta.total
+  const { head, one, send, sendBody, verdicts } = importing(() => w.app, "members")
+  const member = async (id: number | null) => await w.show(`/members/${id}?${includes}`)
+  const total = async (query: string) => (await w.get(`/members?${query}`)).body.meta.total
 
   const acme = {
     Type: "Customer",
@@ -220,7 +219,7 @@ describe.each(engines)("importing members on %s", (engine) => {
       phones: [{ number: "0123" }]
     })
     expect((await one(row)).status).toBe("unchanged")
-    const refused = await app.call("POST", `/api/v1/members/${id}/emails`, { address: "mailto:e@f.example" })
+    const refused = await w.post(`/members/${id}/emails`, { address: "mailto:e@f.example" })
     expect(refused.body.errors).toEqual({ address: ["The address field must be a valid e-mail address."] })
   })
 
@@ -229,20 +228,20 @@ describe.each(engines)("importing members on %s", (engine) => {
       { name: "Old name", number: "M-1" },
       { name: "Real name", number: "M-2" }
     ])
-    await app.call("POST", `/api/v1/members/${kept?.id}/merge`, { secondary_id: gone?.id })
+    await w.post(`/members/${kept?.id}/merge`, { secondary_id: gone?.id })
     expect((await one({ name: "Old name", number: "M-1" })).errors).toEqual({
       account_number: [
         "Old name, which has the number M-1, was merged into Real name: restore it, or leave the row out."
       ]
     })
-    const { user } = (await app.call("POST", "/api/v1/users", { name: "U", email: `u-${engine}@example.com` })).body
+    const { user } = (await w.post("/users", { name: "U", email: `u-${engine}@example.com` })).body
     expect(Object.keys((await one({ name: user.name, type: "user" })).errors ?? {})).toContain("row")
     expect(await total("q[name_eq]=Old name")).toBe(0)
   })
 
   it("a number or name that several have is refused with what to do", async () => {
     for (const name of ["Twin", "Twin"])
-      await app.call("POST", "/api/v1/members", { name, membership_type: "venue", account_number: "T" })
+      await w.post("/members", { name, membership_type: "venue", account_number: "T" })
     expect((await one({ number: "T", name: "Twin" })).errors).toEqual({
       account_number: ["2 members have the number T: give each its own, or merge them."]
     })
@@ -358,9 +357,5 @@ describe.each(engines)("importing members on %s", (engine) => {
     ])
   })
 
-  it("folding the journal again gives the same tables", async () => {
-    const before = await app.dump()
-    await app.rebuild()
-    expect(await app.dump()).toEqual(before)
-  })
+  itFoldsAgain(w)
 })

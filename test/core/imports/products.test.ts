@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type App, engines, openApp, viewerWith } from "../../app.ts"
+import { beforeAll, describe, expect, it } from "vitest"
+import { engines, viewerWith } from "../../app.ts"
+import { appHouse, itFoldsAgain } from "../../app-house.ts"
 import { importing } from "./importing.ts"
+import { words } from "../../words.ts"
 
 describe.each(engines)("importing products on %s", (engine) => {
-  let app: App
+  const w = appHouse(engine)
   let depot: number
   beforeAll(async () => {
-    app = await openApp(engine)
-    depot = (await app.call("POST", "/api/v1/stores", { name: "Depot" })).body.store.id
+    depot = (await w.create("/stores", { name: "Depot" })).id
   })
-  afterAll(() => app.close())
 
-  const { head, one, send, sendBody, verdicts } = importing(() => app, "products")
-  const product = async (id: number | null) =>
-    (await app.call("GET", `/api/v1/products/${id}?include=stockLevels`)).body.product
-  const rates = async (id: number | null) => (await app.call("GET", `/api/v1/products/${id}/rates`)).body.product_rates
+  const { head, one, send, sendBody, verdicts } = importing(() => w.app, "products")
+  const product = async (id: number | null) => await w.show(`/products/${id}?include=stockLevels`)
+  const rates = async (id: number | null) => await w.show(`/products/${id}/rates`)
   const ledger = async (id: number, level: number) =>
-    (await app.call("GET", `/api/v1/products/${id}/stock_levels/${level}/stock_transactions?sort=id`)).body
-      .stock_transactions
+    await w.show(`/products/${id}/stock_levels/${level}/stock_transactions?sort=id`)
 
   const rig = {
     name: "Moving head",
@@ -57,8 +55,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       product_group_name: "Moving heads",
       is_active: true
     })
-    const group = (await app.call("GET", `/api/v1/product_groups/${made.product_group_id}?include=parent`)).body
-      .product_group
+    const group = await w.show(`/product_groups/${made.product_group_id}?include=parent`)
     expect(group.parent.name).toBe("Lighting")
     const levels = made.stock_levels.map(
       (level: { store_id: number; quantity_held: string; stock_category: number }) => [
@@ -158,6 +155,14 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect((await one(row)).status).toBe("unchanged")
   })
 
+  it("goods for sale are charged once unless the row says how, and a rate for time is warned of", async () => {
+    const sold = { product_type: "sale", rate: { price: "0.62" } }
+    const made = await one({ sku: "TAPE", name: "Tape", ...sold })
+    expect(made).toMatchObject({ status: "created" })
+    expect(await rates(made.id)).toMatchObject([{ rate_definition: { name: "Fixed Rate" }, price: "0.62" }])
+    const daily = await one({ sku: "CELL", name: "Cell", ...sold, rate: { preset: "daily-rate", price: "0.62" } })
+    expect(daily.warnings).toEqual(["Daily Rate charges for time, also when goods are sold; fixed-rate charges once."])
+  })
   it("a usage-based engine becomes the daily rate, and says so", async () => {
     const made = await one({ sku: "USED", name: "Hazer", rate: { preset: "Days Used Rate", price: 100 } })
     expect(made).toMatchObject({ status: "created", warnings: [expect.stringContaining("Days Used Rate")] })
@@ -168,7 +173,7 @@ describe.each(engines)("importing products on %s", (engine) => {
   })
 
   it("a bad row changes nothing of itself and stops no other", async () => {
-    const before = (await app.dump())["product_groups"]
+    const before = (await w.app.dump())["product_groups"]
     const { body } = await send([
       { name: "Good", sku: "G-1" },
       {
@@ -209,8 +214,8 @@ describe.each(engines)("importing products on %s", (engine) => {
       [6, "rejected", "B-3", ["is_active", "product_type", "replacement_charge", "tax_class", "weight"]],
       [7, "created", "G-2", []]
     ])
-    expect((await app.dump())["product_groups"]).toEqual(before)
-    expect((await app.call("GET", "/api/v1/products?q[name_eq]=Bad")).body.meta.total).toBe(0)
+    expect((await w.app.dump())["product_groups"]).toEqual(before)
+    expect((await w.get("/products?q[name_eq]=Bad")).body.meta.total).toBe(0)
     expect((await product(body.results[6]?.id ?? null)).stock_levels).toMatchObject([
       { store_id: 1, quantity_held: "3.00" }
     ])
@@ -297,14 +302,14 @@ describe.each(engines)("importing products on %s", (engine) => {
     const made = await one({ name: "Ladder" })
     expect(made).toMatchObject({ status: "created", key: "Ladder", warnings: [expect.stringContaining("name")] })
     expect(await one({ name: "Ladder", barcode: "77" })).toMatchObject({ status: "updated", id: made.id })
-    await app.call("POST", "/api/v1/products", { name: "Ladder" })
+    await w.post("/products", { name: "Ladder" })
     expect(await one({ name: "Ladder", barcode: "78" })).toMatchObject({
       status: "rejected",
       errors: { name: [expect.stringContaining("2 products")] }
     })
   })
   it("a sku several products share is refused", async () => {
-    for (const name of ["One", "Two"]) await app.call("POST", "/api/v1/products", { name, sku: "SHARED" })
+    for (const name of ["One", "Two"]) await w.post("/products", { name, sku: "SHARED" })
     expect(await one({ sku: "SHARED", barcode: "1" })).toMatchObject({
       status: "rejected",
       errors: { sku: [expect.stringContaining("2 products")] }
@@ -329,8 +334,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       { name: "S2", sku: "S-2", group: "sound / Consoles" },
       { name: "S3", sku: "S-3", group: "Consoles" }
     ])
-    const groups = (await app.call("GET", "/api/v1/product_groups?q[name_in]=Sound,Speakers,Consoles&include=parent"))
-      .body.product_groups
+    const groups = await w.show("/product_groups?q[name_in]=Sound,Speakers,Consoles&include=parent")
     expect(
       groups.map((group: { name: string; parent: { name: string } | null }) => [group.name, group.parent?.name ?? null])
     ).toEqual([
@@ -411,10 +415,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     it("that were written off stay so", async () => {
       const { id } = await one({ name: "Torch", sku: "TO-1", stock_method: 2, stock: { Depot: ["TO-A"] } })
       const level = (await product(id)).stock_levels[0]
-      await app.call("POST", `/api/v1/products/${id}/stock_levels/${level.id}/stock_transactions`, {
-        transaction_type: 6,
-        quantity: 1
-      })
+      await w.post(`/products/${id}/stock_levels/${level.id}/stock_transactions`, { transaction_type: 6, quantity: 1 })
       expect(await one({ sku: "TO-1", stock: { Depot: ["TO-A"] } })).toMatchObject({
         status: "unchanged",
         warnings: [expect.stringContaining("TO-A")]
@@ -455,8 +456,7 @@ describe.each(engines)("importing products on %s", (engine) => {
         { sku: "PART-1", binding: "fixed" }
       ]
     }
-    const parts = async (id: number | null) =>
-      (await app.call("GET", `/api/v1/products/${id}/components`)).body.components
+    const parts = async (id: number | null) => await w.show(`/products/${id}/components`)
     it("are made of parts that stand above them", async () => {
       const results = await verdicts([{ name: "Part", sku: "PART-1" }, kit])
       expect(results.map(({ status }) => status)).toEqual(["created", "created"])
@@ -507,24 +507,19 @@ describe.each(engines)("importing products on %s", (engine) => {
       { name: "" },
       { name: "Dry" }
     ]
-    const before = await app.dump()
+    const before = await w.app.dump()
     const position = await head()
     const dry = (await send(rows, { dry_run: true })).body
     expect(await head()).toBe(position)
-    expect(await app.dump()).toEqual(before)
+    expect(await w.app.dump()).toEqual(before)
     const wet = (await send(rows)).body
     expect(dry.results).toEqual(
       wet.results.map((verdict) => (verdict.status === "created" ? { ...verdict, id: null } : verdict))
     )
     expect(dry.meta).toEqual({ ...wet.meta, dry_run: true })
-    expect(wet.results.map((verdict) => verdict.status)).toEqual([
-      "created",
-      "created",
-      "updated",
-      "unchanged",
-      "rejected",
-      "rejected"
-    ])
+    expect(wet.results.map((verdict) => verdict.status)).toEqual(
+      words("created created updated unchanged rejected rejected")
+    )
   })
 
   it.each([
@@ -546,7 +541,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     }))
     expect((await send(rows)).body.meta).toMatchObject({ created: 500, rejected: 0 })
     expect((await send(rows)).body.meta).toMatchObject({ unchanged: 500 })
-    expect((await app.call("GET", "/api/v1/products?q[sku_start]=BULK-")).body.meta.total).toBe(500)
+    expect((await w.get("/products?q[sku_start]=BULK-")).body.meta.total).toBe(500)
   })
 
   it("two imports of one catalogue at once make it once", async () => {
@@ -564,7 +559,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       [0, 20],
       [20, 0]
     ])
-    expect((await app.call("GET", "/api/v1/product_groups?q[name_eq]=Twice")).body.meta.total).toBe(1)
+    expect((await w.get("/product_groups?q[name_eq]=Twice")).body.meta.total).toBe(1)
   })
 
   it("needs products.create, and for stock, rates and components what those need", async () => {
@@ -583,9 +578,5 @@ describe.each(engines)("importing products on %s", (engine) => {
     )
   })
 
-  it("folding the journal again gives the same tables", async () => {
-    const before = await app.dump()
-    await app.rebuild()
-    expect(await app.dump()).toEqual(before)
-  })
+  itFoldsAgain(w)
 })

@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type App, engines, openApp, viewerWith } from "../../app.ts"
+import { describe, expect, it } from "vitest"
+import { engines, viewerWith } from "../../app.ts"
+import { appHouse, itFoldsAgain } from "../../app-house.ts"
 import { importing } from "./importing.ts"
+import { words } from "../../words.ts"
 
 const engineNames = [
   "Daily Rate",
@@ -18,15 +20,10 @@ const engineNames = [
 ]
 
 describe.each(engines)("importing rate definitions on %s", (engine) => {
-  let app: App
-  beforeAll(async () => {
-    app = await openApp(engine)
-  })
-  afterAll(() => app.close())
-  const { head, one, send: sent, sendBody } = importing(() => app, "rate_definitions")
+  const w = appHouse(engine)
+  const { head, one, send: sent, sendBody } = importing(() => w.app, "rate_definitions")
   const send = async (rows: ReadonlyArray<unknown>, more: object = {}) => (await sent(rows, more)).body
-  const shown = async (id: number | null) =>
-    (await app.call("GET", `/api/v1/rate_definitions/${id}`)).body.rate_definition
+  const shown = async (id: number | null) => await w.show(`/rate_definitions/${id}`)
 
   it("the twelve engines of another system are the presets, of which only the usage-based one is told about", async () => {
     const before = await head()
@@ -34,20 +31,12 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     expect(meta).toEqual({ created: 0, updated: 0, unchanged: 12, rejected: 0, dry_run: false })
     expect(await head()).toBe(before)
     const slugs = await Promise.all(results.map(async ({ id }) => (await shown(id)).preset_slug))
-    expect(slugs).toEqual([
-      "daily-rate",
-      "daily-multiplier-factor",
-      "hourly-rate",
-      "hourly-multiplier-factor",
-      "half-hourly-rate",
-      "weekly-rate",
-      "monthly-rate",
-      "monthly-multiplier-factor",
-      "fixed-rate",
-      "fixed-rate-factor",
-      "fixed-rate-subs-days",
-      "daily-rate"
-    ])
+    expect(slugs).toEqual(
+      words(`
+      daily-rate daily-multiplier-factor hourly-rate hourly-multiplier-factor half-hourly-rate weekly-rate
+      monthly-rate monthly-multiplier-factor fixed-rate fixed-rate-factor fixed-rate-subs-days daily-rate
+    `)
+    )
     expect(results.filter(({ warnings }) => warnings !== undefined).map(({ key }) => key)).toEqual(["Days Used Rate"])
   })
 
@@ -153,8 +142,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     expect(results.map(({ status }) => status)).toEqual(["updated", "rejected", "rejected"])
   })
   it("several definitions of one name are refused", async () => {
-    for (const _ of [1, 2])
-      await app.call("POST", "/api/v1/rate_definitions", { name: "Twin", calculation_strategy: "fixed" })
+    for (const _ of [1, 2]) await w.post("/rate_definitions", { name: "Twin", calculation_strategy: "fixed" })
     expect(await one({ name: "Twin", description: "x" })).toMatchObject({
       status: "rejected",
       errors: { name: [expect.any(String)] }
@@ -167,9 +155,9 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
       { name: "Weekly Rate" },
       { name: "Bad" }
     ]
-    const [before, position] = [await app.dump(), await head()]
+    const [before, position] = [await w.app.dump(), await head()]
     const dry = await send(rows, { dry_run: true })
-    expect([await app.dump(), await head()]).toEqual([before, position])
+    expect([await w.app.dump(), await head()]).toEqual([before, position])
     const wet = await send(rows)
     expect(dry.results).toEqual(
       wet.results.map((verdict) => (verdict.status === "created" ? { ...verdict, id: null } : verdict))
@@ -186,9 +174,5 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
       await ask("rates.create", "rates:read")
     ]).toEqual([200, 403, 403])
   })
-  it("folding the journal again gives the same tables", async () => {
-    const before = await app.dump()
-    await app.rebuild()
-    expect(await app.dump()).toEqual(before)
-  })
+  itFoldsAgain(w)
 })

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest"
 import { chosenPlan } from "../../query-plan.ts"
 import { serve } from "../../server/serving.ts"
-import { conditionSql } from "../../../core/kernel/query.ts"
-import { invoices } from "../../../core/billing/schema.ts"
+import { conditionSql } from "../../../core/kernel/lists/query.ts"
+import { invoices } from "../../../core/billing/state/tables.ts"
 
 it("a filter for an equal text finds its rows by the index of the folded column", async () => {
   const server = await serve()

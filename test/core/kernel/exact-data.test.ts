@@ -4,9 +4,9 @@ import { gunzipSync } from "node:zlib"
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import { decodeData, eventType } from "../../../core/kernel/event-type.ts"
-import { isExactly } from "../../../core/kernel/exact-data.ts"
-import type { JsonObject } from "../../../core/kernel/json.ts"
+import { decodeData, eventType } from "../../../core/kernel/events/event-type.ts"
+import { isExactly } from "../../../core/kernel/fields/exact-data.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
 import {
   anyJson,
   jsonObject,
@@ -15,7 +15,7 @@ import {
   someColumns,
   storedValue,
   wholeRow
-} from "../../../core/kernel/stored-schema.ts"
+} from "../../../core/kernel/tables/stored-schema.ts"
 import { lamps } from "./lamp-shop.ts"
 
 interface Tree {

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { allocateIds, releaseIds } from "../../../core/kernel/ids.ts"
-import { engines } from "../../app.ts"
+import { allocateIds, releaseIds } from "../../../core/kernel/runtime/ids.ts"
+import { both_engines } from "../../app.ts"
 import { openShop } from "./lamp-shop.ts"
 
-describe.each(engines)("ids on %s", (engine) => {
+describe.each(both_engines)("ids on %s", (engine) => {
   it("that are given back are drawn again only where nobody has drawn since", async () => {
     const shop = await openShop(engine)
     try {

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { Effect } from "effect"
-import { eventsAfter, lastPosition, journal } from "../../../core/kernel/journal.ts"
-import type { StoredEvent } from "../../../core/kernel/event.ts"
+import { eventsAfter, lastPosition, journal } from "../../../core/kernel/events/journal.ts"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { openShopAt, type Place, placeOn, type Shop } from "./lamp-shop.ts"
 

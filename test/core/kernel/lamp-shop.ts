@@ -4,12 +4,12 @@
  */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer, ManagedRuntime, Result } from "effect"
-import { serverRuntime } from "../../../core/kernel/server-runtime.ts"
-import { type Catalogue, catalogueOf, type Slice } from "../../../core/kernel/catalogue.ts"
-import { custom_fields, list_values } from "../../../core/kernel/custom-field.ts"
-import { answer } from "../../../core/kernel/dispatch.ts"
-import { command, type Failure } from "../../../core/kernel/endpoint.ts"
-import { event } from "../../../core/kernel/event.ts"
+import { serverRuntime } from "../../../core/kernel/runtime/server-runtime.ts"
+import { type Catalogue, catalogueOf, type Slice } from "../../../core/kernel/endpoints/catalogue.ts"
+import { custom_fields, list_values } from "../../../core/kernel/lists/custom-field.ts"
+import { answer } from "../../../core/kernel/runtime/dispatch.ts"
+import { command, type Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { event } from "../../../core/kernel/events/event-type.ts"
 import {
   boolean,
   choice,
@@ -25,26 +25,27 @@ import {
   tags,
   text,
   timestamp
-} from "../../../core/kernel/field.ts"
-import { number_sequences } from "../../../core/kernel/ids.ts"
-import { journal, journal_head } from "../../../core/kernel/journal.ts"
-import type { Json, JsonObject } from "../../../core/kernel/json.ts"
-import type { Query } from "../../../core/kernel/query.ts"
-import { accessOf, createdEvent, crudResource, rowCreated } from "../../../core/kernel/crud-resource.ts"
-import { bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/rejection.ts"
-import { ok, type Resource, resource, renderById, viewContext } from "../../../core/kernel/resource.ts"
-import { settingsUpdated, settings_table } from "../../../core/kernel/settings.ts"
-import { visible_to_all } from "../../../core/kernel/visibility.ts"
-import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import { ensureSchema, rebuild, seed } from "../../../core/kernel/store/schema.ts"
+} from "../../../core/kernel/fields/field.ts"
+import { number_sequences } from "../../../core/kernel/runtime/ids.ts"
+import { journal, journal_head } from "../../../core/kernel/events/journal.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Query } from "../../../core/kernel/lists/query.ts"
+import { accessOf, createdEvent, crudResource, rowCreated } from "../../../core/kernel/endpoints/crud-resource.ts"
+import { bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
+import { ok, type Resource, resource, renderById, viewContext } from "../../../core/kernel/endpoints/resource.ts"
+import { settingsUpdated, settings_table } from "../../../core/kernel/events/settings.ts"
+import { visible_to_all } from "../../../core/kernel/tables/visibility.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { ensureSchema, rebuild, seed } from "../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { type RowOf, table } from "../../../core/kernel/table.ts"
-import type { Viewer } from "../../../core/kernel/viewer.ts"
+import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
 import * as Postgres from "../../../server/pg/client.ts"
 import * as Sqlite from "../../../sync/sqlite/client.ts"
 import { type Engine, owner, type Reply } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
-import * as Shown from "../../../core/kernel/answer-schema.ts"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import { words } from "../../words.ts"
 
 export const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
 export const racks = table("racks", rackFields, { visibility: visible_to_all, soft_delete: true })
@@ -93,21 +94,7 @@ export const bookings = table(
 export const lampResource: Resource<typeof lamps, "lamp"> = resource({
   singular: "lamp",
   table: lamps,
-  filters: [
-    "name",
-    "label",
-    "bay",
-    "kind",
-    "method",
-    "is_active",
-    "count",
-    "weight",
-    "price",
-    "bought_on",
-    "seen_at",
-    "tag_list",
-    "rack_id"
-  ],
+  filters: words("name label bay kind method is_active count weight price bought_on seen_at tag_list rack_id"),
   sorts: ["name", "label", "bay", "kind", "method", "is_active", "count", "weight", "price", "bought_on", "seen_at"],
   aliases: { type: "kind", active: "is_active" },
   related: {

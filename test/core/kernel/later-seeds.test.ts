@@ -1,20 +1,20 @@
 /** Reference data that came with a release later than the database: given with the next start, once, and to all alike. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { writeFileSync } from "node:fs"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { advanceIdSequence } from "../../../core/kernel/ids.ts"
-import { createdEvent } from "../../../core/kernel/crud-resource.ts"
-import { rebuild } from "../../../core/kernel/store/schema.ts"
+import { advanceIdSequence } from "../../../core/kernel/runtime/ids.ts"
+import { createdEvent } from "../../../core/kernel/endpoints/crud-resource.ts"
+import { rebuild } from "../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { currencies } from "../../../core/reference-data/currencies.ts"
+import { currencies } from "../../../core/setup/reference-data/currencies.ts"
 import { currencies as known } from "../../../core/values/currency.ts"
-import { cost_groups } from "../../../core/reference-data/cost-groups.ts"
-import { openServerApp, type ServerApp } from "../../../server/app.ts"
-import type { ServerSlice } from "../../../server/server-slice.ts"
-import { engines } from "../../app.ts"
+import { cost_groups } from "../../../core/setup/reference-data/cost-groups.ts"
+import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
+import type { ServerSlice } from "../../../server/ports/server-slice.ts"
+import { both_engines, type Engine } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
+import { type OwnDatabase, owner_token, startedDatabase, tests_key } from "../../server/serving.ts"
+import { copyOfImage } from "../../sqlite-image.ts"
 
 const later: ServerSlice = {
   name: "later",
@@ -27,29 +27,28 @@ const later: ServerSlice = {
   ]
 }
 
-describe.each(engines)("a database on %s older than some reference data", (engine) => {
-  let folder: string, database: Awaited<ReturnType<typeof freshDatabase>> | undefined
+const emptyDatabase = async (engine: Engine): Promise<OwnDatabase> => {
+  if (engine === "pg") {
+    const { drop, url } = await freshDatabase()
+    return { database: { kind: "pg", url, connections_max: 5 }, drop }
+  }
+  const { path, remove } = await copyOfImage({ name: "empty", prepare: async (path) => writeFileSync(path, "") })
+  return { database: { kind: "sqlite", path }, drop: async () => remove() }
+}
+
+describe.each(both_engines)("a database on %s older than some reference data", (engine) => {
+  let own: OwnDatabase
   const apps: Array<ServerApp> = []
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), "flightcase-seeds-"))
-    database = engine === "pg" ? await freshDatabase() : undefined
+    own = await startedDatabase(engine)
   })
   afterEach(async () => {
     for (const app of apps.splice(0)) await app.close()
-    await database?.drop()
-    rmSync(folder, { recursive: true, force: true })
+    await own.drop()
   })
   const start = async (slices: ReadonlyArray<ServerSlice> = []): Promise<ServerApp> => {
-    const app = await openServerApp({
-      database:
-        database === undefined
-          ? { kind: "sqlite", path: join(folder, "server.sqlite") }
-          : { kind: "pg", url: database.url, connections_max: 5 },
-      key: "key-of-the-tests-which-is-long",
-      owner_token: "owner-token-of-the-tests",
-      rate_limit: 1_000_000,
-      slices
-    })
+    const { database } = own
+    const app = await openServerApp({ database, key: tests_key, owner_token, rate_limit: 1_000_000, slices })
     apps.push(app)
     return app
   }
@@ -147,6 +146,8 @@ describe.each(engines)("a database on %s older than some reference data", (engin
   })
 
   it("that is empty gets all of it at once", async () => {
+    await own.drop()
+    own = await emptyDatabase(engine)
     const app = await start([later])
     expect(
       (await rows(app, "cost_groups")).filter((group) => group.id >= 900).map((group) => [group.id, group.name])

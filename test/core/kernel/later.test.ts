@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { later, loadAll, withRules } from "../../../core/kernel/later.ts"
+import { later, loadAll, withRules } from "../../../core/kernel/fields/later.ts"
 
 const counted = () => {
   let times = 0

@@ -1,22 +1,16 @@
 /** Lists as clients ask for them: names of values, other names of fields and paths, what is embedded, what is left out. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import { statusLabelOf, statuses } from "../../../core/opportunities/status/statuses.ts"
-import { type App, engines, openApp } from "../../app.ts"
+import { statusLabelOf, statuses } from "../../../core/orders/opportunities/tables/statuses.ts"
+import { snakeCase } from "../../../core/kernel/lists/query.ts"
+import { both_engines } from "../../app.ts"
+import { appHouse } from "../../app-house.ts"
+import { words } from "../../words.ts"
 
-const api = "/api/v1"
-describe.each(engines)("lists on %s", (engine) => {
-  let app: App
-  beforeAll(async () => {
-    app = await openApp(engine)
-  })
-  afterAll(() => app.close())
-  const get = async (path: string) => (await app.call("GET", `${api}${path}`)).body
-  const post = async (path: string, body: object = {}) => {
-    const got = await app.call("POST", `${api}${path}`, body)
-    expect(got.status, JSON.stringify(got.body)).toBeLessThan(300)
-    return got.body
-  }
+describe.each(both_engines)("lists on %s", (engine) => {
+  const w = appHouse(engine)
+  const get = async (path: string) => (await w.get(path)).body
+  const post = (path: string, body: object = {}) => w.must("POST", path, body)
 
   describe("opportunities by the names of their statuses", () => {
     const ids = new Map<string, number>()
@@ -87,7 +81,7 @@ describe.each(engines)("lists on %s", (engine) => {
     })
     it("deleted ones are in no list, whatever is asked for", async () => {
       const { id } = (await post("/opportunities", { subject: "deleted" })).opportunity
-      await app.call("DELETE", `${api}/opportunities/${id}`)
+      await w.remove(`/opportunities/${id}`)
       for (const query of ["", "archived=only", "archived=with"]) expect(await found(query)).not.toContain("deleted")
       expect(await found("archived=only")).toHaveLength(ids.size)
       // Where a deleted one is looked for: the action log knows its id, by which it is restored.
@@ -108,21 +102,13 @@ describe.each(engines)("lists on %s", (engine) => {
   })
 
   it("a product embeds its tax classes, groups, origin, rates and what its accessories are, each when asked", async () => {
-    const [
-      {
-        revenue_groups: [revenue]
-      },
-      {
-        cost_groups: [cost]
-      },
-      {
-        countries: [country]
-      }
-    ] = [await get("/revenue_groups"), await get("/cost_groups"), await get("/countries")]
+    const [[revenue], [cost], [country]] = [
+      await w.show("/revenue_groups"),
+      await w.show("/cost_groups"),
+      await w.show("/countries")
+    ]
     const strap = (await post("/products", { name: "Strap" })).product
-    const {
-      product: { id }
-    } = await post("/products", {
+    const { id } = await w.create("/products", {
       name: "Truss",
       tax_class_id: 1,
       purchase_tax_class_id: 2,
@@ -142,28 +128,11 @@ describe.each(engines)("lists on %s", (engine) => {
       store_id: 1
     })
     const brief = (one: { id: number; name: string }) => ({ id: one.id, name: one.name })
-    const names = [
-      "taxClass",
-      "purchaseTaxClass",
-      "rentalRevenueGroup",
-      "saleRevenueGroup",
-      "subRentalCostGroup",
-      "purchaseCostGroup",
-      "countryOfOrigin",
-      "rates",
-      "accessories"
-    ]
-    const keys = [
-      "tax_class",
-      "purchase_tax_class",
-      "rental_revenue_group",
-      "sale_revenue_group",
-      "sub_rental_cost_group",
-      "purchase_cost_group",
-      "country_of_origin",
-      "rates",
-      "accessories"
-    ]
+    const names = words(`
+      taxClass purchaseTaxClass rentalRevenueGroup saleRevenueGroup subRentalCostGroup purchaseCostGroup
+      countryOfOrigin rates accessories
+    `)
+    const keys = names.map(snakeCase)
     const filled = [
       { id: 1, name: "Standard" },
       { id: 2, name: "Exempt" },
@@ -211,18 +180,18 @@ describe.each(engines)("lists on %s", (engine) => {
       expect([path, await get(`/list_of_values${path}`)]).toEqual([path, await get(`/list_names${path}`)])
     const { list_name } = await post("/list_of_values", { name: "Rigging" })
     const { list_value } = await post(`/list_of_values/${list_name.id}/values`, { name: "Truss" })
+    expect((await w.put(`/list_of_values/${list_name.id}`, { description: "Steel" })).body.list_name).toMatchObject({
+      name: "Rigging",
+      description: "Steel"
+    })
     expect(
-      (await app.call("PUT", `${api}/list_of_values/${list_name.id}`, { description: "Steel" })).body.list_name
-    ).toMatchObject({ name: "Rigging", description: "Steel" })
-    expect(
-      (await app.call("PATCH", `${api}/list_of_values/${list_name.id}/values/${list_value.id}`, { name: "Tower" })).body
-        .list_value.name
+      (await w.patch(`/list_of_values/${list_name.id}/values/${list_value.id}`, { name: "Tower" })).body.list_value.name
     ).toBe("Tower")
-    expect((await app.call("DELETE", `${api}/list_of_values/${list_name.id}/values/${list_value.id}`)).status).toBe(204)
-    expect((await app.call("DELETE", `${api}/list_of_values/${list_name.id}`)).status).toBe(204)
-    expect((await app.call("GET", `${api}/list_names/${list_name.id}`)).status).toBe(404)
-    expect((await app.call("GET", `${api}/list_of_valuesx`)).status).toBe(404)
-    expect((await app.call("POST", `${api}/list_of_values/1`)).headers["allow"]).toBe("DELETE, GET, PUT")
+    expect((await w.remove(`/list_of_values/${list_name.id}/values/${list_value.id}`)).status).toBe(204)
+    expect((await w.remove(`/list_of_values/${list_name.id}`)).status).toBe(204)
+    expect((await w.get(`/list_names/${list_name.id}`)).status).toBe(404)
+    expect((await w.get(`/list_of_valuesx`)).status).toBe(404)
+    expect((await w.post(`/list_of_values/1`)).headers["allow"]).toBe("DELETE, GET, PUT")
   })
 
   it("every list that comes whole says so alike: as many on its one page as there are", async () => {
@@ -251,10 +220,8 @@ describe.each(engines)("lists on %s", (engine) => {
       "members",
       "products"
     ])
-    const {
-      product: { id }
-    } = await post("/products", { name: "Worn out" })
-    await app.call("DELETE", `${api}/products/${id}`)
+    const { id } = await w.create("/products", { name: "Worn out" })
+    await w.remove(`/products/${id}`)
     const found = async (query: string) => (await get(`/products?q[name_eq]=Worn out${query}`)).meta.total
     expect([await found(""), await found("&archived=with"), await found("&archived=only")]).toEqual([0, 1, 1])
   })

@@ -5,22 +5,28 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import type { RowChange } from "../../../core/kernel/row-change.ts"
-import type { Field } from "../../../core/kernel/field.ts"
-import { includesOf, type Query, snakeCase } from "../../../core/kernel/query.ts"
-import { type Include, listOf, render, type Resource, type ViewContext } from "../../../core/kernel/resource.ts"
+import type { RowChange } from "../../../core/kernel/tables/row-change.ts"
+import type { Field } from "../../../core/kernel/fields/field.ts"
+import { includesOf, type Query, snakeCase } from "../../../core/kernel/lists/query.ts"
+import {
+  type Include,
+  listOf,
+  render,
+  type Resource,
+  type ViewContext
+} from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../../core/kernel/table.ts"
-import { accessoryResource } from "../../../core/kits/resource.ts"
+import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
+import { accessoryResource } from "../../../core/products/kits/api.ts"
 import {
   assignmentResource,
   costResource,
   itemResource,
   participantResource,
   versionResource
-} from "../../../core/opportunities/resources.ts"
+} from "../../../core/orders/opportunities/state/resources.ts"
 import { formatMoney } from "../../../core/values/money.ts"
-import { type App, engines, openApp, owner } from "../../app.ts"
+import { type App, both_engines, openApp, owner } from "../../app.ts"
 import { offered } from "./offered-lists.ts"
 
 const parts: ReadonlyArray<Resource> = [
@@ -110,6 +116,7 @@ const meaningful: { readonly [table: string]: readonly [AnyRow, AnyRow] } = {
     { state: 0, status: 0 },
     { state: 1, status: 1 }
   ],
+  stores: [{ timezone: "Europe/London" }, { timezone: "Asia/Tokyo" }],
   discount_rules: [{ discount_value: "1" }, { discount_value: "2" }]
 }
 let seeds = 0
@@ -123,7 +130,7 @@ const rowOf = (table: Table, id: number, nth: 0 | 1, more: AnyRow = {}): AnyRow 
 }
 const insert = (table: Table, row: AnyRow): RowChange => ({ op: "insert", table, row })
 
-describe.each(engines)("every list on %s", (engine) => {
+describe.each(both_engines)("every list on %s", (engine) => {
   let app: App
   const context: ViewContext = {
     viewer: owner,
@@ -226,6 +233,13 @@ describe.each(engines)("every list on %s", (engine) => {
               : name
         if (include.kind === "always") {
           expect([name, include.key in bare]).toEqual([name, true])
+          continue
+        }
+        if (include.kind === "keys") {
+          const keys = Object.keys(include.shows)
+          expect([name, keys.filter((one) => one in bare)]).toEqual([name, []])
+          const row_shown = await shown(name)
+          expect([name, keys.filter((one) => one in row_shown)]).toEqual([name, keys])
           continue
         }
         if (include.kind === "worked_out") {

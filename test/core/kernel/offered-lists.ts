@@ -1,3 +1,4 @@
+import { words } from "../../words.ts"
 /** What the rules say lists offer (rules/conventions 3 to 6), by the resource's plural. Names as clients write them. */
 export interface Offered {
   readonly filters: ReadonlyArray<string>
@@ -18,17 +19,9 @@ export const offered: { readonly [plural: string]: Offered } = {
     aliases: { strategy: "calculation_strategy", preset: "preset_slug" }
   },
   product_rates: {
-    filters: [
-      "rate_definition_id",
-      "store_id",
-      "transaction_type",
-      "currency",
-      "priority",
-      "valid_from",
-      "valid_to",
-      "created_at",
-      "updated_at"
-    ],
+    filters: words(`
+      rate_definition_id store_id transaction_type currency priority valid_from valid_to created_at updated_at
+    `),
     sorts: ["transaction_type", "price", "priority", "valid_from", "valid_to", "created_at", "updated_at"],
     includes: ["rateDefinition", "store"]
   },
@@ -78,33 +71,15 @@ export const offered: { readonly [plural: string]: Offered } = {
       "quote_invalid_at",
       "updated_at"
     ],
-    includes: [
-      "member",
-      "venue",
-      "store",
-      "owner",
-      "deliveryAddress",
-      "collectionAddress",
-      "items",
-      "items.assets",
-      "costs",
-      "versions",
-      "versions.items",
-      "participants",
-      "participants.member"
-    ],
+    includes: words(`
+      member venue store owner deliveryAddress collectionAddress items items.assets costs versions versions.items
+      participants participants.member
+    `),
     // A deleted opportunity leaves the lists for good (rules/opportunities 17); its id is in the action log.
     archived: false
   },
   assets: {
-    filters: [
-      "status",
-      "opportunity_item_id",
-      "stock_level_id",
-      "container_stock_level_id",
-      "created_at",
-      "updated_at"
-    ],
+    filters: words("status opportunity_item_id stock_level_id container_stock_level_id created_at updated_at"),
     sorts: ["status", "dispatched_at", "allocated_at", "created_at", "returned_at", "updated_at"]
   },
   versions: { filters: [], includes: ["items"] },
@@ -116,84 +91,34 @@ export const offered: { readonly [plural: string]: Offered } = {
     archived: true
   },
   containers: {
-    filters: [
-      "name",
-      "barcode",
-      "status",
-      "scan_mode",
-      "is_temporary",
-      "product_id",
-      "store_id",
-      "opportunity_id",
-      "created_at",
-      "updated_at"
-    ],
+    filters: words(
+      "name barcode status scan_mode is_temporary product_id store_id opportunity_id created_at updated_at"
+    ),
     sorts: ["name", "barcode", "status", "created_at", "updated_at"],
     includes: ["product", "store", "activeItems", "containerItems"]
   },
   products: {
-    filters: [
-      "name",
-      "product_type",
-      "is_active",
-      "product_group_id",
-      "sku",
-      "barcode",
-      "tax_class_id",
-      "allowed_stock_type",
-      "stock_method",
-      "accessory_only",
-      "discountable",
-      "created_at",
-      "updated_at"
-    ],
+    filters: words(`
+      name product_type is_active product_group_id sku barcode tax_class_id allowed_stock_type stock_method
+      accessory_only discountable created_at updated_at
+    `),
     sorts: ["name", "product_type", "sku", "created_at", "updated_at"],
-    includes: [
-      "productGroup",
-      "taxClass",
-      "purchaseTaxClass",
-      "stockLevels",
-      "accessories",
-      "accessories.accessoryProduct",
-      "customFieldValues",
-      "rates",
-      "rentalRevenueGroup",
-      "saleRevenueGroup",
-      "subRentalCostGroup",
-      "purchaseCostGroup",
-      "countryOfOrigin"
-    ],
+    includes: words(`
+      productGroup taxClass purchaseTaxClass stockLevels accessories accessories.accessoryProduct customFieldValues
+      rates rentalRevenueGroup saleRevenueGroup subRentalCostGroup purchaseCostGroup countryOfOrigin
+    `),
     aliases: { type: "product_type", active: "is_active" },
     related: ["productGroup.name"]
   },
   accessories: { filters: [], includes: ["accessoryProduct"] },
   activities: {
-    filters: [
-      "subject",
-      "type_id",
-      "status_id",
-      "priority",
-      "regarding_type",
-      "regarding_id",
-      "owned_by",
-      "completed",
-      "starts_at",
-      "ends_at",
-      "created_at"
-    ],
+    filters: words(`
+      subject type_id status_id priority regarding_type regarding_id owned_by completed starts_at ends_at created_at
+    `),
     includes: ["owner", "type", "regarding", "participants", "participants.member"]
   },
   stock_levels: {
-    filters: [
-      "product_id",
-      "store_id",
-      "stock_type",
-      "stock_category",
-      "serial_number",
-      "barcode",
-      "asset_number",
-      "created_at"
-    ],
+    filters: words("product_id store_id stock_type stock_category serial_number barcode asset_number created_at"),
     sorts: ["product_id", "store_id", "quantity_held", "stock_type", "created_at"]
   },
   product_groups: { filters: ["name", "parent_id"], sorts: ["name", "sort_order"], includes: ["parent", "children"] },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { patternFrom } from "../../../core/kernel/pattern.ts"
+import { patternFrom } from "../../../core/kernel/fields/pattern.ts"
 
 describe("patterns people write themselves", () => {
   it.each([

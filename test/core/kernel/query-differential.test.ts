@@ -1,12 +1,13 @@
 import fc from "fast-check"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { insert, removeWhere } from "../../../core/kernel/row-change.ts"
-import { predicates, type Query } from "../../../core/kernel/query.ts"
+import { insert, removeWhere } from "../../../core/kernel/tables/row-change.ts"
+import { predicates, type Query } from "../../../core/kernel/lists/query.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { blank, type LampRow, lamps, openShop, type Shop, shop_opened } from "./lamp-shop.ts"
 import { customFields, rackEvents, record } from "./lamp-stock.ts"
 import { type Asked, columns, foundIn, type Kind } from "./query-oracle.ts"
+import { words } from "../../words.ts"
 
 let sqlite: Shop, pg: Shop
 beforeAll(async () => {
@@ -19,7 +20,7 @@ afterAll(async () => {
   await pg.close()
 })
 
-const words = [
+const texts = [
   "",
   "a",
   "A",
@@ -56,7 +57,7 @@ const words = [
 ]
 const aWord = fc
   .oneof(
-    { weight: 4, arbitrary: fc.constantFrom(...words) },
+    { weight: 4, arbitrary: fc.constantFrom(...texts) },
     { weight: 1, arbitrary: fc.string({ unit: "grapheme", maxLength: 4 }) }
   )
   .filter((text) => text.isWellFormed() && !text.includes("\u0000"))
@@ -105,16 +106,7 @@ const valuesOf: { readonly [K in Kind]: ReadonlyArray<string> } = {
   code: ["1", "2", "3", "Bulk", "serialised"],
   boolean: ["true", "false", "t", "f", "0", "1", "TRUE"],
   integer: ["1", "2", "-3", "10", "1.0", "99999999999999999999"],
-  decimal: [
-    "0",
-    "1.5",
-    "-0.25",
-    "1.005",
-    "-1.0049999999999999999",
-    "99999999999999999999",
-    "+2",
-    "1.00000000000000000001"
-  ],
+  decimal: words("0 1.5 -0.25 1.005 -1.0049999999999999999 99999999999999999999 +2 1.00000000000000000001"),
   money: ["0", "1", "-0.5", "1.25", "0.001"],
   date: ["2026-01-01", "2026-01-02T23:00:00Z", "0000-01-01"],
   timestamp: ["2026-01-01", "2026-01-01T10:30:00.001Z", "2026-01-01T02:00:00+02:00"],

@@ -121,7 +121,11 @@ const holds = (column: Column, row: LampRow, asked: Asked): boolean => {
   const { kind } = column
   const { predicate } = asked
   const many = predicate === "in" || predicate === "not_in"
-  const given = !many ? asked.values.slice(-1) : asked.array ? asked.values : asked.values.at(-1)!.split(",")
+  const given = !many
+    ? asked.values.slice(-1)
+    : asked.array
+      ? asked.values
+      : asked.values.flatMap((one) => one.split(","))
   const operands = given.map((text) => operand(kind, text)).filter((one) => one !== undefined)
   if (kind === "tags" || kind === "listed many") {
     const items = (value ?? []) as ReadonlyArray<unknown>

@@ -1,7 +1,7 @@
 /** Answers as Schemas: exact when they run, and typed where they are written. */
 import { Effect, Result, Schema } from "effect"
 import { describe, expect, expectTypeOf, it } from "vitest"
-import { type Answer, postQuery, command, get } from "../../../core/kernel/endpoint.ts"
+import { type Answer, postQuery, command, get } from "../../../core/kernel/endpoints/endpoint.ts"
 import {
   boolean,
   choice,
@@ -14,10 +14,10 @@ import {
   object,
   text,
   timestamp
-} from "../../../core/kernel/field.ts"
-import type { Json, JsonObject } from "../../../core/kernel/json.ts"
-import { created, ok, withMore } from "../../../core/kernel/resource.ts"
-import * as Shown from "../../../core/kernel/answer-schema.ts"
+} from "../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
+import { created, ok, withMore } from "../../../core/kernel/endpoints/resource.ts"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { decodingProblem } from "../../api/description.ts"
 
 const draft = { name: "lamps.count", summary: "Counts lamps", ability: null, permission: null } as const

@@ -1,11 +1,26 @@
 /** Who may see what of a table: said of every table, of permissions and columns there are, and so that what is left of a row can be kept. */
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Params } from "../../../core/kernel/endpoint.ts"
-import { redactedValue, type Audience, hasPermission, visibleColumnsOf } from "../../../core/kernel/visibility.ts"
+import type { Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  redactedValue,
+  type Audience,
+  hasPermission,
+  visibleColumnsOf
+} from "../../../core/kernel/tables/visibility.ts"
 import { encodeRow } from "../../../core/kernel/store/dialect.ts"
-import { plainTable, table } from "../../../core/kernel/table.ts"
-import { boolean, choice, decimal, integer, list, money, ref, text, timestamp } from "../../../core/kernel/field.ts"
+import { plainTable, table } from "../../../core/kernel/tables/table.ts"
+import {
+  boolean,
+  choice,
+  decimal,
+  integer,
+  list,
+  money,
+  ref,
+  text,
+  timestamp
+} from "../../../core/kernel/fields/field.ts"
 import { viewerWith } from "../../app.ts"
 
 const { permissions } = catalogue

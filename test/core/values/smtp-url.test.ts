@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { parseSmtpUrl } from "../../../core/values/smtp-url.ts"
+import { words } from "../../words.ts"
 
 describe("the mail server's address", () => {
   const login = undefined
@@ -29,15 +30,12 @@ describe("the mail server's address", () => {
     expect(parseSmtpUrl(given)).toEqual(Result.succeed(expected))
   })
 
-  it.each([
-    "mail.example",
-    "http://mail.example",
-    "smtp://",
-    "smtp://u:p%ZZ@mail.example",
-    "smtp://mail.example?tls=no",
-    "smtp://mail.example?tls.rejectUnauthorized=false",
-    "smtps://mail.example?tls=off"
-  ])("is refused without its password being told: %s", (given) => {
+  it.each(
+    words(`
+    mail.example http://mail.example smtp:// smtp://u:p%ZZ@mail.example smtp://mail.example?tls=no
+    smtp://mail.example?tls.rejectUnauthorized=false smtps://mail.example?tls=off
+  `)
+  )("is refused without its password being told: %s", (given) => {
     const refused = parseSmtpUrl(given)
     expect(Result.isFailure(refused)).toBe(true)
     expect(Result.isFailure(refused) && refused.failure).not.toContain("p%ZZ")

@@ -1,46 +1,53 @@
-/** Invoices by e-mail. */
-import { Effect } from "effect"
-import { afterEach, describe, expect, it } from "vitest"
-import { list_values } from "../../../core/kernel/custom-field.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import { engines } from "../../app.ts"
-import { type Mailing, openMailing } from "../mail/mailing.ts"
-import { mailServer, replies, type TestMailServer } from "../mail/smtp.ts"
+/** Invoices by e-mail; also where logos and texts mean ill, and of as many rows as there may be. */
+import { deflateSync } from "node:zlib"
+import { afterEach, beforeAll, describe, expect, it } from "vitest"
+import { engines, plays_everything } from "../../app.ts"
+import { formOf } from "../files/sending.ts"
+import { poll } from "../house.ts"
+import { attachedText, mailsFor } from "../delivery/mail/mailing.ts"
+import { replies } from "../delivery/mail/smtp.ts"
 import { pagesOfPdf } from "../print/pdf-text.ts"
+import { fadingPng } from "../print/png.ts"
 import { type Billing, billingOf } from "./billing.ts"
 
-const open: Array<() => Promise<unknown>> = []
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close()
-})
-const soon = { timeout: 30_000, interval: 50 }
+/** Names dimensions that its few bytes do not have. */
+const hugePng = (): Buffer => {
+  const png = Buffer.from(fadingPng(4, 4))
+  png.writeUInt32BE(60_000, 16)
+  png.writeUInt32BE(60_000, 20)
+  return png
+}
+const svg = (inside: string): Buffer =>
+  Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 40">${inside}</svg>`)
+const multiplying = svg(
+  '<g id="a0"><rect width="1" height="1"/></g>' +
+    Array.from({ length: 30 }, (_, at) => `<g id="a${at + 1}"><use href="#a${at}"/><use href="#a${at}"/></g>`).join("")
+)
+const tiled = svg(
+  '<defs><pattern id="p" width="0.001" height="0.001" patternUnits="userSpaceOnUse"><rect width="1" height="1"/></pattern></defs>' +
+    '<rect width="100" height="40" fill="url(#p)"/>'
+)
+const dense = svg('<path d="M0 0l1 1"/>'.repeat(24_000))
+const deep = svg("<g>".repeat(40_000) + "</g>".repeat(40_000))
 
 describe.each(engines)("an invoice by e-mail on %s", (engine) => {
-  const opened = async (
-    message?: () => Error | undefined
-  ): Promise<{ smtp: TestMailServer; app: Mailing; billing: Billing }> => {
-    const smtp = await mailServer(message === undefined ? {} : { message })
-    open.push(() => smtp.close())
-    const app = await openMailing(engine, smtp.url)
-    open.push(() => app.close())
-    const billing = billingOf(app)
-    await billing.must(
-      "settings/company",
-      { settings: { name: "Northlight Rental", email: "office@northlight.example" } },
-      "PUT"
-    )
-    return { smtp, app, billing }
-  }
-  const billingType = (app: Mailing): Promise<number> =>
-    app.run(
-      Effect.flatMap(Store, (store) =>
-        Effect.map(store.find(list_values, { name: "Billing" }, { limit: 1 }), (rows) => rows[0]?.id ?? 0)
-      )
-    )
+  const mails = mailsFor(engine)
+  let billing: Billing
+  let member_id: number
+  beforeAll(async () => {
+    billing = billingOf(mails.app())
+    member_id = await billing.member("Ann", { address: "a@a.example" })
+  })
+  afterEach(async () => {
+    const settings = { logo_attachment_id: null, mail_subject: null, mail_text: null }
+    await billing.must("settings/invoicing", { settings }, "PUT")
+    await billing.must("settings/mail", { settings: { always_bcc: null } }, "PUT")
+    for (const { id } of (await billing.must("document_layouts")).document_layouts)
+      await billing.must(`document_layouts/${id}`, undefined, "DELETE")
+  })
 
   it("arrives with its PDF where the member's bills go", async () => {
-    const { app, billing, smtp } = await opened()
-    const type_id = await billingType(app)
+    const type_id = await mails.billingType()
     const member_id = await billing.member(
       "Ann Ltd",
       { address: "first@ann.example" },
@@ -50,22 +57,49 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const invoice = await billing.issued(member_id)
     const answer = await billing.must(`invoices/${invoice["id"]}/email`, { cc: ["boss@ann.example"] })
     expect(answer.invoice.emailed_at).toMatch(/^\d{4}-/)
-    await expect.poll(() => smtp.taken.length, soon).toBe(1)
-    const { read, to } = smtp.taken[0]!
+    const [mail] = await mails.arrived()
+    const { read, to } = mail!
     expect(to).toEqual(["bills@ann.example", "boss@ann.example"])
     expect(read.subject).toBe(`Invoice ${invoice["number"]}, Northlight Rental`)
     expect(read.text).toContain("Dear Ann Ltd,")
-    const [attached] = read.attachments
-    expect(attached?.filename).toBe(`invoice-${invoice["number"]}.pdf`)
-    const content = attached?.content
-    if (!(content instanceof ArrayBuffer)) throw new Error("no content")
-    expect(pagesOfPdf(new Uint8Array(content)).join("\n")).toContain(`Invoice ${invoice["number"]}`)
+    expect(read.attachments[0]?.filename).toBe(`invoice-${invoice["number"]}.pdf`)
+    expect(attachedText(mail!)).toContain(`Invoice ${invoice["number"]}`)
     const { jobs } = await billing.must("system/jobs?q[kind_eq]=invoices.mail")
     expect(jobs).toMatchObject([{ status: "done", owner_id: 1 }])
-    expect((await app.ask(`/api/v1/invoices/${invoice["id"]}`)).body.invoice.emailed_at).toBe(answer.invoice.emailed_at)
+    expect((await mails.app().ask(`/api/v1/invoices/${invoice["id"]}`)).body.invoice.emailed_at).toBe(
+      answer.invoice.emailed_at
+    )
+  })
+  it("carries one number as its PDF, their file, the e-invoice and the postings do", async () => {
+    const company = {
+      name: "Northlight Rental",
+      street: "Dock 4",
+      city: "Bristol",
+      postcode: "BS1",
+      country_code: "GB"
+    }
+    await billing.must("settings/company", { settings: { ...company, tax_number: "GB123456789" } }, "PUT")
+    await billing.must("settings/einvoice", { settings: { untaxed_reason: "Outside the scope" } }, "PUT")
+    const { countries } = await billing.must("countries?q[code_eq]=GB")
+    const member_id = await billing.member("Ann Ltd", { address: "bills@ann.example" })
+    await billing.must(`members/${member_id}/addresses`, { street: "1 Row", country_id: countries[0].id })
+    const numbering = (settings: object) => billing.must("settings/numbering", { settings }, "PUT")
+    await numbering({ "invoice.prefix": "INV-", "invoice.digits": 4 })
+    const { id, number } = await billing.issued(member_id)
+    await numbering({ "invoice.prefix": "", "invoice.digits": 10 })
+    expect(number).toMatch(/^INV-\d{4}$/)
+    await billing.must(`invoices/${id}/email`, {})
+    const [mail] = await mails.arrived()
+    expect(mail!.read.subject).toContain(`Invoice ${number},`)
+    expect(mail!.read.attachments[0]?.filename).toBe(`invoice-${number}.pdf`)
+    expect(attachedText(mail!)).toContain(`Invoice ${number}`)
+    const xml = await mails.app().ask(`/api/v1/invoices/${id}/xml`)
+    expect(xml.text).toContain(`<cbc:ID>${number}</cbc:ID>`)
+    expect(xml.headers["content-disposition"]).toContain(`invoice-${number}-ubl.xml`)
+    const { documents } = await billing.must("accounting/postings?kind=invoices&since=2026-01-01")
+    expect(documents.map((one: any) => one.number)).toContain(number)
   })
   it("goes to the primary address, else the first, else where it is told to", async () => {
-    const { billing, smtp, app } = await opened()
     const primary = await billing.member(
       "A",
       { address: "first@a.example" },
@@ -75,28 +109,28 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const none = await billing.member("C")
     const send = async (member_id: number, body: object) => {
       const { id } = await billing.issued(member_id)
-      return app.ask(`/api/v1/invoices/${id}/email`, { json: body })
+      return mails.app().ask(`/api/v1/invoices/${id}/email`, { json: body })
     }
     expect((await send(primary, {})).status).toBe(200)
     expect((await send(first, {})).status).toBe(200)
     const refused = await send(none, {})
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["to"]])
     expect((await send(none, { to: "told@c.example", subject: "Your bill", message: "Here it is." })).status).toBe(200)
-    await expect.poll(() => smtp.taken.length, soon).toBe(3)
-    expect(smtp.taken.map(({ to }) => to[0]).toSorted()).toEqual([
-      "first@b.example",
-      "main@a.example",
-      "told@c.example"
-    ])
-    const told = smtp.taken.find(({ to }) => to[0] === "told@c.example")
+    const taken = await mails.arrived(3)
+    expect(taken.map(({ to }) => to[0]).toSorted()).toEqual(["first@b.example", "main@a.example", "told@c.example"])
+    const told = taken.find(({ to }) => to[0] === "told@c.example")
     expect([told?.read.subject, told?.read.text?.trim()]).toEqual(["Your bill", "Here it is."])
   })
   it("is refused for drafts and for what is no address, and then nothing is noted or sent", async () => {
-    const { app, billing } = await opened()
     const member_id = await billing.member("A", { address: "a@a.example" })
     const { id } = await billing.draft(member_id)
+    const jobs = async () => {
+      const { jobs } = await billing.must("system/jobs?per_page=100")
+      return jobs.flatMap((job: any) => (job.kind === "notifications.tell" ? [] : [job.id]))
+    }
+    const before = await jobs()
     const fields = async (body: object) => {
-      const got = await app.ask(`/api/v1/invoices/${id}/email`, { json: body })
+      const got = await mails.app().ask(`/api/v1/invoices/${id}/email`, { json: body })
       return [got.status, ...Object.keys(got.body.errors ?? {})]
     }
     expect(await fields({})).toEqual([422, "status"])
@@ -110,28 +144,26 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect(await fields({ subject: "s".repeat(256) })).toEqual([422, "subject"])
     expect(await fields({ message: "m".repeat(5_001) })).toEqual([422, "message"])
     expect((await billing.must(`invoices/${id}`)).invoice.emailed_at).toBeNull()
-    const { jobs } = await billing.must("system/jobs")
-    expect(jobs.filter(({ kind }: { kind: string }) => kind !== "notifications.tell")).toEqual([])
+    expect(await jobs()).toEqual(before)
   })
   it("goes to as many as one message takes, the blind copy of the store beside them", async () => {
-    const { billing, smtp } = await opened()
     const many = (count: number, at: string) => Array.from({ length: count }, (_, n) => `n${n}@${at}.example`)
     await billing.must("settings/mail", { settings: { always_bcc: "books@own.example" } }, "PUT")
     const { id } = await billing.issued(await billing.member("A"))
     await billing.must(`invoices/${id}/email`, { to: many(50, "a"), cc: many(49, "b") })
-    await expect.poll(() => smtp.taken.length, soon).toBe(1)
-    expect(smtp.taken[0]?.to).toHaveLength(100)
+    expect((await mails.arrived())[0]?.to).toHaveLength(100)
   })
   it("that the mail server refuses is noted as sent, and its sender sees the refusal on the job", async () => {
-    const { billing } = await opened(() => replies(550, "no such mailbox"))
+    mails.refuses(replies(550, "no such mailbox"))
     const { id } = await billing.issued(await billing.member("A", { address: "gone@a.example" }))
     expect((await billing.must(`invoices/${id}/email`, {})).invoice.emailed_at).not.toBeNull()
-    const sending = async () => (await billing.must("system/jobs?q[kind_eq]=mail.send")).jobs[0]
-    await expect.poll(async () => (await sending())?.status, soon).toBe("failed")
+    const sending = async () =>
+      (await billing.must("system/jobs?q[kind_eq]=mail.send")).jobs.find((job: any) => job.status === "failed")
+    await expect.poll(sending, poll).toBeDefined()
     expect((await sending()).error).toContain("no such mailbox")
+    expect((await mails.arrived())[0]?.read.subject).toContain("Not delivered")
   })
   it("says what the settings word, with the fields of the invoice", async () => {
-    const { billing, smtp } = await opened()
     await billing.must(
       "settings/invoicing",
       {
@@ -148,11 +180,83 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       { issued_at: "2026-01-02T10:00:00Z", due_at: "2026-02-03T10:00:00Z" }
     )
     await billing.must(`invoices/${id}/email`, {})
-    await expect.poll(() => smtp.taken.length, soon).toBe(1)
-    const { read } = smtp.taken[0]!
+    const { read } = (await mails.arrived())[0]!
     expect([read.subject, read.text?.trim()]).toEqual([
       `${number} from Northlight Rental`,
       "Ann: £100.00 by 3 February 2026"
     ])
+  })
+
+  const logo = async (bytes: Uint8Array) => {
+    const form = await formOf([
+      ["attachable_type", "Member"],
+      ["attachable_id", String(member_id)],
+      ["file", new Blob([new Uint8Array(bytes)]), "logo"]
+    ])
+    const sent = await mails
+      .app()
+      .ask("/api/v1/attachments", { bytes: form.bytes, headers: { "content-type": form.type } })
+    expect(sent.status, sent.text).toBe(201)
+    const settings = { logo_attachment_id: sent.body.attachment.id }
+    return mails.app().ask("/api/v1/settings/invoicing", { method: "PUT", json: { settings } })
+  }
+  const drawn = async (id: number) => {
+    const got = await mails.app().ask(`/api/v1/invoices/${id}/pdf`)
+    expect(got.status, got.text.slice(0, 500)).toBe(200)
+    return { text: pagesOfPdf(got.bytes).join("\n"), pictures: Buffer.from(got.bytes).toString("latin1") }
+  }
+
+  describe("invoices that are hard to draw", () => {
+    it("carry the logo, and the same invoice without one does not", async () => {
+      const { id } = await billing.issued(member_id)
+      expect((await drawn(id)).pictures).not.toContain("/Subtype /Image")
+      expect((await logo(fadingPng(200, 80))).status).toBe(200)
+      expect((await drawn(id)).pictures).toContain("/Subtype /Image")
+    })
+    it.each([
+      ["a PNG of more pixels than memory", hugePng()],
+      ["a PNG whose content unpacks for ever", Buffer.concat([hugePng(), deflateSync(Buffer.alloc(5_000_000))])],
+      ["an SVG whose shapes multiply to a billion", multiplying],
+      ["an SVG tiled a billion times", tiled],
+      ["an SVG of very many shapes", dense],
+      ["an SVG nested forty thousand deep", deep]
+    ])("are drawn although the logo is %s", async (_what, bytes) => {
+      const { id, number } = await billing.issued(member_id)
+      const saved = await logo(bytes)
+      expect([200, 422]).toContain(saved.status)
+      expect((await drawn(id)).text).toContain(`Invoice ${number}`)
+      await billing.must(`invoices/${id}/email`, {})
+      expect(attachedText((await mails.arrived())[0]!)).toContain(`Invoice ${number}`)
+    })
+    it.each([
+      ["loops", "{% for a in (1..1000000000) %}{% for b in (1..1000000000) %}x{% endfor %}{% endfor %}"],
+      ["grows", "{% assign a = 'xxxxxxxxxx' %}{% for i in (1..40) %}{% assign a = a | append: a %}{% endfor %}{{ a }}"],
+      ["nests", "{% if true %}".repeat(1_500) + "x" + "{% endif %}".repeat(1_500)]
+    ])("are mailed although the text %s without end", async (_what, mail_text) => {
+      const { id, number } = await billing.issued(member_id)
+      const saved = await mails
+        .app()
+        .ask("/api/v1/settings/invoicing", { method: "PUT", json: { settings: { mail_text } } })
+      expect([200, 422]).toContain(saved.status)
+      const layout = await mails
+        .app()
+        .ask("/api/v1/document_layouts", { json: { document_type: "invoice", intro: mail_text, mail_text } })
+      expect([201, 422], layout.text.slice(0, 300)).toContain(layout.status)
+      await billing.must(`invoices/${id}/email`, {})
+      const { read } = (await mails.arrived())[0]!
+      expect(read.subject).toContain(number)
+      expect((read.text ?? "").length).toBeLessThan(200_000)
+      expect((await drawn(id)).text).toContain(`Invoice ${number}`)
+    })
+    it("of a thousand rows are mailed as a job, whole", async () => {
+      const count = plays_everything ? 1_000 : 120
+      const items = Array.from({ length: count }, (_, at) => ({ name: `Row-${at + 1}.`, unit_price: "10.00" }))
+      const { id, total } = await billing.issued(member_id, { items })
+      expect(total).toBe(`${count}0.00`)
+      await billing.must(`invoices/${id}/email`, {})
+      const text = attachedText((await mails.arrived())[0]!)
+      expect(items.filter(({ name }) => !text.includes(name))).toEqual([])
+      expect(text).toContain(plays_everything ? "£10,000.00" : "£1,200.00")
+    })
   })
 })

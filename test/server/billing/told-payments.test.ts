@@ -1,13 +1,13 @@
 /** Payments that others tell of, from the bytes of the webhook to the invoice. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Engine, engines } from "../../app.ts"
-import { signedGeneric, signedStripe } from "../inbound/signing.ts"
+import { type Engine, both_engines } from "../../app.ts"
+import { signedGeneric, signedStripe } from "../delivery/inbound/signing.ts"
 import { serve, type Serving } from "../serving.ts"
 import { type Billing, billingOf } from "./billing.ts"
 
 const stripe_secret = "whsec_of-stripe-as-it-shows-it"
 
-describe.each(engines)("payments told by webhook on %s", (engine: Engine) => {
+describe.each(both_engines)("payments told by webhook on %s", (engine: Engine) => {
   let serving: Serving
   let billing: Billing
   let member_id: number

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { openServerApp, type ServerApp } from "../../../server/app.ts"
+import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { owner_token, startedServer } from "../serving.ts"
 

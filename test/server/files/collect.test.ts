@@ -1,23 +1,21 @@
 /** Content is kept while a row names it, a day longer, and never lost to what comes at the moment of its removal. */
 import { Effect, Stream } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { insert, remove } from "../../../core/kernel/row-change.ts"
-import { Rejection } from "../../../core/kernel/rejection.ts"
+import { insert, remove } from "../../../core/kernel/tables/row-change.ts"
+import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { collectFiles, findUnknown } from "../../../server/files/collect.ts"
-import { deviceFiles } from "../../../server/files/device-files.ts"
-import { keepDownload } from "../../../server/files/downloads.ts"
+import { collectFiles, deviceFiles, findUnknown } from "../../../server/files/collect.ts"
+import { type DownloadRow, downloads, keepDownload } from "../../../server/files/downloads.ts"
 import { filesNamed, keepContent } from "../../../server/files/keep.ts"
-import { type DownloadRow, downloads } from "../../../server/files/schema.ts"
-import { ServerContext } from "../../../server/server-context.ts"
-import { engines } from "../../app.ts"
+import { ServerContext } from "../../../server/ports/server-context.ts"
+import { both_engines } from "../../app.ts"
 import { serve, type Serving } from "../serving.ts"
 
 const hour = 3_600_000
 /** Long after these tests are run: the server's own timed works go by the real clock, and remove nothing of then. */
 const start = Date.parse("2066-11-22T12:00:00.000Z")
 
-describe.each(engines)("collection of files on %s", (engine) => {
+describe.each(both_engines)("collection of files on %s", (engine) => {
   let server: Serving
   let now: number
   beforeEach(async () => {

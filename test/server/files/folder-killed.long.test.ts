@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Stream } from "effect"
 import { describe, expect, it } from "vitest"
-import { folderStore } from "../../../server/files/folder-store.ts"
+import { folderStore } from "../../../server/files/open-store.ts"
 import { contentOf } from "./store-contract.ts"
 
 const writer = fileURLToPath(new URL("./writer.ts", import.meta.url))

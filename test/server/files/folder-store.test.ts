@@ -15,8 +15,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Exit, Cause, Stream } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { BlobStoreFailure, receiveAll } from "../../../server/files/blob-store.ts"
-import { folderStore } from "../../../server/files/folder-store.ts"
+import { BlobStoreFailure, receiveAll } from "../../../server/ports/blob-store.ts"
+import { folderStore } from "../../../server/files/open-store.ts"
 import { contentOf, put, storeContract } from "./store-contract.ts"
 
 let folder: string

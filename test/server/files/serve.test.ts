@@ -1,13 +1,13 @@
 /** Signed addresses of files: whole, in part, and not at all. */
 import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import { insert } from "../../../core/kernel/row-change.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { insert } from "../../../core/kernel/tables/row-change.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { keepContent } from "../../../server/files/keep.ts"
-import { downloads } from "../../../server/files/schema.ts"
-import { listenOn } from "../../../server/http.ts"
-import { silentLog } from "../../../server/log.ts"
+import { downloads } from "../../../server/files/downloads.ts"
+import { listenOn } from "../../../server/host/http.ts"
+import { silentLog } from "../../../server/ports/log.ts"
 import { engines } from "../../app.ts"
 import { serve, type Serving } from "../serving.ts"
 
@@ -128,7 +128,7 @@ describe.each(engines)("files on %s", (engine) => {
   it("content that is gone is told as gone", async () => {
     const uuid = await keep(Buffer.from("soon gone"), "g.txt")
     const { sha256 } = (await server.run(Effect.flatMap(Store, (store) => store.get(downloads, uuid))))!
-    const { ServerContext } = await import("../../../server/server-context.ts")
+    const { ServerContext } = await import("../../../server/ports/server-context.ts")
     await server.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(sha256)))
     expect((await ask(await addressOf(uuid))).status).toBe(410)
   })

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { Effect, Exit, Stream } from "effect"
 import { expect, it } from "vitest"
-import { type BlobStore, receiveAll, type StoredBlob } from "../../../server/files/blob-store.ts"
+import { type BlobStore, receiveAll, type StoredBlob } from "../../../server/ports/blob-store.ts"
 
 export const hashOf = (content: Uint8Array): string => createHash("sha256").update(content).digest("hex")
 const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(effect)

@@ -1,7 +1,7 @@
 /** A process that keeps files in a folder until it is killed, and says of each that it is kept. */
 import { Effect, Stream } from "effect"
-import { receiveAll } from "../../../server/files/blob-store.ts"
-import { folderStore } from "../../../server/files/folder-store.ts"
+import { receiveAll } from "../../../server/ports/blob-store.ts"
+import { folderStore } from "../../../server/files/open-store.ts"
 
 const [folder = "", first = "0"] = process.argv.slice(2)
 const store = folderStore({ folder, alone: true })

@@ -1,6 +1,6 @@
 /** A request that began before the minute it is counted in. */
 import { describe, expect, it } from "vitest"
-import { makeLocalRateLimiter, makeSharedRateLimiter } from "../../../server/limits/minute.ts"
+import { makeLocalRateLimiter, makeSharedRateLimiter } from "../../../server/http/limits.ts"
 import { engines } from "../../app.ts"
 import { serve } from "../serving.ts"
 import { makeCounters } from "./simulated.ts"

@@ -5,7 +5,7 @@ import {
   makeSharedRateLimiter,
   type RateLimiter,
   type RateLimitState
-} from "../../../server/limits/minute.ts"
+} from "../../../server/http/limits.ts"
 import { chanceFrom, makeCounters, makeSteps, type Steps } from "./simulated.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")

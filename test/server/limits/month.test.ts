@@ -8,8 +8,8 @@ import {
   monthOf,
   monthUnits,
   unitsOf
-} from "../../../server/limits/month.ts"
-import { engines } from "../../app.ts"
+} from "../../../server/http/limit-month.ts"
+import { both_engines } from "../../app.ts"
 import { serve, type Serving } from "../serving.ts"
 
 describe("a month", () => {
@@ -36,7 +36,7 @@ describe("a month", () => {
   })
 })
 
-describe.each(engines)("counters of months on %s", (engine) => {
+describe.each(both_engines)("counters of months on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)

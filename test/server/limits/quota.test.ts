@@ -6,7 +6,7 @@ import {
   type QuotaState,
   type TakingUnits,
   unitsGranted
-} from "../../../server/limits/quota.ts"
+} from "../../../server/http/limit-quota.ts"
 import { chanceFrom, makeCounters, makeSteps, type Steps } from "./simulated.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")

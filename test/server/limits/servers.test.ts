@@ -2,10 +2,10 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { openServerApp, type ServerApp } from "../../../server/app.ts"
-import { addMonthUnits } from "../../../server/limits/month.ts"
+import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
+import { addMonthUnits } from "../../../server/http/limit-month.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
-import { engines } from "../../app.ts"
+import { both_engines } from "../../app.ts"
 import { askOf, clockAt, described, type Got, owner_token, type Sent, serve, type Serving } from "../serving.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
@@ -143,7 +143,7 @@ describe("two servers on one Postgres", () => {
   })
 })
 
-describe.each(engines)("a month's quota on %s", (engine) => {
+describe.each(both_engines)("a month's quota on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)

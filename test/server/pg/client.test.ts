@@ -8,7 +8,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlErrorReason } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
 import * as Pg from "../../../server/pg/client.ts"
-import { listen } from "../../../server/pg/listen.ts"
+import { listen } from "../../../server/pg/session.ts"
 import { freshDatabase } from "../../postgres.ts"
 import { sqlClientContract } from "../../sync/sqlite/sql-client.contract.ts"
 
@@ -96,7 +96,7 @@ describe("Postgres values", () => {
       const database = new URL(url).pathname.slice(1)
       yield* admin.unsafe(`alter database ${database} set datestyle = 'German'`)
       yield* admin.unsafe(`alter database ${database} set timezone = 'Asia/Tokyo'`)
-      const sql = yield* Pg.make({ url: `${url}?options=${encodeURIComponent("-c lock_timeout=1234")}` })
+      const sql = yield* Pg.make({ url: `${url}&options=${encodeURIComponent("-c lock_timeout=1234")}` })
       assert.deepStrictEqual(
         yield* sql`select timestamptz '2026-01-01 00:00:00Z' as at, current_setting('lock_timeout') as lock_timeout`,
         [{ at: "2026-01-01T00:00:00.000Z", lock_timeout: "1234ms" }]

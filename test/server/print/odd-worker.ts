@@ -1,6 +1,6 @@
 /** A drawing thread that does what a test tells it, by the data of a text. */
 import { parentPort } from "node:worker_threads"
-import type { Asked, Said } from "../../../server/print/messages.ts"
+import type { Asked, Said } from "../../../server/print/fonts.ts"
 
 const say = (said: Said): void => parentPort?.postMessage(said)
 const kept: Array<ReadonlyArray<number>> = []

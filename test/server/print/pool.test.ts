@@ -1,11 +1,10 @@
 /** That drawing threads end when they must, harm nobody, and are there again for the next. */
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { openServerApp } from "../../../server/app.ts"
-import { plain, type PrintDocument } from "../../../core/print/blocks.ts"
-import type { PoolOptions } from "../../../server/print/pool.ts"
-import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
-import { ServerContext } from "../../../server/server-context.ts"
+import { openServerApp } from "../../../server/host/app.ts"
+import { plain, type PrintDocument } from "../../../core/pricing/print/blocks.ts"
+import { makeRenderer, type PoolOptions, type Renderer } from "../../../server/print/renderer.ts"
+import { ServerContext } from "../../../server/ports/server-context.ts"
 import { quote } from "./samples.ts"
 
 const odd = new URL("./odd-worker.ts", import.meta.url)
@@ -37,7 +36,7 @@ describe("a drawing thread", () => {
     expect(await fine(renderer)).toBe("1")
   })
   it.each([
-    ["never ends", "never end", "DrawingTooLong", /took longer than 0.2 s and was stopped/],
+    ["never ends", "never end", "DrawingTooLong", /took longer than 0.2 s and was stopped; make it shorter/],
     ["ends under its task", "end", "DrawingUnavailable", /ended with 3/],
     ["throws", "throw", "DrawingUnavailable", /thrown/],
     ["fills its memory", "fill memory", "DrawingUnavailable", /memory/]
@@ -62,6 +61,14 @@ describe("a drawing thread", () => {
     await Effect.runPromise(Fiber.interrupt(stuck))
     await Effect.runPromise(Effect.forEach(waiting, Fiber.join))
     expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })
+  })
+  it("is kept for short tasks while the others have long ones", async () => {
+    const renderer = await open({ threads: 2 })
+    const long = { act: "never end", text: "lamp ".repeat(10_000) }
+    const stuck = [1, 2, 3].map(() => Effect.runFork(renderer.texts({ text: "" }, long, { limit_millis: 60_000 })))
+    expect([await fine(renderer), await fine(renderer)]).toEqual(["1", "2"])
+    expect(renderer.counts()).toEqual({ threads: 3, working: 2, waiting: 1 })
+    for (const one of stuck) await Effect.runPromise(Fiber.interrupt(one))
   })
   it("answers what still waits when it is closed", async () => {
     const renderer = await open({})

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Block, plain, type PrintDocument } from "../../../core/print/blocks.ts"
+import { type Block, plain, type PrintDocument } from "../../../core/pricing/print/blocks.ts"
 import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
 import { pagesOfPdf } from "./pdf-text.ts"
 import { fadingPng } from "./png.ts"
@@ -35,6 +35,23 @@ describe("a document as PDF", () => {
       writeFileSync(path, text)
     }
     expect(text).toBe(readFileSync(path, "utf8"))
+  })
+  it("is tagged from version 2 on, and of version 1 the file that was kept", async () => {
+    const sample = quote({ lines: 24, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" })
+    const fileOf = async (version: 1 | 2) =>
+      Buffer.from((await Effect.runPromise(renderer.pdf({ ...sample, version }, { limit_millis: 60_000 }))).bytes)
+    // As drawn before there were tags.
+    const kept = "81d626cea5bcfc0abc3ddf32f6128105754c8e224be072930936551457b2ebb7"
+    expect(
+      createHash("sha256")
+        .update(await fileOf(1))
+        .digest("hex")
+    ).toBe(kept)
+    const file = (await fileOf(2)).toString("latin1")
+    const tags = (name: string) => file.match(new RegExp(`/S /${name}\\b`, "g"))?.length ?? 0
+    expect(file).toContain("/Marked true")
+    expect([tags("Document"), tags("H1")]).toEqual([1, 1])
+    expect(tags("P")).toBeGreaterThan(100)
   })
   it("is the same file each time, also from another thread", async () => {
     const document = quote({ lines: 2, currency: "KWD", language: "ar", logo: "png" })
@@ -95,6 +112,11 @@ describe("a document as PDF", () => {
       [...new Set(pages.join(" ").match(/word\d+/g))].sort((a, b) => Number(a.slice(4)) - Number(b.slice(4)))
     expect(found(await drawn(of([table])))).toEqual(words)
     expect(found(await drawn(of([together])))).toEqual(words)
+  })
+  it("is drawn in time however long its words are, and loses none of their letters", async () => {
+    const word = "Lamp".repeat(15_000)
+    const { bytes } = await Effect.runPromise(renderer.pdf(of([{ kind: "paragraph", runs: plain(`A ${word} case`) }])))
+    expect((await pagesOfPdf(bytes)).join("").replace(/\s/g, "")).toBe(`A${word}case`)
   })
   it("shows every character, or a box for those no font has", async () => {
     const [page = ""] = await drawn(of([{ kind: "paragraph", runs: plain("Zoë Łukasiewicz Ωμέγα Жук ₴ ✓ 漢 🎉.") }]))

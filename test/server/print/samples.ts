@@ -1,7 +1,7 @@
 /** Documents to draw: a quote as a rental house would send it, of any length, in several currencies and scripts. */
 import { fadingPng } from "./png.ts"
-import { type Block, type Group, plain, type PrintDocument, type Row } from "../../../core/print/blocks.ts"
-import { dateText, moneyText, pageLabel, percentText, quantityText } from "../../../core/print/format.ts"
+import { type Block, type Group, plain, type PrintDocument, type Row } from "../../../core/pricing/print/blocks.ts"
+import { dateText, moneyText, pageLabel, percentText, quantityText } from "../../../core/pricing/print/format.ts"
 import { fromScaled } from "../../../core/values/decimal.ts"
 import { scaleOf } from "../../../core/values/currency.ts"
 
@@ -34,7 +34,7 @@ const products = [
 /** A document of just these blocks. */
 export const of = (blocks: ReadonlyArray<Block>, more: Partial<PrintDocument> = {}): PrintDocument => ({
   format: "flightcase.document",
-  version: 1,
+  version: 2,
   title: "Sample",
   language: "en",
   dated_at: "2026-11-22T09:30:00Z",
@@ -86,7 +86,7 @@ export const quote = ({ currency, language, lines, logo, watermark }: Sample): P
         ]
   return {
     format: "flightcase.document",
-    version: 1,
+    version: 2,
     title: "Quotation Q-2026-00042",
     language,
     author: "Northlight Rental GmbH",

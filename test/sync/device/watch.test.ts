@@ -1,13 +1,13 @@
 /** When a watcher syncs, waits, and ends; driven by hand, so that nothing depends on how fast the machine is. */
 import { describe, expect, it } from "vitest"
-import { RemoteError, Unreachable } from "../../../sync/device/remote.ts"
+import { RemoteError, Unreachable } from "../../../sync/device/exchange/remote.ts"
 import {
   type WatchOutcome,
   type WatchRefusal,
   backoffMillis,
   watch,
   type WatchEvent
-} from "../../../sync/device/watch.ts"
+} from "../../../sync/device/exchange/watch.ts"
 
 const nothing: WatchOutcome = {
   sent: 0,

@@ -10,9 +10,9 @@ import { Schema } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import { wholeNumber } from "../../../core/kernel/field-schema.ts"
-import type { Json, JsonObject } from "../../../core/kernel/json.ts"
-import { DeviceFailure, readProfile, writeProfile } from "../../../sync/device/folder.ts"
+import { wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
+import { DeviceFailure, readProfile, writeProfile } from "../../../sync/device/outbox/folder.ts"
 import {
   decodeCommandRow,
   decodeLeaseRequestRow,
@@ -30,12 +30,12 @@ import {
   bundleFrom,
   decodeAddress,
   decodeEventsBody,
+  newSeed,
   readBundle,
   signBundle
 } from "../../../sync/protocol/bundle-format.ts"
 import { DecodeFailure, decoderOf } from "../../../sync/protocol/decode.ts"
-import { eventOfShapeRow } from "../../../sync/protocol/shape.ts"
-import { newSeed } from "../../../sync/protocol/signature.ts"
+import { eventOfShapeRow } from "../../../sync/protocol/snapshot.ts"
 import { releases_folder, releasesIn, unpackFolder } from "../../fixtures/kept/folders.ts"
 
 type Decode = (value: any) => unknown

@@ -1,7 +1,7 @@
 /** Notation as in sync/protocol/merge.ts: e7 is the server's event at position 7, c3 this device's command number 3. */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { StoredEvent } from "../../../core/kernel/event.ts"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { merge, type MergeState, type MergeResult } from "../../../sync/protocol/merge.ts"
 import { commandDecided } from "../../../sync/protocol/events.ts"
 import { replicaStream } from "../../../sync/protocol/wire.ts"

@@ -1,222 +1,177 @@
 /** What a person may not see never reaches their device, and what they may see no longer leaves it, down to the bytes of its files. */
-import { describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
 import { redactionFor } from "../../../sync/protocol/redaction.ts"
 import { redactionOfOutbox } from "../../../sync/device/outbox/redact-outbox.ts"
-import { RemoteError } from "../../../sync/device/remote.ts"
+import { RemoteError } from "../../../sync/device/exchange/remote.ts"
 import { engines, viewerWith } from "../../app.ts"
-import type { Viewer } from "../../../core/kernel/viewer.ts"
-import { enrolled, type Filled, type Hooks } from "../filling.ts"
-import { businessOfEachTest } from "../business.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { fills, type InspectedDevice } from "../inspected-device.ts"
+import { serverOfEachTest, serverOfSuite } from "../opening.ts"
 
 /** As a JSON document holds it, and as a row of SQLite does: 8,765,432,1 in minor units. */
 const price = "876543.21",
   minor_units = 87_654_321
 const asText = String(minor_units),
   asBytes = Buffer.from([0x05, 0x39, 0x7f, 0xb1])
+const holdsPrice = (device: InspectedDevice, files?: "") => [
+  ...device.holds(asText, files),
+  ...device.holds(asBytes, files)
+]
+const basics = ["products.access", "products.view", "products.edit", "members.access", "members.view"]
+const with_activities = [...basics, "costs.view", "activities.access", "activities.view", "activities.edit"]
 
 describe.each(engines)("devices of people with few rights, on %s", (engine) => {
-  const of = businessOfEachTest(engine)
-  const { business, devices, make, person } = of
-  const enrol = (token: string, hooks: Hooks): Promise<Filled> => of.enrol(hooks, token)
-  const basics = ["products.access", "products.view", "products.edit", "members.access", "members.view"]
+  const server = serverOfEachTest(engine)
+  const { create, filled, grant, person } = server
+  const lamps = async (): Promise<void> => {
+    for (let at = 0; at < 40; at++) await server.product({ purchase_price: price })
+  }
 
-  describe.each([
-    ["from rows", 0],
-    ["from events", Number.POSITIVE_INFINITY]
-  ])("filled %s", (_, snapshot_beyond) => {
+  describe.each(fills)("filled %s", (_, snapshot_beyond) => {
     it("a device never holds what costs nobody showed its user", async () => {
-      const product = await make("products", { name: "Lamp", purchase_price: price })
-      await business.ask("PUT", `products/${product.id}`, { sub_rental_price: price })
-      const { token } = await person(basics)
-      const device = await enrol(token, { snapshot_beyond })
+      const path = `/products/${await server.product({ purchase_price: price })}`
+      await server.put(path, { sub_rental_price: price })
+      const device = await filled({ snapshot_beyond }, (await person({ permissions: basics })).secret)
+      await server.put(path, { name: "Lamp 2", purchase_price: price })
       await device.sync()
-      await business.ask("PUT", `products/${product.id}`, { name: "Lamp 2", purchase_price: price })
-      await device.sync()
-      expect((await device.ask("GET", `products/${product.id}`)).body.product).toMatchObject({ name: "Lamp 2" })
-      expect((await device.ask("GET", `products/${product.id}`)).body.product).not.toHaveProperty("purchase_price")
-      expect([device.holds(asText), device.holds(asBytes)]).toEqual([[], []])
+      expect((await device.show(path)).name).toBe("Lamp 2")
+      expect(await device.show(path)).not.toHaveProperty("purchase_price")
+      expect(holdsPrice(device)).toEqual([])
     })
-
     it("a right taken away takes the data with it, the right given again brings it back, under handles never had before", async () => {
-      for (let at = 0; at < 40; at++) await make("products", { name: `Lamp ${at}`, purchase_price: price })
-      await make("activities", { subject: "Buy the Frobnicator quietly" })
-      const { token, grant } = await person([...basics, "costs.view", "activities.access", "activities.view"])
-      const device = await enrol(token, { snapshot_beyond })
-      await device.sync()
-      const handles = [(await device.run(device.replica().position)).handle]
-      expect([device.holds(asText).length + device.holds(asBytes).length, device.holds("Frobnicator").length]).toEqual([
-        expect.toSatisfy((n: number) => n > 0),
-        expect.toSatisfy((n: number) => n > 0)
-      ])
-      expect((await device.ask("PUT", "products/1", { description: "Unsent work" })).status).toBe(200)
+      await lamps()
+      await create("/activities", { subject: "Buy the Frobnicator quietly" })
+      const ann = await person({ permissions: with_activities })
+      const device = await filled({ snapshot_beyond }, ann.secret)
+      const handle = async () => (await device.run(device.replica().position)).handle
+      const handles = [await handle()]
+      expect([holdsPrice(device).length > 0, device.holds("Frobnicator").length > 0]).toEqual([true, true])
+      await device.must("PUT", "/products/1", { description: "Unsent work" })
 
-      expect((await grant(basics)).status).toBe(200)
+      await grant(ann, basics)
       await device.sync()
-      expect([device.holds(asText), device.holds(asBytes), device.holds("Frobnicator")]).toEqual([[], [], []])
-      expect((await device.tables())["activities"]).toEqual([])
-      expect((await device.tables())["products"]).toHaveLength(40)
+      expect([holdsPrice(device), device.holds("Frobnicator")]).toEqual([[], []])
+      const { activities, products } = await device.tables()
+      expect([activities, products!.length]).toEqual([[], 40])
       expect(device.outbox.counts()).toEqual({ accepted: 1 })
-      handles.push((await device.run(device.replica().position)).handle)
+      handles.push(await handle())
 
-      await grant([...basics, "costs.view", "activities.access", "activities.view"])
+      await grant(ann, with_activities)
       await device.sync()
-      expect((await device.ask("GET", "products/1")).body.product).toMatchObject({
-        purchase_price: price,
-        description: "Unsent work"
-      })
-      const [here, there] = [await device.tables(), await business.tables()]
+      expect(await device.show("/products/1")).toMatchObject({ purchase_price: price, description: "Unsent work" })
+      const [here, there] = [await device.tables(), await server.tables()]
       for (const table of ["products", "activities", "stores", "tax_rates"]) expect(here[table]).toEqual(there[table])
-      handles.push((await device.run(device.replica().position)).handle)
-      expect(new Set(handles).size).toBe(3)
+      expect(new Set([...handles, await handle()]).size).toBe(3)
     })
-  })
-
-  it.each([
-    ["from rows", 0],
-    ["from events", Number.POSITIVE_INFINITY]
-  ])("nor do accounts of commands that wait keep what may be seen no more, filled %s", async (_, snapshot_beyond) => {
-    const product = await make("products", { name: "Lamp", purchase_price: price })
-    const { token, grant } = await person([
-      ...basics,
-      "costs.view",
-      "activities.access",
-      "activities.view",
-      "activities.edit"
-    ])
-    const device = await enrol(token, {
-      snapshot_beyond,
-      before_push: () => {
+    it("nor do accounts of commands that wait keep what may be seen no more", async () => {
+      const product = await server.product({ purchase_price: price })
+      const ann = await person({ permissions: with_activities })
+      const before_push = () => {
         throw new RemoteError(500, { message: "The server is out of order." })
       }
+      const device = await filled({ snapshot_beyond, before_push }, ann.secret)
+      const subject = "Buy the Frobnicator quietly"
+      const activity = await create("/activities", { subject })
+      await device.must("PUT", `/products/${product}`, { description: "Unsent work" })
+      await expect(device.sync()).rejects.toThrow("out of order")
+      await device.must("PUT", `/activities/${activity.id}`, { location: "Depot" })
+      for (const bytes of [asText, subject])
+        expect(device.holds(bytes, "").some((file) => file.startsWith("outbox"))).toBe(true)
+
+      await grant(ann, basics)
+      await expect(device.sync()).rejects.toThrow("out of order")
+      expect(device.outbox.counts()).toEqual({ pending: 2 })
+      expect([holdsPrice(device, ""), device.holds(subject, "")]).toEqual([[], []])
+      expect(device.outbox.recordedOf(1)?.rows[`products/${product}`]).toHaveProperty("name")
     })
-    await device.sync()
-    const subject = "Buy the Frobnicator quietly"
-    const activity = await make("activities", { subject })
-    expect((await device.ask("PUT", `products/${product.id}`, { description: "Unsent work" })).status).toBe(200)
-    await expect(device.sync()).rejects.toThrow("out of order")
-    expect((await device.ask("PUT", `activities/${activity.id}`, { location: "Depot" })).status).toBe(200)
-    const inOutbox = (bytes: string | Buffer) => device.holds(bytes, "").filter((file) => file.startsWith("outbox"))
-    expect([inOutbox(asText).length > 0, inOutbox(subject).length > 0]).toEqual([true, true])
-
-    expect((await grant(basics)).status).toBe(200)
-    await expect(device.sync()).rejects.toThrow("out of order")
-    expect(device.outbox.counts()).toEqual({ pending: 2 })
-    expect([device.holds(asText, ""), device.holds(asBytes, ""), device.holds(subject, "")]).toEqual([[], [], []])
-    expect(device.outbox.recordedOf(1)?.rows[`products/${product.id}`]).toMatchObject({ name: "Lamp" })
-  })
-
-  it("a right taken away while rows travel stops them, and what has come is gone", async () => {
-    for (let at = 0; at < 40; at++) await make("products", { name: `Lamp ${at}`, purchase_price: price })
-    const { token, grant } = await person([...basics, "costs.view"])
-    let taken = false
-    const device = await enrol(token, {
-      limit: 20,
-      before_page: async ({ after }) => {
-        if (taken || !after.startsWith("products:")) return
-        taken = true
-        await grant(basics)
-      }
-    })
-    await device.sync()
-    expect(taken).toBe(true)
-    expect((await device.tables())["products"]).toHaveLength(40)
-    expect([device.holds(asText), device.holds(asBytes)]).toEqual([[], []])
-  })
-
-  it.each([
-    ["from rows", 0],
-    ["from events", Number.POSITIVE_INFINITY]
-  ])(
-    "a device never holds what its user is not shown: addresses of colleagues, prices of jobs, views of others, filled %s",
-    async (_, snapshot_beyond) => {
-      await make("users", { name: "Kim", email: "kim.secret@example.com", roles: [], active: true })
-      await make("custom_views", { name: "Troublesome customers", entity_type: "members", columns: ["name"] })
-      await make("members", { name: "Quillon Industries", membership_type: "organisation", description: "Pays late" })
-      const deal = await make("opportunities", {
-        subject: "Gala night",
-        description: "Hush-hush",
-        store_id: 1,
-        starts_at: "2026-07-01T09:00:00Z",
-        ends_at: "2026-07-04T09:00:00Z"
-      })
-      await make(`opportunities/${deal.id}/items`, {
-        name: "Stage",
-        quantity: 1,
-        unit_price: minor_units,
-        transaction_type: 2
-      })
+    it("a device never holds what its user is not shown: addresses of colleagues, prices of jobs, views of others", async () => {
+      await create("/users", { name: "Kim", email: "kim.secret@example.com", roles: [], active: true })
+      await create("/custom_views", { name: "Troublesome customers", entity_type: "members", columns: ["name"] })
+      await server.customer({ name: "Quillon Industries", description: "Pays late" })
+      const { id } = await server.withLine(
+        { subject: "Gala night", description: "Hush-hush" },
+        { quantity: 1, unit_price: minor_units, transaction_type: 2 }
+      )
       const packs = ["containers.view", "containers.dispatch", "availability.view"]
-      const { token, grant } = await person([...packs, "users.view", "members.view", "opportunities.view"])
-      const device = await enrol(token, { snapshot_beyond })
+      const packer = await person({ permissions: [...packs, "users.view", "members.view", "opportunities.view"] })
+      const device = await filled({ snapshot_beyond }, packer.secret)
       const secrets = ["kim.secret@example.com", "Quillon", "Pays late", "Hush-hush", asBytes, asText]
       const held = () => secrets.map((secret) => device.holds(secret, "").length > 0)
-      await device.sync()
       expect(held()).toEqual([true, true, true, true, true, snapshot_beyond > 0])
       expect(device.holds("Troublesome", "")).toEqual([])
-      expect((await grant(packs)).status).toBe(200)
+      await grant(packer, packs)
       await device.sync()
       expect(held()).toEqual(secrets.map(() => false))
       expect(device.holds("Gala night").length).toBeGreaterThan(0)
-      await business.ask("PUT", `opportunities/${deal.id}`, {
-        description: "Hush-hush, really",
-        subject: "Gala evening"
-      })
-      await business.ask("PUT", "users/2", { email: "kim.secret@example.com" })
+      await server.put(`/opportunities/${id}`, { description: "Hush-hush, really", subject: "Gala evening" })
+      await server.put("/users/2", { email: "kim.secret@example.com" })
       await device.sync()
       expect(held()).toEqual(secrets.map(() => false))
       expect(device.holds("Gala evening").length).toBeGreaterThan(0)
-    }
-  )
+    })
+  })
 
-  it("a device of a release that cannot tell what is left out is told to be updated, unless nothing is", async () => {
-    const { token } = await person(basics)
-    const [few, all] = [await enrol(token, {}), await enrolled(business, "owner's", {})]
-    devices.push(all)
-    const hello = (device: Filled, schema_version: number, by?: string) =>
-      business.ask("POST", `sync/replicas/${device.id}/hello`, { schema_version, last_n: 0, pending: [] }, by)
-    expect(await hello(few, 1, token)).toMatchObject({
+  it("a right taken away while rows travel stops them, and what has come is gone", async () => {
+    await lamps()
+    const ann = await person({ permissions: [...basics, "costs.view"] })
+    let taken = false
+    const before_page = async ({ after }: { readonly after: string }) => {
+      if (taken || !after.startsWith("products:")) return
+      taken = true
+      await grant(ann, basics)
+    }
+    const device = await filled({ limit: 20, before_page }, ann.secret)
+    expect(taken).toBe(true)
+    expect((await device.tables())["products"]).toHaveLength(40)
+    expect(holdsPrice(device)).toEqual([])
+  })
+})
+
+describe.each(engines)("a device of somebody with few rights, on %s", (engine) => {
+  const server = serverOfSuite(engine)
+  const { create, filled, person } = server
+  let few: string
+  beforeAll(async () => {
+    few = (await person({ permissions: basics })).secret
+  })
+
+  it("of a release that cannot tell what is left out is told to be updated, unless nothing is", async () => {
+    const [fews, owners] = [await server.inspected({}, few), await server.inspected()]
+    const hello = ({ id }: InspectedDevice, schema_version: number, by?: string) =>
+      server.post(`/sync/replicas/${id}/hello`, { schema_version, last_n: 0, pending: [] }, by)
+    expect(await hello(fews, 1, few)).toMatchObject({
       status: 426,
       body: { message: expect.stringContaining("update Flightcase"), errors: { schema_version: ["at least 2"] } }
     })
-    expect([(await hello(few, 2, token)).status, (await hello(all, 1)).status]).toEqual([200, 200])
+    expect([(await hello(fews, 2, few)).status, (await hello(owners, 1)).status]).toEqual([200, 200])
   })
-
   it("a view is there while it is shared with one's role", async () => {
-    const { role_id, token } = await person(["members.view"])
-    const device = await enrol(token, {})
-    const view = await make("custom_views", {
-      name: "Troublesome customers",
-      entity_type: "members",
-      columns: ["name"]
-    })
+    const { role_id, secret } = await person({ permissions: ["members.view"] })
+    const device = await filled({}, secret)
+    const { id } = await create("/custom_views", { name: "Troublesome", entity_type: "members", columns: ["name"] })
+    const path = `/custom_views/${id}`
     await device.sync()
-    const shown = async () => (await device.ask("GET", `custom_views/${view.id}`)).status
-    expect(await shown()).toBe(404)
-    expect(
-      (await business.ask("PUT", `custom_views/${view.id}`, { visibility: "shared", role_ids: [role_id] })).status
-    ).toBe(200)
+    expect((await device.get(path)).status).toBe(404)
+    await server.must("PUT", path, { visibility: "shared", role_ids: [role_id] })
     await device.sync()
-    expect((await device.ask("GET", `custom_views/${view.id}`)).body).toEqual(
-      (await business.ask("GET", `custom_views/${view.id}`, undefined, token)).body
-    )
-    expect((await business.ask("PUT", `custom_views/${view.id}`, { role_ids: [] })).status).toBe(200)
+    expect((await device.get(path)).body).toEqual((await server.get(path, secret)).body)
+    await server.must("PUT", path, { role_ids: [] })
     await device.sync()
-    expect(await shown()).toBe(404)
+    expect((await device.get(path)).status).toBe(404)
   })
-
   it.each([
     ["who may see it whole", ["members.access", "members.view", "members.edit"]],
     ["who sees a name alone", ["activities.access", "activities.view"]]
-  ])("a person erased leaves no trace in a device's files, of somebody %s", async (_, basics) => {
-    const { token } = await person(basics)
-    const device = await enrol(token, { snapshot_beyond: Number.POSITIVE_INFINITY })
-    const member = await make("members", { name: "Zacharias Quill", membership_type: "contact" })
+  ])("a person erased leaves no trace in a device's files, of somebody %s", async (who, permissions) => {
+    const device = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY }, (await person({ permissions })).secret)
+    const name = `Zacharias ${who}`
+    const id = await server.contact({ name })
     await device.sync()
-    expect(device.holds("Zacharias").length).toBeGreaterThan(0)
-    expect((await business.ask("POST", `members/${member.id}/anonymise`, {})).status).toBe(200)
+    expect(device.holds(name).length).toBeGreaterThan(0)
+    await server.must("POST", `/members/${id}/anonymise`, {})
     await device.sync()
-    expect(device.holds("Zacharias")).toEqual([])
+    expect(device.holds(name)).toEqual([])
   })
 })
 
@@ -275,118 +230,71 @@ describe("redaction of events", () => {
     for (const { table, name } of guarded) expect(seller.columns(table) ?? []).not.toContain(name)
   })
   const recorded_at = "2026-06-18T12:00:00.000Z"
-  const seenBy = (held: ReadonlyArray<string>, type: string, data: object, viewer: Partial<Viewer> = {}) =>
+  type See = readonly [held: ReadonlyArray<string>, type: string, data: object, viewer?: Partial<Viewer>]
+  const seenBy = (...[held, type, data, viewer = {}]: See) =>
     redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7).see({
-      type,
-      data: data as never,
-      replica_id: null,
-      recorded_at
+      ...{ type, data: data as never, replica_id: null, recorded_at }
     })
-  const changes = (...args: Parameters<typeof seenBy>) => {
-    const told = seenBy(...args)
+  /** Rows that are told instead of what happened. */
+  const changes = (...see: See) => {
+    const told = seenBy(...see)
     expect(told?.type).toBe("rows.told")
     return told?.data["changes"]
   }
   const robin = {
-    id: 9,
-    name: "Robin",
-    email: "robin@example.com",
-    member_id: 4,
-    role_ids: [3],
-    is_owner: false,
-    is_active: true
+    ...{ id: 9, name: "Robin", email: "robin@example.com", member_id: 4, role_ids: [3] },
+    ...{ is_owner: false, is_active: true }
   }
   it("a colleague is told by name, without how to write to them or what they may do", () => {
-    expect(changes(["stock.view"], "user.invited", robin)).toEqual([
-      {
-        op: "insert",
-        table: "users",
-        row: {
-          id: 9,
-          name: "Robin",
-          email: "withheld 9",
-          member_id: 4,
-          role_ids: [],
-          is_owner: false,
-          is_active: true,
-          email_verified_at: null,
-          invited_at: null,
-          invitation_accepted_at: null,
-          last_login_at: null,
-          deactivated_at: null,
-          created_at: recorded_at,
-          updated_at: "1970-01-01T00:00:00.000Z",
-          deleted_at: null
-        }
-      }
+    const row = {
+      ...{ ...robin, email: "withheld 9", role_ids: [], email_verified_at: null, invited_at: null },
+      ...{ invitation_accepted_at: null, last_login_at: null, deactivated_at: null, deleted_at: null },
+      ...{ created_at: recorded_at, updated_at: "1970-01-01T00:00:00.000Z" }
+    }
+    expect(changes(["stock.view"], "user.invited", robin)).toEqual([{ op: "insert", table: "users", row }])
+    const updated = (held: string, data: object) => seenBy([held], "user.updated", { id: 9, ...data })?.data["changes"]
+    const update = { op: "update", table: "users", key: 9 }
+    expect(updated("stock.view", { name: "Robyn", email: "robyn@example.com" })).toEqual([
+      { ...update, set: { name: "Robyn" } }
     ])
-    expect(changes(["stock.view"], "user.updated", { id: 9, name: "Robyn", email: "robyn@example.com" })).toEqual([
-      { op: "update", table: "users", key: 9, set: { name: "Robyn" } }
-    ])
-    expect(seenBy(["stock.view"], "user.updated", { id: 9, email: "robyn@example.com" })).toBeUndefined()
-    expect(seenBy(["roles.view"], "user.updated", { id: 9, role_ids: [4] })?.data["changes"]).toEqual([
-      { op: "update", table: "users", key: 9, set: { role_ids: [4] } }
-    ])
+    expect(updated("stock.view", { email: "robyn@example.com" })).toBeUndefined()
+    expect(updated("roles.view", { role_ids: [4] })).toEqual([{ ...update, set: { role_ids: [4] } }])
   })
   it("oneself and one's own roles are told whole", () => {
     expect(seenBy([], "user.invited", robin, { user_id: 9 })).toEqual({ type: "user.invited", data: robin })
     const role = {
-      id: 3,
-      name: "Counter",
-      description: null,
-      permissions: ["stock.view"],
-      level: 0,
-      sort_order: 100,
-      is_system: false
+      ...{ id: 3, name: "Counter", description: null, permissions: ["stock.view"], level: 0 },
+      ...{ sort_order: 100, is_system: false }
     }
     expect(seenBy([], "role.created", role, { role_ids: [3] })).toEqual({ type: "role.created", data: role })
     expect(JSON.stringify(seenBy([], "role.created", role, { role_ids: [4] }))).not.toContain("Counter")
   })
   it("whoever packs a job sees what it is called and when, not whose it is nor what it costs", () => {
-    const set = {
-      subject: "Gala",
-      starts_at: "2026-07-01T09:00:00.000Z",
-      member_id: 5,
-      charge_total: 123_456,
-      description: "Secret guest"
-    }
-    expect(
-      changes(["containers.pack"], "opportunity.updated", { id: 8, set, was: { description: "None" }, also: {} })
-    ).toEqual([
-      { op: "update", table: "opportunities", key: 8, set: { subject: "Gala", starts_at: "2026-07-01T09:00:00.000Z" } }
-    ])
-    expect(seenBy(["opportunities.view"], "opportunity.updated", { id: 8, set, was: {}, also: {} })?.type).toBe(
-      "opportunity.updated"
-    )
-    expect(seenBy(["products.view"], "opportunity.updated", { id: 8, set, was: {}, also: {} })).toBeUndefined()
+    const shown = { subject: "Gala", starts_at: "2026-07-01T09:00:00.000Z" }
+    const set = { ...shown, member_id: 5, charge_total: 123_456, description: "Secret guest" }
+    const data = { id: 8, set, was: { description: "None" }, also: {} }
+    const update = { op: "update", table: "opportunities", key: 8, set: shown }
+    expect(changes(["containers.pack"], "opportunity.updated", data)).toEqual([update])
+    expect(seenBy(["opportunities.view"], "opportunity.updated", data)?.type).toBe("opportunity.updated")
+    expect(seenBy(["products.view"], "opportunity.updated", data)).toBeUndefined()
   })
-  const view = {
-    id: 6,
-    name: "My rivals",
-    description: null,
-    entity_type: "members",
-    visibility: "personal",
-    columns: ["name"],
-    filters: [],
-    sort_column: null,
-    sort_direction: "asc",
-    per_page: 20,
-    role_ids: [],
-    user_id: 9,
-    is_default: false,
-    config: {}
-  }
   it("a personal view is for its maker, a shared one for its roles, and what is shared no more is taken away", () => {
+    const view = {
+      ...{ id: 6, name: "My rivals", description: null, entity_type: "members", visibility: "personal" },
+      ...{ columns: ["name"], filters: [], sort_column: null, sort_direction: "asc", per_page: 20 },
+      ...{ role_ids: [], user_id: 9, is_default: false, config: {} }
+    }
     expect(seenBy([], "custom_view.created", view)).toBeUndefined()
     expect(seenBy([], "custom_view.created", view, { user_id: 9 })?.type).toBe("custom_view.created")
     const shared = { ...view, visibility: "shared", user_id: null, role_ids: [3], created_at: recorded_at }
-    expect(changes([], "custom_view.updated", shared, { role_ids: [3] })).toEqual([
-      { op: "delete", table: "custom_views", key: 6 },
-      { op: "insert", table: "custom_views", row: { ...shared, updated_at: recorded_at } }
-    ])
-    expect(changes([], "custom_view.updated", { ...view, created_at: recorded_at }, { role_ids: [3] })).toEqual([
-      { op: "delete", table: "custom_views", key: 6 }
-    ])
+    const gone = { op: "delete", table: "custom_views", key: 6 }
+    const row = { ...shared, updated_at: recorded_at }
+    const updated = (data: object) => changes([], "custom_view.updated", data, { role_ids: [3] })
+    expect(updated(shared)).toEqual([gone, { op: "insert", table: "custom_views", row }])
+    expect(updated({ ...view, created_at: recorded_at })).toEqual([gone])
+    // Of an event of old that says only what changed.
+    expect(updated({ id: 6, name: "My rivals" })).toEqual([gone])
+    expect(updated({ id: 6, visibility: "shared", user_id: null, role_ids: [3] })).toEqual([gone])
   })
   it("how the interface is guarded is for those who keep the settings", () => {
     const guarded = { group: "api", values: { rate_limit: 5 } }

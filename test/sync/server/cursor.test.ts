@@ -1,72 +1,58 @@
-import { expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { catalogueOf } from "../../../core/kernel/catalogue.ts"
+import { catalogueOf } from "../../../core/kernel/endpoints/catalogue.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { syncSlice } from "../../../sync/server/api.ts"
-import { handleOf } from "../../../sync/server/cursor.ts"
-import { engines, owner } from "../../app.ts"
+import { handleOf } from "../../../sync/server/shape.ts"
+import { both_engines, owner } from "../../app.ts"
 import { openShop, shopSlices } from "../../core/kernel/lamp-shop.ts"
-import { enrolled, openFillTestServer } from "../filling.ts"
+import { fills } from "../inspected-device.ts"
+import { serverOfSuite } from "../opening.ts"
 
-it.each([
-  ["from rows", 0],
-  ["from events", Number.POSITIVE_INFINITY]
-] as const)(
-  "a person given another role that grants the same has that role's views and no more those of the one before, filled %s",
-  async (_, snapshot_beyond) => {
-    const business = await openFillTestServer("sqlite")
-    const make = async (path: string, body: object): Promise<any> => {
-      const answer = await business.ask("POST", path, body)
-      expect(answer.status, JSON.stringify(answer.body)).toBe(201)
-      return Object.values(answer.body)[0]
-    }
-    const role = (name: string) => make("roles", { name, permissions: ["products.access", "products.view"] })
-    const [day, night] = [await role("Day shift"), await role("Night shift")]
-    for (const { id, name } of [day, night]) {
-      await make("custom_views", {
-        name: `${name}'s view`,
-        entity_type: "products",
-        visibility: "shared",
-        role_ids: [id],
-        columns: ["name"]
-      })
-    }
-    const user = await make("users", { name: "Ann", email: "ann@example.com", roles: [day.name], active: true })
-    const { secret } = await make("tokens", { name: "Ann", abilities: ["*"], user_id: user.id })
-    const device = await enrolled(business, "van", { snapshot_beyond }, secret)
-    const views = async () =>
-      (await device.tables())["custom_views"]!.filter((row) => row["visibility"] === "shared").map((row) => row["name"])
-    const handle = async () =>
-      (await business.ask("GET", `sync/snapshot?replica_id=${device.id}`, undefined, secret)).body.snapshot.handle
-    try {
-      await device.sync()
-      expect(await views()).toEqual(["Day shift's view"])
+describe("a handle", () => {
+  const server = serverOfSuite()
+  const { create } = server
+  it.each(fills)(
+    "a person given another role that grants the same has that role's views and no more those of the one before, filled %s",
+    async (fill, snapshot_beyond) => {
+      const roles: Array<string> = []
+      for (const shift of ["Day", "Night"]) {
+        const { id, name } = await create("/roles", { name: `${shift} ${fill}`, permissions: ["products.view"] })
+        const view = { entity_type: "products", visibility: "shared", role_ids: [id], columns: ["name"] }
+        await create("/custom_views", { name: `${shift}'s view`, ...view })
+        roles.push(name)
+      }
+      const { secret, user_id } = await server.person({ roles: [roles[0]!] })
+      const device = await server.filled({ snapshot_beyond }, secret)
+      const views = async () =>
+        (await device.tables())
+          ["custom_views"]!.filter((row) => row["visibility"] === "shared")
+          .map((row) => row["name"])
+      const handle = async () =>
+        (await server.get(`/sync/snapshot?replica_id=${device.id}`, secret)).body.snapshot.handle
+      expect(await views()).toEqual(["Day's view"])
       const before = await handle()
-      expect((await business.ask("PUT", `users/${user.id}`, { roles: [night.name] })).status).toBe(200)
+      await server.must("PUT", `/users/${user_id}`, { roles: [roles[1]] })
       expect(await handle()).not.toBe(before)
       await device.sync()
-      expect(await views()).toEqual(["Night shift's view"])
-    } finally {
-      await device.close()
-      await business.close()
+      expect(await views()).toEqual(["Night's view"])
     }
-  }
-)
-
-it.each(engines)(
-  "rights taken away and given again, again and again, never bring a handle back, on %s",
-  async (engine) => {
-    const shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))
-    try {
-      const handle = (grants: string) => shop.run(Effect.flatMap(Store, (store) => handleOf(store, owner, 1, grants)))
-      const handles: Array<string> = []
-      for (const grants of ["costs=true", "costs=false", "costs=true", "costs=false", "costs=true"]) {
-        handles.push(await handle(grants))
-        expect(await handle(grants)).toBe(handles.at(-1))
+  )
+  it.each(both_engines)(
+    "rights taken away and given again, again and again, never bring a handle back, on %s",
+    async (engine) => {
+      const shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))
+      try {
+        const handle = (grants: string) => shop.run(Effect.flatMap(Store, (store) => handleOf(store, owner, 1, grants)))
+        const handles: Array<string> = []
+        for (const grants of ["costs=true", "costs=false", "costs=true", "costs=false", "costs=true"]) {
+          handles.push(await handle(grants))
+          expect(await handle(grants)).toBe(handles.at(-1))
+        }
+        expect(new Set(handles).size).toBe(handles.length)
+      } finally {
+        await shop.close()
       }
-      expect(new Set(handles).size).toBe(handles.length)
-    } finally {
-      await shop.close()
     }
-  }
-)
+  )
+})

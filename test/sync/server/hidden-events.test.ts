@@ -1,22 +1,21 @@
 /** Events a reader may not see, or that happen while rows are read, at the server's end. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { catalogueOf } from "../../../core/kernel/catalogue.ts"
-import { answer } from "../../../core/kernel/dispatch.ts"
-import { lastPosition } from "../../../core/kernel/journal.ts"
-import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
+import { catalogueOf } from "../../../core/kernel/endpoints/catalogue.ts"
+import { answer } from "../../../core/kernel/runtime/dispatch.ts"
+import { lastPosition } from "../../../core/kernel/events/journal.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { syncSlice } from "../../../sync/server/api.ts"
-import { offsetOf } from "../../../sync/server/cursor.ts"
-import { shapeAnswer } from "../../../sync/server/shape.ts"
-import { rowsAnswer } from "../../../sync/server/snapshot.ts"
+import { offsetOf, shapeAnswer } from "../../../sync/server/shape.ts"
+import { rowsAnswer } from "../../../sync/server/snapshot-api.ts"
 import type { SnapshotPage } from "../../../sync/protocol/snapshot.ts"
-import { engines, owner } from "../../app.ts"
+import { both_engines, owner } from "../../app.ts"
 import { openShop, type Shop, shopSlices } from "../../core/kernel/lamp-shop.ts"
 
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 
-describe.each(engines)("events on %s", (engine) => {
+describe.each(both_engines)("events on %s", (engine) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(engine, catalogue)

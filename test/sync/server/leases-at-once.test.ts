@@ -4,10 +4,9 @@
  */
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openServerApp, type ServerApp } from "../../../server/app.ts"
-import { signBundle } from "../../../sync/protocol/bundle-format.ts"
-import { newSeed, publicKeyOf } from "../../../sync/protocol/signature.ts"
-import { schema_version } from "../../../core/kernel/store/schema.ts"
+import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
+import { newSeed, publicKeyOf, signBundle } from "../../../sync/protocol/bundle-format.ts"
+import { schema_version } from "../../../core/kernel/runtime/schema.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { askOf, owner_token } from "../../server/serving.ts"
 

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { json_body_bytes_max } from "../../../core/kernel/body-limits.ts"
-import { catalogueOf } from "../../../core/kernel/catalogue.ts"
-import { journal } from "../../../core/kernel/journal.ts"
+import { json_body_bytes_max } from "../../../core/kernel/fields/body-limits.ts"
+import { catalogueOf } from "../../../core/kernel/endpoints/catalogue.ts"
+import { journal } from "../../../core/kernel/events/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { syncSlice } from "../../../sync/server/api.ts"
 import { commandDecided } from "../../../sync/protocol/events.ts"
-import { type WireCommand } from "../../../sync/protocol/wire.ts"
-import { engines, viewerWith } from "../../app.ts"
+import { replicaStream, type WireCommand } from "../../../sync/protocol/wire.ts"
+import { both_engines, viewerWith } from "../../app.ts"
 import { openShop, type Shop, shopSlices } from "../../core/kernel/lamp-shop.ts"
 
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 const clerk = viewerWith(["lamps.create", "lamps.edit", "lamps.delete"], ["sync:read", "sync:write", "lamps:write"])
 
-describe.each(engines)("commands pushed to %s", (engine) => {
+describe.each(both_engines)("commands pushed to %s", (engine) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(engine, catalogue)
@@ -77,8 +77,9 @@ describe.each(engines)("commands pushed to %s", (engine) => {
         [commandDecided.type, one.id]
       ])
     )
-    expect(own.filter((event) => event.type === commandDecided.type).map((event) => event.position)).toEqual(
-      told.map((one: any) => one.position)
+    const decided = own.filter((event) => event.type === commandDecided.type)
+    expect(decided.map((event) => [event.position, event.stream])).toEqual(
+      told.map((one: any) => [one.position, replicaStream(device.id)])
     )
   })
   it("sent again, in part or whole, get the same verdicts and change nothing", async () => {
@@ -317,7 +318,7 @@ describe.each(engines)("commands pushed to %s", (engine) => {
       ).status
     ).toBe(404)
     expect((await push({ id: 999_999, from: 1 }, create(1, 1))).status).toBe(404)
-    expect((await call("DELETE", `/api/v1/sync/replicas/${device.id}`, undefined, stranger)).status).toBe(403)
+    expect((await call("DELETE", `/api/v1/sync/replicas/${device.id}`, undefined, stranger)).status).toBe(404)
     expect((await call("DELETE", `/api/v1/sync/replicas/${device.id}`)).status).toBe(204)
     expect((await push(device, create(1, device.from))).status).toBe(403)
     expect(

@@ -11,15 +11,15 @@ import {
 } from "@electric-sql/client"
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { catalogueOf } from "../../../core/kernel/catalogue.ts"
-import { answer } from "../../../core/kernel/dispatch.ts"
-import { eventsAfter, lastPosition } from "../../../core/kernel/journal.ts"
-import type { Json } from "../../../core/kernel/json.ts"
-import { bodyOf, Rejection, statusOf } from "../../../core/kernel/rejection.ts"
+import { catalogueOf } from "../../../core/kernel/endpoints/catalogue.ts"
+import { answer } from "../../../core/kernel/runtime/dispatch.ts"
+import { eventsAfter, lastPosition } from "../../../core/kernel/events/journal.ts"
+import type { Json } from "../../../core/kernel/fields/json.ts"
+import { bodyOf, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/viewer.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
 import { syncSlice } from "../../../sync/server/api.ts"
-import { makeJournalTail, JournalTail } from "../../../sync/server/tail.ts"
+import { makeJournalTail, JournalTail } from "../../../sync/server/shape.ts"
 import { type Engine, engines, owner, viewerWith } from "../../app.ts"
 import { openShop, type Shop, shopSlices } from "../../core/kernel/lamp-shop.ts"
 
@@ -248,16 +248,6 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     const live = following.asked.filter(({ query }) => query.get("live") === "true")
     expect(live.length).toBeGreaterThanOrEqual(5)
     expect(new Set(live.map(({ query }) => query.get("offset"))).size).toBe(live.length)
-  })
-  it("loses no wake that comes between looking and waiting", async () => {
-    const { tail, wake } = makeJournalTail()
-    const mark = await Effect.runPromise(tail.mark)
-    wake()
-    await Effect.runPromise(tail.grown(mark, 3_600_000))
-    const waiting = Effect.runPromise(tail.grown(await Effect.runPromise(tail.mark), 3_600_000))
-    wake()
-    await waiting
-    await Effect.runPromise(tail.grown(await Effect.runPromise(tail.mark), 1))
   })
 
   it("begins anew for a stale handle, none, and an offset past the end; the client copes", async () => {

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { makeJournalTail } from "../../../sync/server/tail.ts"
+import { makeJournalTail } from "../../../sync/server/shape.ts"
 
 it("whoever waits for news is not kept waiting for a wake that came between looking and waiting", () => {
   const { tail, wake } = makeJournalTail()

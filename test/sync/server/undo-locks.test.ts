@@ -1,7 +1,7 @@
 /** What takes a command back waits for goods as any other command does: while it holds nothing that others want. */
 import pg from "pg"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { openServerApp, type ServerApp } from "../../../server/app.ts"
+import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { askOf, owner_token, startedServer } from "../../server/serving.ts"
 

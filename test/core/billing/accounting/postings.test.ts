@@ -10,7 +10,7 @@ import {
 } from "../../../../core/billing/accounting/postings.ts"
 import { exportFiles } from "../../../../core/billing/accounting/csv.ts"
 import { shownPosted } from "../../../../core/billing/accounting/shown.ts"
-import type { PaymentRow } from "../../../../core/billing/schema.ts"
+import type { PaymentRow } from "../../../../core/billing/state/tables.ts"
 import { creditNoteSample, invoiceSample } from "../paper/samples.ts"
 
 const accounts: Accounts = {

@@ -1,8 +1,8 @@
 /** Credit notes: by rows, by an amount, of all that is left (rules/billing 1.5). */
 import { describe, expect, it } from "vitest"
 import { type CreditInput, issueCreditNote } from "../../../../core/billing/credits/decide.ts"
-import { credit_note_items, type InvoiceRow } from "../../../../core/billing/schema.ts"
-import type { NewEvent } from "../../../../core/kernel/event.ts"
+import { credit_note_items, type InvoiceRow } from "../../../../core/billing/state/tables.ts"
+import type { NewEvent } from "../../../../core/kernel/events/event-type.ts"
 import { decided_at, given_at, type GivenRow } from "../../decider.ts"
 import { after, creditFactsIn, given, invoiceIn, issued, notesIn, type Sold, taxed } from "../invoice.ts"
 

@@ -1,6 +1,6 @@
 /** Invoices of every kind that an electronic invoice is made from, and how their money comes about. */
-import type { RateReport, Source, SourceRow } from "../../../../core/billing/einvoice/source.ts"
-import type { NamedParty } from "../../../../core/billing/schema.ts"
+import type { RateReport, Source, SourceRow } from "../../../../core/billing/einvoice/amounts.ts"
+import type { NamedParty } from "../../../../core/billing/state/tables.ts"
 import { allocateMoney, percentOfMoney, timesMoney, withoutPercent } from "../../../../core/values/money.ts"
 
 export const seller: NamedParty = {

@@ -1,12 +1,12 @@
 /** Issuing and voiding an invoice of 100.00 net and 20 % tax (rules/billing 1.1, 1.3). */
 import { describe, it } from "vitest"
 import { type IssueFacts, issueInvoice, voidInvoice, type VoidFacts } from "../../../../core/billing/invoices/decide.ts"
-import type { InvoiceRow, NamedParty } from "../../../../core/billing/schema.ts"
-import { initialRow } from "../../../../core/kernel/crud-resource.ts"
-import type { DecideContext } from "../../../../core/kernel/decide-context.ts"
-import { type MemberRow, members } from "../../../../core/members/schema.ts"
+import type { InvoiceRow, NamedParty } from "../../../../core/billing/state/tables.ts"
+import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import type { DecideContext } from "../../../../core/kernel/events/settings.ts"
+import { type MemberRow, members } from "../../../../core/people/members/schema.ts"
 import { decided_at, given_at } from "../../decider.ts"
-import { given, invoiceIn, issued, stamps } from "../invoice.ts"
+import { given, header, invoiceIn, issued, stamps } from "../invoice.ts"
 
 const sold = [{ quantity: "1.00", amount: 10_000 }]
 const draft = (set: Partial<InvoiceRow> = {}) =>
@@ -28,6 +28,7 @@ const party = (name: string): NamedParty => ({
 })
 const known: IssueFacts = {
   items: 1,
+  billing: undefined,
   member,
   billed_to: party("Ann Ltd"),
   billed_by: party("Northlight"),
@@ -131,6 +132,33 @@ describe("issuing a draft", () => {
     given(...draft(nothing))
       .when(issue())
       .thenEvents(issuedWith({ status: "paid", amount_outstanding: 0, paid_at: decided_at }, { amount_outstanding: 0 }))
+  })
+  describe("that bills more than is left of its opportunity", () => {
+    const [item] = issued(sold).items
+    const earlier = { invoice: header({ id: 2, number: "0000000006" }), item: item!, quantity: 100, tax: 0 }
+    const beside = (net: number): Partial<IssueFacts> => ({
+      billing: { own: 10_000, others: { total: 15_000, currency_code: "GBP", rows: [{ ...earlier, net }], drafts: [] } }
+    })
+    it("is refused, naming what was billed and what is left", () => {
+      given(...draft())
+        .when(issue({}, beside(5_001)))
+        .thenRefused({
+          items: [
+            "50.01 of 150.00 GBP (without tax) is billed by invoice 0000000006; 99.99 is left, and this invoice bills " +
+              "100.00. Take rows off, bill the opportunity again for what is left, or send allow_overbilling."
+          ]
+        })
+    })
+    it("is issued where that is allowed, which the activity keeps", () => {
+      const also = { also: { allow_overbilling: true } }
+      const event = issuedWith({})
+      given(...draft())
+        .when(issue({ allow_overbilling: true }, beside(5_001)))
+        .thenEvents({ ...event, data: { ...event.data, ...also } })
+      given(...draft())
+        .when(issue({ allow_overbilling: true }, beside(5_000)))
+        .thenEvents(event)
+    })
   })
   it.each<[string, Partial<InvoiceRow>, Partial<IssueFacts>, object]>([
     ["without rows", {}, { items: 0 }, { items: ["An invoice without rows cannot be issued."] }],

@@ -2,8 +2,8 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { creditNoteDocument, invoiceDocument } from "../../../../core/billing/paper/document.ts"
-import { epcCode, isIban, paymentLink, paymentLinkFault, spacedIban } from "../../../../core/billing/paper/pay.ts"
-import { type Block, readDocument } from "../../../../core/print/blocks.ts"
+import { epcCode, isIban, paymentLink, paymentLinkFault, spacedIban } from "../../../../core/billing/paper/mail-text.ts"
+import { type Block, readDocument } from "../../../../core/pricing/print/blocks.ts"
 import { creditNoteSample, invoiceSample, type Sample } from "./samples.ts"
 
 const textOf = (sample: Sample): string => JSON.stringify(invoiceDocument(invoiceSample(sample)))
@@ -59,6 +59,16 @@ describe("a document", () => {
       "",
       "0000000042"
     ])
+  })
+  it("is no invoice where it is a proforma: it says so and what will be due, and names no way to pay", () => {
+    const proforma = (language: string, status: "issued" | "voided" = "issued") =>
+      textOf({ ...plain, language, invoice: { type: "proforma", status } })
+    expect(codesOf(invoiceDocument(invoiceSample({ ...plain, invoice: { type: "proforma" } })).blocks)).toEqual([])
+    expect(proforma("en-GB")).toContain("This is not an invoice for tax purposes, and no payment is asked for yet.")
+    expect(proforma("en-GB")).toContain("Once invoiced, €2,018.13 will be due.")
+    expect(proforma("en-GB")).not.toMatch(/Please pay|pay\.example|IBAN|"Due"/)
+    expect(proforma("de")).toContain("Mit der Rechnung werden 2.018,13\u00a0€ fällig.")
+    expect(proforma("en-GB", "voided")).not.toContain("will be due")
   })
   it("asks for nothing once it is paid, voided or no more than a draft", () => {
     for (const invoice of [

@@ -7,7 +7,7 @@ import type {
   InvoiceItemRow,
   InvoiceRow,
   NamedParty
-} from "../../../../core/billing/schema.ts"
+} from "../../../../core/billing/state/tables.ts"
 import { percentOfMoney } from "../../../../core/values/money.ts"
 import { scaleOf } from "../../../../core/values/currency.ts"
 

@@ -7,9 +7,10 @@ import {
   recordRefund,
   type RefundFacts
 } from "../../../../core/billing/payments/decide.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { decided_at, given_at } from "../../decider.ts"
 import { given, invoiceIn, issued, stamps } from "../invoice.ts"
-import type { InvoiceRow, PaymentRow } from "../../../../core/billing/schema.ts"
+import type { InvoiceRow, PaymentRow } from "../../../../core/billing/state/tables.ts"
 
 const of120 = (set: Partial<InvoiceRow> = {}) => issued([{ quantity: "1.00", amount: 10_000 }], set).rows
 const half_paid = { status: "partially_paid", amount_paid: 5_000, amount_outstanding: 7_000 } as const
@@ -38,34 +39,37 @@ const row = <K extends PaymentRow["kind"]>(kind: K, amount: number, more: object
   ...more
 })
 
+const event = (type: string, set: object, was: object, payment: object) => ({
+  stream: "invoice:1",
+  type: `payment.${type}`,
+  data: { id: 1, set, was, payment } as JsonObject
+})
+const refunded20 = { status: "partially_paid", amount_paid: 10_000, amount_outstanding: 2_000, paid_at: null } as const
+
 describe("a payment", () => {
   it("of a part leaves the rest outstanding", () => {
     given(...of120())
       .when(pay({ amount: 5_000, method: "cash", reference: "Till 1" }))
-      .thenEvents({
-        stream: "invoice:1",
-        type: "payment.recorded",
-        data: {
-          id: 1,
-          set: { status: "partially_paid", amount_paid: 5_000, amount_outstanding: 7_000 },
-          was: { status: "issued", amount_paid: 0, amount_outstanding: 12_000 },
-          payment: row("payment", 5_000, { method: "cash", reference: "Till 1" })
-        }
-      })
+      .thenEvents(
+        event(
+          "recorded",
+          half_paid,
+          { status: "issued", amount_paid: 0, amount_outstanding: 12_000 },
+          row("payment", 5_000, { method: "cash", reference: "Till 1" })
+        )
+      )
   })
   it("of what is outstanding makes the invoice paid, when the money moved", () => {
     given(...of120(half_paid))
       .when(pay({ amount: 7_000, paid_at: "2026-06-10T08:00:00.000Z" }))
-      .thenEvents({
-        stream: "invoice:1",
-        type: "payment.recorded",
-        data: {
-          id: 1,
-          set: { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: "2026-06-10T08:00:00.000Z" },
-          was: { status: "partially_paid", amount_paid: 5_000, amount_outstanding: 7_000, paid_at: null },
-          payment: row("payment", 7_000, { paid_at: "2026-06-10T08:00:00.000Z" })
-        }
-      })
+      .thenEvents(
+        event(
+          "recorded",
+          { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: "2026-06-10T08:00:00.000Z" },
+          { status: "partially_paid", amount_paid: 5_000, amount_outstanding: 7_000, paid_at: null },
+          row("payment", 7_000, { paid_at: "2026-06-10T08:00:00.000Z" })
+        )
+      )
   })
   it("of one unit more than is outstanding is refused, and says how much there is", () => {
     given(...of120(half_paid))
@@ -114,61 +118,39 @@ describe("a refund", () => {
   it("opens a paid invoice again", () => {
     given(...of120(paid))
       .when(refund({ amount: 2_000, reason: "Broken lamp" }))
-      .thenEvents({
-        stream: "invoice:1",
-        type: "payment.refunded",
-        data: {
-          id: 1,
-          set: { status: "partially_paid", amount_paid: 10_000, amount_outstanding: 2_000, paid_at: null },
-          was: { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at },
-          payment: row("refund", 2_000, { reason: "Broken lamp" })
-        }
-      })
+      .thenEvents(event("refunded", refunded20, paid, row("refund", 2_000, { reason: "Broken lamp" })))
   })
   it("of all that is paid makes the invoice open as before", () => {
     given(...of120(paid))
       .when(refund({ amount: 12_000 }))
-      .thenEvents({
-        stream: "invoice:1",
-        type: "payment.refunded",
-        data: {
-          id: 1,
-          set: { status: "issued", amount_paid: 0, amount_outstanding: 12_000, paid_at: null },
-          was: { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at },
-          payment: row("refund", 12_000)
-        }
-      })
+      .thenEvents(
+        event(
+          "refunded",
+          { status: "issued", amount_paid: 0, amount_outstanding: 12_000, paid_at: null },
+          paid,
+          row("refund", 12_000)
+        )
+      )
   })
   it("of a credited invoice gives back what the customer is owed, and it stays credited", () => {
     given(
       ...of120({ ...paid, status: "credited", amount_credited: 12_000, amount_outstanding: -12_000, paid_at: null })
     )
       .when(refund({ amount: 12_000 }))
-      .thenEvents({
-        stream: "invoice:1",
-        type: "payment.refunded",
-        data: {
-          id: 1,
-          set: { amount_paid: 0, amount_outstanding: 0 },
-          was: { amount_paid: 12_000, amount_outstanding: -12_000 },
-          payment: row("refund", 12_000)
-        }
-      })
+      .thenEvents(
+        event(
+          "refunded",
+          { amount_paid: 0, amount_outstanding: 0 },
+          { amount_paid: 12_000, amount_outstanding: -12_000 },
+          row("refund", 12_000)
+        )
+      )
   })
   it("names its payment, and gives back no more than is left of it", () => {
     const payment: PaymentRow = { ...row("payment", 5_000), method: "other", id: 21, ...stamps }
     given(...of120(paid))
       .when(refund({ amount: 2_000, payment_id: 21 }, { payment, refunded: 3_000 }))
-      .thenEvents({
-        stream: "invoice:1",
-        type: "payment.refunded",
-        data: {
-          id: 1,
-          set: { status: "partially_paid", amount_paid: 10_000, amount_outstanding: 2_000, paid_at: null },
-          was: { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at },
-          payment: row("refund", 2_000, { payment_id: 21 })
-        }
-      })
+      .thenEvents(event("refunded", refunded20, paid, row("refund", 2_000, { payment_id: 21 })))
     given(...of120(paid))
       .when(refund({ amount: 2_001, payment_id: 21 }, { payment, refunded: 3_000 }))
       .thenRefused({

@@ -1,15 +1,16 @@
 /** A job in a warehouse with something of everything, and the same job with as many lines as are asked for. */
 import { Effect } from "effect"
 import { warehousePaper } from "../../../../core/documents/content/warehouse.ts"
-import type { DocumentSource } from "../../../../core/documents/content/source.ts"
-import { CommandRuntime } from "../../../../core/kernel/command-runtime.ts"
+import type { DocumentSource } from "../../../../core/documents/content/invoices.ts"
+import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { opportunity_items } from "../../../../core/opportunities/lines/schema.ts"
-import { asset_assignments } from "../../../../core/opportunities/units/schema.ts"
-import type { Block, PrintDocument, Row, Table } from "../../../../core/print/blocks.ts"
-import { products } from "../../../../core/products/schema.ts"
-import { stock_levels } from "../../../../core/stock/schema.ts"
+import { opportunity_items } from "../../../../core/orders/opportunities/tables/lines.ts"
+import { asset_assignments } from "../../../../core/orders/opportunities/tables/units.ts"
+import type { Block, PrintDocument, Row, Table } from "../../../../core/pricing/print/blocks.ts"
+import { products } from "../../../../core/products/products/schema.ts"
+import { stock_levels } from "../../../../core/products/stock/schema.ts"
 import type { App } from "../../../app.ts"
+import { houseOn } from "../../../app-house.ts"
 
 export const now = "2026-06-18T12:00:00.000Z"
 type Kind = DocumentSource["document_type"]
@@ -23,20 +24,12 @@ export interface House {
 }
 
 export const callsTo = (app: App) => {
-  const call =
-    (method: string) =>
-    async (path: string, body: object = {}): Promise<any> => {
-      const reply = await app.call(method, `/api/v1${path}`, body)
-      if (reply.status >= 300) throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`)
-      return reply.body
-    }
-  const post = call("POST")
+  const { create, must } = houseOn(app)
   return {
-    post,
-    patch: call("PATCH"),
-    put: call("PUT"),
-    made: async (path: string, body: object): Promise<number> =>
-      (Object.values(await post(path, body))[0] as { id: number }).id
+    post: (path: string, body: object = {}) => must("POST", path, body),
+    patch: (path: string, body: object = {}) => must("PATCH", path, body),
+    put: (path: string, body: object = {}) => must("PUT", path, body),
+    made: async (path: string, body: object): Promise<number> => (await create(path, body)).id
   }
 }
 

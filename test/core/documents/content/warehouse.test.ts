@@ -4,11 +4,11 @@ import { dirname, join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { warehousePaper } from "../../../../core/documents/content/warehouse.ts"
-import { codesAmong } from "../../../../core/documents/content/warehouse-codes.ts"
+import { codesAmong } from "../../../../core/documents/content/warehouse-facts.ts"
 import { inWalkingOrder } from "../../../../core/documents/content/warehouse-parcels.ts"
-import { CommandRuntime } from "../../../../core/kernel/command-runtime.ts"
+import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { readDocument } from "../../../../core/print/blocks.ts"
+import { readDocument } from "../../../../core/pricing/print/blocks.ts"
 import { type App, engines, openApp } from "../../../app.ts"
 import { callsTo, type House, now, openHouse, orderOfLines, paperOf, rowsOf, said, sketch } from "./house.ts"
 
@@ -41,6 +41,13 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
       const document = await paper(kind)
       golden(`${kind}.json`, `${JSON.stringify(document, null, 1)}\n`)
       expect(readDocument(JSON.parse(JSON.stringify(document)))).toMatchObject({ _tag: "Success", success: document })
+    }
+  })
+  it("set no column that begins at its left beside one that ends at its right", async () => {
+    for (const kind of ["pick_list", "delivery_note"] as const) {
+      const table = (await paper(kind)).blocks.find((block) => block.kind === "table")!
+      const sides = table.columns.map(({ alignment = "start" }) => alignment).join(" ")
+      expect(sides, kind).not.toContain("end start")
     }
   })
   it("lead through the warehouse: cases first, then places, A-2 before A-10, what has no place last", async () => {

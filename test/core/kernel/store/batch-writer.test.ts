@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
-import type { RowChange } from "../../../../core/kernel/row-change.ts"
-import { boolean, decimal, integer, json, text, timestamp } from "../../../../core/kernel/field.ts"
-import type { Json } from "../../../../core/kernel/json.ts"
+import type { RowChange } from "../../../../core/kernel/tables/row-change.ts"
+import { boolean, decimal, integer, json, text, timestamp } from "../../../../core/kernel/fields/field.ts"
+import type { Json } from "../../../../core/kernel/fields/json.ts"
 import { createTable } from "../../../../core/kernel/store/dialect.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { plainTable, type Table } from "../../../../core/kernel/table.ts"
-import { engines } from "../../../app.ts"
+import { plainTable, type Table } from "../../../../core/kernel/tables/table.ts"
+import { both_engines } from "../../../app.ts"
 import { openShop } from "../lamp-shop.ts"
 
 const columns = {
@@ -91,7 +91,7 @@ const possible = (changes: ReadonlyArray<RowChange>): ReadonlyArray<RowChange> =
   })
 }
 
-describe.each(engines)("carrying out row changes together on %s", (engine) => {
+describe.each(both_engines)("carrying out row changes together on %s", (engine) => {
   const opening = openShop(engine)
   afterAll(async () => (await opening).close())
 

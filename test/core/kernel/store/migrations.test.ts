@@ -5,17 +5,17 @@ import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { type Catalogue, catalogueOf } from "../../../../core/kernel/catalogue.ts"
-import { integer, text } from "../../../../core/kernel/field.ts"
-import { insert } from "../../../../core/kernel/row-change.ts"
-import { ensureSchema } from "../../../../core/kernel/store/schema.ts"
+import { type Catalogue, catalogueOf } from "../../../../core/kernel/endpoints/catalogue.ts"
+import { integer, text } from "../../../../core/kernel/fields/field.ts"
+import { insert } from "../../../../core/kernel/tables/row-change.ts"
+import { ensureSchema } from "../../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { plainTable } from "../../../../core/kernel/table.ts"
-import { addColumn, migrationsOf, type TableMigration } from "../../../../core/kernel/table-migration.ts"
+import { plainTable } from "../../../../core/kernel/tables/table.ts"
+import { addColumn, migrationsOf, type TableMigration } from "../../../../core/kernel/store/table-migration.ts"
 import * as Postgres from "../../../../server/pg/client.ts"
-import { startupErrorText } from "../../../../server/startup-error.ts"
+import { startupErrorText } from "../../../../server/ports/startup-error.ts"
 import * as Sqlite from "../../../../sync/sqlite/client.ts"
-import { type Engine, engines } from "../../../app.ts"
+import { type Engine, both_engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
 
 const indexes = { indexes: [["bay"]], uniques: [{ columns: ["label"], field: "label", message: "Taken." }] }
@@ -88,7 +88,7 @@ const placeOn = async (engine: Engine): Promise<Place> => {
   }
 }
 
-describe.each(engines)("a table outside the journal on %s", (engine) => {
+describe.each(both_engines)("a table outside the journal on %s", (engine) => {
   const places: Array<Place> = []
   beforeEach(async () => {
     places.push(await placeOn(engine))

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import type { RowChange } from "../../../../core/kernel/row-change.ts"
-import { integer, text } from "../../../../core/kernel/field.ts"
+import type { RowChange } from "../../../../core/kernel/tables/row-change.ts"
+import { integer, text } from "../../../../core/kernel/fields/field.ts"
 import { createTable } from "../../../../core/kernel/store/dialect.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { plainTable, type Table } from "../../../../core/kernel/table.ts"
-import { engines } from "../../../app.ts"
+import { plainTable, type Table } from "../../../../core/kernel/tables/table.ts"
+import { both_engines } from "../../../app.ts"
 import { openShop } from "../lamp-shop.ts"
 
 const notes = plainTable(
@@ -16,7 +16,7 @@ const notes = plainTable(
 ) as unknown as Table
 const noted = (id: number, note: string): RowChange => ({ op: "insert", table: notes, row: { id, note } })
 
-describe.each(engines)("a table whose first row of a key wins, on %s", (engine) => {
+describe.each(both_engines)("a table whose first row of a key wins, on %s", (engine) => {
   const opening = openShop(engine)
   afterAll(async () => (await opening).close())
 

@@ -1,9 +1,9 @@
 /** Which letters the index of SQLite finds: all that people write names with, also where Postgres would. */
 import { DatabaseSync } from "node:sqlite"
 import { describe, expect, it } from "vitest"
-import { integer, text } from "../../../../core/kernel/field.ts"
+import { integer, text } from "../../../../core/kernel/fields/field.ts"
 import { foldForSearch, keptWords, matchSql, searchIndex } from "../../../../core/kernel/store/search-index.ts"
-import { foldCase, plainTable } from "../../../../core/kernel/table.ts"
+import { foldCase, plainTable } from "../../../../core/kernel/tables/table.ts"
 
 const european = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/u
 /** Every letter of these scripts, with capitals. */

@@ -1,6 +1,13 @@
 import { Effect } from "effect"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import { insert, type RowChange, update, updateWhere, remove, removeWhere } from "../../../../core/kernel/row-change.ts"
+import {
+  insert,
+  type RowChange,
+  update,
+  updateWhere,
+  remove,
+  removeWhere
+} from "../../../../core/kernel/tables/row-change.ts"
 import {
   boolean,
   code,
@@ -12,12 +19,12 @@ import {
   money,
   text,
   timestamp
-} from "../../../../core/kernel/field.ts"
-import type { Json } from "../../../../core/kernel/json.ts"
+} from "../../../../core/kernel/fields/field.ts"
+import type { Json } from "../../../../core/kernel/fields/json.ts"
 import { createTable } from "../../../../core/kernel/store/dialect.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { type AnyRow, plainTable, type Table } from "../../../../core/kernel/table.ts"
-import { engines } from "../../../app.ts"
+import { type AnyRow, plainTable, type Table } from "../../../../core/kernel/tables/table.ts"
+import { both_engines } from "../../../app.ts"
 import { openShop } from "../lamp-shop.ts"
 
 const cells = plainTable("cells", "id", {
@@ -35,7 +42,7 @@ const cells = plainTable("cells", "id", {
 })
 type Cell = { readonly [K in keyof typeof cells.columns]?: unknown } & { readonly id: number }
 
-describe.each(engines)("rows on %s", (engine) => {
+describe.each(both_engines)("rows on %s", (engine) => {
   const opening = openShop(engine)
   const withStore = async <A>(use: (store: Store["Service"]) => Effect.Effect<A, unknown>): Promise<A> =>
     (await opening).run(Effect.flatMap(Store, use))

@@ -1,78 +1,84 @@
 /** An outbox that has lost or changed what was acknowledged: it is seen, nothing more is acknowledged, and what is there is given out. */
-import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { exitFrom } from "../../../../cli/error-report.ts"
-import { type Device, enrolDevice, openDevice } from "../../../../sync/device/device.ts"
+import { describe, expect, it } from "vitest"
+import { openDevice } from "../../../../sync/device/device.ts"
 import { rowsInPages } from "../../../../sync/device/outbox/sqlite-pages.ts"
 import { readUnsent } from "../../../../sync/device/outbox/unsent.ts"
-import { type DeviceTestServer, openDeviceTestServer, token } from "../../server.ts"
+import { serverOfSuite, type TestDevice } from "../../opening.ts"
+import { leftBehind, told } from "../spoiling.ts"
 
-let test_server: DeviceTestServer, folder: string, path: string
-beforeEach(async () => {
-  test_server = await openDeviceTestServer()
-  folder = join(test_server.folder, "van")
-  path = join(folder, "outbox.sqlite")
-})
-afterEach(async () => {
-  await test_server.close()
-})
-
-const enrolled = (): Promise<Device> =>
-  enrolDevice(folder, { name: "van", url: test_server.url(), token, device: "van" })
-const write = (device: Device, name: string, description = "") =>
-  device.ask({ method: "POST", path: "/api/v1/product_groups", query: [], body: { name, description } })
-const names = async (device: Device): Promise<ReadonlyArray<string>> =>
-  (
-    (await device.ask({ method: "GET", path: "/api/v1/product_groups", query: [], body: undefined })).body as any
-  ).product_groups
-    .map((one: any) => one.name)
-    .sort()
-const told = async (
-  work: () => Promise<unknown>
-): Promise<{ readonly message: string; readonly way_out: string | undefined }> => {
-  try {
-    await work()
-  } catch (error) {
-    const { message, way_out } = exitFrom(error)
-    return { message, way_out }
-  }
-  throw new Error("nothing went wrong")
+const server = serverOfSuite()
+const { reopen } = server
+const write = (device: TestDevice, name: string, description = "") =>
+  device.create("/product_groups", { name, description })
+const names = async (device: TestDevice) => (await device.show("/product_groups")).map((one: any) => one.name).sort()
+const bodies = (folder: string) => readUnsent(folder).commands.map(({ payload }) => payload.body["name"])
+const damaged = {
+  code: 1,
+  message: expect.stringMatching(/^The outbox .* is damaged/),
+  way_out: expect.stringContaining("export-pending")
 }
-const bodies = (): ReadonlyArray<unknown> => readUnsent(folder).commands.map(({ payload }) => payload.body["name"])
+const left = leftBehind(
+  server,
+  ["One", "Two", "Three"].map((name) => ({ name }))
+)
+/** A folder left behind, and its outbox. */
+const spoilt = (spoil: (path: string) => void) => {
+  const folder = join(server.folder, left())
+  const path = join(folder, "outbox.sqlite")
+  spoil(path)
+  return { folder, path }
+}
+
+describe("an outbox", () => {
+  it.each([
+    ["missing", (path: string) => rmSync(path)],
+    ["empty", (path: string) => truncateSync(path, 0)]
+  ])("that is %s is never begun anew in silence", async (word, spoil) => {
+    const { folder, path } = spoilt(spoil)
+    expect(await told(() => openDevice(folder))).toEqual({
+      code: 1,
+      message: `The outbox ${path} is ${word}: commands recorded here and not sent yet were in it.`,
+      way_out: expect.stringContaining("backup")
+    })
+    expect(existsSync(path) ? readFileSync(path).length : 0).toBe(0)
+  })
+  it("that is no database any more is left as it is", async () => {
+    const garbage = "garbage".repeat(1_000)
+    const { folder, path } = spoilt((of) => writeFileSync(of, garbage))
+    expect(await told(() => openDevice(folder))).toEqual(damaged)
+    expect(await told(async () => readUnsent(folder))).toMatchObject({ code: 1, message: damaged.message })
+    expect(readFileSync(path, "utf8")).toBe(garbage)
+  })
+})
 
 describe("an outbox whose write-ahead log is lost", () => {
+  const losing = leftBehind(server, [{ name: "Kept" }])
   /** One command in the file, three more in the log only, which is gone with the power. */
-  const lose = async (): Promise<void> => {
-    const first = await enrolled()
-    await write(first, "Kept")
-    await first.close()
-    const device = await openDevice(folder)
-    for (const name of ["Lost 1", "Lost 2", "Lost 3"]) await write(device, name)
-    const aside = join(test_server.folder, "aside")
-    cpSync(folder, aside, { recursive: true })
+  const lose = async (): Promise<TestDevice> => {
+    const name = losing()
+    const device = await reopen(name)
+    for (const lost of ["Lost 1", "Lost 2", "Lost 3"]) await write(device, lost)
+    cpSync(device.folder, join(server.folder, `${name}-lost`), { recursive: true })
     await device.close()
-    rmSync(folder, { recursive: true })
-    rmSync(join(aside, "outbox.sqlite-wal"))
-    rmSync(join(aside, "outbox.sqlite-shm"), { force: true })
-    cpSync(aside, folder, { recursive: true })
+    for (const [end, force] of [
+      ["wal", false],
+      ["shm", true]
+    ] as const)
+      rmSync(join(server.folder, `${name}-lost`, `outbox.sqlite-${end}`), { force })
+    return reopen(`${name}-lost`)
   }
 
   it("is told on opening by number; it answers, and acknowledges and sends nothing until somebody decides", async () => {
-    await lose()
-    const device = test_server.keep(await openDevice(folder))
+    const device = await lose()
     expect(await device.missing()).toEqual({ from: 2, to: 4 })
     expect(await names(device)).toEqual(["Kept", "Lost 1", "Lost 2", "Lost 3"])
-    const refused = {
-      message: expect.stringMatching(
-        /^Commands 2 to 4 were acknowledged here, and the outbox does not have them any more/
-      ),
-      way_out: expect.stringContaining("doctor --accept-loss")
-    }
-    expect(await told(() => write(device, "Not now"))).toEqual(refused)
-    expect(await told(() => device.sync())).toEqual(refused)
-    expect(await told(() => device.bundleOut())).toEqual(refused)
+    const lost = /^Commands 2 to 4 were acknowledged here, and the outbox does not have them any more/
+    const refused = { message: expect.stringMatching(lost), way_out: expect.stringContaining("doctor --accept-loss") }
+    for (const work of [() => write(device, "Not now"), () => device.sync(), () => device.bundleOut()])
+      expect(await told(work)).toMatchObject(refused)
     expect(await device.doctor(true)).toEqual([
       { check: "replica file", ok: true, detail: "whole" },
       { check: "outbox numbers", ok: false, detail: expect.stringContaining("Commands 2 to 4") }
@@ -81,38 +87,35 @@ describe("an outbox whose write-ahead log is lost", () => {
     expect(await names(device)).toEqual(["Kept", "Lost 1", "Lost 2", "Lost 3"])
   })
   it("is written out with what the lost commands did here", async () => {
-    await lose()
-    const { commands, lost, traces, unreadable } = readUnsent(folder)
+    const { commands, lost, traces, unreadable } = readUnsent((await lose()).folder)
     expect([commands.map(({ payload }) => payload.body["name"]), lost, unreadable]).toEqual([
       ["Kept"],
       { from: 2, to: 4 },
       0
     ])
     expect(
-      traces.map(({ events }) => events.map(({ type, data }) => [type, (data as any).name ?? (data as any).row?.name]))
+      traces.map(({ events }) => events.map(({ data, type }) => [type, (data as any).name ?? (data as any).row?.name]))
     ).toEqual(["Lost 1", "Lost 2", "Lost 3"].map((name) => [[expect.any(String), name]]))
   })
   it("goes on from what is left once the loss is accepted", async () => {
-    await lose()
-    const device = test_server.keep(await openDevice(folder))
+    const device = await lose()
     expect(await device.acceptLoss()).toEqual({ from: 2, to: 4 })
     expect([await device.missing(), await device.acceptLoss(), await names(device)]).toEqual([
       undefined,
       undefined,
       ["Kept"]
     ])
-    expect((await write(device, "New")).status).toBe(201)
+    await write(device, "New")
     expect(await device.sync()).toMatchObject({ accepted: 2, rejected: 0, pending: 0 })
     expect((await device.doctor(false)).filter(({ ok }) => !ok)).toEqual([])
   })
   it("a device that has lost nothing is never told so, settled or not, anew or not", async () => {
-    const device = test_server.keep(await enrolled())
+    const device = await server.enrol("whole")
     expect(await device.missing()).toBeUndefined()
-    await write(device, "One")
-    await write(device, "Two")
+    for (const name of ["One", "Two"]) await write(device, name)
     await device.sync()
     await write(device, "Three")
-    const again = test_server.keep(await openDevice(folder))
+    const again = await reopen("whole")
     expect([await device.missing(), await again.missing()]).toEqual([undefined, undefined])
     await again.doctor(true)
     expect(await again.missing()).toBeUndefined()
@@ -120,71 +123,60 @@ describe("an outbox whose write-ahead log is lost", () => {
 })
 
 describe("a command in the outbox", () => {
-  const altered = async (change: (db: DatabaseSync) => void): Promise<void> => {
-    const device = await enrolled()
-    for (const name of ["One", "Two", "Three"]) await write(device, name)
-    await device.close()
-    const db = new DatabaseSync(path)
-    change(db)
-    db.close()
-  }
-  it.each<readonly [string, (db: DatabaseSync) => void]>([
-    ["another body", (db) => db.exec("update commands set payload = replace(payload, 'Two', 'Ten') where n = 2")],
-    ["another id", (db) => db.exec("update commands set ids = replace(ids, '[', '[1') where n = 2")],
-    ["another name", (db) => db.exec("update commands set name = 'stores.create' where n = 2")],
-    ["no JSON", (db) => db.exec("update commands set payload = substr(payload, 3) where n = 2")]
+  const altered = (statement: string) =>
+    spoilt((path) => {
+      const db = new DatabaseSync(path)
+      db.exec(statement)
+      db.close()
+    })
+  it.each([
+    ["another body", "payload = replace(payload, 'Two', 'Ten')"],
+    ["another id", "ids = replace(ids, '[', '[1')"],
+    ["another name", "name = 'stores.create'"],
+    ["no JSON", "payload = substr(payload, 3)"]
   ])(
     "with %s than was acknowledged is seen: nothing more is acknowledged, and the others are given out",
-    async (_word, change) => {
-      await altered(change)
-      expect(await told(() => openDevice(folder))).toEqual({
-        message: expect.stringMatching(/^The outbox .* is damaged/),
-        way_out: expect.stringContaining("export-pending")
-      })
+    async (_, set) => {
+      const { folder } = altered(`update commands set ${set} where n = 2`)
+      expect(await told(() => openDevice(folder))).toEqual(damaged)
       const { commands, unreadable } = readUnsent(folder)
       expect(commands.filter((one) => one.altered !== true).map(({ n }) => n)).toEqual([1, 3])
       expect(commands.filter((one) => one.altered === true).length + unreadable).toBe(1)
     }
   )
   it("of a release without checksums is accepted as it is", async () => {
-    await altered((db) => db.exec("alter table commands drop column checksum"))
-    const device = test_server.keep(await openDevice(folder))
-    expect((await write(device, "Four")).status).toBe(201)
+    const { folder } = altered("alter table commands drop column checksum")
+    const device = await reopen(folder.slice(server.folder.length + 1))
+    await write(device, "Four")
     expect(await device.sync()).toMatchObject({ accepted: 4, rejected: 0, pending: 0 })
   })
 })
 
 describe("an outbox with damaged pages", () => {
   const count = 40
-  const filled = async (): Promise<{ readonly bytes: Buffer; readonly size: number }> => {
-    const device = await enrolled()
-    for (let at = 1; at <= count; at++) await write(device, `Group ${at}.`, "x".repeat(at % 7 === 0 ? 9_000 : 700))
-    await device.close()
-    const bytes = readFileSync(path)
-    return { bytes, size: bytes.readUInt16BE(16) }
-  }
-  const spoil = (bytes: Buffer, size: number, page: number): Buffer => {
-    const copy = Buffer.from(bytes)
-    copy.fill(0xee, page * size, (page + 1) * size)
-    return copy
-  }
+  const full = leftBehind(
+    server,
+    Array.from({ length: count }, (_, at) => ({
+      name: `Group ${at + 1}.`,
+      description: "x".repeat((at + 1) % 7 === 0 ? 9_000 : 700)
+    }))
+  )
   it("acknowledges nothing, whichever page it is, and gives out all that is on the others", async () => {
-    const { bytes, size } = await filled()
-    expect(bodies()).toHaveLength(count)
+    const folder = join(server.folder, full())
+    const path = join(folder, "outbox.sqlite")
+    const bytes = readFileSync(path)
+    const size = bytes.readUInt16BE(16)
+    expect(bodies(folder)).toHaveLength(count)
     const problems: Array<string> = []
-    let acknowledged = 0
     for (let page = 0; page < bytes.length / size; page++) {
-      writeFileSync(path, spoil(bytes, size, page))
+      const spoil = () => writeFileSync(path, Buffer.from(bytes).fill(0xee, page * size, (page + 1) * size))
+      spoil()
       const device = await openDevice(folder).catch(() => undefined)
-      if (device !== undefined) {
-        acknowledged++
-        problems.push(`page ${page} is damaged, and the device opens`)
-        await device.close()
-      }
-      writeFileSync(path, spoil(bytes, size, page))
-      rmSync(`${path}-wal`, { force: true })
-      rmSync(`${path}-shm`, { force: true })
-      const { commands, unreadable, unreadable_numbers, lost } = readUnsent(folder)
+      if (device !== undefined) problems.push(`page ${page} is damaged, and the device opens`)
+      await device?.close()
+      spoil()
+      for (const end of ["wal", "shm"]) rmSync(`${path}-${end}`, { force: true })
+      const { commands, lost, unreadable, unreadable_numbers } = readUnsent(folder)
       const missing = unreadable + (lost === null ? 0 : lost.to - lost.from + 1)
       if (commands.length + missing !== count) problems.push(`page ${page}: ${commands.length} read, ${missing} told`)
       // A page holds no more than a handful of commands.
@@ -193,35 +185,25 @@ describe("an outbox with damaged pages", () => {
         problems.push(`page ${page}: a command is another one's`)
     }
     expect(problems).toEqual([])
-    expect(acknowledged).toBe(0)
   })
   it("that comes to light while a command is recorded refuses it, as what it is", async () => {
-    const device = test_server.keep(await enrolled())
-    for (let at = 1; at <= 30; at++) await write(device, `Group ${at}.`, "x".repeat(900))
+    const device = await reopen(full())
+    const path = join(device.folder, "outbox.sqlite")
     const other = new DatabaseSync(path)
     other.exec("pragma wal_checkpoint(truncate)")
     other.close()
     const bytes = readFileSync(path)
-    bytes.fill(0xee, bytes.readUInt16BE(16))
-    writeFileSync(path, bytes)
-    const before = device.profile.replica_id
-    expect(
-      await told(async () => {
-        for (let at = 0; at < 3; at++) await write(device, `More ${at}`)
-      })
-    ).toEqual({
-      message: expect.stringMatching(/^The outbox .* is damaged/),
-      way_out: expect.stringContaining("export-pending")
-    })
-    expect(await told(() => device.sync())).toEqual({
-      message: expect.stringMatching(/^The outbox .* is damaged/),
-      way_out: expect.stringContaining("export-pending")
-    })
-    expect(before).toBeGreaterThan(0)
+    writeFileSync(path, bytes.fill(0xee, bytes.readUInt16BE(16)))
+    const writing = async () => {
+      for (let at = 0; at < 3; at++) await write(device, `More ${at}`)
+    }
+    expect(await told(writing)).toEqual(damaged)
+    expect(await told(() => device.sync())).toEqual(damaged)
   })
   it("gives out what only the write-ahead log has", async () => {
-    const device = test_server.keep(await enrolled())
+    const device = await server.enrol()
     for (const name of ["One", "Two"]) await write(device, name)
+    const path = join(device.folder, "outbox.sqlite")
     const found = rowsInPages(readFileSync(path), readFileSync(`${path}-wal`))
       .filter(({ cells }) => cells[2] === "product_groups.create")
       .map(({ rowid }) => rowid)

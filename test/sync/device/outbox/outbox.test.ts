@@ -1,14 +1,11 @@
-import { spawn } from "node:child_process"
-import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { type Outbox, openOutboxAt } from "../../../../sync/device/outbox/outbox.ts"
 import type { WireCommand } from "../../../../sync/protocol/wire.ts"
+import { survivesKills } from "./killed.ts"
 
 let folder: string
 let path: string
@@ -357,29 +354,5 @@ describe("leases", () => {
   })
 })
 
-it("what is acknowledged survives a process killed at any moment; numbers have no gap and no id is given twice", async () => {
-  open().addLease(1, [{ entity: "lamps", from: 1, to: 1_000_000 }])
-  const acknowledged: Array<{ readonly n: number; readonly id: string; readonly ids: ReadonlyArray<number> }> = []
-  for (let life = 0; life < 30; life++) {
-    const child = spawn(process.execPath, [fileURLToPath(new URL("writer.ts", import.meta.url)), path], {
-      stdio: ["ignore", "pipe", "inherit"]
-    })
-    const lines_max = 1 + Math.floor(Math.random() * 15)
-    let lines = 0
-    for await (const line of createInterface(child.stdout)) {
-      acknowledged.push(JSON.parse(line))
-      // Not between two commands but anywhere: it goes on writing until the signal arrives.
-      if (++lines === lines_max) child.kill("SIGKILL")
-    }
-    if (child.signalCode === null && child.exitCode === null) await once(child, "exit")
-    expect(child.signalCode).toBe("SIGKILL")
-  }
-  const outbox = open()
-  const kept = outbox.pending()
-  expect(acknowledged.length).toBeGreaterThanOrEqual(30)
-  expect(numbers(kept)).toEqual(kept.map((_, at) => at + 1))
-  for (const { n, id, ids } of acknowledged) expect(kept[n - 1]).toMatchObject({ n, id, ids: { lamps: ids } })
-  const used = kept.flatMap((one) => one.ids["lamps"]!)
-  expect(new Set(used).size).toBe(used.length)
-  expect(outbox.peekIds("lamps", 0, 1)[0]).toBeGreaterThan(Math.max(...used))
-})
+it("what is acknowledged survives a process that is killed; numbers have no gap and no id is given twice", () =>
+  survivesKills(2))

@@ -1,48 +1,48 @@
 /** A device is filled from rows while others write, is cut off and killed half-way, and begins anew without losing anything. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { lastPosition } from "../../../../core/kernel/journal.ts"
+import { lastPosition } from "../../../../core/kernel/events/journal.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { Unreachable } from "../../../../sync/device/remote.ts"
+import { Unreachable } from "../../../../sync/device/exchange/remote.ts"
 import { engines } from "../../../app.ts"
-import type { Filled, Hooks } from "../../filling.ts"
-import { businessOfEachTest } from "../../business.ts"
+import { type Hooks, sql } from "../../inspected-device.ts"
+import { serverOfEachTest } from "../../opening.ts"
 
 describe.each(engines)("a device filled from the rows of a server on %s", (engine) => {
-  const of = businessOfEachTest(engine)
-  const { business, make } = of
-  const enrol = (name: string, hooks: Hooks = {}): Promise<Filled> => of.enrol(hooks, undefined, name)
-  const head = (): Promise<number> => business.run(Effect.flatMap(Store, lastPosition))
+  const server = serverOfEachTest(engine)
+  const { create, filled, inspected } = server
+  const head = (): Promise<number> => server.run(Effect.flatMap(Store, lastPosition))
+  /** All readers' histories begin anew. */
+  const beginAnew = () => server.run(sql("update reader_grants set version = version + 1"))
   const products = (count: number): Promise<ReadonlyArray<any>> =>
-    Promise.all(Array.from({ length: count }, (_, at) => make("products", { name: `Lamp ${at}`, sku: `L-${at}` })))
+    Promise.all(Array.from({ length: count }, (_, at) => create("/products", { name: `Lamp ${at}`, sku: `L-${at}` })))
 
   it("holds the server's rows at one position, though every page finds somebody at work", async () => {
     const made = await products(30)
     const [keep, double, gone] = [made[3], made[4], made[5]]
-    const group = await make("product_groups", { name: "Lamps" })
+    const group = await create("/product_groups", { name: "Lamps" })
     // One thing before each page: rows that are there are changed, moved and deleted, rows still to come too, and new ones made.
     const deeds: Array<() => Promise<unknown>> = [
-      () => business.ask("PUT", `products/${keep.id}`, { name: "Renamed" }),
-      () => business.ask("PUT", `products/${made[29].id}`, { name: "Renamed later", product_group_id: group.id }),
-      () => make("product_groups", { name: "Made meanwhile" }),
-      () => business.ask("DELETE", `products/${gone.id}`),
-      () => business.ask("POST", `products/${keep.id}/merge`, { secondary_id: double.id }),
-      () => business.ask("PUT", `products/${keep.id}`, { product_group_id: group.id }),
-      () => business.ask("DELETE", `product_groups/${group.id}`),
-      () => make("members", { name: "New client", membership_type: "organisation" }),
-      () => make("products", { name: "Newest" }),
-      () => business.ask("PUT", "settings/company", { settings: { name: "Renamed Ltd" } })
+      () => server.put(`/products/${keep.id}`, { name: "Renamed" }),
+      () => server.put(`/products/${made[29].id}`, { name: "Renamed later", product_group_id: group.id }),
+      () => create("/product_groups", { name: "Made meanwhile" }),
+      () => server.remove(`/products/${gone.id}`),
+      () => server.post(`/products/${keep.id}/merge`, { secondary_id: double.id }),
+      () => server.put(`/products/${keep.id}`, { product_group_id: group.id }),
+      () => server.remove(`/product_groups/${group.id}`),
+      () => create("/members", { name: "New client", membership_type: "organisation" }),
+      () => create("/products", { name: "Newest" }),
+      () => server.put("/settings/company", { settings: { name: "Renamed Ltd" } })
     ]
     const left = [...deeds]
-    const device = await enrol("one", {
+    const device = await filled({
       limit: 25,
       before_page: async () => {
         await left.shift()?.()
       }
     })
-    await device.sync()
     expect(left).toEqual([])
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
     const standing = await device.run(device.replica().position)
     expect(standing.position).toBe(await head())
     // More than once the journal moved on between two pages: those events came along.
@@ -51,15 +51,12 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
   })
 
   it("takes rows that another device makes under low ids of its own, wherever the fill is", async () => {
-    const offline = await enrol("offline", { snapshot_beyond: Number.POSITIVE_INFINITY })
-    await offline.sync()
+    const offline = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY })
     // Its ids were leased before these products were made, and lie below theirs.
     const made = await products(30)
-    const recorded = await offline.ask("POST", "products", { name: "Made offline", sku: "OFF" })
-    expect(recorded.status).toBe(201)
-    expect(recorded.body.product.id).toBeLessThan(made[0].id)
+    expect(await offline.product()).toBeLessThan(made[0].id)
     let sent = false
-    const device = await enrol("one", {
+    const device = await inspected({
       limit: 10,
       before_page: async ({ after }) => {
         // Half of the products are there: all below the last of them would be, had it been there.
@@ -70,16 +67,16 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     })
     await device.sync()
     expect(sent).toBe(true)
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
   })
 
   it("goes on where the network left off, asking for no page twice", async () => {
     await products(60)
     let cuts = 0
-    const device = await enrol("one", {
+    const device = await inspected({
       limit: 20,
       before_page: () => {
-        if (++cuts % 3 === 0) throw new Unreachable(business.url, new Error("cut"))
+        if (++cuts % 3 === 0) throw new Unreachable(server.url(), new Error("cut"))
       }
     })
     let failed = 0
@@ -95,13 +92,13 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect(failed).toBeGreaterThan(5)
     expect(device.counted.plans).toBe(1)
     expect(new Set(device.counted.pages).size).toBe(device.counted.pages.length)
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
   })
 
   it("goes on where its process was killed, after any page", async () => {
     await products(60)
     const hooks: Hooks = { limit: 20 }
-    const device = await enrol("one", hooks)
+    const device = await inspected(hooks)
     const places = new Set<string>()
     let killed = 0,
       rows = 0
@@ -129,71 +126,58 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect(killed).toBeGreaterThan(5)
     expect(places.size).toBeGreaterThan(3)
     expect(device.counted.plans).toBe(1)
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
   })
 
   it("lets people work with what they had while a new history arrives, and puts their unsent work on top of it", async () => {
     const [first] = await products(30)
     const hooks: Hooks = { limit: 20 }
-    const device = await enrol("one", hooks)
-    await device.sync()
-    await device.ask("PUT", `products/${first.id}`, { name: "Renamed offline" })
-    await business.ask("PUT", `products/${first.id}`, { sku: "CHANGED" })
-    await business.run(Effect.flatMap(Store, (store) => store.run("update reader_grants set version = version + 1")))
+    const device = await filled(hooks)
+    await device.put(`/products/${first.id}`, { name: "Renamed offline" })
+    await server.put(`/products/${first.id}`, { sku: "CHANGED" })
+    await beginAnew()
     let seen = 0
     hooks.before_page = async () => {
       if (++seen < 2) return
-      const shown = await device.ask("GET", `products/${first.id}`)
+      const shown = await device.get(`/products/${first.id}`)
       expect(shown.body.product).toMatchObject({ name: "Renamed offline", sku: "L-0" })
-      if (seen === 2)
-        expect((await device.ask("POST", "product_groups", { name: "Recorded while filling" })).status).toBe(201)
-      if (seen === 3) throw new Unreachable(business.url, new Error("cut"))
+      if (seen === 2) await device.must("POST", "/product_groups", { name: "Recorded while filling" })
+      if (seen === 3) throw new Unreachable(server.url(), new Error("cut"))
     }
     await expect(device.sync()).rejects.toBeInstanceOf(Unreachable)
     await device.restart()
-    expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({ name: "Renamed offline" })
+    expect(await device.show(`/products/${first.id}`)).toMatchObject({ name: "Renamed offline" })
     delete hooks.before_page
     await device.sync()
-    expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({
-      name: "Renamed offline",
-      sku: "CHANGED"
-    })
-    expect((await device.ask("GET", "product_groups")).body.product_groups.map((one: any) => one.name)).toContain(
-      "Recorded while filling"
-    )
+    expect(await device.show(`/products/${first.id}`)).toMatchObject({ name: "Renamed offline", sku: "CHANGED" })
+    expect((await device.show("/product_groups")).map((one: any) => one.name)).toContain("Recorded while filling")
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 2 })
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
   })
 
   it("learns what became of commands whose verdicts were recorded before the rows were read", async () => {
-    const unit = {
-      product_id: (await make("products", { name: "Moving head", stock_method: 2 })).id,
-      store_id: 1,
-      asset_number: "MH-1"
-    }
-    const device = await enrol("one")
-    await device.sync()
-    expect((await device.ask("PUT", `products/${unit.product_id}`, { name: "Accepted" })).status).toBe(200)
-    expect((await device.ask("POST", "stock_levels", unit)).status).toBe(201)
-    await make("stock_levels", unit)
+    const unit = { product_id: await server.serialised(), store_id: 1, asset_number: "MH-1" }
+    const device = await filled()
+    await device.must("PUT", `/products/${unit.product_id}`, { name: "Accepted" })
+    await device.must("POST", "/stock_levels", unit)
+    await create("/stock_levels", unit)
     // The reply is lost, and before the next sync a new history begins.
     await device.remote.push(device.id, device.outbox.pending())
-    await business.run(Effect.flatMap(Store, (store) => store.run("update reader_grants set version = version + 1")))
+    await beginAnew()
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 1, rejected: 1 })
     expect(device.outbox.byState("rejected")[0]).toMatchObject({
       error: { status: 422, errors: { asset_number: [expect.any(String)] } }
     })
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
   })
 
   it("catches up by what was written since and nothing else", async () => {
     const made = await products(50)
-    const device = await enrol("one")
-    await device.sync()
+    const device = await filled()
     const before = { ...device.counted, pages: device.counted.pages.length, head: await head() }
-    for (let day = 0; day < 7; day++) await business.ask("PUT", `products/${made[day].id}`, { name: `Day ${day}` })
+    for (let day = 0; day < 7; day++) await server.put(`/products/${made[day].id}`, { name: `Day ${day}` })
     const written = (await head()) - before.head
     await device.sync()
     expect({
@@ -204,90 +188,62 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     }).toEqual({ events: written, rows: 0, pages: 0, plans: 0 })
     await device.sync()
     expect(device.counted.events - before.events).toBe(written)
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
   })
 
   it("fetches events where few have happened, with all of their history", async () => {
     await products(3)
-    const device = await enrol("one", { snapshot_beyond: 5_000 })
-    await device.sync()
+    const device = await filled({ snapshot_beyond: 5_000 })
     expect([device.counted.pages, device.counted.plans]).toEqual([[], 1])
     expect((await device.run(device.replica().position)).journal_from).toBe(0)
     expect(device.counted.events).toBe(await head())
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
   })
 
   it("keeps its rows over a release whose tables are others, and is filled anew by the next sync", async () => {
     const [first] = await products(3)
-    const device = await enrol("one")
-    await device.sync()
-    await device.ask("PUT", `products/${first.id}`, { name: "Unsent" })
+    const device = await filled()
+    await device.put(`/products/${first.id}`, { name: "Unsent" })
     // As a release left it that had no weight of products, and something else in its place.
     await device.run(
-      Effect.flatMap(Store, (store) =>
-        store.transaction(
-          Effect.gen(function* () {
-            for (const sql of [
-              "alter table products drop column weight",
-              "alter table products add column heaviness text",
-              "update products set heaviness = 'very'",
-              "update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'"
-            ])
-              yield* store.run(sql)
-          })
-        )
+      sql(
+        "alter table products drop column weight",
+        "alter table products add column heaviness text",
+        "update products set heaviness = 'very'",
+        "update flightcase_meta set value = 'create table \"products\" (of another release)' where key = 'tables'"
       )
     )
     await device.restart()
-    expect((await device.ask("GET", `products/${first.id}`)).body.product).toMatchObject({
-      name: "Unsent",
-      sku: "L-0",
-      weight: null
-    })
-    expect((await device.ask("GET", "products")).body.meta.total).toBe(3)
+    expect(await device.show(`/products/${first.id}`)).toMatchObject({ name: "Unsent", sku: "L-0", weight: null })
+    expect((await device.get("/products")).body.meta.total).toBe(3)
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 1 })
-    expect(await device.tables()).toEqual(await business.tables())
+    await server.sameOn(device)
   })
 
   it("says that history from before the rows is on the server, and tells what came after", async () => {
-    const deal = (subject: string) => ({
-      subject,
-      store_id: 1,
-      starts_at: "2026-07-01T09:00:00Z",
-      ends_at: "2026-07-02T09:00:00Z"
-    })
-    const before = await make("opportunities", deal("Before"))
-    const device = await enrol("one")
+    const before = await server.opportunity()
+    const device = await filled()
+    const after = await server.opportunity()
     await device.sync()
-    const after = await make("opportunities", deal("After"))
-    await device.sync()
-    for (const path of ["actions", `opportunities/${before.id}/activity`, "products?as_of=2026-01-01T00:00:00Z"]) {
-      expect([path, await device.ask("GET", path)]).toMatchObject([
-        path,
-        { status: 503, body: { message: expect.stringMatching(/^What happened before event \d+ is on the server/) } }
-      ])
-    }
-    const here = await device.ask("GET", `opportunities/${after.id}/activity`)
-    expect(here.status).toBe(200)
-    expect(here.body).toEqual((await business.ask("GET", `opportunities/${after.id}/activity`)).body)
-    const whole = await enrol("two", { snapshot_beyond: Number.POSITIVE_INFINITY })
-    await whole.sync()
-    expect((await whole.ask("GET", `opportunities/${before.id}/activity`)).body).toEqual(
-      (await business.ask("GET", `opportunities/${before.id}/activity`)).body
-    )
+    const elsewhere = { message: expect.stringMatching(/^What happened before event \d+ is on the server/) }
+    const activity = ({ id }: { readonly id: number }): string => `/opportunities/${id}/activity`
+    for (const path of ["/actions", activity(before), "/products?as_of=2026-01-01T00:00:00Z"])
+      expect([path, await device.get(path)]).toMatchObject([path, { status: 503, body: elsewhere }])
+    expect(await device.show(activity(after))).toEqual(await server.show(activity(after)))
+    const whole = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY })
+    expect(await whole.show(activity(before))).toEqual(await server.show(activity(before)))
   })
 
   it("tells how far it is, from nothing to all rows", async () => {
     await products(30)
     const told: Array<{ done: number; total: number | undefined }> = []
-    const device = await enrol("one", {
+    const device = await filled({
       limit: 20,
       progress: ({ phase, done, total }) => {
         if (phase === "fill") told.push({ done, total })
       }
     })
-    await device.sync()
     expect(told.length).toBeGreaterThan(5)
     const rows = Object.values(await device.tables()).reduce((sum, table) => sum + table.length, 0)
     expect(told[0]).toEqual({ done: 0, total: rows })

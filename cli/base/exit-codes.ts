@@ -1,0 +1,66 @@
+/** Exit codes, on which scripts rely, and the error that has one. */
+import type { Json } from "../../core/kernel/fields/json.ts"
+
+export const exit_codes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  not_found: 3,
+  not_allowed: 4,
+  invalid: 5,
+  conflict: 6,
+  network: 7,
+  sync_conflicts: 8,
+  /** `sync --watch` after the program was replaced: systemd starts the new release. */
+  replaced: 75,
+  interrupted: 130
+} as const
+
+/** An expected error: what is wrong, by field, and what to do. Anything else that is thrown is a defect. */
+export class CliError extends Error {
+  readonly code: number
+  /** Field (or flag) → what is wrong with it. */
+  readonly errors: { readonly [field: string]: Json } | undefined
+  /** What to do next, in words. */
+  readonly way_out: string | undefined
+  constructor(
+    code: number,
+    message: string,
+    more: {
+      readonly errors?: { readonly [field: string]: Json } | undefined
+      readonly way_out?: string | undefined
+      readonly cause?: unknown
+    } = {}
+  ) {
+    super(message, more.cause === undefined ? {} : { cause: more.cause })
+    this.code = code
+    this.errors = more.errors
+    this.way_out = more.way_out
+  }
+}
+
+/** The command line was used wrongly: exit 2, naming the flag. */
+export const usageError = (message: string, way_out?: string): CliError =>
+  new CliError(exit_codes.usage, message, { way_out })
+/** There is nothing here that could make a plan. */
+export const noPlan = (names_server: boolean, has_replica: boolean): CliError =>
+  names_server
+    ? usageError(
+        "--plan needs a replica that can decide this here.",
+        "Leave out --remote and --url, and unset FLIGHTCASE_URL where it names another server."
+      )
+    : has_replica
+      ? usageError("Only the server decides this, so that there is no plan of it here.", "Leave out --plan to do it.")
+      : usageError("--plan needs a replica that can decide this here.", "Log in first: flightcase login URL --token T.")
+export const notLoggedIn = (profile: string): CliError =>
+  usageError(
+    `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
+    "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN)."
+  )
+/** For what writes and cannot be tried out: exit 2 with --plan, before anything is done. */
+export const refusePlan = ({ options }: { readonly options: { readonly plan?: boolean } }): void => {
+  if (options.plan === true) throw usageError("There is no plan of this.", "Leave out --plan to do it.")
+}
+/** A value is missing and questions are not allowed: exit 2, naming the flag. */
+export const missingFlagError = (flag: string, what: string): CliError =>
+  new CliError(exit_codes.usage, `${what} is missing: give ${flag}.`, { errors: { [flag]: ["is required"] } })

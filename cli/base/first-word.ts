@@ -1,0 +1,15 @@
+/** The word of a command line that names the command. */
+/** Global flags that take a value: the word after them is that value. */
+const flags_with_value: ReadonlySet<string> = new Set(["--profile", "--url", "--token"])
+
+/** The first word that is no flag and no flag's value, and its place; the place is the length where there is none. */
+export const firstWord = (argv: ReadonlyArray<string>): { readonly word: string | undefined; readonly at: number } => {
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at]
+    if (word === undefined) break
+    if (word === "--") return { word: argv[at + 1], at: at + 1 }
+    if (!word.startsWith("-")) return { word, at }
+    if (flags_with_value.has(word)) at++
+  }
+  return { word: undefined, at: argv.length }
+}

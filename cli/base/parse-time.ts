@@ -1,0 +1,201 @@
+/** Dates and times as people type them: on the clock of the store they are about, sent with its offset. */
+import { dateAfter } from "../../core/values/period.ts"
+import { dayOf, instantOfWall, isZone, offsetAt, startOfDay, wallOf } from "../../core/values/zone.ts"
+import { type CliError, usageError } from "./exit-codes.ts"
+
+const minute_ms = 60_000
+const second_ms = 1000
+const hour_ms = 3_600_000
+const written = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)([Zz]|[+-]\d{2}:?\d{2})?)?$/
+
+const day_forms = "2026-07-01, today, tomorrow, yesterday, fri, next fri, +3d or +2w"
+
+/** What somebody typed, as it was understood. */
+interface Typed {
+  /** As sent: an instant with the offset that the zone has then. */
+  readonly at: string
+  /** The day, where no time was typed: of a start its first moment counts, of an end its last. */
+  readonly day: string | undefined
+  /** Day and time were typed out: nothing was worked out. */
+  readonly is_exact: boolean
+}
+
+/** Flags and prompts that name an end: a day without a time means the whole of it. */
+const end_flags = /^(--)?(until|back|due-back|([a-z-]+-)?(to|ends-at))$/i
+const isEndFlag = (flag: string): boolean => end_flags.test(flag)
+
+/**
+ * A date, a time, or a word for one, on the zone's clock (see `noTime`). A day without a time is its first
+ * moment, and where the flag names an end (`--to`, `--ends-at`) its last second: `--to 2026-12-03` holds all of that
+ * day. Of an hour that the clock skips it is the moment of the jump, of a repeated hour the first. A weekday is the
+ * first such day from today on, a time that has passed today not counted; `next fri` is a week after that of today or
+ * later.
+ * `now`: milliseconds. Exit 2 naming the flag and the forms when it is none of these.
+ */
+export const typedMoment = (text: string, zone: string, flag: string, now: number = Date.now()): Typed => {
+  const trimmed = text.trim()
+  const [, , , offset] = written.exec(trimmed) ?? []
+  if (offset !== undefined) {
+    const [day = "", time = ""] = trimmed.replace(offset, "").split(/[Tt ]/)
+    if (!dayExists(day) || !timeExists(time)) throw noTime(text, flag)
+    return { at: trimmed.replace(" ", "T").toUpperCase(), day: undefined, is_exact: true }
+  }
+  const hours = /^([+-]\d{1,4})\s*(h|min)$/i.exec(trimmed)
+  if (hours !== null || /^now$/i.test(trimmed)) {
+    const moved = now + Number(hours?.[1] ?? 0) * (hours?.[2]?.toLowerCase() === "h" ? hour_ms : minute_ms)
+    return { at: withOffset(Math.floor(moved / minute_ms) * minute_ms, zone), day: undefined, is_exact: false }
+  }
+  const typed = dayAndTime(trimmed, zone, now)
+  if (typed === undefined) throw noTime(text, flag)
+  const { day, time } = typed
+  const instant =
+    time !== undefined
+      ? instantOfWall(Date.parse(`${day}T${time}Z`), zone)
+      : isEndFlag(flag)
+        ? startOfDay(dateAfter(day), zone) - second_ms
+        : startOfDay(day, zone)
+  return {
+    at: withOffset(instant, zone),
+    day: time === undefined ? day : undefined,
+    is_exact: time !== undefined && written.test(trimmed)
+  }
+}
+
+/**
+ * `typedMoment` as it is sent: `2026-07-01T09:00` is that time with the offset the zone has then; a time with an offset
+ * of its own stays as it is.
+ */
+export const parseMomentIn = (text: string, zone: string, flag: string, now?: number): string =>
+  typedMoment(text, zone, flag, now).at
+
+/** A plain date, or a word for one as of now in the zone; a time is cut to its day. */
+export const parseDay = (text: string, flag: string, zone: string = "UTC", now: number = Date.now()): string => {
+  const trimmed = text.trim()
+  const [, day = "", time, offset] = written.exec(trimmed) ?? []
+  if (offset !== undefined && dayExists(day) && timeExists(time ?? "")) return day
+  const typed = dayAndTime(trimmed, zone, now)
+  if (typed === undefined) throw noDay(text, flag)
+  return typed.day
+}
+
+const noDay = (text: string, flag: string): CliError =>
+  usageError(`${flag}: ${JSON.stringify(text)} is no date.`, `Write ${day_forms}.`)
+const noTime = (text: string, flag: string): CliError =>
+  usageError(
+    `${flag}: ${JSON.stringify(text)} is neither a date nor a time.`,
+    `Write ${day_forms}, each also with a time (fri 9:00); 9:00, now, +2h, 2026-07-01T09:00 or 2026-07-01T09:00+02:00.`
+  )
+
+/** The day and, where there is one, the time of day as `hh:mm`; undefined for anything else. */
+const dayAndTime = (
+  text: string,
+  zone: string,
+  now: number
+): { readonly day: string; readonly time: string | undefined } | undefined => {
+  const words = text.toLowerCase().replace(/^(\d{4}-\d{2}-\d{2})t/, "$1 ")
+  const [, named = "", clock] = /^(.*?)\s*((?<=^|\s)\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?$/.exec(words) ?? []
+  const time = clock?.padStart(clock.replace(/:.*/, "").length === 1 ? clock.length + 1 : clock.length, "0")
+  if (time !== undefined && !timeExists(time)) return undefined
+  if (named === "" && time === undefined) return undefined
+  const day = dayNamed(named.replace(/\s+at$/, ""), time, zone, now)
+  return day === undefined ? undefined : { day, time }
+}
+
+const weekdays = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+const weekday_words = /^(next\s+)?(sun|mon|tue|wed|thu|fri|sat)(day|s|sday|nesday|r|rs|rsday|urday)?$/
+const dayNamed = (name: string, time: string | undefined, zone: string, now: number): string | undefined => {
+  const today = dayOf(now, zone)
+  if (name === "" || name === "today") return today
+  if (name === "tomorrow") return dateAfter(today)
+  if (name === "yesterday") return dateAfter(today, -1)
+  const moved = /^([+-]\d{1,4})\s*(d|w)$/.exec(name)
+  if (moved !== null) return dateAfter(today, Number(moved[1]) * (moved[2] === "w" ? 7 : 1))
+  const weekday = weekday_words.exec(name)
+  if (weekday !== null) {
+    const ahead = (weekdays.indexOf(weekday[2] ?? "") - weekdayOf(today) + 7) % 7
+    if (weekday[1] !== undefined) return dateAfter(today, ahead + 7)
+    const has_passed = ahead === 0 && time !== undefined && instantOfWall(Date.parse(`${today}T${time}Z`), zone) < now
+    return dateAfter(today, has_passed ? 7 : ahead)
+  }
+  return /^\d{4}-\d{2}-\d{2}$/.test(name) && dayExists(name) ? name : undefined
+}
+/**
+ * The moment from which a weekday is counted, in milliseconds: of an end, the begin where that is later, so that
+ * `--from fri --to mon` is a weekend on every day of the week. `next mon` and all else is counted from now.
+ */
+export const countedFrom = (text: string, begins: string | undefined, now: number = Date.now()): number => {
+  const [word = ""] = text.trim().toLowerCase().split(/\s/)
+  const is_weekday = weekday_words.test(word)
+  return begins === undefined || !is_weekday ? now : Math.max(now, Date.parse(begins) || now)
+}
+const weekdayOf = (day: string): number => new Date(`${day}T00:00:00Z`).getUTCDay()
+
+const withOffset = (instant: number, zone: string): string => {
+  const offset = Math.round(offsetAt(instant, zone) / minute_ms)
+  const wall = new Date(instant + offset * minute_ms).toISOString().slice(0, 19)
+  const size = Math.abs(offset)
+  return `${wall}${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`
+}
+/** An instant with the offset that a zone has then: `2026-07-01T09:00:00+02:00`; as it is where it has milliseconds. */
+export const offsetIn = (instant: string, zone: string): string => {
+  const at = Date.parse(instant)
+  return Number.isNaN(at) || at % second_ms !== 0 ? instant : withOffset(at, zone)
+}
+const two = (value: number): string => String(value).padStart(2, "0")
+const dayExists = (day: string): boolean => {
+  const at = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day)
+}
+const timeExists = (time: string): boolean => /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$/.test(time)
+
+/** An instant on a zone's clock: `2026-07-01 09:00`. */
+export const formatIn = (instant: string, zone: string): string => {
+  const at = Date.parse(instant)
+  return Number.isNaN(at) || !instant.includes("T")
+    ? instant
+    : new Date(at + offsetAt(at, zone)).toISOString().slice(0, 16).replace("T", " ")
+}
+const day_names = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+const month_names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+/** A day in words: `Thu 3 Dec 2026`. */
+const dayText = (day: string): string => {
+  const at = new Date(`${day}T00:00:00Z`)
+  return `${day_names[at.getUTCDay()]} ${at.getUTCDate()} ${month_names[at.getUTCMonth()]} ${at.getUTCFullYear()}`
+}
+/** An instant in words on a zone's clock: `Thu 3 Dec 2026 09:00`. */
+const momentText = (instant: string, zone: string): string => {
+  const wall = new Date(wallOf(Date.parse(instant), zone)).toISOString()
+  return `${dayText(wall.slice(0, 10))} ${wall.slice(11, 16)}`
+}
+
+/**
+ * How a text was understood, where that is more than it says: `until Thu 3 Dec 2026, end of day, Europe/London`;
+ * undefined for a day and a time that were typed out.
+ */
+export const understood = (typed: Typed, zone: string, flag: string): string | undefined => {
+  if (typed.is_exact) return undefined
+  const word = isEndFlag(flag) ? "until" : "from"
+  if (typed.day === undefined) return `${word} ${momentText(typed.at, zone)}, ${zone}`
+  return isEndFlag(flag)
+    ? `${word} ${dayText(typed.day)}, end of day, ${zone}`
+    : `${word} ${momentText(typed.at, zone)}, ${zone}`
+}
+/**
+ * `parseMomentIn`, which also says on standard error how it understood what was not typed out. `begins`: of an end,
+ * when what ends begins, as it is sent.
+ */
+export const readMoment = (
+  context: { readonly note: (text: string) => void },
+  text: string,
+  zone: string,
+  flag: string,
+  begins?: string
+): string => {
+  const typed = typedMoment(text, zone, flag, countedFrom(text, begins))
+  const words = understood(typed, zone, flag)
+  if (words !== undefined) context.note(`${flag}: ${words}`)
+  return typed.at
+}
+
+export const zoneOr = (timezone: unknown, otherwise: string): string =>
+  typeof timezone === "string" && timezone !== "" && isZone(timezone) ? timezone : otherwise

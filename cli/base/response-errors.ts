@@ -1,0 +1,40 @@
+/** Exit codes and errors for answers, by their status. */
+import type { Answer } from "../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { exitCodeOfStatus } from "../../core/kernel/fields/rejection.ts"
+import { CliError, exit_codes } from "./exit-codes.ts"
+
+/** Keys of errors about missing stock: their status is 422, their exit code that of a conflict or shortage. */
+const shortage_keys = ["shortages", "shortage", "dispatch_block"]
+
+export const exitCodeOf = (answer: Answer): number => {
+  if (answer.status === 422 && isJsonObject(answer.body) && isJsonObject(answer.body["errors"])) {
+    const errors = answer.body["errors"]
+    if (shortage_keys.some((key) => Object.hasOwn(errors, key))) return exit_codes.conflict
+  }
+  return exitCodeOfStatus(answer.status)
+}
+
+const ways_out: { readonly [code: number]: string } = {
+  [exit_codes.not_allowed]: "Ask whoever manages users for the permission, or log in with another token.",
+  [exit_codes.network]: "Check the address and the connection; commands that the replica can answer work without it."
+}
+
+/** The error for an answer of 400 and above. */
+export const responseError = (answer: Answer): CliError => {
+  const body: JsonObject = isJsonObject(answer.body) ? answer.body : {}
+  const message = typeof body["message"] === "string" ? body["message"] : `The server answered ${answer.status}.`
+  const code = exitCodeOf(answer)
+  return new CliError(code, message, {
+    errors: isJsonObject(body["errors"]) ? body["errors"] : undefined,
+    way_out: answer.status === 401 ? "Log in again with another token, or give one with --token." : ways_out[code]
+  })
+}
+
+/** `{field: texts}` as lines: `  sku: The sku …`. */
+export const errorLines = (errors: { readonly [field: string]: Json }): ReadonlyArray<string> =>
+  Object.entries(errors).flatMap(([field, texts]) =>
+    (Array.isArray(texts) ? texts : [texts]).map(
+      (text: Json) => `  ${field}: ${typeof text === "string" ? text : JSON.stringify(text)}`
+    )
+  )

@@ -1,0 +1,33 @@
+/** Settings with secrets among them: a replica has none of these, so that the server is asked what is set. */
+import { catalogue } from "../../core/catalogue.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { QueryResult } from "../../sync/device/device.ts"
+
+const fieldsOf = (group: string) =>
+  Object.hasOwn(catalogue.settings, group) ? Object.entries(catalogue.settings[group] ?? {}) : []
+
+/** The secrets of the group that a path shows, or of all groups: `mail.smtp_url`. */
+export const secretsShownAt = (path: string): ReadonlyArray<string> => {
+  const [, group] = /^\/api\/v1\/settings(?:\/([^/]+))?$/.exec(path) ?? []
+  if (group === undefined && path !== "/api/v1/settings") return []
+  return (group === undefined ? Object.keys(catalogue.settings) : [group]).flatMap((one) =>
+    fieldsOf(one).flatMap(([key, field]) => (field.secret ? [`${one}.${key}`] : []))
+  )
+}
+
+const settingsIn = (body: Json | undefined): JsonObject =>
+  isJsonObject(body) && isJsonObject(body["settings"]) ? body["settings"] : {}
+
+/** The replica's answer, which has what was recorded here and not sent yet, with the server's secrets. */
+export const withSecretsOf = (here: QueryResult, server: QueryResult, secrets: ReadonlyArray<string>): QueryResult => {
+  const at_server = settingsIn(server.body)
+  const shown = secrets.flatMap((one): ReadonlyArray<readonly [string, Json]> => {
+    const key = one.slice(one.indexOf(".") + 1)
+    const value = at_server[key]
+    return value === undefined ? [] : [[key, value]]
+  })
+  return { ...here, body: { settings: { ...settingsIn(here.body), ...Object.fromEntries(shown) } } }
+}
+
+export const keptOnServer = (secrets: ReadonlyArray<string>): string =>
+  `On the server only: ${secrets.join(", ")}. With a network, --remote shows whether they are set.`

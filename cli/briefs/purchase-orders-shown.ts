@@ -1,0 +1,83 @@
+/** `purchase-orders show`: an order to a supplier with its lines, and what is still to come of each. */
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { spokenNumber } from "../../core/values/text.ts"
+import { rowIn, rowsOr } from "../base/answers.ts"
+import type { CommandContext } from "../context/context.ts"
+import { type Column, column, onClockOf, recordText, tableText } from "../output/table.ts"
+import { type Flags, textFlag } from "../context/program.ts"
+import { resolveId } from "../context/resolve-id.ts"
+
+const header = ["po_type_name", "status_name", "subject", "reference"]
+const times = [
+  "expected_at",
+  "starts_at",
+  "ends_at",
+  "sent_at",
+  "received_at",
+  "returned_at",
+  "cancelled_at",
+  "cancellation_reason",
+  "delivery_instructions",
+  "notes"
+]
+/** Absent for people who may not see costs. */
+const sums = ["subtotal", "tax_total", "total"]
+export const parts = ["supplier", "store", "opportunity", "items"]
+
+export const showPurchaseOrder = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+  const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
+  const wanted = textFlag(flags, "include")
+  if (context.options.json === true)
+    return context.printJson(await context.read(path, [["include", wanted ?? parts.join(",")]]))
+  printPurchaseOrder(context, rowIn(await context.read(path, [["include", parts.join(",")]]), "purchase_order"))
+}
+
+const nameOf = (value: Json | undefined): Json => (isJsonObject(value) ? (value["name"] ?? null) : null)
+export const printPurchaseOrder = (context: CommandContext, order: JsonObject): void => {
+  const terminal = onClockOf(context.terminal, order)
+  const chosen = (keys: ReadonlyArray<string>): JsonObject =>
+    Object.fromEntries(keys.map((key) => [key, order[key] ?? null] as const).filter(([, value]) => value !== null))
+  const opportunity = nameOf(order["opportunity"])
+  context.print(
+    recordText(
+      {
+        ...chosen(["id"]),
+        number: typeof order["number"] === "string" ? spokenNumber(order["number"]) : "pending",
+        ...chosen(header),
+        supplier: nameOf(order["supplier"]),
+        store: nameOf(order["store"]),
+        ...(opportunity === null ? {} : { for: opportunity }),
+        ...chosen(times)
+      },
+      terminal
+    )
+  )
+  const gap = terminal.is_tty ? "\n" : ""
+  const rows = rowsOr(order["items"]).map((row, at): JsonObject => ({ ...row, line: at + 1 }))
+  if (rows.length > 0) context.print(`${gap}${tableText(columnsOf(order, rows), rows, terminal)}`)
+  if (order["total"] !== undefined)
+    context.print(`${gap}${recordText({ ...chosen(sums), currency_code: order["currency_code"] ?? null }, terminal)}`)
+}
+const amounts = [
+  ["quantity", "ORDERED"],
+  ["received_quantity", "RECEIVED"],
+  ["outstanding_quantity", "TO COME"],
+  ["returned_quantity", "RETURNED"]
+] as const
+/** Dates stand beside a line where they are its own, and sums beside those that cost something. */
+const columnsOf = (order: JsonObject, rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => [
+  column("line"),
+  column("name"),
+  ...amounts
+    .filter(([key]) => key !== "returned_quantity" || rows.some((row) => Number(row[key] ?? 0) > 0))
+    .map(([key, title]): Column => ({ title, of: (row) => wholeText(row[key]) })),
+  ...(rows.some((row) => row["unit_cost"] !== undefined)
+    ? [column("unit_cost", "COST"), column("subtotal", "NET")]
+    : []),
+  ...["starts_at", "ends_at"].flatMap((key, at) =>
+    rows.some((row) => row[key] !== null && row[key] !== order[key]) ? [column(key, ["FROM", "TO"][at])] : []
+  )
+]
+/** `4` of `4.00`: most goods come in whole pieces. */
+const wholeText = (value: Json | undefined): Json =>
+  typeof value === "string" ? value.replace(/\.0+$/, "") : (value ?? null)

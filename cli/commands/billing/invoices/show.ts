@@ -1,0 +1,113 @@
+/** `invoices show`: an invoice with its rows, payments and credit notes, and what is left of each. */
+import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { scaleOf } from "../../../../core/values/currency.ts"
+import { exact, formatDecimal } from "../../../../core/values/decimal.ts"
+import { rowIn, rowsOr } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { column, onClockOf, recordText, tableText } from "../../../output/table.ts"
+import { type Flags, textFlag } from "../../../context/program.ts"
+import { resolveId } from "../../../context/resolve-id.ts"
+import { noteWarnings } from "../../../context/print.ts"
+import { billedTotals } from "../../../briefs/invoices.ts"
+
+const header = ["id", "number", "type_name", "status_name", "subject", "reference", "issued_at", "due_at", "paid_at"]
+const sums = [
+  "subtotal",
+  "discount_total",
+  "tax_total",
+  "total",
+  "amount_paid",
+  "amount_credited",
+  "amount_outstanding"
+]
+
+export const invoicePath = async (context: CommandContext, named: string): Promise<string> =>
+  `/api/v1/invoices/${await resolveId(context, "invoices", named)}`
+/** The rows in the order people see them. */
+export const rowsOfInvoice = (invoice: JsonObject): ReadonlyArray<JsonObject> => rowsOr(invoice["items"])
+
+const parts = ["member", "store", "items", "payments", "credit_notes", "credit_notes.items"]
+export const showInvoice = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+  const path = await invoicePath(context, named)
+  const wanted = textFlag(flags, "include")
+  if (context.options.json === true)
+    return context.printJson(await context.read(path, [["include", wanted ?? parts.join(",")]]))
+  const body = await context.read(path, [["include", parts.join(",")]])
+  printInvoice(context, rowIn(body, "invoice"))
+  noteWarnings(context, body)
+}
+
+const decimal = (value: Json | undefined): string => (typeof value === "string" ? value : "0")
+/** The rows by their place, with what no credit note has taken of them yet. */
+const withLeft = (invoice: JsonObject): ReadonlyArray<JsonObject> => {
+  const credited = rowsOr(invoice["credit_notes"]).flatMap((note) => rowsOr(note["items"]))
+  return rowsOfInvoice(invoice).map((row, at) => {
+    const left = credited
+      .filter((one) => one["invoice_item_id"] === row["id"])
+      .reduce((rest, one) => rest.plus(decimal(one["total"])), exact(decimal(row["total"])))
+    return { ...row, line: at + 1, left: formatDecimal(left, scaleOf(String(invoice["currency_code"]))) }
+  })
+}
+/** What moved, in the order it did. */
+const movements = (invoice: JsonObject): ReadonlyArray<JsonObject> =>
+  [
+    ...rowsOr(invoice["payments"]).map((row) => ({ ...row, at: row["paid_at"] ?? null, what: row["kind"] ?? null })),
+    ...rowsOr(invoice["credit_notes"]).map((note) => ({
+      at: note["issued_at"] ?? null,
+      what: "credit note",
+      amount: note["total"] ?? null,
+      method_name: null,
+      reference: note["number"] ?? "pending"
+    }))
+  ].toSorted((one, other) => String(one.at).localeCompare(String(other.at)))
+
+const printInvoice = (context: CommandContext, invoice: JsonObject): void => {
+  const terminal = onClockOf(context.terminal, invoice)
+  const chosen = (keys: ReadonlyArray<string>): JsonObject =>
+    Object.fromEntries(keys.map((key) => [key, invoice[key] ?? null] as const).filter(([, value]) => value !== null))
+  const is_draft = invoice["status"] === "draft"
+  context.print(
+    recordText(
+      {
+        ...chosen(header),
+        number: invoice["number"] ?? (is_draft ? "none yet" : "pending"),
+        customer: isJsonObject(invoice["member"]) ? (invoice["member"]["name"] ?? null) : null
+      },
+      terminal
+    )
+  )
+  const rows = withLeft(invoice)
+  const gap = terminal.is_tty ? "\n" : ""
+  if (rows.length > 0)
+    context.print(
+      `${gap}${tableText(
+        [
+          column("line"),
+          column("name"),
+          column("quantity"),
+          column("unit_price"),
+          column("subtotal", "NET"),
+          column("tax_total", "TAX"),
+          column("total"),
+          column("left", "LEFT")
+        ],
+        rows,
+        terminal
+      )}`
+    )
+  const moved = movements(invoice)
+  if (moved.length > 0)
+    context.print(
+      `${gap}${tableText(
+        [column("at"), column("what"), column("amount"), column("method_name", "METHOD"), column("reference")],
+        moved,
+        terminal
+      )}`
+    )
+  context.print(
+    `${gap}${recordText(
+      { ...chosen(sums), ...billedTotals(invoice), currency_code: invoice["currency_code"] ?? null },
+      terminal
+    )}`
+  )
+}

@@ -1,0 +1,182 @@
+/** `inbox`: the list, from the server or as it was listed last; with --watch what comes. */
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Schema } from "effect"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { anyRow, decoderOf, objectBody, plainJson, rowsIn } from "../../../base/answers.ts"
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+import { notificationType, notificationTypes } from "../../../../core/office/notifications/types.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { type Column, column, tableText } from "../../../output/table.ts"
+import { type Flags, textFlag } from "../../../context/program.ts"
+
+/** How long ago something was, in one figure. */
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["m", 60_000]
+] as const
+
+/** `3d`, `5h`, `12m`; "now" within the last minute, and where clocks differ. */
+export const ageText = (instant: string, now: number): string => {
+  const millis = now - Date.parse(instant)
+  const unit = units.find(([, length]) => millis >= length)
+  return unit === undefined ? "now" : `${Math.floor(millis / unit[1])}${unit[0]}`
+}
+/** Within a sentence. */
+const agoText = (instant: string, now: number): string => {
+  const age = ageText(instant, now)
+  return age === "now" ? "just now" : `${age} ago`
+}
+
+// The list as the server gave it last, in the profile's folder: what `inbox` shows without a network.
+
+interface KeptInbox {
+  /** When the server gave it. */
+  readonly at: string
+  /** The newest first, read or not. */
+  readonly notifications: ReadonlyArray<JsonObject>
+}
+const decode = decoderOf<KeptInbox>(() => Schema.Struct({ at: Schema.String, notifications: Schema.Array(anyRow) }))
+const pathIn = (folder: string): string => join(folder, "inbox.json")
+
+/** Undefined where nothing was listed yet, or the note cannot be read. */
+export const readKept = (folder: string): KeptInbox | undefined => {
+  try {
+    return decode(JSON.parse(readFileSync(pathIn(folder), "utf8")))
+  } catch {
+    return undefined
+  }
+}
+/** Where there is no profile nothing is kept. Losing this file does no harm. */
+export const keep = (folder: string, kept: KeptInbox): void => {
+  if (!existsSync(folder)) return
+  try {
+    const beside = `${pathIn(folder)}.${process.pid}`
+    writeFileSync(beside, JSON.stringify(kept), { mode: 0o600 })
+    renameSync(beside, pathIn(folder))
+  } catch {
+    /* A full disk, or a folder that may only be read. */
+  }
+}
+
+const limit_usual = 20
+const limit_max = 100
+
+export interface Wanted {
+  readonly all: boolean
+  readonly type: string | undefined
+  readonly limit: number
+}
+const wantedBy = (flags: Flags): Wanted => {
+  const given = textFlag(flags, "limit")
+  const limit = given === undefined ? limit_usual : Number(given)
+  if (!Number.isInteger(limit) || limit < 1 || limit > limit_max)
+    throw usageError(`--limit takes a whole number from 1 to ${limit_max}.`)
+  return { all: flags["all"] === true, type: typeOf(flags), limit }
+}
+const typeOf = (flags: Flags): string | undefined => {
+  const type = textFlag(flags, "type")
+  if (type !== undefined && notificationType(type) === undefined)
+    throw usageError(
+      `There is no type ${JSON.stringify(type)}.`,
+      `It is one of ${notificationTypes.map(({ key }) => key).join(", ")}.`
+    )
+  return type
+}
+
+export const showInbox = async (context: CommandContext, flags: Flags): Promise<number | void> => {
+  if (flags["watch"] === true) return (await import("./watch.ts")).watchInbox(context, typeOf(flags))
+  const wanted = wantedBy(flags)
+  const answered = await answerOf(context, wanted)
+  if (answered === undefined) return showKept(context, wanted)
+  const { body, kept_at } = answered
+  const rows = rowsIn(body, "notifications")
+  const before = readKept(context.folder())?.notifications ?? []
+  // What was unread and is not among all that is has been read elsewhere, or is not to be seen any more.
+  const is_complete = !wanted.all && wanted.type === undefined && rows.length < wanted.limit
+  const still = is_complete ? before.filter(({ read_at }) => read_at !== null) : before
+  keep(context.folder(), { at: kept_at, notifications: merged(rows, still) })
+  if (context.options.json === true) return context.printJson(body)
+  print(context, rows, wanted, Date.now())
+  const total = Number(objectBody(body["meta"])["total"] ?? 0)
+  if (total > rows.length && rows.length > 0)
+    context.note(
+      `The newest ${rows.length} of ${total}${wanted.all ? "" : " unread"}; ` +
+        (wanted.limit < limit_max ? "--limit shows more." : "flightcase notifications list --page goes on.")
+    )
+}
+
+/** The rows kept are those of all lists, the newest first, and as each was listed last. */
+const kept_max = 200
+export const merged = (
+  fresh: ReadonlyArray<JsonObject>,
+  before: ReadonlyArray<JsonObject> = []
+): ReadonlyArray<JsonObject> => {
+  const by_id = new Map([...before, ...fresh].map((row) => [Number(row["id"]), row]))
+  return [...by_id.entries()]
+    .sort(([a], [b]) => b - a)
+    .slice(0, kept_max)
+    .map(([, row]) => row)
+}
+
+/** Undefined where the server cannot be asked, and there is a list to show instead. */
+const answerOf = async (context: CommandContext, { all, limit, type }: Wanted) => {
+  const query: Query = [
+    ["per_page", String(limit)],
+    ...(all ? [] : [["q[read_at_null]", "1"] as const]),
+    ...(type === undefined ? [] : [["q[notification_type_eq]", type] as const])
+  ]
+  if (context.offline) {
+    if (readKept(context.folder()) !== undefined) return undefined
+    throw nothingKept()
+  }
+  try {
+    const answer = await context.requestAtServer({ method: "GET", path: "/api/v1/notifications", query })
+    if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+    return { body: objectBody(answer.body), kept_at: new Date().toISOString() }
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== exit_codes.network) throw error
+    if (readKept(context.folder()) === undefined) throw error
+    return undefined
+  }
+}
+const nothingKept = (): CliError =>
+  new CliError(exit_codes.network, "The inbox is on the server, and it was not listed here yet.", {
+    way_out: "Leave out --offline when there is a network."
+  })
+
+/** As it was listed last: somebody may have read it elsewhere since. */
+const showKept = (context: CommandContext, wanted: Wanted): void => {
+  const kept = readKept(context.folder())
+  if (kept === undefined) throw nothingKept()
+  const rows = kept.notifications
+    .filter(
+      ({ notification_type, read_at }) =>
+        (wanted.all || read_at === null) && (wanted.type === undefined || notification_type === wanted.type)
+    )
+    .slice(0, wanted.limit)
+  const now = Date.now()
+  if (context.options.json === true)
+    return context.printJson({
+      notifications: plainJson(rows),
+      meta: { total: rows.length, per_page: rows.length, page: 1, as_of: kept.at }
+    })
+  print(context, rows, wanted, now)
+  context.note(`Without the server: as it was listed ${agoText(kept.at, now)}.`)
+}
+
+const columnsAt = (now: number): ReadonlyArray<Column> => [
+  column("id"),
+  { title: "AGE", of: ({ created_at }) => ageText(String(created_at), now), right: true },
+  { title: "", of: ({ read_at }) => (read_at === null ? "new" : "") },
+  column("title", "WHAT"),
+  column("body", "MORE")
+]
+const plain_columns = ["id", "created_at", "read_at", "notification_type", "title", "body"].map((key) => column(key))
+
+const print = (context: CommandContext, rows: ReadonlyArray<JsonObject>, { all }: Wanted, now: number): void => {
+  if (rows.length === 0) return context.note(all ? "Nothing is in the inbox." : "Nothing is unread.")
+  context.print(tableText(context.terminal.is_tty ? columnsAt(now) : plain_columns, rows, context.terminal))
+}

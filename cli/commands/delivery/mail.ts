@@ -1,0 +1,95 @@
+/** `mail`: whether the server's mail arrives. */
+import { setTimeout as sleep } from "node:timers/promises"
+import type { Command } from "commander"
+import { Schema } from "effect"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { decodeAnswer, decoderOf, rowIn } from "../../base/answers.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
+import { type Flags, textFlag, withAction } from "../../context/program.ts"
+
+export const declare = (program: Command): void => {
+  const mail = program.command("mail").description("Mail that the server sends")
+  withAction(
+    mail
+      .command("test")
+      .description("Send a message to try the mail settings")
+      .argument("[address]", "whom it goes to (default: your own address)")
+      .option("--store <store>", "send it as this store does; its id or name")
+      .option("--wait [seconds]", "wait for what comes of it, for 60 seconds unless another number is given"),
+    testMail
+  )
+}
+
+const queued = decoderOf(() => Schema.Struct({ message: Schema.String, job_id: Schema.String, mode: Schema.String }))
+const job = decoderOf(() =>
+  Schema.Struct({
+    status: Schema.String,
+    error: Schema.optional(Schema.NullOr(Schema.String)),
+    next_attempt_at: Schema.optional(Schema.NullOr(Schema.String)),
+    result: Schema.optional(
+      Schema.NullOr(Schema.Struct({ file: Schema.optional(Schema.String), response: Schema.optional(Schema.String) }))
+    )
+  })
+)
+type Job = ReturnType<typeof job>
+
+const testMail = async (context: CommandContext, [to]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  const wait_millis = waitOf(flags)
+  const store = textFlag(flags, "store")
+  const body = {
+    ...(to === undefined ? {} : { to }),
+    ...(store === undefined ? {} : { store_id: await storeId(context, store) })
+  }
+  const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/system/mail/test", body })
+  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  const told = decodeAnswer(queued, answer.body)
+  if (context.options.json !== true) context.note(told.message)
+  if (wait_millis === undefined) {
+    if (context.options.json === true) context.printJson(answer.body ?? null)
+    else context.print(`${told.job_id}\n`)
+    return exit_codes.ok
+  }
+  const row = await ended(context, told.job_id, wait_millis)
+  if (context.options.json === true) context.printJson({ job: row })
+  const read = decodeAnswer(job, row)
+  if (context.options.json !== true) context.print(`${outcomeOf(read)}\n`)
+  return read.status === "done" ? exit_codes.ok : exit_codes.failed
+}
+
+/** The server is asked: it may have stores that this machine has not heard of yet. */
+const storeId = async (context: CommandContext, text: string): Promise<number> => {
+  const { looksLikeId, resolveStore } = await import("../../context/resolve-id.ts")
+  return looksLikeId(text) ? Number(text) : (await resolveStore(context, text)).id
+}
+
+const waitOf = (flags: Flags): number | undefined => {
+  if (flags["wait"] === undefined) return undefined
+  const seconds = Number(textFlag(flags, "wait") ?? 60)
+  if (!(seconds >= 1 && seconds <= 86_400)) throw usageError("--wait takes a number of seconds.")
+  return seconds * 1_000
+}
+
+/** The job once it is done or has failed; as it is when it was not by then. */
+const ended = async (context: CommandContext, job_id: string, wait_millis: number): Promise<JsonObject> => {
+  const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
+  const until = performance.now() + wait_millis
+  for (;;) {
+    const answer = await context.requestAtServer({ method: "GET", path })
+    if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+    const row = rowIn(answer.body, "job")
+    if (row["status"] === "done" || row["status"] === "failed" || performance.now() > until) return row
+    await sleep(250)
+  }
+}
+
+const outcomeOf = ({ status, error, next_attempt_at, result }: Job): string => {
+  if (status === "failed") throw new CliError(exit_codes.failed, `Not sent: ${error ?? "no reason is known"}`)
+  if (status !== "done") {
+    const reason = error == null ? "" : `: ${error.replace(/\.$/, "")}`
+    return `Not sent yet${reason}.${next_attempt_at == null ? "" : ` It is tried again at ${next_attempt_at}.`}`
+  }
+  return result?.file === undefined
+    ? `The mail server took it${result?.response === undefined ? "" : `: ${result.response}`}`
+    : `Written to ${result.file} in the server's data folder.`
+}

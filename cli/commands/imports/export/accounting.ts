@@ -1,0 +1,211 @@
+/** `export accounting`: what happened in billing, as files for an accounting program; each document once. */
+import { secret_placeholder } from "../../../../core/setup/settings/secrets.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { decodeAnswer, decoderOf, numberOrNull, objectBody, rowsOr, textOrNull } from "../../../base/answers.ts"
+import type { ApiRequest, CommandContext } from "../../../context/context.ts"
+import { CliError, exit_codes, missingFlagError } from "../../../base/exit-codes.ts"
+import { oneLine } from "../../../output/text.ts"
+import { mkdir, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { type Command, Option } from "commander"
+import { Schema } from "effect"
+import { export_formats, exportFiles, type ExportFormat } from "../../../../core/billing/accounting/csv.ts"
+import { postedDocument, type PostedDocument } from "../../../../core/billing/accounting/shown.ts"
+import { cellsFor } from "../../../../core/values/csv.ts"
+import { parseDay } from "../../../base/parse-time.ts"
+import { type Flags, textFlag, withAction } from "../../../context/program.ts"
+import { resolveStore } from "../../../context/resolve-id.ts"
+import { responseError } from "../../../base/response-errors.ts"
+
+// What an export leaves on the server, as it holds secrets: webhooks, sources of webhooks, secret settings.
+
+/** Names of what stays there; null where whoever exports may not see them, or the server could not be asked. */
+interface LeftBehind extends JsonObject {
+  readonly webhooks: ReadonlyArray<string> | null
+  readonly inbound_sources: ReadonlyArray<string> | null
+  readonly secret_settings: ReadonlyArray<string> | null
+}
+
+export const leftBehind = async (context: CommandContext): Promise<LeftBehind> => ({
+  webhooks: await namesAt(context, "/api/v1/webhooks", "webhooks", webhookName),
+  inbound_sources: await namesAt(context, "/api/v1/inbound_sources", "inbound_sources", ({ name }) => String(name)),
+  secret_settings: await secretsSet(context)
+})
+
+export const leftBehindText = (left: LeftBehind): string => {
+  const parts = [
+    partText("webhooks", left.webhooks),
+    partText("inbound sources", left.inbound_sources),
+    partText("secrets of settings", left.secret_settings)
+  ]
+  const known = parts.filter((part) => part !== undefined)
+  return known.length === 0
+    ? ""
+    : `Left on the server, as they hold secrets: ${known.join("; ")}. Set them up anew after an import.`
+}
+const names_max = 5
+const partText = (what: string, names: ReadonlyArray<string> | null): string | undefined => {
+  if (names === null) return `${what} (you may not see whether there are any)`
+  if (names.length === 0) return undefined
+  const first = names.slice(0, names_max).join(", ")
+  return oneLine(`${what}: ${names.length} (${first}${names.length > names_max ? ", …" : ""})`)
+}
+
+/** The path and query of its address may hold the receiver's own secrets. */
+const webhookName = ({ id, url }: JsonObject): string => {
+  const at = textOrNull(url)
+  return at !== null && URL.canParse(at) ? `${String(id)} ${new URL(at).origin}` : String(id)
+}
+
+/** Undefined where it may not be seen; an earlier release without it has none. */
+const bodyAt = async (context: CommandContext, path: string, page: number): Promise<JsonObject | null | undefined> => {
+  if (context.offline) return undefined
+  try {
+    const query = [["page", String(page)] as const, ["per_page", "100"] as const]
+    const answer = await context.requestAtServer({ method: "GET", path, query })
+    if (answer.status === 401 || answer.status === 403) return undefined
+    if (answer.status === 404) return null
+    if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+    return objectBody(answer.body)
+  } catch (error) {
+    if (error instanceof CliError && error.code === exit_codes.network) return undefined
+    throw error
+  }
+}
+
+const namesAt = async (
+  context: CommandContext,
+  path: string,
+  key: string,
+  nameOf: (row: JsonObject) => string
+): Promise<ReadonlyArray<string> | null> => {
+  const names: Array<string> = []
+  for (let page = 1; ; page++) {
+    const body = await bodyAt(context, path, page)
+    if (body === undefined) return null
+    const rows = rowsOr(body?.[key])
+    names.push(...rows.map(nameOf))
+    const total = isJsonObject(body?.["meta"]) ? numberOrNull(body["meta"]["total"]) : null
+    if (rows.length === 0 || total === null || names.length >= total) return names
+  }
+}
+
+const secretsSet = async (context: CommandContext): Promise<ReadonlyArray<string> | null> => {
+  const body = await bodyAt(context, "/api/v1/settings", 1)
+  if (body === undefined) return null
+  return rowsOr(body?.["settings"]).flatMap(({ group, settings }) =>
+    isJsonObject(settings)
+      ? Object.entries(settings).flatMap(([key, value]) =>
+          value === secret_placeholder ? [`${String(group)}.${key}`] : []
+        )
+      : []
+  )
+}
+
+export const declareAccounting = (out: Command): void => {
+  withAction(
+    out
+      .command("accounting")
+      .description(
+        "Invoices, credit notes, payments and refunds as files for an accounting program; a second run writes only what is new"
+      )
+      .addOption(new Option("--format <format>", "of the files").choices([...export_formats]).default("csv"))
+      .option("--since <day>", "from this day on, what was not exported before: 2026-01-31")
+      .option("--again <day>", "from this day on, also what was exported before")
+      .option("-o, --output <dir>", "a folder; made when it is not there", "."),
+    exportAccounting
+  )
+}
+
+const kinds = ["invoices", "voids", "credit_notes", "payments"] as const
+const keys_per_call = 500
+
+const page = decoderOf(() =>
+  Schema.Struct({
+    documents: Schema.Array(postedDocument),
+    meta: Schema.Struct({ after_id: Schema.NullOr(Schema.Int) })
+  })
+)
+const settingsShown = decoderOf(() => Schema.Struct({ settings: Schema.Struct({ locale: Schema.String }) }))
+
+const asked = async (context: CommandContext, request: ApiRequest) => {
+  const answer = await context.requestAtServer(request)
+  if (answer.status >= 400) throw responseError(answer)
+  return answer.body
+}
+
+const exportAccounting = async (
+  context: CommandContext,
+  _words: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const again = textFlag(flags, "again")
+  const day = again ?? textFlag(flags, "since")
+  if (day === undefined) throw missingFlagError("--since", "the first day to export")
+  const since = parseDay(
+    day,
+    again === undefined ? "--since" : "--again",
+    (await resolveStore(context, undefined)).zone
+  )
+  const format = export_formats.find((one) => one === flags["format"]) ?? "csv"
+  const documents = await everyDocument(context, since, again !== undefined)
+  const files = await writeAll(context, documents, format, textFlag(flags, "output") ?? ".")
+  // Only what is written down is marked: a run that broke off is made again.
+  for (let at = 0; at < documents.length; at += keys_per_call)
+    await asked(context, {
+      method: "POST",
+      path: "/api/v1/accounting/exports",
+      body: { keys: documents.slice(at, at + keys_per_call).map(({ key }) => key) }
+    })
+  if (context.options.json === true) {
+    context.printJson({ documents: documents.length, files: [...files] })
+    return
+  }
+  if (documents.length === 0) return context.note("Nothing is new since then; --again DAY exports it once more.")
+  for (const file of files) context.print(`${file}\n`)
+  context.note(`Wrote ${documents.length} ${documents.length === 1 ? "document" : "documents"}, marked as exported.`)
+}
+
+const everyDocument = async (
+  context: CommandContext,
+  since: string,
+  again: boolean
+): Promise<ReadonlyArray<PostedDocument>> => {
+  const found: Array<PostedDocument> = []
+  for (const kind of kinds) {
+    let after_id: number | null = 0
+    while (after_id !== null) {
+      const query: ReadonlyArray<readonly [string, string]> = [
+        ["kind", kind],
+        ["since", since],
+        ["after_id", String(after_id)],
+        ["again", again ? "1" : "0"]
+      ]
+      const body = await asked(context, { method: "GET", path: "/api/v1/accounting/postings", query })
+      const read: ReturnType<typeof page> = decodeAnswer(page, objectBody(body))
+      found.push(...read.documents)
+      after_id = read.meta.after_id
+    }
+  }
+  return found
+}
+
+const writeAll = async (
+  context: CommandContext,
+  documents: ReadonlyArray<PostedDocument>,
+  format: ExportFormat,
+  folder: string
+): Promise<ReadonlyArray<string>> => {
+  if (documents.length === 0) return []
+  const company = await asked(context, { method: "GET", path: "/api/v1/settings/company" })
+  const { settings } = decodeAnswer(settingsShown, objectBody(company))
+  const cells = cellsFor(false)
+  await mkdir(folder, { recursive: true })
+  const names: Array<string> = []
+  for (const { name, text } of exportFiles(documents, format, { locale: settings.locale, cell: cells.of })) {
+    const path = join(folder, name)
+    await writeFile(path, text, { flag: "wx" })
+    names.push(path)
+  }
+  return names
+}

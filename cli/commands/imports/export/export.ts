@@ -1,0 +1,276 @@
+/** `export`: all data as files, and the journal from which an empty server becomes the same. */
+import { createHash } from "node:crypto"
+import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { objectBody, rowIn, rowsIn } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { CliError, exit_codes } from "../../../base/exit-codes.ts"
+import { type Progress, progressOf } from "../../../context/print.ts"
+import { closeOut, openOut, writeLine, writeRows, writeTables } from "./tables.ts"
+import type { Command } from "commander"
+import { type Endpoint, operationOf, paramNames } from "../../../../core/kernel/endpoints/endpoint.ts"
+import { declareAccounting, leftBehind, leftBehindText } from "./accounting.ts"
+import { coreEndpoints } from "../../../context/routing.ts"
+import { type Cells, cellsFor } from "../../../../core/values/csv.ts"
+import { guardText } from "../../../output/csv.ts"
+import { everyRow } from "../../../context/pages.ts"
+import { type Flags, withAction } from "../../../context/program.ts"
+
+// The files of a business beside its journal: their content, each under its hash.
+
+const files_folder = "files"
+
+/** The files' entry in the manifest of an export. */
+interface WrittenFiles extends JsonObject {
+  readonly folder: string
+  readonly files: ReadonlyArray<{ readonly sha256: string; readonly size_bytes: number }>
+  /** Hashes that rows name and whose content the server has lost. */
+  readonly missing: ReadonlyArray<string>
+}
+
+/** Writes every file that the server's rows name. What an earlier export wrote into the folder is not fetched again. */
+const writeFiles = async (context: CommandContext, folder: string, progress: Progress): Promise<WrittenFiles> => {
+  const place = join(folder, files_folder)
+  const files: Array<{ readonly sha256: string; readonly size_bytes: number }> = []
+  const missing: Array<string> = []
+  for (let after = ""; ;) {
+    const page = await answered(context, "/api/v1/system/files", [["after", after]])
+    // A server of an earlier release keeps no files.
+    if (page.status === 404) return { folder: files_folder, files, missing }
+    const rows = rowsIn(objectBody(page.body), "files")
+    if (rows.length === 0) return { folder: files_folder, files, missing }
+    await mkdir(place, { recursive: true })
+    for (const row of rows) {
+      const sha256 = String(row["sha256"])
+      const size_bytes = row["size_bytes"]
+      if (typeof size_bytes !== "number" || !(await fetched(context, place, sha256, size_bytes))) missing.push(sha256)
+      else files.push({ sha256, size_bytes })
+      progress.at("files", files.length, undefined)
+    }
+    after = String(rowIn(objectBody(page.body), "meta")["after"])
+  }
+}
+
+const answered = async (
+  context: CommandContext,
+  path: string,
+  query: ReadonlyArray<readonly [string, string]> = []
+): ReturnType<CommandContext["requestAtServer"]> => {
+  const answer = await context.requestAtServer({ method: "GET", path, query })
+  if (answer.status >= 400 && answer.status !== 410 && answer.status !== 404)
+    throw (await import("../../../base/response-errors.ts")).responseError(answer)
+  return answer
+}
+
+/** False where the server has lost the content. */
+const fetched = async (
+  context: CommandContext,
+  place: string,
+  sha256: string,
+  size_bytes: number
+): Promise<boolean> => {
+  const path = join(place, sha256)
+  const there = await stat(path).catch(() => undefined)
+  if (there?.size === size_bytes) return true
+  const { content, status } = await answered(context, `/api/v1/system/files/${sha256}`)
+  if (status === 410 || status === 404) return false
+  const bytes = typeof content?.text === "string" ? Buffer.from(content.text) : (content?.text ?? new Uint8Array())
+  if (createHash("sha256").update(bytes).digest("hex") !== sha256)
+    throw new CliError(exit_codes.failed, `The file ${sha256} did not arrive as it was sent.`, {
+      way_out: "Export again into the same folder; what has arrived is not fetched again."
+    })
+  await writeFile(`${path}.part`, bytes)
+  await rename(`${path}.part`, path)
+  return true
+}
+
+// The journal as a file: all events, from which an empty server becomes the same again.
+
+const journal_file = "journal.ndjson"
+
+/** The journal's entry in the manifest of an export. */
+interface WrittenJournal extends JsonObject {
+  readonly file: string
+  readonly sha256: string
+  /** What a server must hold after the import: positions, tables, counters; as the exporting server gave it. */
+  readonly manifest: JsonObject
+}
+
+/** Writes the journal, or says in words why there is none. Only the owner may export it, and only from the server. */
+const writeJournal = async (
+  context: CommandContext,
+  folder: string,
+  progress: Progress
+): Promise<WrittenJournal | string> => {
+  try {
+    return await written(context, folder, progress)
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== exit_codes.network) throw error
+    await rm(join(folder, journal_file), { force: true })
+    return `The journal, from which a server can be made anew, was left out: ${error.message}`
+  }
+}
+const written = async (
+  context: CommandContext,
+  folder: string,
+  progress: Progress
+): Promise<WrittenJournal | string> => {
+  if (context.offline)
+    return "The journal, from which a server can be made anew, was left out: it comes from the server, and --offline forbids to ask it."
+  const answerOr = async (
+    path: string,
+    query: ReadonlyArray<readonly [string, string]> = []
+  ): Promise<JsonObject | string> => {
+    const answer = await context.requestAtServer({ method: "GET", path, query })
+    if (answer.status === 403 || answer.status === 401)
+      return "The journal, from which a server can be made anew, was left out: only the owner may take it."
+    if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+    return objectBody(answer.body)
+  }
+  const first = await answerOr("/api/v1/system/manifest")
+  if (typeof first === "string") return first
+  const manifest = first["manifest"]
+  if (!isJsonObject(manifest)) throw new CliError(exit_codes.failed, "The server's manifest cannot be read.")
+  const last = Number(manifest["position"])
+  const hash = createHash("sha256")
+  const out = await openOut(join(folder, journal_file))
+  for (let after = 0; after < last;) {
+    const page = await answerOr("/api/v1/system/journal", [["after", String(after)]])
+    if (typeof page === "string") return page
+    // Later events are not counted in the manifest.
+    for (const event of rowsIn(page, "events")) {
+      if (Number(event["position"]) > last) break
+      const line = `${JSON.stringify(event)}\n`
+      hash.update(line)
+      await writeLine(out, line)
+    }
+    after = Number(rowIn(page, "meta")["position"])
+    progress.at("journal", Math.min(after, last), last)
+  }
+  await closeOut(out)
+  return { file: journal_file, sha256: hash.digest("hex"), manifest }
+}
+
+export const declare = (program: Command): void => {
+  const out = program
+    .command("export")
+    .description(
+      "All data as files: .csv and .ndjson per list and per table, and the journal with its files, " +
+        "which import all brings into an empty server"
+    )
+    .argument("<dir>", "a folder; made when it is not there")
+    .option("--raw", "cells of .csv as they are, also those a spreadsheet would run as formulas")
+  withAction(out, exportAll)
+  declareAccounting(out)
+}
+
+const exportAll = async (
+  context: CommandContext,
+  [folder = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  await mkdir(folder, { recursive: true })
+  const progress = progressOf(context)
+  const cells = cellsFor(flags["raw"] === true)
+  const files: Array<JsonObject> = []
+  let journal: Awaited<ReturnType<typeof writeJournal>>
+  let stored: WrittenFiles | undefined
+  try {
+    files.push(...(await writeLists(context, folder, progress.at, cells)))
+    journal = await writeJournal(context, folder, progress)
+    if (typeof journal !== "string") stored = await writeFiles(context, folder, progress)
+    const source =
+      typeof journal !== "string"
+        ? { journal: join(folder, journal_file) }
+        : context.isDevice()
+          ? { replica: join(context.folder(), "replica.sqlite") }
+          : undefined
+    if (source !== undefined) files.push(...(await writeTables(folder, source, progress, cells)))
+  } finally {
+    progress.end()
+  }
+  const left_behind = await leftBehind(context)
+  const manifest = {
+    exported_at: new Date().toISOString(),
+    files,
+    journal: typeof journal === "string" ? null : journal,
+    stored_files: stored ?? null,
+    left_behind
+  }
+  await writeFile(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
+  if (typeof journal === "string") context.note(journal)
+  if (stored !== undefined && stored.missing.length > 0)
+    context.note(`The server has lost the content of ${stored.missing.length} files; manifest.json names them.`)
+  const left = leftBehindText(left_behind)
+  if (left !== "") context.note(left)
+  if (cells.led() > 0) context.note(guardText(cells.led()))
+  if (context.options.json === true) return context.printJson(manifest)
+  const rows = files.reduce((sum, file) => sum + Number(file["rows"]), 0)
+  const and_files = stored === undefined || stored.files.length === 0 ? "" : ` with ${stored.files.length} stored files`
+  const events = typeof journal === "string" ? "" : `, and ${String(journal.manifest["events"])} events${and_files}`
+  context.note(`Wrote ${rows} rows in ${files.length} files to ${folder}${events}.`)
+}
+
+type Tell = Progress["at"]
+/** Every list of the API, each with the lists of its rows (`products`, then `products.rates`). Gives the files written. */
+const writeLists = async (
+  context: CommandContext,
+  folder: string,
+  tell: Tell,
+  cells: Cells
+): Promise<ReadonlyArray<JsonObject>> => {
+  const lists = coreEndpoints.filter(
+    (endpoint) => operationOf(endpoint) === "list" && endpoint.path.startsWith("/api/v1/")
+  )
+  const nameOf = (path: string): string =>
+    path
+      .slice("/api/v1/".length)
+      .replace(/\{\w+\}\//, "")
+      .replaceAll("/", ".")
+  const files: Array<JsonObject> = []
+  for (const list of lists.filter(({ path }) => paramNames(path).length === 0)) {
+    const ids: Array<number> = []
+    const name = nameOf(list.path)
+    const count = await writeRows(join(folder, name), noted(everyRow(context, list.path), ids, tell, name), cells)
+    if (typeof count === "string") {
+      context.note(`Left out ${name}: ${count}`)
+      continue
+    }
+    files.push({ file: `${name}.ndjson`, rows: count })
+    const inner_lists = lists.filter(({ path }) => paramNames(path).length === 1 && path.startsWith(`${list.path}/{`))
+    for (const inner of inner_lists) {
+      const inner_name = nameOf(inner.path)
+      const rows = await writeRows(join(folder, inner_name), innerRows(context, inner, ids, tell, inner_name), cells)
+      if (typeof rows === "number") files.push({ file: `${inner_name}.ndjson`, rows })
+    }
+  }
+  return files
+}
+
+/** Passes rows on, and keeps their ids. */
+async function* noted(
+  rows: AsyncGenerator<JsonObject>,
+  ids: Array<number>,
+  tell: Tell,
+  name: string
+): AsyncGenerator<JsonObject> {
+  for await (const row of rows) {
+    if (typeof row["id"] === "number") ids.push(row["id"])
+    tell(name, ids.length, undefined)
+    yield row
+  }
+}
+/** Rows of a list that hangs on a row, for each of these ids. */
+async function* innerRows(
+  context: CommandContext,
+  list: Endpoint,
+  ids: ReadonlyArray<number>,
+  tell: Tell,
+  name: string
+): AsyncGenerator<JsonObject> {
+  for (const [at, id] of ids.entries()) {
+    tell(name, at + 1, ids.length)
+    yield* everyRow(context, list.path.replace(/\{\w+\}/, String(id)))
+  }
+}

@@ -1,0 +1,178 @@
+/** Every table with all its rows: projected here from the journal just exported, or read from the replica. */
+import { once } from "node:events"
+import { createReadStream, createWriteStream, mkdtempSync, rmSync, type WriteStream } from "node:fs"
+import { mkdir, rm } from "node:fs/promises"
+import { stringify } from "csv-stringify"
+import { parseJson, wire_body_depth_max } from "../../../../core/kernel/fields/body-limits.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { CliError, exit_codes } from "../../../base/exit-codes.ts"
+import { linesIn } from "../../../base/line-reader.ts"
+import type { Cells } from "../../../../core/values/csv.ts"
+import { foldStored } from "../../../../core/kernel/endpoints/catalogue.ts"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Layer, ManagedRuntime, Schema } from "effect"
+import { catalogue } from "../../../../core/catalogue.ts"
+import type { Key } from "../../../../core/kernel/tables/row-change.ts"
+import type { ProjectionContext, StoredEvent } from "../../../../core/kernel/events/event-type.ts"
+import { ensureSchema } from "../../../../core/kernel/runtime/schema.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { keyOf, rowsAfter } from "../../../../core/kernel/store/scan.ts"
+import type { Table } from "../../../../core/kernel/tables/table.ts"
+import { layer as sqliteLayer } from "../../../../sync/sqlite/client.ts"
+import { anyRow, decoderOf } from "../../../base/answers.ts"
+import type { Progress } from "../../../context/print.ts"
+
+// Rows into two files of the same name: NDJSON, which keeps everything as it is, and CSV for spreadsheets.
+
+/** A new file that only its owner may read, in place of any earlier one. */
+export const openOut = async (file: string): Promise<WriteStream> => {
+  await rm(file, { force: true })
+  const out = createWriteStream(file, { mode: 0o600, flags: "wx" })
+  await once(out, "open")
+  return out
+}
+export const writeLine = async (out: WriteStream, line: string): Promise<void> => {
+  if (!out.write(line)) await once(out, "drain")
+}
+export const closeOut = async (out: WriteStream): Promise<void> => {
+  out.end()
+  await once(out, "finish")
+}
+
+/** There is no file of what the person may not see, or of what only the server has while it cannot be reached. */
+const left_out: ReadonlySet<number> = new Set([exit_codes.not_allowed, exit_codes.network])
+
+/** Writes rows to `path.ndjson` and `path.csv`, a page in memory at a time. Gives their number, or in words why there are none. */
+export const writeRows = async (
+  path: string,
+  rows: AsyncGenerator<JsonObject>,
+  cells: Cells
+): Promise<number | string> => {
+  const file = `${path}.ndjson`
+  const columns = new Set<string>()
+  let out: WriteStream | undefined
+  let count = 0
+  try {
+    for await (const row of rows) {
+      out ??= await openOut(file)
+      count++
+      for (const column of Object.keys(row)) columns.add(column)
+      await writeLine(out, `${JSON.stringify(row)}\n`)
+    }
+  } catch (error) {
+    out?.destroy()
+    if (!(error instanceof CliError) || !left_out.has(error.code)) throw error
+    await rm(file, { force: true })
+    return error.message
+  }
+  await closeOut(out ?? (await openOut(file)))
+  await writeTable(`${path}.csv`, [...columns], file, cells)
+  return count
+}
+
+/** Writes the CSV from the NDJSON, with every column that any row has. */
+const writeTable = async (file: string, columns: ReadonlyArray<string>, from: string, cells: Cells): Promise<void> => {
+  const out = await openOut(file)
+  const table = stringify({ header: columns.length > 0, columns: [...columns], record_delimiter: "windows", bom: true })
+  table.pipe(out)
+  for await (const line of linesIn(createReadStream(from))) {
+    if (line === "") continue
+    const row = parseJson(line, wire_body_depth_max)
+    if (!isJsonObject(row)) throw new CliError(exit_codes.failed, `${from} has changed while it was read.`)
+    if (!table.write(columns.map((column) => cells.of(row[column])))) await once(table, "drain")
+  }
+  table.end()
+  await once(out, "finish")
+}
+
+const tables_folder = "tables"
+const events_per_page = 1_000
+
+/** The parts of a stored event that its projection needs; its data is decoded by the declaration of its type. */
+const decodeEvent = decoderOf<ProjectedEvent>(() =>
+  Schema.Struct({
+    type: Schema.String,
+    data: anyRow,
+    position: Schema.Finite,
+    recorded_at: Schema.String,
+    actor_id: Schema.NullOr(Schema.Finite)
+  })
+)
+type ProjectedEvent = Pick<StoredEvent, "type" | "data"> & ProjectionContext
+
+type Run = <A>(effect: Effect.Effect<A, unknown, Store>) => Promise<A>
+
+/** Rows as the database holds them: money in minor units, moments in UTC. `{file, rows}` of each table. */
+export const writeTables = async (
+  folder: string,
+  from: { readonly journal: string } | { readonly replica: string },
+  progress: Progress,
+  cells: Cells
+): Promise<ReadonlyArray<JsonObject>> => {
+  await mkdir(join(folder, tables_folder), { recursive: true, mode: 0o700 })
+  if ("replica" in from) return opened(from.replica, (run) => dump(folder, run, progress, cells))
+  const scratch = mkdtempSync(join(tmpdir(), "flightcase-export-"))
+  try {
+    return await opened(join(scratch, "folded.sqlite"), async (run) => {
+      await run(ensureSchema(catalogue, "replica"))
+      await projectJournal(from.journal, run, progress)
+      return dump(folder, run, progress, cells)
+    })
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+const opened = async <A>(path: string, use: (run: Run) => Promise<A>): Promise<A> => {
+  const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sqliteLayer({ path })))
+  try {
+    return await use((effect) => runtime.runPromise(effect))
+  } finally {
+    await runtime.dispose()
+  }
+}
+
+/** Projects the journal into the tables of the store, a page at a time. */
+const projectJournal = async (journal: string, run: Run, progress: Progress): Promise<void> => {
+  let page: Array<ProjectedEvent> = []
+  let done = 0
+  const flush = (): Promise<void> =>
+    run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        yield* store.transaction(store.apply(page.flatMap((event) => foldStored(catalogue, event, event))))
+      })
+    )
+  for await (const line of linesIn(createReadStream(journal))) {
+    if (line === "") continue
+    page.push(decodeEvent(parseJson(line, wire_body_depth_max)))
+    if (page.length < events_per_page) continue
+    await flush()
+    done += page.length
+    progress.at("tables", done, undefined)
+    page = []
+  }
+  await flush()
+}
+
+const dump = async (folder: string, run: Run, progress: Progress, cells: Cells): Promise<ReadonlyArray<JsonObject>> => {
+  const files: Array<JsonObject> = []
+  for (const [at, table] of catalogue.tables.entries()) {
+    progress.at("tables", at, catalogue.tables.length)
+    files.push({
+      file: `${tables_folder}/${table.name}.ndjson`,
+      rows: await writeRows(join(folder, tables_folder, table.name), rowsOf(table, run), cells)
+    })
+  }
+  return files
+}
+async function* rowsOf(table: Table, run: Run): AsyncGenerator<JsonObject> {
+  for (let after: Key | undefined; ;) {
+    const page = await run(rowsAfter(table, after))
+    const last = page.at(-1)
+    if (last === undefined) return
+    yield* page as ReadonlyArray<JsonObject>
+    after = keyOf(table, last)
+  }
+}

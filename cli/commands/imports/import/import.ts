@@ -1,0 +1,217 @@
+/** `import`: price lists into a running server, in batches, with a verdict for every row. */
+import { createHash } from "node:crypto"
+import { Argument, type Command, Option } from "commander"
+import { namedIn } from "../../../../core/imports/rows.ts"
+import type { Json } from "../../../../core/kernel/fields/json.ts"
+import { plainJson, rowsIn } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { withValues } from "../../../derived/option-values.ts"
+import { exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { homeFolder, privateFolder } from "../../../base/profile-folder.ts"
+import { recordText } from "../../../output/table.ts"
+import { oneLine } from "../../../output/text.ts"
+import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type Counts, type Kind, kinds, type Resumable, resumable, type RowVerdict, sendRows } from "./send.ts"
+import { mapperFor, readMapping, refusedRows, writingOf } from "./mapping.ts"
+import { underHeadings } from "./parts.ts"
+import { openSource } from "./source.ts"
+
+const warnings_shown = 20
+const chunk_max = 500
+
+export const declare = (program: Command): void => {
+  const bring = program
+    .command("import")
+    .description(
+      "Products, rates or members from CSV or JSON, the same again changes nothing; or an export into an empty server"
+    )
+    .addArgument(
+      withValues(new Argument("<kind>", "products, rates, members or all"), { words: [...Object.keys(kinds), "all"] })
+    )
+    .argument(
+      "[file]",
+      "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input; for all: the folder of an export"
+    )
+    .option("--example", "write a small file of that kind, to begin with")
+    .option("--dry-run", "verdicts only, nothing is written; --plan is the same")
+    .addOption(
+      repeatable("--map <column=Column,…>", "our column from theirs, or a template: name={Manufacturer} {Model}")
+    )
+    .option("--map-file <file>", "the same from a file: column=Column a line, or JSON")
+    .addOption(repeatable("--set <column=value>", "the same value in every row"))
+    .option("--create-stores", "make the stores that stock columns name and nobody has made yet")
+    .option("--verdicts <file>", "a line of JSON per row")
+    .option("--refused <file>", "the refused rows with their reasons, to be mended and imported again")
+    .option("--raw", "cells of a CSV as they are: a leading ' before what looks like a formula is part of the text")
+    .option(
+      "--locale <locale>",
+      "how numbers and dates are written, such as de or fr-CH; without it the separator says"
+    )
+    .option("--delimiter <sign>", "when it is not found out by itself; tab for tabs")
+    .addOption(new Option("--chunk <rows>", `rows of a request, at most ${chunk_max}`).default(String(chunk_max)))
+    .option("--restart", "from the first row, whatever an interrupted import left")
+    .addHelpText(
+      "after",
+      `
+flightcase import products price-list.csv
+flightcase import members --example > customers.csv
+flightcase import members customers.csv --plan --refused refused.csv
+flightcase import all ./export-of-may --url https://new.example --token T
+flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
+Columns: docs/IMPORT.md`
+    )
+  withAction(bring, run)
+}
+
+const isDry = (context: CommandContext, flags: Flags): boolean =>
+  flags["dryRun"] === true || context.options.plan === true
+
+const run = async (
+  context: CommandContext,
+  [given = "", file = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<number> => {
+  if (given === "all") {
+    if (file === "") throw usageError("Which export?", "Name its folder: flightcase import all FOLDER.")
+    return (await import("./import-all.ts")).importAll(context, file, isDry(context, flags))
+  }
+  const kind = namedIn(kinds, given)
+  if (kind === undefined)
+    throw usageError(`${JSON.stringify(given)} cannot be imported: say products, rates, members or all.`)
+  if (flags["example"] === true) {
+    context.print(kind.example)
+    return exit_codes.ok
+  }
+  if (file === "") throw usageError("Which file?", `flightcase import ${given} --example shows what it may hold.`)
+  return importFile(context, given, kind, file, flags)
+}
+
+const importFile = async (
+  context: CommandContext,
+  given: string,
+  kind: Kind,
+  file: string,
+  flags: Flags
+): Promise<number> => {
+  const chunk = Number(flags["chunk"])
+  if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max)
+    throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
+  const mapping = readMapping(listFlag(flags, "map"), textFlag(flags, "mapFile"), listFlag(flags, "set"))
+  const source = await openSource(file, textFlag(flags, "delimiter"), flags["raw"] === true)
+  const writing = writingOf(textFlag(flags, "locale"), source.comma_decimals)
+  const mapper = mapperFor(mapping, source.headers, kind.columns, writing)
+  for (const note of source.notes) context.note(note)
+  if (mapper.left_out.length > 0)
+    context.note(`Left out, because nothing is mapped from them: ${mapper.left_out.join(", ")}.`)
+  const dry_run = isDry(context, flags)
+  const columns = [...(source.headers ?? []), ...mapping.sources.keys(), ...mapping.constants.keys()]
+  const promised_stores =
+    given === "products" ? await prepareStores(context, columns, flags["createStores"] === true, dry_run) : []
+  const told = [
+    given,
+    source.raw ? "raw" : "",
+    writing.locale ?? "",
+    source.hash,
+    [...mapping.sources],
+    [...mapping.constants]
+  ]
+  const state = dry_run ? undefined : stateOf(context, told, flags["restart"] === true)
+  const verdicts: Array<RowVerdict> = []
+  const refused = refusedRows(textFlag(flags, "refused"), source, (state?.at.rows ?? 0) > 0)
+  const { counts, rejected, warnings } = await sendRows(context, {
+    kind,
+    dry_run,
+    promised_stores,
+    chunk,
+    source,
+    map: mapper.map,
+    state,
+    verdicts_file: textFlag(flags, "verdicts"),
+    onVerdict: (verdict, row) => {
+      if (context.options.json === true) verdicts.push(verdict)
+      if (verdict.status !== "rejected") return
+      const reasons = reasonsIn(verdict, mapper.headings(row.cells))
+      context.note(rejection(verdict, reasons))
+      refused?.(row, reasons)
+    }
+  })
+  tellWarnings(context, warnings)
+  const summary = { rows: counts.created + counts.updated + counts.unchanged + counts.rejected, ...counts, dry_run }
+  if (summary.rows === 0) context.note("The file has no rows, so there was nothing to import.")
+  if (context.options.json === true) context.printJson({ import: summary, verdicts: plainJson(verdicts) })
+  else context.print(recordText(summary, context.terminal))
+  if (!dry_run && context.isDevice() && !context.offline && changed(counts)) await fetched(context)
+  return rejected > 0 ? exit_codes.invalid : exit_codes.ok
+}
+/** The device gets what its own import made at the server. */
+const fetched = async (context: CommandContext): Promise<void> => {
+  try {
+    await (await context.device()).sync()
+  } catch {
+    context.note("The server has them; flightcase sync fetches them here.")
+  }
+}
+/** How far this import of this file to this server was, where it was interrupted. */
+const stateOf = (context: CommandContext, told: Json, restart: boolean): Resumable => {
+  const identity = createHash("sha256")
+    .update(JSON.stringify([...(Array.isArray(told) ? told : [told]), whereTo(context)]))
+    .digest("hex")
+    .slice(0, 32)
+  const state = resumable(privateFolder(homeFolder(context.env), "imports"), identity, restart)
+  if (state.at.rows > 0) context.note(`Going on after row ${state.at.rows}, where this import was interrupted.`)
+  return state
+}
+
+/**
+ * Columns such as `stock.Northern Depot` name stores. Missing ones are reported before any row is sent, or made when
+ * `make`; in a dry run they are given back, to be treated as existing.
+ */
+const prepareStores = async (
+  context: CommandContext,
+  columns: ReadonlyArray<string>,
+  make: boolean,
+  dry_run: boolean
+): Promise<ReadonlyArray<string>> => {
+  const named = [...new Set(columns.flatMap((column) => /^stock\.(.+)$/is.exec(column.trim())?.[1]?.trim() ?? []))]
+  if (named.length === 0) return []
+  const list = await context.requestAtServer({ method: "GET", path: "/api/v1/stores", query: [["per_page", "100"]] })
+  if (list.status >= 400) return []
+  const known = new Set(rowsIn(list.body, "stores").map(({ name }) => String(name).toLowerCase()))
+  const missing = named.filter((name) => !known.has(name.toLowerCase()))
+  if (missing.length > 0 && !make)
+    context.note(
+      `There is no store ${missing.join(", ")} yet, so rows with stock there are refused; --create-stores makes ${missing.length === 1 ? "it" : "them"}.`
+    )
+  if (make && dry_run) return missing
+  for (const name of make ? missing : []) {
+    const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/stores", body: { name } })
+    if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+    context.note(
+      `Made the store ${name}; give it its time zone: flightcase stores update ${JSON.stringify(name)} --timezone …`
+    )
+  }
+  return []
+}
+const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
+
+/** The address of the server: an interrupted import continues only at the same one. */
+const whereTo = (context: CommandContext): string => context.serverChoice().url ?? ""
+
+const reasonsIn = ({ errors }: RowVerdict, places: ReadonlyMap<string, string>): string =>
+  underHeadings(errors ?? {}, places)
+    .map(([heading, texts]) => `${heading}: ${texts.join(" ")}`)
+    .join("; ")
+const rejection = ({ row, line, key }: RowVerdict, reasons: string): string => {
+  const where = line === undefined ? `row ${row}` : `row ${row} (line ${line})`
+  return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${reasons}`)
+}
+const tellWarnings = (
+  context: CommandContext,
+  warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
+): void => {
+  const sorted = [...warnings].sort(([, a], [, b]) => b.count - a.count)
+  for (const [text, { count, row }] of sorted.slice(0, warnings_shown))
+    context.note(oneLine(`! ${text} (${count === 1 ? `row ${row}` : `${count} rows, first ${row}`})`))
+  if (sorted.length > warnings_shown)
+    context.note(`! and ${sorted.length - warnings_shown} other warnings; --verdicts FILE keeps them all.`)
+}

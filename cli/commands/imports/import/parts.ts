@@ -1,0 +1,158 @@
+/** Columns of which a row may have several (`rate2.price`, `email2`), and what verdicts call what is in them. */
+import { address_columns } from "../../../../core/imports/member-columns.ts"
+import { columnName, type Columns, namedIn, partsOfText } from "../../../../core/imports/rows.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+
+const isBlank = (value: Json | undefined): boolean =>
+  value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+
+interface Several {
+  /** The part that the column by itself holds. */
+  readonly main?: string
+  /** Without this part there is none: a price list has gaps. */
+  readonly needs?: string
+  /** Between several in one cell. */
+  readonly separator?: RegExp
+}
+/** Columns of which a row may have several: `rate2.price`, `email2`. */
+const several: { readonly [head: string]: Several | undefined } = {
+  rate: { needs: "price" },
+  address: { main: "street" },
+  email: { main: "address", separator: /[;,]/ },
+  phone: { main: "number", separator: /;/ },
+  link: { main: "url", separator: /;/ },
+  contact: { main: "name", separator: /;/ }
+}
+const numbered = new RegExp(`^(${Object.keys(several).join("|")})[\\s_]?(\\d*)(?:\\.(.+))?$`, "is")
+/** Our column that a column of a row belongs to: `rate` of `rate2.price`, `stock` of `stock.North`. */
+export const headOf = (column: string): string => {
+  const head = column.split(".")[0] ?? ""
+  return numbered.exec(head)?.[1]?.toLowerCase() ?? head
+}
+/** Our column that a column of a row belongs to, by whichever of its names: `account_number` of `Customer number`. */
+export const fieldOf = (column: string, { aliases }: Columns): string => {
+  const name = columnName(headOf(column.trim()))
+  return namedIn(aliases, name) ?? name
+}
+
+/** Columns of which a row has several, as lists; a column that stands for itself stays as it is. */
+export const withParts = (row: { readonly [column: string]: Json }): JsonObject => {
+  const rest: { [column: string]: Json } = {}
+  const found = new Map<string, Map<number, { [part: string]: Json }>>()
+  const alone = new Map<string, Json>()
+  for (const [column, value] of Object.entries(row)) {
+    const [, head, number = "", part] = numbered.exec(column.trim()) ?? []
+    const of = head === undefined ? undefined : several[head.toLowerCase()]
+    if (head === undefined || of === undefined) rest[column] = value
+    else if (isBlank(value)) continue
+    else if (part === undefined && number === "" && (of.main === undefined || typeof value === "object"))
+      alone.set(head.toLowerCase(), value)
+    else {
+      const slots = found.get(head.toLowerCase()) ?? new Map<number, { [part: string]: Json }>()
+      const at = Number(number === "" ? 1 : number)
+      slots.set(at, { ...slots.get(at), [part === undefined ? (of.main ?? "") : columnName(part)]: value })
+      found.set(head.toLowerCase(), slots)
+    }
+  }
+  for (const [head, slots] of found) {
+    const { main = "", needs } = several[head] ?? {}
+    const parts = [...slots]
+      .sort(([one], [other]) => one - other)
+      .map(([, part]) => part)
+      .filter((part) => needs === undefined || part[needs] !== undefined)
+      // By itself it may hold several between semicolons.
+      .map((part) => (Object.keys(part).length === 1 ? (part[main] ?? part) : part))
+    const others = alone.get(head)
+    const all = [
+      ...parts,
+      ...(Array.isArray(others) ? (others as ReadonlyArray<Json>) : others === undefined ? [] : [others])
+    ]
+    if (all.length > 0) rest[head] = all
+    alone.delete(head)
+  }
+  return { ...rest, ...Object.fromEntries(alone) }
+}
+
+/** What a row says of one of our columns, and the column of the file it is from. */
+export interface Told {
+  readonly target: string
+  readonly heading: string
+  readonly value: Json
+}
+interface Slot {
+  readonly told: Array<{ readonly part: string | undefined; readonly heading: string }>
+  /** How many records its one cell holds. */
+  count: number
+}
+
+/** Fields as verdicts name them → the columns of the file that they are from. */
+export const placesIn = (told: ReadonlyArray<Told>, columns: Columns): ReadonlyMap<string, string> => {
+  const places = new Map<string, string>()
+  const found = new Map<string, Map<number, Slot>>()
+  for (const { target, heading, value } of told) {
+    const [, given, number = "", part] = numbered.exec(target.trim()) ?? []
+    if (given === undefined) places.set(placeOf(target, columns), heading)
+    else if (!isBlank(value)) {
+      const head = given.toLowerCase()
+      const slots = found.get(head) ?? new Map<number, Slot>()
+      const at = Number(number === "" ? 1 : number)
+      const slot = slots.get(at) ?? { told: [], count: 1 }
+      const separator = several[head]?.separator
+      if (part === undefined && typeof value === "string" && separator !== undefined)
+        slot.count = Math.max(1, partsOfText(value, separator).length)
+      slot.told.push({ part, heading })
+      found.set(head, slots.set(at, slot))
+    }
+  }
+  for (const [head, slots] of found) {
+    let position = 0
+    for (const [, { told, count }] of [...slots].sort(([one], [other]) => one - other)) {
+      const { needs } = several[head] ?? {}
+      if (needs !== undefined && !told.some(({ part }) => part !== undefined && columnName(part) === needs)) continue
+      // A record that has parts of its own is one, whatever is between them.
+      const records = told.length === 1 ? count : 1
+      for (let of = position; of < position + records; of++)
+        for (const { part, heading } of told)
+          for (const base of namesOfRecord(head, of)) places.set(`${base}${partPlace(head, part, columns)}`, heading)
+      position += records
+    }
+  }
+  return places
+}
+/** Rates are counted from 0 where a row has several; all others from 2 on. */
+const namesOfRecord = (head: string, at: number): ReadonlyArray<string> => [
+  ...(head === "rate" ? [`rate.${at}`] : at === 0 ? [] : [`${head}${at + 1}`]),
+  ...(at === 0 ? [head] : [])
+]
+const isOfAddress = (field: string): boolean => (address_columns as ReadonlyArray<string>).includes(field)
+const partPlace = (head: string, part: string | undefined, columns: Columns): string => {
+  if (part === undefined) return head === "address" ? ".street" : ""
+  const field = fieldOf(part, columns)
+  const plain = columnName(part)
+  if (head === "contact") return `.${placeOf(part, columns)}`
+  return `.${head === "address" && isOfAddress(field) ? field : plain}`
+}
+const placeOf = (target: string, columns: Columns): string => {
+  const field = fieldOf(target, columns)
+  const dot = target.indexOf(".")
+  if (isOfAddress(field) && columns.known.has("address")) return `address.${field}`
+  return dot >= 0 && columns.spread.has(field) ? `${field}.${target.slice(dot + 1).trim()}` : field
+}
+
+/** In words of the file: its heading, and how its cells say what is true. */
+const inItsWords = (text: string, heading: string): string =>
+  text
+    .replace(/^The [a-z0-9 .]+ field /, () => `The ${heading} field `)
+    .replace(/ must be true or false\.$/, " must be yes or no.")
+
+/** A verdict's errors under the headings of the file: by the field itself, or by what it is a part of. */
+export const underHeadings = (
+  errors: { readonly [field: string]: ReadonlyArray<string> },
+  places: ReadonlyMap<string, string>
+): ReadonlyArray<readonly [heading: string, texts: ReadonlyArray<string>]> =>
+  Object.entries(errors).map(([field, texts]) => {
+    const steps = field.split(".")
+    const near = steps.map((_, at) => steps.slice(0, steps.length - at).join("."))
+    const heading = near.map((place) => places.get(place)).find((one) => one !== undefined)
+    return heading === undefined ? [field, texts] : [heading, texts.map((text) => inItsWords(text, heading))]
+  })

@@ -1,0 +1,312 @@
+/** Reads rows from CSV as spreadsheets write it, in any of their separators and encodings, or from JSON. */
+import { createHash } from "node:crypto"
+import { createReadStream } from "node:fs"
+import { readFile, stat } from "node:fs/promises"
+import { Readable } from "node:stream"
+import { CsvError, parse } from "csv-parse"
+import { parseJson, TooDeep } from "../../../../core/kernel/fields/body-limits.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { isRows } from "../../../base/answers.ts"
+import { bytesOf } from "../../../base/line-reader.ts"
+import { standardInput } from "../../../base/input.ts"
+import { restoreCell } from "../../../../core/values/csv.ts"
+
+export interface SourceRow {
+  /** 1 for the first row below the heading. */
+  readonly row: number
+  /** The line of the file the row ends on. */
+  readonly line: number | undefined
+  readonly cells: JsonObject
+  /** Why the row cannot be read, or sent. */
+  readonly broken?: string
+  /** The column that is at fault, where it is one. */
+  readonly broken_column?: string
+  /** The row as it stands in a CSV, without the end of its line, where its cells cannot be told. */
+  readonly broken_text?: string
+}
+export interface Source {
+  /** Hash of the content: an interrupted import continues only with the same file. */
+  readonly hash: string
+  readonly total_bytes: number
+  /** Columns of a CSV; undefined for JSON, whose rows name their own. */
+  readonly headers: ReadonlyArray<string> | undefined
+  /** Numbers in it have a decimal comma. */
+  readonly comma_decimals: boolean
+  /** Between the cells of a CSV. */
+  readonly separator: string
+  /** Cells are taken as they are. */
+  readonly raw: boolean
+  readonly notes: ReadonlyArray<string>
+  readonly rows: () => AsyncGenerator<SourceRow>
+}
+
+export const openSource = async (file: string, delimiter: string | undefined, raw = false): Promise<Source> => {
+  const piped = file === "-" ? Buffer.from(await standardInput(), "utf8") : undefined
+  if (piped === undefined && (await stat(file)).isDirectory()) throw usageError(`${file} is a folder.`)
+  const open = (): Readable => (piped === undefined ? createReadStream(file) : Readable.from([piped]))
+  const { hash, bytes, encoding, head } = await examine(open())
+  if (bytes === 0) throw new CliError(exit_codes.invalid, `${file === "-" ? "Standard input" : file} is empty.`)
+  const start = decode(head, encoding).replace(/^\ufeff/, "")
+  const notes = encoding === "utf-8" ? [] : [`The file is read as ${encoding}.`]
+  if (/^\s*[[{]/.test(start)) {
+    const text = decode(piped ?? (await readFile(file)), encoding).replace(/^\ufeff/, "")
+    const rows = jsonRows(text)
+    return {
+      hash,
+      total_bytes: bytes,
+      headers: undefined,
+      comma_decimals: false,
+      separator: ",",
+      raw,
+      notes,
+      rows: async function* () {
+        yield* rows
+      }
+    }
+  }
+  const separator = delimiter === undefined ? separatorIn(start) : givenSeparator(delimiter)
+  const headers = await headersOf(decoded(open(), encoding), separator)
+  return {
+    hash,
+    total_bytes: bytes,
+    headers,
+    comma_decimals: separator === ";",
+    separator,
+    raw,
+    notes,
+    rows: () => csvRows(decoded(open(), encoding), separator, headers, raw ? (cell) => cell : restoreCell)
+  }
+}
+
+type Encoding = "utf-8" | "utf-16le" | "windows-1252"
+const decode = (bytes: Uint8Array, encoding: Encoding): string =>
+  new TextDecoder(encoding, { ignoreBOM: true }).decode(bytes)
+const head_bytes = 65_536
+
+/** One pass over the file: its hash, its size, and whether it is UTF-8 (old spreadsheets write Windows-1252). */
+const examine = async (
+  stream: Readable
+): Promise<{
+  readonly hash: string
+  readonly bytes: number
+  readonly encoding: Encoding
+  readonly head: Uint8Array
+}> => {
+  const hash = createHash("sha256")
+  const strict = new TextDecoder("utf-8", { fatal: true })
+  let bytes = 0
+  let valid = true
+  const head: Array<Uint8Array> = []
+  for await (const part of bytesOf(stream)) {
+    hash.update(part)
+    if (bytes < head_bytes) head.push(part)
+    bytes += part.length
+    try {
+      if (valid) strict.decode(part, { stream: true })
+    } catch {
+      valid = false
+    }
+  }
+  try {
+    if (valid) strict.decode()
+  } catch {
+    valid = false
+  }
+  const start = Buffer.concat(head)
+  const wide = start[0] === 0xff && start[1] === 0xfe
+  return {
+    hash: hash.digest("hex"),
+    bytes,
+    encoding: wide ? "utf-16le" : valid ? "utf-8" : "windows-1252",
+    head: start
+  }
+}
+async function* decodedText(stream: Readable, encoding: Encoding): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding)
+  for await (const part of bytesOf(stream)) yield decoder.decode(part, { stream: true })
+  yield decoder.decode()
+}
+const decoded = (stream: Readable, encoding: Encoding): Readable => Readable.from(decodedText(stream, encoding))
+
+const givenSeparator = (delimiter: string): string => {
+  const sign = delimiter === "tab" || delimiter === "\\t" ? "\t" : delimiter
+  if (!/^[\t -~]$/.test(sign) || sign === '"') throw usageError("--delimiter is one sign, such as ; or |, or tab.")
+  return sign
+}
+/** The separator the heading uses most, quoted text aside. */
+export const separatorIn = (start: string): string => {
+  const heading = /^(?:"(?:[^"]|"")*"|[^\r\n"])*/.exec(start)?.[0] ?? ""
+  const bare = heading.replace(/"(?:[^"]|"")*"/g, "")
+  const counts = [",", ";", "\t", "|"]
+    .map((one) => [bare.split(one).length - 1, one] as const)
+    .sort(([a], [b]) => b - a)
+  const [most] = counts
+  return most === undefined || most[0] === 0 ? "," : most[1]
+}
+
+/** A longer row is no row: a quotation mark was not closed, and the rest of the file would be held in memory. */
+const record_max_bytes = 32_000_000
+
+interface CsvRecord {
+  readonly record: ReadonlyArray<string>
+  /** What the record was read from, empty lines before it and the end of its line included. */
+  readonly raw: string
+}
+/**
+ * A quotation mark inside a cell that does not begin with one is text (`24" Truss`), as it is in spreadsheets. Errors
+ * of the parser become errors that name the line.
+ */
+async function* recordsIn(stream: Readable, separator: string): AsyncGenerator<CsvRecord> {
+  let lines = 0
+  const parser: AsyncIterable<CsvRecord> = stream.pipe(
+    parse({
+      bom: true,
+      delimiter: separator,
+      relax_column_count: true,
+      relax_quotes: true,
+      skip_empty_lines: true,
+      raw: true,
+      max_record_size: record_max_bytes,
+      // The parser's error tells where it stopped; where the row began is behind the last record it had read.
+      on_record: (read) => {
+        lines += lineEndsIn(rawIn(read))
+        return read
+      }
+    })
+  )
+  try {
+    yield* parser
+  } catch (error) {
+    if (error instanceof CsvError) throw unreadableFrom(lines + 1, error)
+    throw error
+  }
+}
+/** The parser's types leave out what the option `raw` makes of a record. */
+const rawIn = (read: object): string => ("raw" in read && typeof read.raw === "string" ? read.raw : "")
+const unreadableFrom = (line: number, error: CsvError): CliError =>
+  new CliError(
+    exit_codes.invalid,
+    `The CSV cannot be read from line ${line} on: ${
+      error.code === "CSV_QUOTE_NOT_CLOSED"
+        ? "a quotation mark there is not closed"
+        : error.code === "CSV_MAX_RECORD_SIZE"
+          ? `the row is longer than ${record_max_bytes} bytes`
+          : error.message
+    }.`,
+    {
+      cause: error,
+      way_out: "Close each quoted cell with a quotation mark; one inside a quoted cell is written twice."
+    }
+  )
+
+/** Whether each cell that begins with a quotation mark ends with one: behind a stray one, cells are told wrongly. */
+const wellQuoted = (separator: string): ((row: string) => boolean) => {
+  const between = separator.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  const cell = `(?:"[^"]*(?:""[^"]*)*"|(?!")(?:[^${between}\\r\\n])*)`
+  const whole = new RegExp(`^${cell}(?:${between}${cell})*$`)
+  return (row) => whole.test(row)
+}
+/** Only a cell that begins with a quotation mark may have been read from one that was not closed properly. */
+const isDoubtful = (record: ReadonlyArray<string>): boolean => record.some((cell) => cell.startsWith('"'))
+/** The parser counts a line end of two signs inside a quoted cell twice. */
+const lineEndsIn = (text: string): number => text.match(/\r\n|\r|\n/g)?.length ?? 0
+
+const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyArray<string>> => {
+  for await (const read of recordsIn(stream, separator)) {
+    const headers = read.record.map((name) => name.trim())
+    stream.destroy()
+    if (isDoubtful(read.record) && !wellQuoted(separator)(read.raw.trim()))
+      throw new CliError(exit_codes.invalid, `The heading cannot be read. ${stray_quote}`)
+    const twice = headers.find((name, at) => name !== "" && headers.indexOf(name) !== at)
+    if (twice !== undefined)
+      throw new CliError(exit_codes.invalid, `Two columns are called ${JSON.stringify(twice)}; rename one.`)
+    return headers
+  }
+  throw new CliError(exit_codes.invalid, "The file has no heading.")
+}
+const stray_quote =
+  "A quoted cell goes on behind its closing quotation mark: inside a quoted cell a quotation mark is written twice."
+
+/** `read` gives a cell its value back: exports put an apostrophe before what a spreadsheet would run as a formula. */
+async function* csvRows(
+  stream: Readable,
+  separator: string,
+  headers: ReadonlyArray<string>,
+  read: (cell: string) => string
+): AsyncGenerator<SourceRow> {
+  const isWellQuoted = wellQuoted(separator)
+  let row = -1
+  let line_before = 0
+  for await (const one of recordsIn(stream, separator)) {
+    const { record } = one
+    const [, empty = "", text = ""] = /^([\r\n]*)([^]*?)[\r\n]*$/.exec(one.raw) ?? []
+    const from = line_before + lineEndsIn(empty) + 1
+    const line = from + lineEndsIn(text)
+    line_before += lineEndsIn(one.raw)
+    row++
+    if (row === 0) continue
+    if (record.every((cell) => cell.trim() === "")) {
+      row--
+      continue
+    }
+    const lines = from === line ? "" : `Lines ${from} to ${line} are read as one row. `
+    const broken =
+      isDoubtful(record) && !isWellQuoted(text)
+        ? `${lines}${stray_quote}`
+        : record.slice(headers.length).some((cell) => cell.trim() !== "")
+          ? `The row has ${record.length} cells, the heading ${headers.length}: is a separator not quoted?`
+          : undefined
+    yield {
+      row,
+      line,
+      ...(broken === undefined ? {} : { broken, broken_text: text }),
+      cells:
+        broken === undefined
+          ? Object.fromEntries(headers.flatMap((name, at) => (name === "" ? [] : [[name, read(record[at] ?? "")]])))
+          : {}
+    }
+  }
+}
+
+/** An array, an object with one (`{"rows": […]}`, `{"products": […]}`), or a JSON value per line. */
+const jsonRows = (text: string): ReadonlyArray<SourceRow> => {
+  const found = wholeJson(text) ?? linesOfJson(text)
+  return found.map((one, at): SourceRow =>
+    isJsonObject(one)
+      ? { row: at + 1, line: undefined, cells: one }
+      : { row: at + 1, line: undefined, cells: {}, broken: "The row must be an object of columns." }
+  )
+}
+const wholeJson = (text: string): ReadonlyArray<Json> | undefined => {
+  let whole: Json
+  try {
+    whole = parseJson(text)
+  } catch (error) {
+    if (error instanceof TooDeep) throw new CliError(exit_codes.invalid, `The file cannot be read: ${error.message}.`)
+    return undefined
+  }
+  if (Array.isArray(whole)) return whole
+  const inner = isJsonObject(whole) ? rowsUnder(whole) : undefined
+  return inner !== undefined && isJsonObject(whole) && !Object.hasOwn(whole, "name") && !Object.hasOwn(whole, "sku")
+    ? inner
+    : [whole]
+}
+/** A list under the name of what it holds, whatever is in it; under another name a list of objects only. */
+const rowsUnder = (whole: JsonObject): ReadonlyArray<Json> | undefined => {
+  const named = ["rows", "products", "rates", "members"].map((name) => whole[name]).find(isList)
+  return named ?? Object.values(whole).find(isRows)
+}
+const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.isArray(value)
+const linesOfJson = (text: string): ReadonlyArray<Json> =>
+  text.split("\n").flatMap((line, at): ReadonlyArray<Json> => {
+    if (line.trim() === "") return []
+    try {
+      return [parseJson(line)]
+    } catch (error) {
+      throw new CliError(
+        exit_codes.invalid,
+        `Line ${at + 1} is no JSON: ${error instanceof Error ? error.message : String(error)}.`
+      )
+    }
+  })

@@ -1,0 +1,219 @@
+/** `sync conflicts` and `sync report`: what was refused and why, what was merged, what came out otherwise. */
+import type { Conflict, Device, NamedReport } from "../../../../sync/device/device.ts"
+import type { AskFacts } from "../../../../sync/device/resolutions/ways-out.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { spokenNumber } from "../../../../core/values/text.ts"
+import { isRows, plainJson } from "../../../base/answers.ts"
+import { exit_codes, refusePlan } from "../../../base/exit-codes.ts"
+import { column, tableText } from "../../../output/table.ts"
+import { styled, type Terminal } from "../../../output/terminal.ts"
+import { cellText, minuteText, oneLine, sentenceText, toType } from "../../../output/text.ts"
+import type { Flags } from "../../../context/program.ts"
+
+// What is free, for the ways out of conflicts: the server knows best; where it does not answer, the replica does.
+
+export const factsFor = (context: CommandContext, device: Device): AskFacts => {
+  let reachable = !context.offline
+  return async ({ body, method, path, query }) => {
+    const asked = { method, path, query, body }
+    if (reachable) {
+      try {
+        const answer = await context.requestAtServer(asked)
+        // A row that was made here is not there yet.
+        if (answer.status < 400) return answer
+      } catch {
+        reachable = false
+      }
+    }
+    return device.ask(asked)
+  }
+}
+
+export const showConflicts = async (context: CommandContext): Promise<number> => {
+  const device = await context.device()
+  await context.lookUpClocks()
+  const found = await device.conflicts(factsFor(context, device))
+  if (context.options.json === true)
+    context.printJson({
+      conflicts: found.map((one) => plainJson({ ...one, error: { ...one.error, errors: one.error.errors ?? {} } }))
+    })
+  else if (found.length === 0) context.note("No conflicts.")
+  else if (!context.terminal.is_tty) {
+    context.print(
+      tableText(
+        ["id", "n", "name", "message", "intent", "meanwhile", "held", "ways_out"].map((key) => column(key)),
+        found.map(conflictRow),
+        context.terminal
+      )
+    )
+  } else for (const one of found) context.print(`${conflictText(context, one).join("\n")}\n\n`)
+  return found.length > 0 ? exit_codes.sync_conflicts : exit_codes.ok
+}
+
+/** A conflict in a pipe: lists between semicolons, times in full. */
+const conflictRow = ({ changes, error, held, id, intent, n, name, ways_out }: Conflict): JsonObject => ({
+  id,
+  n,
+  name,
+  message: error.message,
+  intent,
+  meanwhile: changes
+    .map((one) => `${one.when} ${one.who ?? "the server"} ${one.what}: ${changeText(one, exactly)}`)
+    .join("; "),
+  held: held.map((one) => `${one.n} ${one.name}`).join("; "),
+  ways_out: ways_out.map(({ command }) => command).join("; ")
+})
+const exactly = (value: Json): string => cellText(value) || "nothing"
+const changeText = ({ event, field, from, to }: Conflict["changes"][number], told: (value: Json) => string): string =>
+  field === null
+    ? actionWords(event)
+    : field === "held_by"
+      ? heldText(told(to))
+      : `${words(field)}: ${told(from)} → ${told(to)}`
+
+const shown = (value: Json, zone?: string): string =>
+  value === null || value === "" ? "nothing" : sentenceText(cellText(value), zone)
+/** In full where it differs from the other by less than a minute. */
+const apart = (value: Json = null, other: Json = null, zone?: string): string =>
+  shown(value, zone) === shown(other, zone) ? cellText(value) : shown(value, zone)
+const words = (name: string): string => name.replaceAll("_", " ")
+/** `15 by order 12 Gala from …`: of goods that are counted, how many. */
+const heldText = (by: string): string => (/^\d+ by /.test(by) ? by.replace(" by ", " held by ") : `held by ${by}`)
+/** `product.updated` → updated */
+const actionWords = (event: string): string => words(event.slice(event.indexOf(".") + 1))
+
+/** A conflict for people, line by line. */
+export const conflictText = (
+  context: CommandContext,
+  { about, n, intent, name, issued_at, error, changes, ways_out, held }: Conflict
+): ReadonlyArray<string> => {
+  const dim = (text: string): string => styled(context.terminal.colour, "dim", text)
+  const zone = context.terminal.zoneOf?.({ store_id: about.order?.store_id ?? null })
+  const reasons = Object.entries(error.errors ?? {}).flatMap(([field, texts]) =>
+    texts.filter((text) => text !== error.message).map((text) => `   ${field}: ${sentenceText(text, zone)}`)
+  )
+  const ways = ways_out.map(({ command, says }) => ({ command: toType(command, zone), says: sentenceText(says, zone) }))
+  const width = Math.max(0, ...ways.map(({ command }) => command.length))
+  return [
+    `${styled(context.terminal.colour, "bold", oneLine(`${n}  ${intent}`))}  ${dim(`${name}, recorded ${minuteText(issued_at, zone)}`)}`,
+    `   Refused: ${sentenceText(error.message, zone)}`,
+    ...reasons,
+    ...(changes.length === 0
+      ? []
+      : [
+          "   Meanwhile:",
+          ...changes.map((one) => {
+            const change = changeText(one, (value) => shown(value, zone))
+            const row = oneLine(`${one.who ?? "the server"}  ${one.what}`)
+            return `     ${dim(minuteText(one.when, zone))}  ${row}  ${change}`
+          })
+        ]),
+    ...(held.length === 0 ? [] : ["   Waiting for it:", ...held.map((one) => `     ${one.n}  ${one.name}`)]),
+    "   Ways out:",
+    ...ways.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(says)}`)
+  ]
+}
+
+/** Rows of the report: fields merged with others' changes, and results that differ from what was shown here. */
+const reportRows = (reports: ReadonlyArray<NamedReport>): ReadonlyArray<JsonObject> =>
+  reports.flatMap(({ about, n, name, merged, differences }) => {
+    const of = {
+      order: about.order?.number ?? null,
+      subject: about.order?.name ?? null,
+      customer: about.customer?.name ?? null
+    }
+    return [
+      ...merged.map(({ what, field, theirs, mine, who }): JsonObject => ({
+        n,
+        name,
+        kind: "merged",
+        what,
+        field,
+        here: mine,
+        there: theirs,
+        who: who ?? "the server",
+        ...of
+      })),
+      ...differences.map(({ what, field, here, there }): JsonObject => ({
+        n,
+        name,
+        kind: "different",
+        what,
+        field,
+        here,
+        there,
+        who: null,
+        ...of
+      }))
+    ]
+  })
+const deeds: { readonly [op: string]: string } = { insert: "made", update: "changed", delete: "removed" }
+const reportLine = ({ n, kind, what, field, here = null, there = null, who }: JsonObject, zone?: string): string => {
+  const of = `${n}  ${what}: `
+  const named = words(String(field))
+  if (kind === "merged")
+    return `${of}${named} is ${shown(here, zone)} as you set it; ${who} had set ${shown(there, zone)} meanwhile.`
+  // How many entries a list has says nothing of what they are.
+  if (isRows(there) && isRows(here)) return `${of}${named} is not as it was shown here.`
+  if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`
+  const deed = (by: Json): string => deeds[String(by)] ?? String(by)
+  if (here === null) return `${of}the server ${deed(there)} it; nothing of that was shown here.`
+  if (there === null) return `${of}${deed(here)} here; the server did not do that.`
+  return `${of}${deed(there)} by the server, ${deed(here)} here.`
+}
+/** Whose order it was about, where the row itself does not say it. */
+const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
+  const named = subject === null || String(what).includes(String(subject))
+  const parts = [
+    ...(named ? [] : [`order ${spokenNumber(String(order ?? ""))} ${String(subject)}`.replace("order  ", "order ")]),
+    ...(customer === null ? [] : [String(customer)])
+  ]
+  return parts.length === 0 ? "" : ` (${parts.join(", ")})`
+}
+/** `zoneOf`: by whose clock the times of a store are read. */
+export const reportLines = (
+  reports: ReadonlyArray<NamedReport>,
+  zoneOf: Terminal["zoneOf"] = () => undefined
+): ReadonlyArray<string> =>
+  reports.flatMap((report) => {
+    const zone = zoneOf({ store_id: report.about.order?.store_id ?? null })
+    return reportRows([report]).map((row) => oneLine(`${reportLine(row, zone)}${whoseText(row)}`))
+  })
+
+/** Lists accepted commands whose result differs from what was shown; `--seen` marks those listed as seen. */
+export const reportText = async (
+  context: CommandContext,
+  _args: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  if (flags["seen"] === true) refusePlan(context)
+  const device = await context.device()
+  await context.lookUpClocks()
+  const reports = await device.named(device.told(flags["all"] === true))
+  if (context.options.json === true) context.printJson({ report: plainJson(reports) })
+  else if (reports.length === 0)
+    context.note(
+      flags["all"] === true
+        ? "Nothing came out otherwise than it was shown here."
+        : "Nothing new came out otherwise than it was shown here."
+    )
+  else if (!context.terminal.is_tty) {
+    context.print(
+      tableText(
+        ["n", "name", "kind", "what", "field", "here", "there", "who", "order", "subject", "customer"].map((key) =>
+          column(key)
+        ),
+        reportRows(reports),
+        context.terminal
+      )
+    )
+  } else
+    context.print(
+      reportLines(reports, context.terminal.zoneOf)
+        .map((line) => `${line}\n`)
+        .join("")
+    )
+  const last = reports.at(-1)
+  if (flags["seen"] === true && last !== undefined) device.seen(last.n)
+}

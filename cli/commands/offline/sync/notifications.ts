@@ -1,0 +1,45 @@
+/** What somebody is told of, shown by `sync --watch` beside what is synced. It never disturbs the syncing. */
+import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
+import type { FollowEnd, Notification } from "../../../../sync/notification-stream.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { styled } from "../../../output/terminal.ts"
+import { oneLine, secondText } from "../../../output/text.ts"
+
+/** One's own doings, and what was read elsewhere already, are in the inbox: nobody is told of them. */
+export const isTold = ({ is_own, read_at }: Notification): boolean => !is_own && read_at === null
+
+/** A line with the terminal's bell; with --json an event. */
+export const tellNotification = (context: CommandContext, { body, shown, title }: Notification): void => {
+  const at = new Date().toISOString()
+  if (context.options.json === true) return context.printJsonLine({ at, event: "notification", notification: shown })
+  context.ring()
+  const text = body === null ? title : `${title}: ${body}`
+  const { colour, is_tty, zoneOf } = context.terminal
+  context.print(`${is_tty ? styled(colour, "dim", secondText(at, zoneOf?.({}))) : at} ${oneLine(text)}\n`)
+}
+
+/** A token that may not listen is said once; a server without the stream is as before. */
+const warningOf = (end: FollowEnd): string | undefined =>
+  end.why === "refused" && end.status === 403
+    ? `Notifications are not shown here: ${end.message || "the server refuses it to this token."}`
+    : undefined
+
+/** Resolves when it is stopped, or nothing is to be had from this server; never rejects. */
+export const tellNotifications = async (
+  context: CommandContext,
+  { token, url }: { readonly url: string; readonly token: string },
+  stop: AbortSignal,
+  tell: (event: WatchEvent) => void
+): Promise<void> => {
+  const { followNotifications } = await import("../../../../sync/notification-stream.ts")
+  const ended = await followNotifications({
+    url: url.replace(/\/+$/, ""),
+    token,
+    stop,
+    told: (notification) => {
+      if (isTold(notification)) tellNotification(context, notification)
+    }
+  })
+  const warning = warningOf(ended)
+  if (warning !== undefined && !stop.aborted) tell({ event: "warning", message: warning })
+}

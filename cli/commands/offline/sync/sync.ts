@@ -1,0 +1,355 @@
+/** `sync`: sends and fetches; its verbs show what is pending and settle what was refused. */
+import type { OutboxCommand } from "../../../../sync/device/outbox/rows.ts"
+import type { UnsentReport } from "../../../../sync/device/outbox/unsent.ts"
+import type { MissingCommands } from "../../../../sync/device/outbox/replica-tables.ts"
+import { plainJson, rowIn } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { type Cells, cellsFor, csvRow } from "../../../../core/values/csv.ts"
+import { guardText } from "../../../output/csv.ts"
+import { type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import type { Command } from "commander"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
+import { sameServer } from "../../../base/server-choice.ts"
+import { blocksText } from "../../../output/blocks.ts"
+import { column } from "../../../output/table.ts"
+import { watching, withWatch } from "./watch.ts"
+import { progressOf } from "../../../context/print.ts"
+import { reportLines, reportText, showConflicts } from "./conflicts.ts"
+import { resolveConflict } from "./resolve.ts"
+
+// Files with commands of a person: whole or not at all, and readable by their owner alone.
+
+/** Written under another name, then renamed: a stick removed too early holds no half file under its name. */
+const writePrivately = async (file: string, text: string): Promise<void> => {
+  const { rename, rm, writeFile } = await import("node:fs/promises")
+  const beside = `${file}.part`
+  try {
+    await writeFile(beside, text, { mode: 0o600, flush: true })
+    await rename(beside, file)
+  } catch (error) {
+    await rm(beside, { force: true }).catch(() => undefined)
+    throw error
+  }
+}
+
+// `sync export-pending`.
+
+/** Writes commands that were not sent, and those refused, to a file for review. */
+const exportPending = async (
+  context: CommandContext,
+  [file = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const cells = cellsFor(flags["raw"] === true)
+  const { readUnsent } = await import("../../../../sync/device/outbox/unsent.ts")
+  const { commands, profile, ...doubtful } = readUnsent(context.folder())
+  const text = file.toLowerCase().endsWith(".csv")
+    ? csvOf(commands, cells)
+    : `${JSON.stringify({ unsent: { ...profile, exported_at: new Date().toISOString(), ...doubtful, commands } }, null, 2)}\n`
+  if (file === "-") context.printContent(text)
+  else await writePrivately(file, text)
+  if (file !== "-" && context.options.json === true)
+    context.printJson({
+      exported: {
+        file,
+        commands: commands.length,
+        unreadable: doubtful.unreadable,
+        unreadable_numbers: plainJson(doubtful.unreadable_numbers),
+        lost: plainJson(doubtful.lost),
+        traces: doubtful.traces.length
+      }
+    })
+  else
+    context.note(
+      `Wrote ${commands.length} unsent ${commands.length === 1 ? "command" : "commands"}${file === "-" ? "" : ` to ${file}`}.`
+    )
+  for (const line of doubtText(doubtful, commands)) context.note(line)
+  if (cells.led() > 0) context.note(guardText(cells.led()))
+}
+
+/** What could not be read or was altered, in sentences. */
+const doubtText = (
+  { unreadable_numbers, lost, traces }: Omit<UnsentReport, "commands" | "profile">,
+  commands: UnsentReport["commands"]
+): ReadonlyArray<string> => {
+  const numbers = (ranges: ReadonlyArray<MissingCommands>): string =>
+    ranges.map(({ from, to }) => (from === to ? String(from) : `${from} to ${to}`)).join(", ")
+  const altered = commands.filter((one) => one.altered === true).map(({ n }) => n)
+  return [
+    ...(unreadable_numbers.length === 0
+      ? []
+      : [`Could not be read any more: ${numbers(unreadable_numbers)}, sent or not.`]),
+    ...(altered.length === 0
+      ? []
+      : [
+          `Read, but not as it was written: ${altered.join(", ")}; look at what the file says of ${altered.length === 1 ? "it" : "them"} with care.`
+        ]),
+    ...(lost === null ? [] : [`Acknowledged here, and not in the outbox any more: ${numbers([lost])}.`]),
+    ...(traces.length === 0
+      ? []
+      : [
+          `What ${traces.length === 1 ? "one of these" : `${traces.length} of these`} did here is in the file under traces (not in a table).`
+        ])
+  ]
+}
+
+const csvOf = (
+  commands: ReadonlyArray<Pick<OutboxCommand, "n" | "id" | "state" | "name" | "issued_at" | "payload" | "error">>,
+  cells: Cells
+): string => {
+  const rows = commands.map(({ n, id, state, name, issued_at, payload, error }) =>
+    [
+      String(n),
+      id,
+      state,
+      name,
+      issued_at,
+      JSON.stringify(payload.params),
+      JSON.stringify(payload.body),
+      error?.message ?? ""
+    ].map(cells.of)
+  )
+  const columns = ["number", "id", "state", "command", "issued_at", "params", "body", "refused_because"]
+  return [columns, ...rows].map(csvRow).join("")
+}
+
+// `sync bundle out` and `sync bundle in`: sync by a file that somebody carries.
+
+const declareBundle = (sync: Command): void => {
+  const bundle = sync.command("bundle").description("Sync without a network: by a file somebody carries")
+  withAction(
+    bundle
+      .command("out")
+      .description("Write what is pending, signed, to carry to a machine with a network")
+      .argument("<file>"),
+    out
+  )
+  withAction(
+    bundle
+      .command("in")
+      .description(
+        "Take in what came back from the server; or deliver another device's bundle (--to), writing the one to carry back"
+      )
+      .argument("<file>")
+      .option("--to <url>", "deliver it to this server (with --token, else with this profile's)")
+      .option("-o, --output <file>", "where the bundle to carry back goes (default: FILE with .back)"),
+    takeIn
+  )
+  withAction(
+    sync
+      .command("export-pending")
+      .description("Write commands not sent yet, and those refused, to a file for review")
+      .argument("<file>", "ends in .csv for a table; anything else is JSON; - is standard output")
+      .option("--raw", "cells of a table as they are, also those a spreadsheet would run as formulas"),
+    exportPending
+  )
+}
+
+const out = async (context: CommandContext, [file = ""]: ReadonlyArray<string>): Promise<void> => {
+  const device = await context.device()
+  const { text, commands, files, more } = await device.bundleOut()
+  await writePrivately(file, text)
+  if (context.options.json === true)
+    return context.printJson({ bundle: { file, commands, files, more, bytes: Buffer.byteLength(text) } })
+  context.note(
+    `Wrote ${commands} ${commands === 1 ? "command" : "commands"}${withFiles(files)} to ${file}${more ? "; more are pending than one bundle carries: make another when this one's answer is in" : ""}.`
+  )
+  context.note(`Where there is a network: flightcase sync bundle in ${file} --to ${device.profile.url} --token T`)
+}
+
+const withFiles = (files: number): string => (files === 0 ? "" : ` with ${files} ${files === 1 ? "file" : "files"}`)
+
+const takeIn = async (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  refusePlan(context)
+  const text = await readBounded(file)
+  const { readBundle } = await import("../../../../sync/protocol/bundle-format.ts")
+  const bundle = readBundle(text)
+  const to = textFlag(flags, "to") ?? context.options.url
+  if (to !== undefined) {
+    if (bundle.kind !== "commands")
+      throw usageError("This bundle comes from a server; it is for the device, without --to.")
+    return deliver(context, file, { ...bundle }, to, flags)
+  }
+  const device = await context.device()
+  const report = await device.bundleIn(text)
+  if (context.options.json === true) context.printJson({ sync: { ...report } })
+  else {
+    context.note(
+      report.known
+        ? "All of this was here already."
+        : `Took in ${report.applied_events} events, up to ${report.position}: ${report.accepted} accepted, ${report.rejected} refused, ${report.pending} pending.`
+    )
+    if (!report.complete)
+      context.note("The server has more to tell: carry another bundle (flightcase sync bundle out FILE).")
+    if (report.conflicts > 0)
+      context.note(
+        `${report.conflicts} ${report.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
+      )
+  }
+  return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
+}
+
+/** Delivers another device's bundle to the server, and writes the server's answer as the bundle to carry back. */
+const deliver = async (
+  context: CommandContext,
+  file: string,
+  bundle: JsonObject,
+  to: string,
+  flags: Flags
+): Promise<number> => {
+  if (context.offline)
+    throw new CliError(exit_codes.network, "Delivering needs the server, and --offline forbids to ask it.")
+  const { serverAt } = await import("../../../context/remote.ts")
+  const in_environment = sameServer(context.env["FLIGHTCASE_URL"] ?? to, to)
+    ? context.env["FLIGHTCASE_TOKEN"]
+    : undefined
+  const token = context.options.token ?? in_environment ?? (await ownToken(context))
+  const answer = await serverAt(to, token ?? "").ask({
+    method: "POST",
+    path: "/api/v1/sync/bundles",
+    query: [],
+    body: { bundle }
+  })
+  if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+  const back = rowIn(answer.body, "bundle")
+  const delivered = rowIn(answer.body, "delivered")
+  const output = textFlag(flags, "output") ?? `${file}.back`
+  await writePrivately(output, `${JSON.stringify(back)}\n`)
+  if (context.options.json === true) context.printJson({ delivered: { ...delivered, file: output } })
+  else {
+    context.note(
+      `Delivered for ${String(delivered["device"])}: ${String(delivered["accepted"])} accepted, ${String(delivered["rejected"])} refused.`
+    )
+    context.note(`Carry ${output} back to it: flightcase sync bundle in ${output}`)
+  }
+  return exit_codes.ok
+}
+const ownToken = async (context: CommandContext): Promise<string | undefined> => {
+  const { hasProfile, readProfile } = await import("../../../../sync/device/outbox/folder.ts")
+  return hasProfile(context.folder()) ? readProfile(context.folder()).token : undefined
+}
+
+const readBounded = async (file: string): Promise<string> => {
+  const { readFile, stat } = await import("node:fs/promises")
+  const { bundle_bytes_max } = await import("../../../../sync/protocol/bundle-format.ts")
+  if ((await stat(file)).size > bundle_bytes_max)
+    throw usageError(`${file} is longer than any bundle (${bundle_bytes_max / 1_048_576} MiB).`)
+  return readFile(file, "utf8")
+}
+
+// `sync status`.
+
+/** Prints what is pending and how fresh the replica is. */
+const showStatus = async (context: CommandContext): Promise<void> => {
+  const device = await context.device()
+  const status = { profile: device.profile.name, device: device.profile.device, ...(await device.status()) }
+  const pending = await device.pending()
+  if (context.options.json === true)
+    return context.printJson({
+      sync_status: status,
+      pending: pending.map((one) => ({
+        ...one,
+        stalled: one.stalled === null ? null : { ...one.stalled, errors: one.stalled.errors ?? {} }
+      }))
+    })
+  const columns = [
+    column("n", "NO"),
+    column("name", "COMMAND"),
+    column("issued_at", "ISSUED"),
+    column("stalled", "NO LONGER HOLDS BECAUSE")
+  ]
+  const rows = pending.map(({ issued_at, n, name, stalled }) => ({
+    n,
+    name,
+    issued_at,
+    stalled: stalled?.message ?? null
+  }))
+  context.print(blocksText([{ record: status }, { columns, rows }], context.terminal))
+}
+
+export const declare = (program: Command): void => {
+  const sync = program.command("sync").description("Send what was done here, fetch what was done elsewhere")
+  withAction(withWatch(sync), async (context, _args, flags) => (await watching(context, flags)) ?? run(context))
+  declareBundle(sync)
+  withAction(sync.command("status").description("What is pending, and how fresh the replica is"), showStatus)
+  withAction(
+    sync.command("conflicts").description("What the server refused, what changed meanwhile, and the ways out"),
+    showConflicts
+  )
+  withAction(
+    sync
+      .command("report")
+      .description("What was accepted, but came out otherwise than it was shown here")
+      .option("--all", "what was ticked off before, too")
+      .option("--seen", "tick off what is listed"),
+    reportText
+  )
+  withAction(
+    sync
+      .command("resolve")
+      .description("Settle a conflict; on a terminal, without a flag, by answering")
+      .argument("<id>", "the conflict's id, or its number")
+      .option("--retry", "record it again as it is")
+      .addOption(
+        repeatable(
+          "--set <field=value>",
+          "record it again with another value; may be repeated, and dots lead into lists"
+        )
+      )
+      .option("--amend <json>", "record it again with this body (JSON, @FILE or @-)")
+      .option("--edit", "change the body in $EDITOR")
+      .option("--reduce-to <number>", "ask for so many instead; free: for what is free of each line that is short")
+      .option("--unit <asset>", "take this unit instead")
+      .option("--dates <from..until>", "move it to these dates, and record it again")
+      .option("--waitlist", "put what is short on the waiting list instead")
+      .option("--quarantine", "record the damage that a refused check-in reports, and give up the check-in")
+      .option("--bill-left", "bill what is left of an order on a new draft in place of this invoice")
+      .option("--substitute [asset]", "take another unit: this one, or the first that is free")
+      .option("--split", "record what can be had now; the rest is asked for again")
+      .option("--drop", "give it up")
+      .option("--with-dependants", "with --drop: what builds on it, too"),
+    resolveConflict
+  )
+}
+
+const words = {
+  files: "Sending files",
+  push: "Sending",
+  fill: "Filling",
+  pull: "Fetching",
+  lease: "Taking ids"
+} as const
+
+const run = async (context: CommandContext): Promise<number> => {
+  if (context.offline)
+    throw new CliError(exit_codes.network, "Syncing needs the server, and --offline forbids to ask it.")
+  const device = await context.device()
+  const progress = progressOf(context)
+  const before = new Set(device.told(true).map(({ n }) => n))
+  let report
+  try {
+    report = await device.sync(({ phase, done, total }) => progress.at(words[phase], done, total))
+  } finally {
+    progress.end()
+  }
+  const reports = device.told(true).filter(({ n }) => !before.has(n))
+  const { held } = await device.status()
+  if (context.options.json === true) context.printJson({ sync: plainJson({ ...report, held, told: reports }) })
+  else {
+    for (const warning of report.warnings) context.note(warning)
+    context.note(
+      `Sent ${report.sent}: ${report.accepted} accepted, ${report.rejected} refused, ${report.pending} pending. ` +
+        `Fetched ${report.pulled_events} events, up to ${report.position}. ` +
+        `Server: ${device.profile.url}.`
+    )
+    for (const line of reportLines(await device.named(reports), context.terminal.zoneOf)) context.note(`  ${line}`)
+    if (held > 0)
+      context.note(`${held} ${held === 1 ? "command waits" : "commands wait"} for a conflict to be settled.`)
+    if (report.conflicts > 0)
+      context.note(
+        `${report.conflicts} ${report.conflicts === 1 ? "conflict is" : "conflicts are"} left; flightcase sync conflicts shows ${report.conflicts === 1 ? "it" : "them"}.`
+      )
+  }
+  return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
+}

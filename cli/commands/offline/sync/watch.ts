@@ -1,0 +1,233 @@
+/** `sync --watch`: the replica follows the server until stopped. `sync --quiet`: one sync in the background. */
+import { existsSync, statSync, watch as watchFiles } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { type Command, Option } from "commander"
+import { takeLock } from "../../../../sync/sqlite/file-lock.ts"
+import type { Device } from "../../../../sync/device/device.ts"
+import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
+import { type Attempt, background_lock, readAttempt, saveAttempt, watch_lock } from "../../../context/background.ts"
+import { objectBody, plainJson } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
+import { styled } from "../../../output/terminal.ts"
+import { oneLine, secondText, sentenceText } from "../../../output/text.ts"
+import { stopOnSignals } from "../../../base/stop-signals.ts"
+
+export const withWatch = (sync: Command): Command =>
+  sync
+    .option("--watch", "keep in sync until stopped; shows conflicts and what you are told as they come")
+    .option("--install-unit", "write a systemd user unit that runs sync --watch")
+    .option("--uninstall-unit", "remove it")
+    .option("--print", "with --install-unit: print the unit instead of writing it")
+    .addOption(new Option("--quiet", "one sync without a word, unless another is at it").hideHelp())
+
+/** The exit code of `sync` with one of the flags above; undefined when none was given. */
+export const watching = async (
+  context: CommandContext,
+  flags: { readonly [name: string]: unknown }
+): Promise<number | undefined> => {
+  if (flags["print"] !== true) refusePlan(context)
+  if (flags["installUnit"] === true || flags["uninstallUnit"] === true) return unit(context, flags)
+  if (flags["print"] === true) throw usageError("--print goes with --install-unit.")
+  if (flags["watch"] !== true && flags["quiet"] !== true) return undefined
+  if (context.offline)
+    throw new CliError(exit_codes.network, "Syncing needs the server, and --offline forbids to ask it.")
+  return flags["watch"] === true ? follow(context) : quietly(context)
+}
+
+const unit = async (context: CommandContext, flags: { readonly [name: string]: unknown }): Promise<number> => {
+  const { installUnit, ownCommand, removeUnit, unitFor } = await import("./systemd-unit.ts")
+  const systemd_unit = unitFor(context.profile(), context.env, ownCommand())
+  if (flags["uninstallUnit"] === true) {
+    context.note(
+      removeUnit(systemd_unit)
+        ? `Removed ${systemd_unit.path}. If it still runs: systemctl --user disable --now ${systemd_unit.name}; systemctl --user daemon-reload`
+        : `There is no ${systemd_unit.path}.`
+    )
+    return exit_codes.ok
+  }
+  if (flags["print"] === true) {
+    context.printContent(systemd_unit.text)
+    return exit_codes.ok
+  }
+  installUnit(systemd_unit)
+  if (context.options.json === true) context.printJson({ unit: { name: systemd_unit.name, path: systemd_unit.path } })
+  else
+    context.note(
+      `Wrote ${systemd_unit.path}. Now:\n  systemctl --user daemon-reload\n  systemctl --user enable --now ${systemd_unit.name}\n  loginctl enable-linger    (to keep it running while you are logged out)`
+    )
+  return exit_codes.ok
+}
+
+/** Identifies the file this program runs from: another file in its place is another release. */
+const programNow = (): string | undefined => {
+  const path = fileURLToPath(import.meta.url)
+  const own =
+    process.argv[1] !== undefined && path.includes("/parts/")
+      ? fileURLToPath(new URL("../cli.js", import.meta.url))
+      : path
+  if (!existsSync(own)) return undefined
+  const { ino, mtimeMs, size } = statSync(own)
+  return `${ino} ${mtimeMs} ${size}`
+}
+/** True once another release has replaced this one for two seconds: a build writes many files. */
+const watchProgram = (): (() => boolean) => {
+  const begun = programNow()
+  const settle_millis = 2_000
+  let other: { readonly print: string; readonly since: number } | undefined
+  return () => {
+    const print = programNow()
+    if (print === undefined || print === begun) {
+      other = undefined
+      return false
+    }
+    if (other?.print !== print) other = { print, since: performance.now() }
+    return performance.now() - other.since >= settle_millis
+  }
+}
+
+const follow = async (context: CommandContext): Promise<number> => {
+  const device = await context.device()
+  const lock = takeLock(context.folder(), watch_lock)
+  if (lock === undefined)
+    throw new CliError(exit_codes.conflict, "This profile is being watched already.", {
+      way_out: "systemctl --user status shows the unit, if one runs it."
+    })
+  // A signal is the normal end, so the exit code is 0; a sync under way is finished first.
+  const { code, stop } = stopOnSignals()
+  // Now, and not with the first pull: another release may take the program's place meanwhile.
+  await (await import("../../../../sync/device/exchange/remote.ts")).loadShapeReader()
+  const told = teller(context, device)
+  const { tellNotifications } = await import("./notifications.ts")
+  const telling = tellNotifications(context, device.profile, stop.signal, told)
+  try {
+    const ended = await keptInSync(context, device, { tell: told, stop: stop.signal })
+    return ended === "upgraded" ? exit_codes.replaced : code()
+  } finally {
+    stop.abort()
+    await telling
+    lock.release()
+  }
+}
+
+/**
+ * Syncs whenever the server has news or something was recorded here, until it is stopped. Whoever calls holds the lock.
+ */
+export const keptInSync = async (
+  context: CommandContext,
+  device: Device,
+  { stop, tell }: { readonly stop: AbortSignal; readonly tell: (event: WatchEvent) => void }
+): Promise<"stopped" | "upgraded"> => {
+  const { waitForNews, watch } = await import("../../../../sync/device/exchange/watch.ts")
+  return watch({
+    sync: () => device.sync(undefined, { patience_millis: 50 }),
+    news: async (signal) => {
+      const { url, token, replica_id } = device.profile
+      const { offset, handle } = await device.place()
+      return waitForNews({ url, token, replica_id, offset, handle }, signal)
+    },
+    lastPending: device.lastPending,
+    recorded: onRecorded(context.folder()),
+    conflicts: device.conflicts,
+    tell,
+    stop,
+    upgraded: watchProgram()
+  })
+}
+
+/** Calls `look` when the files of the profile change, so that recorded commands are sent at once. */
+export const onRecorded =
+  (folder: string) =>
+  (look: () => void): (() => void) => {
+    try {
+      // The outbox is reported before its commit can be read; the write to the replica that follows comes after it.
+      const watcher = watchFiles(folder, (_event, file) => {
+        if (file === null || /^(outbox|replica)[.]sqlite/.test(file)) look()
+      })
+      watcher.on("error", () => watcher.close())
+      return () => watcher.close()
+    } catch {
+      return () => {}
+    }
+  }
+
+const teller =
+  (context: CommandContext, device: Device) =>
+  (event: WatchEvent): void => {
+    const at = new Date().toISOString()
+    if (context.options.json === true) return context.printJsonLine({ at, ...objectBody(plainJson(event)) })
+    if (event.event === "conflict") context.ring()
+    const { colour, is_tty, zoneOf } = context.terminal
+    const zone = zoneOf?.({})
+    context.print(
+      is_tty
+        ? `${styled(colour, "dim", secondText(at, zone))} ${sentenceText(sentence(event, device), zone)}\n`
+        : `${at} ${oneLine(sentence(event, device))}\n`
+    )
+  }
+const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+const sentence = (event: WatchEvent, device: Device): string => {
+  switch (event.event) {
+    case "started":
+      return `Watching ${device.profile.url} as ${device.profile.device}.${event.conflicts === 0 ? "" : ` ${counted(event.conflicts, "conflict")} open: flightcase sync conflicts`}`
+    case "synced":
+      return [
+        event.accepted + event.rejected === 0
+          ? undefined
+          : `Sent ${counted(event.accepted + event.rejected, "command")}: ${event.accepted} accepted, ${event.rejected} refused.`,
+        event.pulled_events === 0
+          ? undefined
+          : `Fetched ${counted(event.pulled_events, "event")}, up to ${event.position}.`
+      ]
+        .filter((part) => part !== undefined)
+        .join(" ")
+    case "conflict":
+      return `Refused: command ${event.n}, ${event.name}: ${event.message} flightcase sync conflicts shows the ways out.`
+    case "offline":
+      return `${event.message} Commands are kept; trying again until it answers.`
+    case "online":
+      return "The server answers again."
+    case "woke":
+      return `Slept for ${counted(Math.max(1, Math.round(event.slept_seconds / 60)), "minute")}; looking for news.`
+    case "warning":
+      return event.message
+    case "upgraded":
+      return "This program was replaced by another release; ending so that the new one can start."
+    case "stopped":
+      return "Stopped."
+  }
+}
+
+/** The background sync: prints nothing, and leaves its result in a file for the next command. */
+const quietly = async (context: CommandContext): Promise<number> => {
+  const folder = context.folder()
+  const lock = takeLock(folder, background_lock)
+  if (lock === undefined) return exit_codes.ok
+  try {
+    const device = await context.device()
+    const before = new Set((await device.conflicts()).map(({ id }) => id))
+    let attempt: Pick<Attempt, "ok" | "reason"> = { ok: true }
+    try {
+      // Commands recorded meanwhile are sent too, in at most five rounds.
+      for (let rounds = 0; rounds < 5; rounds++) {
+        const last_sent = device.lastPending()
+        await device.sync(undefined, { patience_millis: 50 })
+        if (device.lastPending() <= last_sent) break
+      }
+    } catch (error) {
+      if (error instanceof Error && error.name === "SyncBusy") return exit_codes.ok
+      attempt = { ok: false, reason: error instanceof Error ? error.message : String(error) }
+    }
+    const arrived = (await device.conflicts()).filter(({ id }) => !before.has(id)).length
+    const last = readAttempt(folder)
+    saveAttempt(folder, {
+      ...attempt,
+      tried_at: Date.now(),
+      conflicts: (last?.conflicts ?? 0) + arrived,
+      failures: attempt.ok ? 0 : (last?.failures ?? 0) + 1
+    })
+    return attempt.ok ? exit_codes.ok : exit_codes.network
+  } finally {
+    lock.release()
+  }
+}

@@ -1,0 +1,209 @@
+/** `doctor`: checks the replica, the outbox and the server and, with --repair, repairs what can be. */
+import { statfsSync } from "node:fs"
+import type { Command } from "commander"
+import type { Device, Finding } from "../../../../sync/device/device.ts"
+import { type CommandContext, withPrivateUmask } from "../../../context/context.ts"
+import { CliError, exit_codes, refusePlan } from "../../../base/exit-codes.ts"
+import { progressOf } from "../../../context/print.ts"
+import { styled } from "../../../output/terminal.ts"
+import { oneLine } from "../../../output/text.ts"
+import { withAction } from "../../../context/program.ts"
+
+export const declare = (program: Command): void => {
+  const doctor = program
+    .command("doctor")
+    .description("Check the replica, the outbox and the server")
+    .option("--repair", "put right what can be")
+    .option("--accept-loss", "go on without commands the outbox has lost")
+  withAction(doctor, async (context, _args, flags) => {
+    if (flags["acceptLoss"] === true || flags["repair"] === true) refusePlan(context)
+    if (flags["acceptLoss"] === true) await acceptLoss(context)
+    const findings = await examined(context, flags["repair"] === true)
+    if (context.options.json === true) context.printJson({ findings: findings.map((one) => ({ ...one })) })
+    else {
+      for (const { check, ok, detail } of findings) {
+        context.print(
+          context.terminal.is_tty
+            ? `${ok ? styled(context.terminal.colour, "green", "ok ") : styled(context.terminal.colour, "red", "bad")} ${check}: ${oneLine(detail)}\n`
+            : `${ok ? "ok" : "bad"}\t${check}\t${oneLine(detail)}\n`
+        )
+      }
+    }
+    return findings.every(({ ok }) => ok) ? exit_codes.ok : exit_codes.failed
+  })
+}
+
+const acceptLoss = async (context: CommandContext): Promise<void> => {
+  const lost = await (await context.device()).acceptLoss()
+  context.note(
+    lost === undefined
+      ? "The outbox has lost nothing."
+      : `Going on without ${lost.from === lost.to ? `command ${lost.from}` : `commands ${lost.from} to ${lost.to}`}; what ${lost.from === lost.to ? "it" : "they"} did here is taken back.`
+  )
+}
+
+/** The check a failure of the device belongs to, by its kind. */
+const checks: { readonly [kind: string]: string } = {
+  "profile damaged": "profile",
+  "outbox missing": "outbox file",
+  "outbox damaged": "outbox file",
+  "commands missing": "outbox numbers",
+  "replica damaged": "replica file",
+  "newer schema": "replica file",
+  revoked: "device"
+}
+
+const examined = async (context: CommandContext, repair: boolean): Promise<ReadonlyArray<Finding>> => {
+  const findings: Array<Finding> = []
+  const room = roomIn(context.folder())
+  const damaged = await failure(async () =>
+    findings.push(...(await (await context.device()).doctor(repair, { offline: context.offline })))
+  )
+  const torn = findings.findIndex(({ check, ok }) => check === "replica file" && !ok)
+  if (torn >= 0 && repair) findings[torn] = { check: "replica file", ok: false, detail: await refilled(context) }
+  if (damaged === undefined)
+    findings.push(outboxFile(context.folder()), ...(await withServer(context, await context.device())))
+  else if (damaged.kind !== "replica damaged")
+    findings.push({
+      check: checks[damaged.kind] ?? "device",
+      ok: false,
+      detail: `${damaged.message} ${damaged.way_out}`
+    })
+  else
+    findings.push(
+      {
+        check: "replica file",
+        ok: false,
+        detail: repair ? await refilled(context) : `${damaged.message} ${damaged.way_out}`
+      },
+      outboxFile(context.folder())
+    )
+  if (room !== undefined) findings.push(room)
+  return findings
+}
+
+interface Failure {
+  readonly kind: string
+  readonly message: string
+  readonly way_out: string
+}
+/** The failure of the device that the work ends with; other errors are thrown. */
+const failure = async (work: () => Promise<unknown>): Promise<Failure | undefined> => {
+  try {
+    await work()
+    return undefined
+  } catch (error) {
+    const { isDamage } = await import("../../../../sync/device/outbox/folder.ts")
+    const { DeviceFailure } = await import("../../../../sync/device/outbox/device-failure.ts")
+    if (error instanceof DeviceFailure) return error
+    if (isDamage(error))
+      return {
+        kind: "replica damaged",
+        message: "A page of the replica is damaged. Nothing unsent is lost: that is kept in the outbox.",
+        way_out: "flightcase doctor --repair sets it aside and fills a new one from the server."
+      }
+    throw error
+  }
+}
+
+/** Moves the damaged replica aside and fills a new one from the server; gives what was done, in words. */
+const refilled = async (context: CommandContext): Promise<string> => {
+  const { moveReplicaAside } = await import("../../../../sync/device/outbox/folder.ts")
+  const { openDevice } = await import("../../../../sync/device/device.ts")
+  await context.close()
+  const aside = moveReplicaAside(context.folder(), new Date().toISOString().replace(/[:.]/g, "-"))
+  const device = await withPrivateUmask(() => openDevice(context.folder()))
+  try {
+    if (context.offline) return `was damaged; put aside as ${aside}. flightcase sync fills a new one`
+    const progress = progressOf(context)
+    try {
+      await device.sync(({ done, total }) => progress.at("Filling", done, total))
+    } finally {
+      progress.end()
+    }
+    return `was damaged; put aside as ${aside} and filled anew; what was pending has been sent`
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "Unreachable") throw error
+    throw new CliError(
+      exit_codes.network,
+      `The damaged replica was put aside as ${aside}, but the server cannot be reached to fill a new one.`,
+      { way_out: "flightcase sync fills it once there is a network; nothing unsent is lost.", cause: error }
+    )
+  } finally {
+    await device.close()
+  }
+}
+
+/** Checks every page of the outbox, which has no copy elsewhere. */
+const outboxFile = (folder: string): Finding => {
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
+  try {
+    const db = new DatabaseSync(`${folder}/outbox.sqlite`, { readOnly: true })
+    try {
+      const result = db
+        .prepare("pragma integrity_check(3)")
+        .all()
+        .map((row) => String(row["integrity_check"]))
+        .join("; ")
+      return {
+        check: "outbox file",
+        ok: result === "ok",
+        detail:
+          result === "ok" ? "whole" : `${result}. Copy it somewhere safe, then flightcase sync export-pending FILE`
+      }
+    } finally {
+      db.close()
+    }
+  } catch (error) {
+    return {
+      check: "outbox file",
+      ok: false,
+      detail: `${error instanceof Error ? error.message : String(error)}. Copy it somewhere safe, then flightcase sync export-pending FILE`
+    }
+  }
+}
+
+/** Whether the server answers, and whether its clock agrees. A server that cannot be reached is no fault of the device. */
+const withServer = async (context: CommandContext, device: Device): Promise<ReadonlyArray<Finding>> => {
+  if (context.offline) return []
+  const asked_at = Date.now()
+  try {
+    const { status, headers } = await device.remote.call("GET", "/api/v1/system/health")
+    const { skewOf, skewText, skew_warning_seconds } = await import("../../../../sync/device/exchange/handshake.ts")
+    const skew = skewOf(headers.get("date"), asked_at, Date.now())
+    const server: Finding = {
+      check: "server",
+      ok: status < 400,
+      detail: status < 400 ? "answers" : `answers ${status}`
+    }
+    const jobs = status < 400 ? await (await import("./jobs.ts")).failedJobs(device) : []
+    return skew === null
+      ? [server, ...jobs]
+      : [
+          server,
+          ...jobs,
+          {
+            check: "clock",
+            ok: Math.abs(skew) <= skew_warning_seconds,
+            detail: Math.abs(skew) <= skew_warning_seconds ? "agrees with the server's" : skewText(skew)
+          }
+        ]
+  } catch {
+    return [{ check: "server", ok: true, detail: "cannot be reached now; everything recorded is kept" }]
+  }
+}
+
+const least_room_bytes = 50 * 1_048_576
+const roomIn = (folder: string): Finding | undefined => {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    const mebibytes = Math.floor((Number(bavail) * Number(bsize)) / 1_048_576)
+    return {
+      check: "disk",
+      ok: mebibytes * 1_048_576 >= least_room_bytes,
+      detail: `${mebibytes.toLocaleString("en")} MiB free`
+    }
+  } catch {
+    return undefined
+  }
+}

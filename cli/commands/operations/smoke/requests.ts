@@ -1,0 +1,41 @@
+/** Requests of the smoke test and checks of their answers; the first wrong one ends it. */
+import type { Answer } from "../../../../core/kernel/endpoints/endpoint.ts"
+import { isRows } from "../../../base/answers.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+
+export type SmokeClient = (method: string, path: string, body?: Json, query?: Query) => Promise<Answer>
+
+/** An answer that is not what it must be. */
+export class SmokeFailure extends Error {}
+
+/** The answer's body, when its status is the one expected. */
+export const expectStatus = (answer: Answer, status: number): JsonObject => {
+  if (answer.status !== status) throw new SmokeFailure(`expected ${status}, got ${answer.status} ${shown(answer.body)}`)
+  return isJsonObject(answer.body) ? answer.body : {}
+}
+/** A refusal with this status that names this field. */
+export const expectRefusal = (answer: Answer, status: number, field?: string): void => {
+  const body = expectStatus(answer, status)
+  if (typeof body["message"] !== "string") throw new SmokeFailure(`the refusal has no message: ${shown(body)}`)
+  if (field !== undefined && !(isJsonObject(body["errors"]) && Object.hasOwn(body["errors"], field)))
+    throw new SmokeFailure(`the refusal does not name ${field}: ${shown(body)}`)
+}
+export const expectValue = (what: string, value: Json | undefined, expected: Json): void => {
+  if (JSON.stringify(value) !== JSON.stringify(expected))
+    throw new SmokeFailure(`${what} is ${shown(value)}, expected ${shown(expected)}`)
+}
+export const one = (body: JsonObject, key: string): JsonObject => {
+  const value = body[key]
+  if (!isJsonObject(value)) throw new SmokeFailure(`the answer has no ${key}: ${shown(body)}`)
+  return value
+}
+export const many = (body: JsonObject, key: string): ReadonlyArray<JsonObject> => {
+  const value = body[key]
+  if (!isRows(value)) throw new SmokeFailure(`the answer has no ${key}: ${shown(body)}`)
+  return value
+}
+const shown = (value: Json | undefined): string => {
+  const text = JSON.stringify(value) ?? "nothing"
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text
+}

@@ -1,0 +1,136 @@
+/** `usage`: a table by one dimension, and above it what went on day by day. */
+import { Schema } from "effect"
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+import { daysThrough } from "../../../output/days.ts"
+import { decodeAnswer, decoderOf } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { gathered, shareBar, sparkline } from "../../../output/spark.ts"
+import { type Column, tableText } from "../../../output/table.ts"
+import { styled, type Terminal } from "../../../output/terminal.ts"
+import type { Flags } from "../../../context/program.ts"
+import { askServer, usageQuery } from "./asked.ts"
+
+const path = "/api/v1/usage"
+const figures = { request_count: Schema.Finite, weighted_units: Schema.Finite }
+const usage = decoderOf(() =>
+  Schema.Struct({
+    usage: Schema.Array(Schema.Struct({ key: Schema.String, label: Schema.NullOr(Schema.String), ...figures })),
+    meta: Schema.Struct({
+      totals: Schema.Struct(figures),
+      window: Schema.Struct({ preset: Schema.String, from: Schema.String, to: Schema.String }),
+      dimension: Schema.String
+    })
+  })
+)
+export type Usage = ReturnType<typeof usage>
+type Row = Usage["usage"][number]
+
+export const showUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
+  const query = await usageQuery(context, flags)
+  const by_day = query.filter(([name]) => name !== "dimension")
+  // In a pipe there are rows and nothing else; the days above them are for people. They are asked for first: this
+  // question counts, too, and no day may have more calls than the whole.
+  const has_days = context.terminal.is_tty && context.options.json !== true && !isByDay(query)
+  const days = has_days
+    ? decodeAnswer(usage, await askServer(context, path, [...by_day, ["dimension", "day"]]))
+    : undefined
+  const body = await askServer(context, path, query)
+  if (context.options.json === true) return context.printJson(body ?? null)
+  const shown = decodeAnswer(usage, body)
+  context.print(usageText(shown, days ?? shown, context.terminal))
+  if (context.terminal.is_tty && shown.usage.length === 0) context.note("Nothing was asked in this window.")
+}
+
+const isByDay = (query: Query): boolean => query.some(([name, value]) => name === "dimension" && value === "day")
+
+/** The table of what was asked for; on a terminal with the window's days above it. */
+const usageText = (shown: Usage, days: Usage, terminal: Terminal): string => {
+  if (!terminal.is_tty) return tableText(plain_columns, shown.usage, terminal)
+  const of_days = shown.meta.dimension === "day"
+  const rows = of_days ? everyDay(shown) : shown.usage
+  const head = headText(shown, everyDay(days), terminal)
+  return rows.length === 0 ? head : `${head}\n${tableText(columnsFor(shown, rows, terminal), rows, terminal)}`
+}
+
+const plain_columns: ReadonlyArray<Column> = ["key", "label", "request_count", "weighted_units"].map((key) => ({
+  title: key,
+  of: (row) => row[key]
+}))
+const titles: { readonly [dimension: string]: string } = {
+  token: "TOKEN",
+  endpoint: "ENDPOINT",
+  resource: "RESOURCE",
+  day: "DAY",
+  status: "STATUS"
+}
+const label_width_max = 20
+/** Shares are those of the units; where nothing counts, those of the calls. */
+const columnsFor = ({ meta }: Usage, rows: ReadonlyArray<Row>, { columns }: Terminal): ReadonlyArray<Column> => {
+  const by_units = meta.totals.weighted_units > 0
+  const figure = ({ request_count, weighted_units }: Row): number => (by_units ? weighted_units : request_count)
+  const whole = by_units ? meta.totals.weighted_units : meta.totals.request_count
+  const most = Math.max(0, ...rows.map(figure))
+  const width = Math.min(24, Math.max(6, columns - 70))
+  const of = new Map(rows.map((row) => [row.key, row]))
+  const bars = (key: unknown, text: (row: Row) => string): string => {
+    const row = of.get(String(key))
+    return row === undefined ? "" : text(row)
+  }
+  return [
+    { title: titles[meta.dimension] ?? meta.dimension.toUpperCase(), of: ({ key }) => key },
+    ...(rows.some(({ label }) => label !== null)
+      ? [
+          {
+            title: meta.dimension === "endpoint" ? "CALL" : "NAME",
+            of: ({ label }: { label?: unknown }) => String(label ?? "")
+          }
+        ]
+      : []),
+    { title: "CALLS", right: true, of: ({ request_count }) => grouped(Number(request_count)) },
+    { title: "UNITS", right: true, of: ({ weighted_units }) => grouped(Number(weighted_units)) },
+    { title: "SHARE", right: true, of: ({ key }) => bars(key, (row) => percent(figure(row), whole)) },
+    // The longest bar is the largest row's: how rows compare is seen where each is a small part of the whole.
+    { title: "", of: ({ key }) => bars(key, (row) => shareBar(most === 0 ? 0 : figure(row) / most, width)) }
+  ]
+}
+const grouped = (figure: number): string => String(figure).replaceAll(/\B(?=(\d{3})+$)/g, ",")
+const percent = (part: number, whole: number): string =>
+  whole === 0 ? "" : `${((part / whole) * 100).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}%`
+
+/** The window and what was asked in it, in all. */
+const saidText = ({ meta: { totals, window } }: Usage): string =>
+  [
+    window.preset === "custom" ? "" : window.preset,
+    `${momentOf(window.from)} to ${momentOf(window.to)} UTC`,
+    counted(totals.request_count, "call"),
+    counted(totals.weighted_units, "unit")
+  ]
+    .filter((text) => text !== "")
+    .join("  ")
+const headText = (shown: Usage, days: ReadonlyArray<Row>, terminal: Terminal): string => {
+  const line = sparkline(
+    gathered(
+      days.map(({ request_count }) => request_count),
+      Math.max(10, terminal.columns - label_width_max)
+    )
+  )
+  const most = Math.max(0, ...days.map(({ request_count }) => request_count))
+  const below =
+    days.length < 2 ? "" : `${styled(terminal.colour, "cyan", line)}  ${counted(most, "call")} on the busiest day\n`
+  return `${styled(terminal.colour, "bold", saidText(shown))}\n${below}`
+}
+const counted = (figure: number, word: string): string => `${grouped(figure)} ${word}${figure === 1 ? "" : "s"}`
+const momentOf = (text: string): string => text.slice(0, 16).replace("T", " ")
+
+const days_max = 400
+/** A row for each day of the window, those on which nothing was asked included. */
+const everyDay = ({ meta: { window }, usage: rows }: Usage): ReadonlyArray<Row> => {
+  const last = window.to.slice(0, 10)
+  // A window that ends at midnight has nothing of the day that begins then.
+  const ends_before = /T00:00(:00(\.0+)?)?Z?$/.test(window.to) && last > window.from.slice(0, 10)
+  const days = daysThrough(window.from.slice(0, 10), last, days_max)
+  const of = new Map(rows.map((row) => [row.key, row]))
+  return (ends_before ? days.slice(0, -1) : days).map(
+    (key) => of.get(key) ?? { key, label: null, request_count: 0, weighted_units: 0 }
+  )
+}

@@ -1,0 +1,55 @@
+/** `orders list` and `quote list`: opportunities in certain states. */
+import { type Command, Option } from "commander"
+import { type Flags, listFlag, repeatable, withAction } from "../../../context/program.ts"
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { includesOf } from "../../../output/columns.ts"
+import { printAnswer } from "../../../context/print.ts"
+import { wholeList } from "../../../context/pages.ts"
+import { listQuery, queryPart } from "../../../context/query.ts"
+
+// The verb `reprice` of `quote` and of `orders`.
+
+export const declareReprice = (parent: Command, noun: "order" | "quote"): void => {
+  const reprice = parent
+    .command("reprice")
+    .description("Bring prices, taxes and terms up to date; with --plan it only says what would change")
+    .argument(`<${noun}>`, "id or number")
+    .addOption(new Option("--only <what>", "tax: its tax rates alone, of a locked order too").choices(["tax"]))
+  withAction(reprice, async (context, args, flags) =>
+    (await import("../shared/reprice.ts")).repriceQuote(context, args, flags)
+  )
+}
+
+/** Adds the flags of such a list. */
+export const withListFlags = (command: Command): Command =>
+  command
+    .addOption(repeatable("-q, --q <name=value>", "a filter, such as subject_cont=gala; may be given again"))
+    .option("--sort <field>", "by this field; -field for the other way round")
+    .option("--page <number>")
+    .option("--per-page <number>", "rows of a page, at most 100")
+    .addOption(new Option("--all", "all pages"))
+    .option("--include <a,b>", "related things to show too")
+    .option("--view <id>", "a saved view")
+
+/** Lists the opportunities that `only` lets through. */
+export const listOpportunities = async (context: CommandContext, flags: Flags, only: Query): Promise<void> => {
+  const path = "/api/v1/opportunities"
+  const { refuseUnknownParts } = await import("../../../base/ignored.ts")
+  const { readFilterValues } = await import("../../../context/filter-values.ts")
+  await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "opportunities", [])
+  const needed = includesOf("opportunities")
+  // What the columns for people need; with --json an answer is what was asked for.
+  const is_plain = context.options.json !== true && flags["include"] === undefined && flags["view"] === undefined
+  const set_here = new Set(only.map(([name]) => name))
+  const asked = await readFilterValues(context, listQuery(flags), "opportunities")
+  const query: Query = [
+    ...asked.filter(([name]) => !set_here.has(name)),
+    ...only,
+    ...(is_plain && needed !== undefined ? ([["include", needed]] as const) : [])
+  ]
+  await printAnswer(context, {
+    status: 200,
+    body: flags["all"] === true ? await wholeList(context, path, query) : await context.read(path, query)
+  })
+}

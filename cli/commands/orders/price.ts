@@ -1,0 +1,79 @@
+/** `price`: what a product costs over a window, period by period. */
+import { type Command, Option } from "commander"
+import { objectBody, rowIn, rowsOr } from "../../base/answers.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { missingFlagError } from "../../base/exit-codes.ts"
+import { resolveId, resolveStore } from "../../context/resolve-id.ts"
+import { blocksText } from "../../output/blocks.ts"
+import { columnsOf } from "../../output/columns.ts"
+import { explanationText } from "../../output/explanation.ts"
+import { textFlag, withAction } from "../../context/program.ts"
+import { formatIn, readMoment } from "../../base/parse-time.ts"
+
+export const declare = (program: Command): void => {
+  const price = program
+    .command("price")
+    .description("The rate breakdown of a product over a window")
+    .argument("<product>", "id, sku or barcode")
+    .option(
+      "--from <time>",
+      "start of the hire (of goods for sale: now) on the store's clock: 2026-07-01T09:00, a date, today, fri 9:00"
+    )
+    .option("--to <time>", "its end; a date or a day means all of it")
+    .option("--quantity <n>", "how many", "1")
+    .option("--store <store>", "id or name; rates of its own and its clock count")
+    .option("--explain", "say in words how the price came about")
+    .addOption(
+      new Option("--transaction-type <type>", "rental, sale or service").default(undefined, "as the product's type is")
+    )
+  withAction(price, async (context, [product = ""], flags) => {
+    const [from, to] = [textFlag(flags, "from"), textFlag(flags, "to")]
+    const missingFlag = () =>
+      from === undefined
+        ? missingFlagError("--from", "the start of the hire")
+        : missingFlagError("--to", "the end of the hire")
+    if ((from === undefined) !== (to === undefined)) throw missingFlag()
+    const id = await resolveId(context, "products", product)
+    // What is sold costs the same whatever the time.
+    if (from === undefined && (flags["transactionType"] ?? (await typeOf(context, id))) !== "sale") throw missingFlag()
+    const store = await resolveStore(context, textFlag(flags, "store"))
+    const quantity = String(flags["quantity"])
+    const start = readMoment(context, from ?? "now", store.zone, "--from")
+    const { body } = await context.ask({
+      method: "POST",
+      path: `/api/v1/products/${id}/calculate_rate`,
+      ...(flags["explain"] === true ? { query: [["explain", "1"]] as const } : {}),
+      body: {
+        start,
+        end: readMoment(context, to ?? "now", store.zone, "--to", start),
+        quantity: /^\d+$/.test(quantity) ? Number(quantity) : quantity,
+        store_id: flags["store"] === undefined ? null : store.id,
+        ...(flags["transactionType"] === undefined ? {} : { transaction_type: String(flags["transactionType"]) })
+      }
+    })
+    if (context.options.json === true) context.printJson(objectBody(body))
+    else {
+      const { line_items, applied_modifiers, ...sums } = rowIn(body, "rate_breakdown")
+      const modifiers = rowsOr(applied_modifiers)
+      const lines = rowsOr(line_items).map((line) => ({
+        ...line,
+        period_from: formatIn(String(line["period_from"]), store.zone),
+        period_to: formatIn(String(line["period_to"]), store.zone)
+      }))
+      const record = {
+        ...sums,
+        ...(modifiers.length === 0
+          ? {}
+          : { applied_modifiers: modifiers.map((one) => String(one["description"])).join("; ") })
+      }
+      context.print(blocksText([{ columns: columnsOf("line_items") ?? [], rows: lines }, { record }], context.terminal))
+      if (flags["explain"] === true)
+        context.print(`\n${explanationText(objectBody(body)["explanation"], context.terminal)}`)
+    }
+    if (rowIn(body, "meta")["resolved"] !== true)
+      context.note("No rate of this product holds for that store, type and date, so it is priced at zero.")
+  })
+}
+
+const typeOf = async (context: CommandContext, id: number) =>
+  rowIn(await context.read(`/api/v1/products/${id}`), "product")["product_type"]

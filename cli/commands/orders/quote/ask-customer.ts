@@ -1,0 +1,104 @@
+/** The customer of a new quote: looked for as `find` does, or made along with it. */
+import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { rowIn, rowsOr } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { foldForSearch } from "../../../../core/kernel/store/search-index.ts"
+import { usageError } from "../../../base/exit-codes.ts"
+import { membersFound } from "../../../context/resolve-id.ts"
+import type * as terminal from "../../../output/prompt.ts"
+
+/** How questions are asked; tests give answers of their own. */
+export type Questions = Pick<typeof terminal, "promptText" | "choose">
+
+const found_max = 15
+/** A customer who is known by id, or the flags of one who is made along with the quote. */
+type CustomerFlags = { readonly [flag in "member" | "newCustomer" | "email" | "phone"]?: string }
+const askForNewCustomer = async ({ promptText: ask }: Questions, name: string): Promise<CustomerFlags> => {
+  const newCustomer = await ask("Name", {
+    default: name,
+    check: (text) => (text === "" ? "A customer needs a name." : undefined)
+  })
+  const email = await ask("E-mail (nothing for none)", {
+    check: (text) => (text === "" || /^\S+@\S+$/.test(text) ? undefined : "That is no e-mail address.")
+  })
+  const phone = await ask("Phone (nothing for none)")
+  return { newCustomer, ...(email === "" ? {} : { email }), ...(phone === "" ? {} : { phone }) }
+}
+
+const known = (context: CommandContext, { id, is_on_stop, name }: JsonObject): CustomerFlags => {
+  if (is_on_stop === true) context.note(`! ${String(name)} is on stop.`)
+  return { member: String(id) }
+}
+
+/** As `find` finds them; for a contact the organisations it is of, where there are any. */
+const customersFound = async (context: CommandContext, part: string): Promise<ReadonlyArray<JsonObject>> => {
+  const customers = new Map<Json | undefined, JsonObject>()
+  for (const one of await membersFound(context, part, found_max)) {
+    if (one["is_active"] !== true) continue
+    if (one["membership_type"] === "organisation") customers.set(one["id"], one)
+    if (one["membership_type"] !== "contact") continue
+    const query = [["include", "organisations"]] as const
+    const { parent_members } = rowIn(await context.read(`/api/v1/members/${String(one["id"])}`, query), "member")
+    const parents = rowsOr(parent_members).filter((row) => row["related_membership_type"] === "Organisation")
+    if (parents.length === 0) customers.set(one["id"], one)
+    for (const { related_id } of parents)
+      if (!customers.has(related_id)) {
+        const row = rowIn(await context.read(`/api/v1/members/${String(related_id)}`), "member")
+        customers.set(related_id, { ...row, contact: one["name"] ?? null })
+      }
+  }
+  return [...customers.values()]
+}
+/**
+ * The customer who has a new one's name already, where that one is meant; undefined where there is none, or another of
+ * the same name is wanted. Asks on a terminal, and refuses elsewhere.
+ */
+export const sameNamed = async (
+  context: CommandContext,
+  name: string,
+  questions?: Pick<Questions, "choose">
+): Promise<number | undefined> => {
+  const folded = foldForSearch(name.trim())
+  const same = (await customersFound(context, name)).filter((one) => foldForSearch(String(one["name"])) === folded)
+  const [first] = same
+  if (first === undefined) return undefined
+  if (!context.interactive)
+    throw usageError(
+      `${String(first["name"])} is a customer already (id ${same.map(({ id }) => String(id)).join(", ")}).`,
+      `Give --member ${String(first["id"])} for that one, or --yes with --new-customer for another of the same name.`
+    )
+  const { choose } = questions ?? (await import("../../../output/prompt.ts"))
+  const chosen = await choose(`${String(first["name"])} is a customer already`, [
+    ...same.map((one) => ({ name: `take ${customerText(one)} (id ${String(one["id"])})`, value: Number(one["id"]) })),
+    { name: "make another of the same name", value: 0 }
+  ])
+  return chosen === 0 ? undefined : chosen
+}
+const customerText = ({ account_number, contact, name }: JsonObject): string =>
+  [name, account_number, typeof contact === "string" ? `(${contact})` : null]
+    .filter((text) => typeof text === "string")
+    .join("  ")
+
+/** The customer of a quote, asked for until somebody is found, made or left out. */
+export const askForMember = async (context: CommandContext, questions: Questions): Promise<CustomerFlags> => {
+  const { promptText: ask, choose } = questions
+  for (;;) {
+    const part = await ask("Customer (name, number, e-mail or a contact; nothing for none)")
+    if (part === "") return {}
+    const members = await customersFound(context, part)
+    const [first, ...others] = members
+    if (first !== undefined && others.length === 0) {
+      context.note(`  ${String(first["name"])}`)
+      return known(context, first)
+    }
+    if (first === undefined) context.note(`No customer is found by ${JSON.stringify(part)}.`)
+    const chosen = await choose(first === undefined ? "And now" : "Which", [
+      ...members.map((one) => ({ name: customerText(one), value: String(one["id"]) })),
+      { name: first === undefined ? "look again" : "none of them", value: "" },
+      { name: "a new customer", value: "new" }
+    ])
+    if (chosen === "new") return askForNewCustomer(questions, part)
+    const member = members.find((one) => String(one["id"]) === chosen)
+    if (member !== undefined) return known(context, member)
+  }
+}

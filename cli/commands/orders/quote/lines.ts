@@ -1,0 +1,122 @@
+/** `quote update` and `quote remove`: lines of a quote, by id, product or name. */
+import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { rowIn } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { usageError } from "../../../base/exit-codes.ts"
+import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
+import { readMoment } from "../../../base/parse-time.ts"
+import { type Flags, textFlag } from "../../../context/program.ts"
+import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
+import { itemsOf, lineMeant } from "../orders/lines.ts"
+import { opportunityPath, showOpportunity } from "../shared/show.ts"
+import { kindAndPrice, notePriceOf, present } from "../shared/parts.ts"
+
+const read = async (context: CommandContext, path: string): Promise<JsonObject> =>
+  rowIn(await context.read(path, [["include", "items"]]), "opportunity")
+const zoneOf = async (context: CommandContext, { store_id }: JsonObject): Promise<string> =>
+  (await resolveStore(context, store_id === null ? undefined : String(store_id))).zone
+
+/** Changes one line, or without one the quote's own fields. */
+export const updateQuote = async (
+  context: CommandContext,
+  [named = "", line]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const path = await opportunityPath(context, named)
+  const quote = await read(context, path)
+  const item = line === undefined ? undefined : await lineMeant(context, itemsOf(quote), line)
+  const body = item === undefined ? await headerBody(context, flags) : await lineBody(context, quote, item, flags)
+  if (Object.keys(body).length === 0) throw usageError("Nothing to change: give what is to be other than it is.")
+  const answer = await context.ask(
+    item === undefined
+      ? { method: "PUT", path, body }
+      : { method: "PATCH", path: `${path}/items/${String(item["id"])}`, body }
+  )
+  if (context.options.plan === true) return printAnswer(context, answer)
+  await showOpportunity(context, path)
+  if (item !== undefined) notePriceOf(context, flags, answer.body, Number(item["id"]))
+  noteWarnings(context, answer.body)
+  notePending(context, answer)
+}
+
+const of_lines = [
+  ...["quantity", "price", "unitTotal", "lineTotal", "free", "sale", "service", "rental"],
+  ...["discount", "from", "to", "name", "optional", "notes"]
+]
+const of_headers = ["subject", "reference", "member", "venue"]
+const dashed = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+const refuseOthers = (flags: Flags, names: ReadonlyArray<string>, text: string): void => {
+  const given = names.find((name) => flags[name] !== undefined)
+  if (given !== undefined) throw usageError(`--${dashed(given)} ${text}`)
+}
+
+const headerBody = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
+  if (flags["from"] !== undefined || flags["to"] !== undefined)
+    throw usageError(
+      "--from and --to are of a line: name it after the quote.",
+      "orders extend QUOTE --from TIME --to TIME moves the whole hire, with its lines."
+    )
+  refuseOthers(flags, of_lines, "is of a line: name it after the quote, by id, product or name.")
+  const memberGiven = async (name: string): Promise<number | undefined> => {
+    const text = textFlag(flags, name)
+    return text === undefined ? undefined : resolveId(context, "members", text)
+  }
+  return present({
+    subject: textFlag(flags, "subject"),
+    reference: textFlag(flags, "reference"),
+    member_id: await memberGiven("member"),
+    venue_id: await memberGiven("venue")
+  })
+}
+
+/** `none` as a discount: what was set by hand goes. */
+const cleared = (text: string | undefined, word: string): Json | undefined => (text === word ? null : text)
+const lineBody = async (
+  context: CommandContext,
+  quote: JsonObject,
+  item: JsonObject,
+  flags: Flags
+): Promise<JsonObject> => {
+  refuseOthers(flags, of_headers, "is of the quote as a whole: leave out the line.")
+  const [from, to] = [textFlag(flags, "from"), textFlag(flags, "to")]
+  const is_dated = from !== undefined || to !== undefined
+  const zone = is_dated ? await zoneOf(context, quote) : "UTC"
+  // A bound that is not sent would fall back to the quote's.
+  const moment = (text: string | undefined, flag: string, field: string): Json | undefined =>
+    text !== undefined ? readMoment(context, text, zone, flag) : is_dated ? (item[field] ?? undefined) : undefined
+  const optional = flags["optional"]
+  return present({
+    quantity: textFlag(flags, "quantity"),
+    ...kindAndPrice(flags, item),
+    discount_percent: cleared(textFlag(flags, "discount"), "none"),
+    starts_at: moment(from, "--from", "starts_at"),
+    ends_at: moment(to, "--to", "ends_at"),
+    name: textFlag(flags, "name"),
+    notes: textFlag(flags, "notes"),
+    is_optional: typeof optional === "boolean" ? optional : undefined
+  })
+}
+
+/** Removes lines, each with what hangs below it. All are looked up before the first goes. */
+export const removeLines = async (
+  context: CommandContext,
+  [named = "", ...codes]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const path = await opportunityPath(context, named)
+  const items = itemsOf(await read(context, path))
+  const lines: Array<JsonObject> = []
+  for (const code of codes) lines.push(await lineMeant(context, items, code))
+  if (context.interactive && flags["yes"] !== true && context.options.plan !== true) {
+    const { confirm } = await import("../../../output/prompt.ts")
+    const names = lines.map(({ name, quantity }) => `${String(quantity)} × ${String(name)}`).join(", ")
+    if (!(await confirm(`Remove ${names}?`))) throw usageError("Nothing was changed.")
+  }
+  let last
+  for (const { id } of lines) {
+    last = await context.ask({ method: "DELETE", path: `${path}/items/${String(id)}` })
+    if (context.options.plan === true) return printAnswer(context, last)
+  }
+  await showOpportunity(context, path)
+  if (last !== undefined) notePending(context, last)
+}

@@ -1,0 +1,333 @@
+/** `quote`: drafts and quotations, from the first question to the order. */
+import { rowIn, rowsOr } from "../../../base/answers.ts"
+import type { ApiRequest, CommandContext } from "../../../context/context.ts"
+import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
+import { readMoment } from "../../../base/parse-time.ts"
+import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type ResolvedStore, resolveId, resolveStore } from "../../../context/resolve-id.ts"
+import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
+import { findProduct, kindAndPrice, notePriceOf, present, withKindAndPrice } from "../shared/parts.ts"
+import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
+import { order_parts } from "../../../output/order.ts"
+import type { QueryResult } from "../../../../sync/device/device.ts"
+import { isJsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+import { sameNamed } from "./ask-customer.ts"
+import type { Command } from "commander"
+import { declareReprice, listOpportunities, withListFlags } from "../orders/list.ts"
+
+// `quote add`.
+
+/** Adds a line to a quote. */
+export const addLine = async (
+  context: CommandContext,
+  [named = "", code = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const path = await opportunityPath(context, named)
+  const { item_id, name } = await findProduct(context, code)
+  const zone = flags["from"] === undefined && flags["to"] === undefined ? "UTC" : (await storeOf(context, path)).zone
+  const momentGiven = (flag: string, begins?: string): string | undefined => {
+    const text = textFlag(flags, flag)
+    return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`, begins)
+  }
+  const starts_at = momentGiven("from")
+  const answer = await context.ask({
+    method: "POST",
+    path: `${path}/items`,
+    body: present({
+      item_id,
+      name: flags["name"] ?? name,
+      quantity: flags["quantity"],
+      ...kindAndPrice(flags),
+      discount_percent: flags["discount"],
+      notes: flags["notes"],
+      is_optional: flags["optional"] === true ? true : undefined,
+      starts_at,
+      ends_at: momentGiven("to", starts_at)
+    })
+  })
+  if (context.options.plan === true) return printAnswer(context, answer)
+  await showOpportunity(context, path)
+  const made = rowsOr(rowIn(answer.body, "opportunity")["items"]).filter((line) => line["item_id"] === item_id)
+  notePriceOf(context, flags, answer.body, Math.max(...made.map(({ id }) => Number(id))))
+  noteWarnings(context, answer.body)
+  notePending(context, answer)
+}
+const storeOf = async (context: CommandContext, path: string): Promise<ResolvedStore> => {
+  const opportunity = rowIn(await context.read(path), "opportunity")
+  return resolveStore(context, opportunity["store_id"] === null ? undefined : String(opportunity["store_id"]))
+}
+
+// `quote convert`.
+
+/** Takes a draft or quotation to the state asked for, in one or two steps. */
+export const convert = async (
+  context: CommandContext,
+  [named = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const to = flags["to"]
+  if (to !== "quotation" && to !== "order") throw usageError("--to is quotation or order.")
+  const path = await opportunityPath(context, named)
+  const opportunity = rowIn(await context.read(path), "opportunity")
+  const steps = [
+    ...(opportunity["state"] === 0 ? [{ path: `${path}/convert_to_quotation`, body: {} }] : []),
+    ...(to === "order"
+      ? [{ path: `${path}/convert_to_order`, body: present({ shortage_notes: flags["notes"] }) }]
+      : opportunity["state"] === 0
+        ? []
+        : [{ path: `${path}/convert_to_quotation`, body: {} }])
+  ]
+  if (to === "order" && !(await agreed(context, path, flags))) throw usageError("Nothing was changed.")
+  for (const [at, step] of steps.entries()) {
+    const answer = await context.ask({ method: "POST", query: [["include", order_parts]], ...step })
+    // Of two steps only the first can be planned: the second is decided on what the first records.
+    if (context.options.plan === true) return printAnswer(context, answer)
+    if (at === steps.length - 1) {
+      await showOpportunity(context, path)
+      noteWarnings(context, answer.body)
+      notePending(context, answer)
+    }
+  }
+}
+
+/** On a terminal, what speaks against an order is told before it is one: a customer on stop, a shortage. */
+const agreed = async (context: CommandContext, path: string, flags: Flags): Promise<boolean> => {
+  if (!context.interactive || flags["yes"] === true || context.options.plan === true) return true
+  const actions = await context.read(`${path}/available_actions`)
+  if (warningsIn(actions).length === 0) return true
+  noteWarnings(context, actions)
+  const { confirm } = await import("../../../output/prompt.ts")
+  return confirm("Make it an order all the same?")
+}
+
+// `quote new`.
+
+/** Makes an opportunity with its lines, and a quotation of it unless it is to stay a draft. */
+const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+  const nothing_given = ["subject", "member", "from", "to", "line"].every((name) => flags[name] === undefined)
+  const answers: Flags =
+    nothing_given && context.interactive
+      ? { ...flags, ...(await (await import("./wizard.ts")).askForQuote(context, flags)) }
+      : flags
+  if (typeof answers["subject"] !== "string") throw missingFlagError("--subject", "the subject")
+  const store = await resolveStore(context, textFlag(answers, "store"))
+  const lines = await readLines(context, listFlag(answers, "line"))
+  const momentGiven = (name: string, begins?: string): string | undefined => {
+    const text = textFlag(answers, name)
+    return text === undefined ? undefined : readMoment(context, text, store.zone, `--${name}`, begins)
+  }
+  const memberGiven = async (name: string): Promise<number | undefined> => {
+    const text = textFlag(answers, name)
+    return text === undefined ? undefined : resolveId(context, "members", text)
+  }
+  // All that may be refused is looked at before the customer is made.
+  const starts_at = momentGiven("from")
+  const dates = { starts_at, ends_at: momentGiven("to", starts_at) }
+  const venue_id = await memberGiven("venue")
+  const { ask, printPlan } = writesOf(context)
+  const member_id = await newCustomer(context, answers, ask)
+  const body = present({
+    subject: answers["subject"],
+    store_id: store.id,
+    reference: textFlag(answers, "reference"),
+    currency: textFlag(answers, "currency"),
+    ...dates,
+    member_id: member_id ?? (await memberGiven("member")),
+    venue_id
+  })
+  const query: Query = [["include", order_parts]]
+  const made = await ask({ method: "POST", path: "/api/v1/opportunities", query, body })
+  const path = `/api/v1/opportunities/${String(rowIn(made.body, "opportunity")["id"])}`
+  // One command after another: each is decided on what the one before made.
+  const told = [made]
+  for (const { name, item_id, quantity } of lines)
+    told.push(await ask({ method: "POST", path: `${path}/items`, query, body: { name, item_id, quantity } }))
+  if (answers["draft"] !== true)
+    told.push(await ask({ method: "POST", path: `${path}/convert_to_quotation`, query, body: {} }))
+  if (context.options.plan === true)
+    return printPlan(told, `make a ${answers["draft"] === true ? "draft" : "quotation"}: ${answers["subject"]}`)
+  await showOpportunity(context, path)
+  const warnings = [...new Set(told.flatMap(({ body: answered }) => warningsIn(answered)))]
+  noteWarnings(context, { meta: { warnings } })
+  notePending(context, made)
+}
+
+type Ask = CommandContext["ask"]
+/** Sends writes one by one; with --plan each is planned on what those before it would do, and all are one plan. */
+const writesOf = (context: CommandContext) => {
+  const asked: Array<ApiRequest> = []
+  let planned: ReadonlyArray<QueryResult> = []
+  const ask: Ask = async (asking) => {
+    if (context.options.plan !== true) return context.ask(asking)
+    asked.push(asking)
+    planned = await context.plan(asked)
+    const answer = planned.at(-1)
+    if (answer === undefined) throw new Error("a request was not planned")
+    if (answer.status < 400) return answer
+    throw await (await import("../../../context/error-report.ts")).refusalOf(context, asking, answer)
+  }
+  const printPlan = (told: ReadonlyArray<QueryResult>, wish: string): Promise<void> => {
+    const { body, status } = told.at(-1) ?? { status: 200 }
+    const warnings = [...new Set(told.flatMap((one) => warningsIn(one.body)))]
+    const events = planned.flatMap((one) => one.events ?? [])
+    const meta = { ...(isJsonObject(body) && isJsonObject(body["meta"]) ? body["meta"] : {}), warnings }
+    return printAnswer(context, { status, events, wish, body: { ...(isJsonObject(body) ? body : {}), meta } })
+  }
+  return { ask, printPlan }
+}
+
+interface Line {
+  readonly item_id: number
+  readonly name: string
+  readonly quantity: string
+}
+/** `AURA*12` is twelve of a product. Every product is looked up before anything is written. */
+const readLines = async (context: CommandContext, given: ReadonlyArray<string>): Promise<ReadonlyArray<Line>> => {
+  const lines: Array<Line> = []
+  for (const text of given) {
+    const [, code = "", quantity = "1"] = /^(.*?)(?:\*(\d+(?:\.\d+)?))?$/s.exec(text.trim()) ?? []
+    if (code === "")
+      throw usageError(`--line ${JSON.stringify(text)} names no product: write --line SKU or --line SKU*12.`)
+    lines.push({ ...(await findProduct(context, code)), quantity })
+  }
+  return lines
+}
+
+/** The customer that `--new-customer` names, made with an e-mail address and a phone number where they are given. */
+const newCustomer = async (context: CommandContext, answers: Flags, ask: Ask): Promise<number | undefined> => {
+  const name = textFlag(answers, "newCustomer")
+  const contacts = [
+    ["emails", "address", "email"],
+    ["phones", "number", "phone"]
+  ] as const
+  if (name === undefined) {
+    const alone = contacts.find(([, , flag]) => answers[flag] !== undefined)
+    if (alone !== undefined) throw usageError(`--${alone[2]} is of a new customer: give --new-customer NAME, too.`)
+    return undefined
+  }
+  if (answers["member"] !== undefined) throw usageError("Give --member or --new-customer, not both.")
+  const email = textFlag(answers, "email")
+  if (email !== undefined && !/^\S+@\S+$/.test(email)) throw usageError(`--email: ${JSON.stringify(email)} is none.`)
+  const known = answers["yes"] === true ? undefined : await sameNamed(context, name)
+  if (known !== undefined) return known
+  const body = { name, membership_type: "organisation" }
+  const made = await ask({ method: "POST", path: "/api/v1/members", body })
+  const member_id = Number(rowIn(made.body, "member")["id"])
+  for (const [kind, field, flag] of contacts) {
+    const text = textFlag(answers, flag)
+    if (text === undefined) continue
+    const contact = { [field]: text, is_primary: true }
+    await ask({ method: "POST", path: `/api/v1/members/${member_id}/${kind}`, body: contact })
+  }
+  return member_id
+}
+
+export const declare = (program: Command): void => {
+  const quote = program
+    .command("quote")
+    .description("Quotes: new, add, update, remove, duplicate, show, reprice, convert, list")
+  withAction(
+    quote
+      .command("new")
+      .description("A new quote; without flags, on a terminal, it asks")
+      .option("--subject <text>", "what it is called")
+      .option("--member <member>", "the customer, by id or name")
+      .option("--new-customer <name>", "a customer who is not known yet; is made along with the quote")
+      .option("--email <address>", "of the new customer")
+      .option("--phone <number>", "of the new customer")
+      .option("--venue <member>", "where, by id or name")
+      .option("--store <store>", "id or name (default: the default store)")
+      .option("--from <time>", "start: a date, or a time on the store's clock")
+      .option("--to <time>", "end")
+      .option("--reference <text>", "the customer's own reference")
+      .option("--currency <code>", "ISO code")
+      .addOption(
+        repeatable(
+          "--line <product[*n]>",
+          "a product by id, sku or barcode, with a quantity after *; may be given again"
+        )
+      )
+      .option("--draft", "leave it a draft")
+      .option("--yes", "make a new customer, though another has the same name"),
+    newQuote
+  )
+  withAction(
+    withKindAndPrice(
+      quote
+        .command("add")
+        .description("Another line")
+        .argument("<quote>", "id or number")
+        .argument("<product>", "id, sku or barcode")
+        .option("--quantity <n>", "how many", "1"),
+      "a price by hand instead of the rate's: for one, per day of a hire"
+    )
+      .option("--discount <percent>")
+      .option("--from <time>", "start of this line")
+      .option("--to <time>", "its end")
+      .option("--name <text>", "another name than the product's")
+      .option("--optional", "offered, not counted")
+      .option("--notes <text>"),
+    addLine
+  )
+  declareChanges(quote)
+  declareShow(quote, "quote")
+  declareReprice(quote, "quote")
+  withAction(
+    quote
+      .command("convert")
+      .description("A draft becomes a quotation, a quotation an order")
+      .argument("<quote>", "id or number")
+      .option("--to <state>", "quotation or order", "order")
+      .option("--notes <text>", "what was said about shortages")
+      .option("--yes", "do not ask where something speaks against it"),
+    convert
+  )
+  withAction(withListFlags(quote.command("list").description("Drafts and quotations")), (context, _args, flags) =>
+    listOpportunities(context, flags, [["q[state_in]", "0,1"]])
+  )
+}
+
+/** Verbs that change what is there, or make another like it. */
+const declareChanges = (quote: Command): void => {
+  const update = withKindAndPrice(
+    quote
+      .command("update")
+      .description("Change a line: quantity, price, discount, dates; without a line, the quote's own fields")
+      .argument("<quote>", "id or number")
+      .argument("[line]", "of which line: its id, its product or its name")
+      .option("--quantity <n>", "how many"),
+    "a price by hand for one, per day of a hire; rate for the rate's again"
+  )
+    .option("--discount <percent>", "of this line; none for no discount")
+    .option("--from <time>", "start of the line")
+    .option("--to <time>", "its end")
+    .option("--name <text>", "what the line is called")
+    .option("--optional", "offered, not counted")
+    .option("--no-optional", "counted")
+    .option("--notes <text>")
+    .option("--subject <text>", "of the quote: what it is called")
+    .option("--reference <text>", "of the quote: the customer's own reference")
+    .option("--member <member>", "of the quote: the customer, by id or name")
+    .option("--venue <member>", "of the quote: where, by id or name")
+  withAction(update, async (context, args, flags) => (await import("./lines.ts")).updateQuote(context, args, flags))
+  const remove = quote
+    .command("remove")
+    .description("Remove lines, each with what belongs to it")
+    .argument("<quote>", "id or number")
+    .argument("<lines...>", "their ids, products or names")
+    .option("--yes", "do not ask")
+  withAction(remove, async (context, args, flags) => (await import("./lines.ts")).removeLines(context, args, flags))
+  const duplicate = quote
+    .command("duplicate")
+    .description("The same once more at other dates: lines and phases keep their place, prices are today's")
+    .argument("<quote>", "id or number; an order does as well")
+    .option("--from <time>", "when the copy begins (default: as the one it is made of)")
+    .option("--to <time>", "when it ends (default: after as long as that lasted)")
+    .option("--subject <text>", "what it is called (default: as that one, with a suffix)")
+    .option("--draft", "leave it a draft")
+  withAction(duplicate, async (context, args, flags) =>
+    (await import("./duplicate.ts")).duplicateQuote(context, args, flags)
+  )
+}

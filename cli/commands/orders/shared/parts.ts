@@ -1,0 +1,74 @@
+/** Parts that several verbs of `quote` need. */
+import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Command } from "commander"
+import { fixed_charge } from "../../../../core/orders/opportunities/tables/lines.ts"
+import { rowIn, rowsOr } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { usageError } from "../../../base/exit-codes.ts"
+import { type Flags, textFlag } from "../../../context/program.ts"
+import { resolveId } from "../../../context/resolve-id.ts"
+
+/** A product by id, sku or barcode. Exit 3 where there is none. */
+export const findProduct = async (
+  context: CommandContext,
+  code: string
+): Promise<{ readonly item_id: number; readonly name: string }> => {
+  const item_id = await resolveId(context, "products", code)
+  const product = rowIn(await context.read(`/api/v1/products/${item_id}`), "product")
+  return { item_id, name: String(product["name"]) }
+}
+
+/** Exit 2 where several flags are given of which one says all. */
+const oneOf = (flags: Flags, names: { readonly [name: string]: string }): string | undefined => {
+  const [given, ...others] = Object.keys(names).filter((name) => flags[name] !== undefined)
+  if (others.length > 0) throw usageError(`Give one of ${Object.values(names).join(", ")}, not several.`)
+  return given
+}
+const kinds = { rental: "--rental", sale: "--sale", service: "--service" }
+const prices = { price: "--price", unitTotal: "--unit-total", lineTotal: "--line-total", free: "--free" }
+
+/** Flags of `add` and `update` that say what a line is and what it costs. */
+export const withKindAndPrice = (command: Command, price: string): Command =>
+  command
+    .option("--sale", "goods that are sold")
+    .option("--service", "work, not goods")
+    .option("--rental", "hired out; without any of these a line is as its product's type is")
+    .option("--price <amount>", price)
+    .option("--unit-total <amount>", "a price by hand for one over the whole hire, whatever the days")
+    .option("--line-total <amount>", "a price by hand for the whole line")
+    .option("--free", "for nothing, on purpose")
+
+/** `before`: the line that is changed. A price for a day ends one for the whole hire. */
+export const kindAndPrice = (flags: Flags, before?: JsonObject): { readonly [name: string]: Json | undefined } => {
+  const kind = oneOf(flags, kinds)
+  const price = oneOf(flags, prices)
+  const given = price === undefined ? undefined : textFlag(flags, price)
+  const was_fixed = before?.["charge_period"] === fixed_charge && before["transaction_type_label"] !== "Service"
+  return {
+    transaction_type: kind,
+    ...(price === "free"
+      ? { unit_price: 0 }
+      : price === "lineTotal"
+        ? { line_total: given }
+        : { unit_price: price === "price" && given === "rate" ? null : given }),
+    charge_period:
+      price === "unitTotal" ? "fixed" : price === "price" && given !== "rate" && was_fixed ? "day" : undefined
+  }
+}
+
+/** Says what a price by hand was multiplied by, where the days are in it. */
+export const notePriceOf = (context: CommandContext, flags: Flags, body: Json | undefined, line_id: number): void => {
+  if (textFlag(flags, "price") === undefined || flags["price"] === "rate") return
+  const line = rowsOr(rowIn(body, "opportunity")["items"]).find(({ id }) => id === line_id)
+  const periods = line?.["charged_periods"]
+  if (line === undefined || typeof periods !== "string" || periods === "1") return
+  const quantity = Number(line["quantity"])
+  context.note(
+    `The price is for one, per day: ${quantity} × ${String(line["unit_price"])} × ${periods}. ` +
+      "For the whole hire give --unit-total, for the whole line --line-total."
+  )
+}
+
+/** A body of the values that were given. */
+export const present = (values: { readonly [name: string]: Json | undefined }): JsonObject =>
+  Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Json] => entry[1] !== undefined))

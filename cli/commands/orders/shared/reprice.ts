@@ -1,0 +1,38 @@
+/** `quote reprice`: prices, taxes and terms of today; `--plan` says what would change. */
+import { rowsOr } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { notePending, noteWarnings } from "../../../context/print.ts"
+import { column, tableText } from "../../../output/table.ts"
+import { type Flags, textFlag } from "../../../context/program.ts"
+import { isJsonObject } from "../../../../core/kernel/fields/json.ts"
+import { opportunityPath } from "./show.ts"
+
+export const repriceQuote = async (
+  context: CommandContext,
+  [named = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const path = await opportunityPath(context, named)
+  const only = textFlag(flags, "only")
+  const answer = await context.ask({
+    method: "POST",
+    path: `${path}/reprice`,
+    body: only === undefined ? {} : { only }
+  })
+  if (context.options.json === true) context.printJson(answer.body ?? null)
+  else {
+    const changes = rowsOr(isJsonObject(answer.body) ? answer.body["changes"] : undefined)
+    if (changes.length === 0) context.note("Prices, taxes and terms are those of today.")
+    else
+      context.print(
+        tableText(
+          [column("name", "LINE"), column("figure", "FIGURE"), column("from", "FROM"), column("to", "TO")],
+          changes,
+          context.terminal
+        )
+      )
+    noteWarnings(context, answer.body)
+  }
+  if (context.options.plan === true) context.note("Planned only; nothing was written.")
+  notePending(context, answer)
+}

@@ -1,0 +1,45 @@
+/** `orders show` and `quote show`: an opportunity with its lines, costs and totals. */
+import type { Command } from "commander"
+import { rowIn } from "../../../base/answers.ts"
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { withAction } from "../../../context/program.ts"
+import { resolveId } from "../../../context/resolve-id.ts"
+import { noteWarnings } from "../../../context/print.ts"
+import { orderText } from "../../../output/order.ts"
+import { explanationText } from "../../../output/explanation.ts"
+
+export const opportunityPath = async (context: CommandContext, named: string): Promise<string> =>
+  `/api/v1/opportunities/${await resolveId(context, "opportunities", named)}`
+
+/** The verb `show` of `orders` and of `quote`, which differ in what they call an opportunity. */
+export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
+  const show = parent
+    .command("show")
+    .description(`One ${noun} with its lines and sums`)
+    .argument(`<${noun}>`, "id or number")
+    .option("--explain", "say in words how each figure came about")
+  withAction(show, async (context, [named = ""], flags) => {
+    const asked = [["outdated", "1"], ...(flags["explain"] === true ? [["explain", "1"] as const] : [])] as const
+    await showOpportunity(context, await opportunityPath(context, named), asked)
+  })
+}
+
+/**
+ * Prints an opportunity, with --json as the API gives it. `asked`: `explain` adds how its figures were worked out in
+ * words, `outdated` what would come out otherwise today.
+ */
+export const showOpportunity = async (context: CommandContext, path: string, asked: Query = []): Promise<void> => {
+  const included = "items,costs,member,venue,store"
+  const body = await context.read(path, [
+    ["include", context.options.json === true ? included : `${included},items.assets,pieces`],
+    ...asked
+  ])
+  if (context.options.json === true) return context.printJson(body)
+  const opportunity = rowIn(body, "opportunity")
+  context.print(orderText(context.terminal, opportunity))
+  if (body["explanation"] !== undefined) context.print(`\n${explanationText(body["explanation"], context.terminal)}`)
+  noteWarnings(context, body)
+  const { noteToReplace } = await import("./to-replace.ts")
+  await noteToReplace(context, path, opportunity)
+}

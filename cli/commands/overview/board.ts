@@ -1,0 +1,40 @@
+/** `board`: an address that shows the day on a screen, without a login. `boards` lists, rotates and removes them. */
+import type { Command } from "commander"
+import { rowIn } from "../../base/answers.ts"
+import { textFlag, withAction } from "../../context/program.ts"
+import { readMoment } from "../../base/parse-time.ts"
+import { companyZone, resolveStore } from "../../context/resolve-id.ts"
+
+export const declare = (program: Command): void => {
+  const board = program
+    .command("board")
+    .description("Make an address for the screen on the wall: what today shows, live; boards list shows all of them")
+    .option("--store <store>", "id or name (default: every store)")
+    .option("--name <name>", "where it hangs (default: the store's name)")
+    .option("--money", "count what is unpaid on it, too")
+    .option("--until <when>", "when its address ends: fri 18:00, +30d (default: never)")
+  withAction(board, async (context, _args, flags) => {
+    const named = textFlag(flags, "store")
+    const store = named === undefined ? undefined : await resolveStore(context, named)
+    const expires = textFlag(flags, "until")
+    const zone = async (): Promise<string> => store?.zone ?? companyZone(context)
+    const expires_at = expires === undefined ? undefined : readMoment(context, expires, await zone(), "--until")
+    const answer = await context.ask({
+      method: "POST",
+      path: "/api/v1/boards",
+      body: {
+        name: textFlag(flags, "name") ?? store?.name ?? "Board",
+        ...(store === undefined ? {} : { store_id: store.id }),
+        shows_money: flags["money"] === true,
+        ...(expires_at === undefined ? {} : { expires_at })
+      }
+    })
+    if (context.options.json === true) return context.printJson(answer.body ?? null)
+    const made = rowIn(answer.body, "board")
+    context.print(`${String(made["url"])}\n`)
+    context.note(
+      `Whoever has this address sees the day: open it on the screen (?theme=light or dark). ` +
+        `flightcase boards delete ${String(made["id"])} ends it, boards rotate ${String(made["id"])} gives it another.`
+    )
+  })
+}

@@ -1,0 +1,47 @@
+/**
+ * `calendar export`: activities and, by choice, orders as iCalendar, without a signed link and, from the replica,
+ * without a network.
+ * `calendar links`: the signed addresses a phone or a mail program subscribes to, which only the server can sign.
+ */
+import type { Command } from "commander"
+import { objectBody, rowsOr } from "../../base/answers.ts"
+import { printAnswer } from "../../context/print.ts"
+import { oneLine } from "../../output/text.ts"
+import { type Flags, textFlag, withAction } from "../../context/program.ts"
+
+const with_text = "what it holds: activities, orders, dispatch, returns, with commas between (default: activities)"
+const chosen = (flags: Flags): ReadonlyArray<readonly [string, string]> => {
+  const kinds = textFlag(flags, "with")
+  return kinds === undefined ? [] : [["with", kinds]]
+}
+
+export const declare = (program: Command): void => {
+  const calendar = program.command("calendar").description("The calendar of activities and orders")
+  const out = calendar
+    .command("export")
+    .description("Activities from a year ago on as an iCalendar file, or orders, or when they go out and come back")
+    .option("--user <id>", "only what this user owns")
+    .option("--with <kinds>", with_text)
+    .option("-o, --output <file>", "write there instead of standard output")
+  withAction(out, async (context, _args, flags) => {
+    const user = flags["user"] === undefined ? [] : [["user_id", String(flags["user"])] as const]
+    const answer = await context.ask({
+      method: "GET",
+      path: "/api/v1/calendar_feeds/export",
+      query: [...user, ...chosen(flags)]
+    })
+    await printAnswer(context, answer, textFlag(flags, "output"))
+    if (flags["with"] === undefined && !String(answer.content?.text ?? "").includes("BEGIN:VEVENT"))
+      context.note("There are no activities in it; --with orders,dispatch,returns puts orders in.")
+  })
+  const links = calendar
+    .command("links")
+    .description("The addresses to subscribe to from a phone or a mail program; whoever has one reads the calendar")
+    .option("--with <kinds>", with_text)
+  withAction(links, async (context, _args, flags) => {
+    const { body } = await context.ask({ method: "GET", path: "/api/v1/calendar_feeds", query: chosen(flags) })
+    if (context.options.json === true && body !== undefined) return context.printJson(body)
+    for (const { name, url } of rowsOr(objectBody(body)["calendar_feeds"]))
+      context.print(`${oneLine(String(name))}\n  ${oneLine(String(url))}\n`)
+  })
+}

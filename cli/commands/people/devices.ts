@@ -1,0 +1,147 @@
+/** `devices`: the machines that hold replicas, as the server knows them. */
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { rowIn, rowsIn } from "../../base/answers.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
+import { profileExists, profileFolder } from "../../base/profile-folder.ts"
+import { unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
+import { column, tableText } from "../../output/table.ts"
+import { type Flags, withAction } from "../../context/program.ts"
+import type { Command } from "commander"
+
+// Devices as the server lists them.
+
+/** An answer of the server about devices; a refusal is thrown. Exit 7 with --offline. */
+const askForDevices = async (
+  context: CommandContext,
+  method: string,
+  path: string,
+  body?: JsonObject,
+  query: ReadonlyArray<readonly [string, string]> = []
+) => {
+  if (context.offline)
+    throw new CliError(exit_codes.network, "Devices are the server's to know, and --offline forbids to ask it.")
+  const answer = await context.requestAtServer({ method, path, query, ...(body === undefined ? {} : { body }) })
+  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  return answer
+}
+
+/** Every device the person may see, page by page. */
+const allDevices = async (context: CommandContext): Promise<ReadonlyArray<JsonObject>> => {
+  const found: Array<JsonObject> = []
+  for (let page = 1; ; page++) {
+    const { body } = await askForDevices(context, "GET", "/api/v1/sync/replicas", undefined, [
+      ["per_page", "100"],
+      ["page", String(page)]
+    ])
+    const replicas = rowsIn(body, "replicas")
+    found.push(...replicas)
+    if (replicas.length === 0 || found.length >= Number(rowIn(body, "meta")["total"])) return found
+  }
+}
+
+/** The device of this id or name. Exit 2 where several are called so, 3 where none is. */
+const findDevice = async (context: CommandContext, given: string): Promise<JsonObject> => {
+  const found = await allDevices(context)
+  const byId = found.find((one) => String(one["id"]) === given)
+  const byName = found.filter((one) => one["name"] === given)
+  // A machine that replaces another often gets its name: of several, the one still in use is meant.
+  const inUse = byName.filter((one) => one["revoked_at"] === null)
+  const meant = byId ?? (inUse.length === 1 ? inUse[0] : byName.length === 1 ? byName[0] : undefined)
+  if (meant !== undefined) return meant
+  if (byName.length > 1)
+    throw usageError(
+      `${byName.length} devices are called ${given}.`,
+      `Give an id: ${byName.map((one) => String(one["id"])).join(", ")}.`
+    )
+  throw new CliError(exit_codes.not_found, `There is no device ${given}.`, {
+    way_out: "flightcase devices lists them."
+  })
+}
+
+/** The id of the profile's own device; undefined where nobody has logged in. */
+const ownDeviceId = async (context: CommandContext): Promise<number | undefined> => {
+  if (!profileExists(context.profile(), context.env)) return undefined
+  const { readProfile } = await import("../../../sync/device/outbox/folder.ts")
+  return readProfile(profileFolder(context.profile(), context.env)).replica_id
+}
+
+// `devices list`.
+
+const listDevices = async (context: CommandContext): Promise<void> => {
+  const found = await allDevices(context)
+  const here = await ownDeviceId(context)
+  if (context.options.json === true) return context.printJson({ replicas: [...found], meta: unpagedMeta(found.length) })
+  const columns = [
+    column("id", "ID"),
+    column("name", "NAME"),
+    column("user_name", "OWNER"),
+    column("seen_at", "LAST SEEN"),
+    column("last_n", "SENT"),
+    column("position", "POSITION"),
+    column("revoked_at", "REVOKED")
+  ]
+  const marked = context.terminal.is_tty
+    ? found.map((one) => ({
+        ...one,
+        name: one["id"] === here ? `${String(one["name"])} (this one)` : (one["name"] ?? null)
+      }))
+    : found
+  context.print(tableText(columns, marked, context.terminal))
+}
+
+// `devices rename`.
+
+const renameDevice = async (context: CommandContext, [given = "", name = ""]: ReadonlyArray<string>): Promise<void> => {
+  const device = await findDevice(context, given)
+  const { body } = await askForDevices(context, "PUT", `/api/v1/sync/replicas/${String(device["id"])}`, { name })
+  if (context.options.json === true) context.printJson(body ?? null)
+  else context.note(`Device ${String(device["id"])} is called ${name} now.`)
+}
+
+// `devices revoke`.
+
+const revokeDevice = async (
+  context: CommandContext,
+  [given = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const device = await findDevice(context, given)
+  const called = `${String(device["name"])} (${String(device["id"])})`
+  if (flags["yes"] !== true && context.interactive) {
+    const { confirm } = await import("../../output/prompt.ts")
+    const own = device["id"] === (await ownDeviceId(context)) ? ", this very device" : ""
+    if (!(await confirm(`Revoke ${called}${own}: sure?`))) throw usageError("Nothing was changed.")
+  }
+  await askForDevices(context, "DELETE", `/api/v1/sync/replicas/${String(device["id"])}`)
+  if (context.options.json === true) context.printJson({ replica: { ...device, revoked: true } })
+  else context.note(`Revoked ${called}. It loses its data at its next call; what it has not sent stays with it.`)
+}
+
+export const declare = (program: Command): void => {
+  const devices = program
+    .command("devices")
+    .description("The machines that hold replicas: yours, or everybody's if you manage users")
+  withAction(
+    devices.command("list", { isDefault: true }).description("Name, owner, when it was last seen, how far it has come"),
+    listDevices
+  )
+  withAction(
+    devices
+      .command("rename")
+      .description("Call a device otherwise")
+      .argument("<device>", "its id or name")
+      .argument("<name>", "the new name"),
+    renameDevice
+  )
+  withAction(
+    devices
+      .command("revoke")
+      .description(
+        "Its token opens nothing from then on; it loses its data at its next call, but not what it has not sent"
+      )
+      .argument("<device>", "its id or name")
+      .option("--yes", "do not ask"),
+    revokeDevice
+  )
+}

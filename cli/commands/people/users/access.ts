@@ -1,0 +1,86 @@
+/** Inviting people and sending them codes: what was sent, to whom, and until when it holds. */
+import { Schema } from "effect"
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { CliError, exit_codes } from "../../../base/exit-codes.ts"
+import { printAnswer } from "../../../context/print.ts"
+import { minuteText } from "../../../output/text.ts"
+import type { Flags } from "../../../context/program.ts"
+import { looksLikeId } from "../../../context/resolve-id.ts"
+
+const invited = decoderOf(() =>
+  Schema.Struct({
+    user: Schema.Struct({ id: Schema.Int, name: Schema.String, email: Schema.String }),
+    invitation_sent: Schema.optional(Schema.Boolean),
+    invitation_code: Schema.optional(Schema.NullOr(Schema.String))
+  })
+)
+const reset = decoderOf(() =>
+  Schema.Struct({ message: Schema.String, sent_to: Schema.String, expires_at: Schema.String })
+)
+
+/** At the server where there is a network: the mail goes at once. Without one it goes with the next sync. */
+export const inviteUser = async (context: CommandContext, email: string, flags: Flags): Promise<void> => {
+  const { name, role = [], send } = flags
+  const body = {
+    name: String(name),
+    email,
+    roles: Array.isArray(role) ? role.map(String) : [String(role)],
+    send_invitation: send !== false
+  }
+  const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/users", body })
+  if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+  if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
+  const { invitation_code: code, invitation_sent, user } = decodeAnswer(invited, answer.body)
+  context.print(`${user.id}\n`)
+  if (answer.command !== undefined)
+    return context.note(`${user.name} is recorded here; the invitation goes out with the next flightcase sync.`)
+  if (typeof code === "string") return context.note(await codeText(context, user.name, code))
+  context.note(
+    invitation_sent === true
+      ? `${user.name} is sent a code to log in with, to ${user.email}; it holds for seven days.`
+      : `${user.name} has an account and was sent nothing; flightcase users reset-password ${user.id} sends a code.`
+  )
+}
+
+/** Without a mail server the person who invites passes the code on. */
+export const codeText = async (context: CommandContext, name: string, code: string): Promise<string> =>
+  `No mail server is set: pass this on to ${name}; it opens the account once, within seven days:\n` +
+  `  flightcase login ${(await context.server()).url} --code ${code}`
+
+export const resetAccess = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+  const id = await userNamed(context, named)
+  const answer = await context.requestAtServer({
+    method: "POST",
+    path: `/api/v1/users/${id}/reset_password`,
+    body: { end_sessions: flags["endSessions"] === true }
+  })
+  if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+  if (context.options.json === true) return printAnswer(context, answer)
+  const { expires_at, sent_to } = decodeAnswer(reset, answer.body)
+  const { is_tty, zoneOf } = context.terminal
+  const expires = is_tty ? minuteText(expires_at, zoneOf?.({})) : expires_at
+  context.note(`A code to log in with is sent to ${sent_to}; it holds until ${expires}.`)
+  if (flags["endSessions"] === true) context.note("What they were logged in with does not hold any more.")
+}
+
+const userNamed = async (context: CommandContext, text: string): Promise<number> => {
+  if (looksLikeId(text)) return Number(text)
+  for (const column of ["email", "name"]) {
+    const query: Query = [[`q[${column}_eq]`, text]]
+    const answer = await context.requestAtServer({ method: "GET", path: "/api/v1/users", query })
+    if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+    const [found, ...others] = rowsIn(answer.body, "users")
+    if (others.length > 0)
+      throw new CliError(exit_codes.usage, `${JSON.stringify(text)} is the ${column} of several.`, {
+        way_out: "Give the id, or the e-mail address, of the one that is meant."
+      })
+    if (found !== undefined) return Number(rowIn({ user: found }, "user")["id"])
+  }
+  throw new CliError(
+    exit_codes.not_found,
+    `There is no user ${JSON.stringify(text)} (by id, e-mail address or name).`,
+    { way_out: "flightcase users list shows who there is." }
+  )
+}

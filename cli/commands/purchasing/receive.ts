@@ -1,0 +1,149 @@
+/**
+ * `receive`: goods from a supplier by their codes, each committed on its own, as `scan` does: what was scanned before
+ * the power went is received.
+ */
+import type { Command } from "commander"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { rowIn, rowsOr } from "../../base/answers.ts"
+import { countedCode, scanAll, type ScanResult } from "../../context/codes.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { CliError, exit_codes } from "../../base/exit-codes.ts"
+import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { findIdByName, resolveId } from "../../context/resolve-id.ts"
+
+const serialised = 2
+type Row = JsonObject
+const numberIn = (row: Row, key: string): number => Number(row[key] ?? 0)
+
+/** One run at the dock: which product the next serial numbers are of, and what a plan has counted so far. */
+class Dock {
+  private named: Row | undefined
+  private readonly counted = new Map<unknown, number>()
+  private readonly context: CommandContext
+  private readonly path: string
+  private readonly about: JsonObject
+
+  constructor(context: CommandContext, path: string, about: JsonObject) {
+    this.context = context
+    this.path = path
+    this.about = about
+  }
+
+  readonly order = async (): Promise<Row> =>
+    rowIn(await this.context.read(this.path, [["include", "items"]]), "purchase_order")
+
+  private outstanding(row: Row): number {
+    return numberIn(row, "outstanding_quantity") - (this.counted.get(row["id"]) ?? 0)
+  }
+  /** The row of a product that something is still to come of, else the first one. */
+  private rowFor(rows: ReadonlyArray<Row>, product_id: number): Row | undefined {
+    const of_product = rows.filter((row) => row["product_id"] === product_id)
+    return of_product.find((row) => this.outstanding(row) > 0) ?? of_product[0]
+  }
+  private async isSerialised(row: Row): Promise<boolean> {
+    if (typeof row["product_id"] !== "number") return false
+    const product = rowIn(await this.context.read(`/api/v1/products/${row["product_id"]}`), "product")
+    return product["stock_method"] === serialised
+  }
+
+  /** What one code means: pieces of a product, the product whose serial numbers follow, or a serial number. */
+  readonly take = async (scanned: string): Promise<ScanResult> => {
+    const { code, quantity } = countedCode(scanned)
+    const rows = rowsOr((await this.order())["items"])
+    const product_id = await findIdByName(this.context, "products", code)
+    const row =
+      product_id === undefined
+        ? rows.find((one) => one["product_id"] === null && one["name"] === code)
+        : this.rowFor(rows, product_id)
+    if (row !== undefined) {
+      if (quantity !== undefined || !(await this.isSerialised(row))) return this.receive(row, quantity ?? 1)
+      if (this.outstanding(row) <= 0)
+        throw new CliError(exit_codes.conflict, `of ${String(row["name"])} nothing is outstanding`)
+      this.named = row
+      return { announces: true, done: `${String(row["name"])}: its serial numbers follow` }
+    }
+    if (product_id !== undefined) throw new CliError(exit_codes.conflict, `${code} is not on this order`)
+    if (quantity !== undefined) throw new CliError(exit_codes.not_found, "no product on this order has this code")
+    return this.receive(await this.rowOfSerials(rows), 1, code)
+  }
+
+  /**
+   * The row that a serial number is of: the product named last, else the only one of the order with single pieces.
+   * Not the only one still to come, so that a code does not change its meaning while others are scanned.
+   */
+  private async rowOfSerials(rows: ReadonlyArray<Row>): Promise<Row> {
+    const named = this.named?.["product_id"]
+    if (typeof named === "number") {
+      const row = this.rowFor(rows, named)
+      if (row !== undefined) return row
+    }
+    const single: Array<Row> = []
+    for (const row of rows) if (await this.isSerialised(row)) single.push(row)
+    const [only, ...others] = single
+    if (only === undefined)
+      throw new CliError(
+        exit_codes.not_found,
+        "no product on this order has this code, and none of them has single pieces"
+      )
+    if (others.some((one) => one["product_id"] !== only["product_id"]))
+      throw new CliError(exit_codes.usage, "scan the product first, then the serial numbers of its pieces")
+    return this.rowFor(rows, Number(only["product_id"])) ?? only
+  }
+
+  private async receive(row: Row, quantity: number, serial?: string): Promise<ScanResult> {
+    if (quantity > this.outstanding(row))
+      throw new CliError(
+        exit_codes.conflict,
+        `of ${String(row["name"])} ${this.outstanding(row)} are outstanding; ${quantity} are too many`
+      )
+    const line = {
+      item_id: numberIn(row, "id"),
+      quantity: String(quantity),
+      ...(serial === undefined ? {} : { serial_numbers: [serial] })
+    }
+    await this.context.ask({ method: "POST", path: `${this.path}/receive`, body: { lines: [line], ...this.about } })
+    if (this.context.options.plan === true) this.counted.set(row["id"], quantity + (this.counted.get(row["id"]) ?? 0))
+    return { done: serial === undefined ? `${quantity} × ${String(row["name"])}` : String(row["name"]) }
+  }
+
+  /** What is still to come, told when the run ends. */
+  readonly tell = async (): Promise<void> => {
+    const left = rowsOr((await this.order())["items"]).filter((row) => this.outstanding(row) > 0)
+    this.context.note(
+      left.length === 0
+        ? "Everything of the order has come."
+        : `Outstanding: ${left.map((row) => `${this.outstanding(row)} × ${String(row["name"])}`).join(", ")}.`
+    )
+  }
+}
+
+const run = async (context: CommandContext, named: string, flags: Flags): Promise<number> => {
+  const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
+  const reference = textFlag(flags, "reference")
+  const dock = new Dock(context, path, reference === undefined ? {} : { reference })
+  const order = await dock.order()
+  if (order["status"] !== "sent" && order["status"] !== "partially_received")
+    throw new CliError(
+      exit_codes.conflict,
+      `the order is ${String(order["status_name"]).toLowerCase()}, so nothing can be received for it`,
+      order["status"] === "draft" ? { way_out: `Send it first: flightcase purchase-orders send ${named}` } : {}
+    )
+  const code = await scanAll(context, textFlag(flags, "file"), "received", dock.take)
+  await dock.tell()
+  return code
+}
+
+export const declare = (program: Command): void => {
+  withAction(
+    program
+      .command("receive")
+      .description(
+        "Receive goods of an order to a supplier by code: sku or barcode, several as CODE*5; after the code of a " +
+          "product with single pieces their serial numbers. Each is received on its own, offline too"
+      )
+      .argument("<purchase-order>", "id or number")
+      .option("--file <file>", "read the codes from there")
+      .option("--reference <text>", "the supplier's delivery note"),
+    async (context, [named = ""], flags) => run(context, named, flags)
+  )
+}

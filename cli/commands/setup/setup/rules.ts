@@ -1,0 +1,114 @@
+/** What a server refuses of a house, by the server's own rules: told as it is typed, and by a plan as by the run. */
+import { catalogue } from "../../../../core/catalogue.ts"
+import type { Fields } from "../../../../core/kernel/fields/field.ts"
+import { readFields } from "../../../../core/kernel/fields/input.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { nearest } from "../../../../core/values/nearest.ts"
+import { CliError, exit_codes } from "../../../base/exit-codes.ts"
+import { addressOf, firstTwice, type House, numbered } from "./house.ts"
+import type { Present } from "./present.ts"
+
+export const settingsOf = (group: string): Fields => catalogue.settings[group] ?? {}
+const bodyOf = (endpoint: string): Fields => catalogue.endpoints.find(({ name }) => name === endpoint)?.fields ?? {}
+/** What each part of a house is sent as. */
+export const parts = {
+  company: settingsOf("company"),
+  mail: settingsOf("mail"),
+  numbers: settingsOf("numbering"),
+  taxes: bodyOf("tax_rates.create"),
+  stores: bodyOf("stores.create"),
+  people: bodyOf("users.create")
+}
+type Part = keyof typeof parts
+type Problems = { readonly [field: string]: ReadonlyArray<string> }
+
+/** Amounts of money are in no part of a house. */
+const base_currency = ""
+/** Values as the server keeps them: `gb` is GB, and an empty text is nothing. */
+export const asStored = (fields: Fields, values: JsonObject): JsonObject =>
+  readFields(fields, values, { mode: "update", base_currency }).values
+
+/** What is wrong with one answer; undefined for a good one. */
+export const problemIn = (part: Part, name: string, text: string): string | undefined => {
+  const field = parts[part][name]
+  if (field === undefined) return undefined
+  const { errors } = readFields({ [name]: field }, { [name]: text }, { mode: "create", base_currency })
+  return Object.values(errors)[0]?.[0]
+}
+/** What is wrong with a currency; undefined for one that the server knows. */
+export const currencyProblem = (code: string, { currencies }: Present): string | undefined => {
+  const codes = currencies.map((one) => String(one["code"]))
+  if (codes.includes(code)) return undefined
+  const guess = nearest(code.toUpperCase(), codes)
+  return `There is no currency ${code}${guess === undefined ? "." : `; did you mean ${guess}?`}`
+}
+export const twiceProblem = (names: ReadonlyArray<string>): string | undefined => {
+  const twice = firstTwice(names)
+  return twice === undefined ? undefined : `${twice} is named twice.`
+}
+
+/** All of a house is checked before anything is written. Exit 5 naming the fields. */
+export const refuseWrong = (house: House, present: Present): void => {
+  const problems = { ...fieldProblems(house), ...sumProblems(house), ...knownProblems(house, present) }
+  const message = Object.values(problems)[0]?.[0]
+  if (message === undefined) return
+  throw new CliError(exit_codes.invalid, message, {
+    errors: problems,
+    way_out: "company.base_currency" in problems ? "flightcase currencies list shows them." : undefined
+  })
+}
+
+/** Each field by itself. */
+const fieldProblems = ({ company, mail, numbers, people, stores, taxes }: House): Problems => {
+  const in_settings = (part: Part, values: JsonObject = {}): Problems =>
+    readFields(parts[part], values, { mode: "update", base_currency, path: `${part}.` }).errors
+  const in_rows = (part: Part, rows: ReadonlyArray<JsonObject> = []): Problems =>
+    Object.assign(
+      {},
+      ...rows.map(
+        (row, at) => readFields(parts[part], row, { mode: "create", base_currency, path: `${part}.${at}.` }).errors
+      )
+    )
+  return {
+    ...in_settings("company", company),
+    ...in_settings("mail", mail),
+    ...in_settings("numbers", prefixes(numbers)),
+    ...in_rows("taxes", taxes),
+    ...in_rows("stores", stores),
+    ...in_rows("people", people)
+  }
+}
+/** Prefixes of numbers as settings. */
+export const prefixes = (numbers: House["numbers"] = {}): JsonObject =>
+  Object.fromEntries(Object.entries(numbers).map(([kind, prefix]) => [`${kind}.prefix`, prefix]))
+
+/** What only several things together make wrong. */
+const sumProblems = ({ people = [], stores = [], taxes = [] }: House): Problems => {
+  const usual = taxes.filter(({ standard }) => standard === true).map(({ name }) => name)
+  const told = {
+    taxes:
+      twiceProblem(taxes.map(({ name }) => name)) ??
+      (usual.length > 1
+        ? `Only one tax can be the usual one, and ${usual.join(" and ")} are both standard.`
+        : undefined),
+    stores: twiceProblem(stores.map(({ name }) => name)),
+    people: twiceProblem(people.map(addressOf))
+  }
+  return problemsOf(told)
+}
+/** What names something that is not there. */
+const knownProblems = ({ company, numbers = {}, people = [] }: House, present: Present): Problems => {
+  const kind = Object.keys(numbers).find((one) => !numbered.some((known) => known === one))
+  const roles = present.roles.map((one) => String(one["name"]))
+  const [unknown] = people.flatMap((person) =>
+    person.roles.filter((role) => !roles.includes(role)).map((role) => `There is no role ${role} for ${person.name}`)
+  )
+  return problemsOf({
+    "company.base_currency":
+      company?.base_currency === undefined ? undefined : currencyProblem(company.base_currency, present),
+    numbers: kind === undefined ? undefined : `There is no number ${kind}; there are ${numbered.join(", ")}.`,
+    "people.roles": unknown === undefined ? undefined : `${unknown}; there are ${roles.join(", ")}.`
+  })
+}
+const problemsOf = (told: { readonly [field: string]: string | undefined }): Problems =>
+  Object.fromEntries(Object.entries(told).flatMap(([field, text]) => (text === undefined ? [] : [[field, [text]]])))

@@ -1,0 +1,204 @@
+/** `setup`: a new server is made a house's own: its name, money, taxes, stores, people, papers and mail. */
+import { readFile } from "node:fs/promises"
+import { dirname, resolve } from "node:path"
+import type { Command } from "commander"
+import type { CommandContext } from "../../../context/context.ts"
+import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { column, tableText } from "../../../output/table.ts"
+import { type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
+import { type Present, presentAt, withoutClassText } from "./present.ts"
+import { proposedBy } from "./proposed.ts"
+import type { SetupStep } from "./steps.ts"
+
+const next_commands: ReadonlyArray<readonly [command: string, says: string]> = [
+  ["flightcase import products FILE", "the price list, from CSV or JSON"],
+  ["flightcase users invite ADDRESS --name NAME --role ROLE", "somebody else who works here"],
+  ["flightcase quote new", "the first quotation"]
+]
+
+export const declare = (program: Command): void => {
+  withAction(
+    program
+      .command("setup")
+      .description(
+        "Set a server up: company, time zone, currency, taxes, stores, people, logo, numbers and mail. On a terminal " +
+          "it asks; what is set already is left, so that it may be run again."
+      )
+      .option("--file <file>", "a house as JSON; - reads standard input")
+      .option("--example", 'print such a file; a logo beside it is named as "logo": "logo.png"')
+      .option("--name <text>", "the company")
+      .option("--street <text>")
+      .option("--city <text>")
+      .option("--postcode <text>")
+      .option("--country <code>", "two letters, such as GB")
+      .option("--time-zone <zone>", "such as Europe/London; at first the country's, else this machine's")
+      .option("--currency <code>", "such as EUR; at first the country's")
+      .option("--email <address>")
+      .option("--phone <number>")
+      .option("--tax-number <text>")
+      .addOption(
+        repeatable("--tax <name=rate>", "such as VAT=20 or VAT=20%; the first is the usual one, others get a tax class")
+      )
+      .option("--assign-tax-classes", "give customers and products without a tax class the default one")
+      .addOption(repeatable("--store <name>", "a store; the first takes the place of the one a new server has"))
+      .addOption(repeatable("--person <person>", 'such as "Ann Reed <ann@example.com>: Sales"'))
+      .option("--logo <file>", "PNG or JPEG, for documents")
+      .addOption(repeatable("--prefix <kind=text>", "of numbers, such as invoice=INV-"))
+      .option(
+        "--short-numbers",
+        "four digits and a prefix, such as Q-0001; a house without documents gets them at first"
+      )
+      .option("--mail-from <address>", "the address that mail is sent from")
+      .option("--smtp <url>", "the mail server, smtp://user:password@host:587"),
+    (context, _args, flags) => setup(context, flags)
+  )
+}
+
+const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
+  if (flags["example"] === true) return context.print(`${JSON.stringify(example, null, 2)}\n`)
+  const file = textFlag(flags, "file")
+  const by_flags = houseOfFlags(flags)
+  const given = file === undefined ? by_flags : withFlags(await houseOfFile(file), by_flags)
+  const is_given = Object.keys(given).length > 0
+  const is_plan = context.options.plan === true
+  if (!is_given && !context.interactive && !is_plan)
+    throw new CliError(exit_codes.usage, "What to set up is missing: give --file, or flags such as --name.", {
+      errors: { "--file": ["is required"] },
+      way_out: "flightcase setup --example prints a file; flightcase setup --help lists the flags."
+    })
+  const present = await presentAt(context)
+  if (is_given) return setUp(context, withProposed(context, plainHouse(given), present), present)
+  if (is_plan) {
+    const { stepsFor } = await import("./steps.ts")
+    return told(context, await stepsFor(context, presentHouse(present), present), "plan")
+  }
+  const asked = await (await import("./wizard.ts")).askedHouse(context, present)
+  try {
+    await setUp(context, asked, present, true)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.code, error.message, {
+      errors: error.errors,
+      way_out: [error.way_out, await kept(asked)].filter((one) => one !== undefined).join(" "),
+      cause: error
+    })
+  }
+}
+const kept = async (house: House): Promise<string> => (await import("./answers.ts")).keepAnswers(house)
+
+const setUp = async (context: CommandContext, house: House, present: Present, asks_first = false): Promise<void> => {
+  const [{ refuseWrong }, { stepsFor }] = await Promise.all([import("./rules.ts"), import("./steps.ts")])
+  refuseWrong(house, present)
+  const steps = await stepsFor(context, house, present)
+  if (context.options.plan === true) return told(context, steps, "plan")
+  const due = steps.filter((one) => !one.is_set)
+  if (asks_first && due.length > 0) {
+    showSteps(context, steps)
+    const { confirm } = await import("../../../output/prompt.ts")
+    if (!(await confirm("Set it up like this?"))) return context.note(`Left as it is. ${await kept(house)}`)
+  }
+  for (const [at, one] of due.entries()) await carriedOut(one, at, due)
+  told(context, steps, "done")
+  if (house.taxes !== undefined && house.assign_tax_classes !== true) offerClasses(context, present)
+}
+const offerClasses = (context: CommandContext, present: Present): void => {
+  const found = withoutClassText(present)
+  if (found !== undefined) context.note(`! ${found}; flightcase setup --assign-tax-classes gives them the default one.`)
+}
+
+/** The server is told by parts: a refusal says what was set before it. */
+const carriedOut = async (one: SetupStep, at: number, due: ReadonlyArray<SetupStep>): Promise<void> => {
+  try {
+    await one.carryOut?.()
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    const done = due.slice(0, at).map(({ what }) => what)
+    throw new CliError(error.code, `${one.what}: ${error.message}`, {
+      errors: error.errors,
+      way_out:
+        `${done.length === 0 ? "Nothing was set." : `Set before it: ${done.join(", ")}.`} ` +
+        `Mend it and run setup again: what is set is left.`,
+      cause: error
+    })
+  }
+}
+
+/** At the first set-up the country's time zone and currency are the company's, unless others are named. */
+const withProposed = (context: CommandContext, house: House, present: Present): House => {
+  const { base_currency, name = "", timezone } = present.settings["company"] ?? {}
+  if (name !== "") return house
+  const { company = {} } = house
+  const proposed = proposedBy(company.country_code, present)
+  const zone = timezone === "UTC" && company.timezone === undefined ? proposed.timezone : "UTC"
+  const currency = company.base_currency === undefined ? proposed.base_currency : undefined
+  const taken = {
+    ...(zone === "UTC" ? {} : { timezone: zone }),
+    ...(currency === undefined || currency === base_currency ? {} : { base_currency: currency })
+  }
+  if (taken.timezone !== undefined) context.note(`The time zone is ${zone}; --time-zone names another.`)
+  if (taken.base_currency !== undefined) context.note(`The currency is ${currency}; --currency names another.`)
+  return { ...house, ...(Object.keys(taken).length === 0 ? {} : { company: { ...company, ...taken } }) }
+}
+/** What is set, as if it were asked for: for showing it. */
+const presentHouse = ({ settings, stores, tax_rates, users }: Present): House => {
+  const company = settings["company"] ?? {}
+  const texts = Object.fromEntries(
+    Object.entries(company).filter(([, value]) => typeof value === "string" && value !== "")
+  )
+  const { base_currency, city, country_code, email, name, phone, postcode, street, tax_number, timezone } = texts as {
+    readonly [field: string]: string
+  }
+  const known = { name, street, city, postcode, country_code, timezone, base_currency, email, phone, tax_number }
+  return {
+    company: Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)),
+    taxes: tax_rates.map((one) => ({ name: String(one["name"]), rate: String(Number(one["rate"])) })),
+    stores: stores.map((one) => ({ name: String(one["name"]) })),
+    people: users.map((one) => ({ name: String(one["name"]), email: String(one["email"]), roles: [] }))
+  }
+}
+
+const houseOfFile = async (path: string): Promise<House> => {
+  const is_input = path === "-"
+  let content: string
+  try {
+    content = is_input ? await textOfInput() : await readFile(path, "utf8")
+  } catch (cause) {
+    throw usageError(
+      `The file ${path} cannot be read (${cause instanceof Error ? cause.message : String(cause)}).`,
+      "flightcase setup --example prints one."
+    )
+  }
+  const house = houseFrom(path, content)
+  // A logo is named as it lies beside the file.
+  return house.logo === undefined || is_input ? house : { ...house, logo: resolve(dirname(path), house.logo) }
+}
+const textOfInput = async (): Promise<string> => {
+  const parts: Array<Buffer> = []
+  for await (const part of process.stdin) parts.push(Buffer.from(part))
+  return Buffer.concat(parts).toString("utf8")
+}
+
+const rowsOf = (steps: ReadonlyArray<SetupStep>, as: "plan" | "done") =>
+  steps.map(({ is_set, part, value, what }) => ({
+    part,
+    what,
+    value,
+    state: is_set ? "set already" : as === "plan" ? "to do" : "set"
+  }))
+const showSteps = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as: "plan" | "done" = "plan"): void => {
+  const columns = [column("part", "PART"), column("what", "WHAT"), column("value", "VALUE"), column("state", "STATE")]
+  context.print(tableText(columns, rowsOf(steps, as), context.terminal))
+}
+const told = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as: "plan" | "done"): void => {
+  if (context.options.json === true)
+    return context.printJson({
+      setup: rowsOf(steps, as),
+      next: as === "done" ? next_commands.map(([command]) => command) : []
+    })
+  showSteps(context, steps, as)
+  if (as === "plan") return context.note("Planned only; nothing was written.")
+  const due = steps.filter(({ is_set }) => !is_set).length
+  context.note(due === 0 ? "All of it was set already." : `${due} of ${steps.length} set.`)
+  context.note(`Next:\n${next_commands.map(([command, says]) => `  ${command}    ${says}`).join("\n")}`)
+}

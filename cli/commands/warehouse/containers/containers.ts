@@ -1,0 +1,129 @@
+/** `containers`: verbs written by hand; those of the API's noun are added to them. */
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { plainJson } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { usageError } from "../../../base/exit-codes.ts"
+import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
+import { blocksText } from "../../../output/blocks.ts"
+import { column } from "../../../output/table.ts"
+import { oneLine } from "../../../output/text.ts"
+import { type Flags, withAction } from "../../../context/program.ts"
+import { type Manifest, manifestOf } from "./contents.ts"
+import { type Command, Option } from "commander"
+
+// `containers manifest`: what is in a container, as a list, a page, or labels to stick on.
+
+/** Prints the manifest, or writes it or its labels as a page. Exit 2 where flags do not go together. */
+const showManifest = async (
+  context: CommandContext,
+  [named = ""]: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const file = flags["html"],
+    kind = flags["labels"]
+  if (typeof file !== "string" && kind !== undefined)
+    throw usageError(
+      "--labels makes a page: say where with --html.",
+      "For example --html labels.html, or --html - for standard output."
+    )
+  for (const flag of ["sheet", "skip"])
+    if (flags[flag] !== undefined && kind === undefined)
+      throw usageError(`--${flag} is about labels: give --labels code128 or --labels qr.`)
+  const labels =
+    kind === undefined
+      ? undefined
+      : await (await import("./draw-manifest.ts")).labelsAsked(String(kind), flags["sheet"], flags["skip"])
+  const whole = await manifestOf(context, await resolveId(context, "containers", named))
+  if (typeof file === "string") {
+    const store = await resolveStore(context, whole.store_id === null ? undefined : String(whole.store_id))
+    const { drawLabels, drawManifest } = await import("./draw-manifest.ts")
+    await (labels === undefined ? drawManifest(context, store, whole, file) : drawLabels(context, whole, labels, file))
+  }
+  if (context.options.json === true) return context.printJson({ manifest: plainJson(whole) })
+  if (typeof file !== "string") printManifest(context, whole)
+}
+
+const printManifest = (context: CommandContext, whole: Manifest): void => {
+  const rows = rowsOf(whole, [])
+  const alone = [whole, ...nestedContainers(whole)].flatMap(({ items }) =>
+    items.filter(({ returned_at }) => returned_at)
+  )
+  const record = {
+    name: whole.name,
+    code: whole.code,
+    status: whole.status,
+    sealed_at: whole.sealed_at,
+    complete: whole.is_compliant === null ? "not told while open" : whole.is_compliant,
+    ...(whole.seal_broken_reason === null
+      ? {}
+      : { seal_broken_at: whole.seal_broken_at, missing: whole.seal_broken_reason }),
+    units: rows.length,
+    ...(alone.length === 0 ? {} : { back_without_it: alone.map(({ code }) => code).join(", ") }),
+    notes: whole.notes
+  }
+  for (const one of [whole, ...nestedContainers(whole)])
+    for (const { code, out_of_service } of one.items)
+      if (out_of_service !== undefined)
+        context.note(oneLine(`${code} in ${one.name} is ${out_of_service}: take it out, or release it.`))
+  const missing = ["container", "product", "required", "packed"].map((key) => column(key))
+  const columns = ["container", "position", "product", "asset", "serial", "code"].map((key) => column(key))
+  context.print(
+    blocksText(
+      [{ record }, { title: "MISSING", columns: missing, rows: missingIn(whole) }, { columns, rows }],
+      context.terminal
+    )
+  )
+  if (rows.length === 0) context.note("Nothing is in it.")
+}
+/** What slots of the container and of cases inside it still lack. */
+const missingIn = (whole: Manifest): ReadonlyArray<JsonObject> =>
+  [whole, ...nestedContainers(whole)].flatMap((one) =>
+    one.slots
+      .filter(({ satisfied }) => !satisfied)
+      .map((slot) => ({
+        container: one.name,
+        product: slot.product_name,
+        required: slot.required,
+        packed: slot.packed
+      }))
+  )
+const nestedContainers = (whole: Manifest): ReadonlyArray<Manifest> =>
+  whole.containers.flatMap((one) => [one, ...nestedContainers(one)])
+/** A row per unit; the contents of a case inside follow the row of that case. */
+const rowsOf = (
+  whole: Manifest,
+  above: ReadonlyArray<string>
+): ReadonlyArray<{ readonly [key: string]: string | null }> => {
+  const path = [...above, whole.name]
+  return whole.items.flatMap((item) => {
+    const child = whole.containers.find((one) => one.serialised_item_id === item.serialised_item_id)
+    return [
+      {
+        container: path.join(" › "),
+        position: item.position,
+        product: item.product_name,
+        asset: item.asset_number,
+        serial: item.serial_number,
+        code: item.code
+      },
+      ...(child === undefined ? [] : rowsOf(child, path))
+    ]
+  })
+}
+
+export const declare = (program: Command): void => {
+  const containers = program
+    .command("containers")
+    .description("Flight cases and boxes: what is in them, where they are")
+  withAction(
+    containers
+      .command("manifest")
+      .description("What is in a container, cases inside it included; as a page, or as labels for it and its contents")
+      .argument("<container>", "id, barcode, or its housing's asset or serial number")
+      .option("--html <file>", "a page to print and put into the case; - for standard output")
+      .addOption(new Option("--labels <kind>", "the page holds labels instead of the list").choices(["code128", "qr"]))
+      .option("--sheet <grid>", "labels across and down on A4: 3x8, 3x7, 2x7, 2x4 or 5x13 (default: 3x8)")
+      .option("--skip <number>", "labels already used up on the first sheet"),
+    showManifest
+  )
+}

@@ -1,0 +1,242 @@
+/** The contents of a container, cases inside it included, with the code to scan for each unit and each case. */
+import { containerCode, readCode, unitCode } from "../../../../core/warehouse/scanning/read-code.ts"
+import { isServiceState, stateWords } from "../../../../core/products/service.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+import { numberOrNull, rowIn, rowsOr, textOrNull } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { CliError } from "../../../base/exit-codes.ts"
+import { resolveId } from "../../../context/resolve-id.ts"
+import { allRows } from "../../../context/pages.ts"
+
+interface ManifestSlot {
+  readonly product_id: number
+  readonly product_name: string | null
+  readonly required: number
+  readonly packed: number
+  readonly satisfied: boolean
+}
+interface ManifestItem {
+  readonly serialised_item_id: number
+  readonly product_id: number
+  readonly product_name: string | null
+  readonly asset_number: string | null
+  readonly serial_number: string | null
+  readonly barcode: string | null
+  /** The code to scan: `pack` and `scan` find this unit by it, and no other. */
+  readonly code: string
+  readonly position: string | null
+  readonly packed_at: string
+  /** In words, where it is out of service: "in repair". */
+  readonly out_of_service?: string
+  /** When it came back by itself: the container is out without it. */
+  readonly returned_at: string | null
+}
+export interface Manifest {
+  readonly container_id: number
+  readonly name: string
+  readonly barcode: string | null
+  /** The code by which `pack` and `scan` find this container. */
+  readonly code: string
+  readonly serialised_item_id: number | null
+  readonly store_id: number | null
+  readonly status: string
+  readonly scan_mode: string
+  readonly sealed_at: string | null
+  readonly notes: string | null
+  /** When and for what something was taken out of it while it was sealed; null once it is sealed again. */
+  readonly seal_broken_at: string | null
+  readonly seal_broken_reason: string | null
+  /** Whether all that belongs in it is in it; null while it is open, false where its seal was broken. */
+  readonly is_compliant: boolean | null
+  readonly slots: ReadonlyArray<ManifestSlot>
+  readonly items: ReadonlyArray<ManifestItem>
+  readonly containers: ReadonlyArray<Manifest>
+}
+
+/** The manifest of a container by id. Cases are nested as deep as they are packed. */
+export const manifestOf = async (context: CommandContext, container_id: number): Promise<Manifest> => {
+  const tree = await containerTree(context, container_id, new Set())
+  const unit_ids = [
+    ...new Set(
+      [tree, ...within(tree)].flatMap(({ items, row }) => [
+        ...items.map((item) => Number(item["serialised_item_id"])),
+        ...(row["serialised_item_id"] === null ? [] : [Number(row["serialised_item_id"])])
+      ])
+    )
+  ]
+  const units = new Map(
+    (await rowsIn(context, "/api/v1/stock_levels", "id", unit_ids.map(String))).map((row) => [Number(row["id"]), row])
+  )
+  const codes = await codesOf(context, [...units.values()])
+  return assembled(context, tree, units, codes)
+}
+
+/** A container as read, with the containers inside it. */
+interface ContainerTree {
+  readonly row: JsonObject
+  readonly items: ReadonlyArray<JsonObject>
+  readonly compliance: JsonObject | undefined
+  readonly inside: ReadonlyArray<ContainerTree>
+}
+const within = ({ inside }: ContainerTree): ReadonlyArray<ContainerTree> =>
+  inside.flatMap((one) => [one, ...within(one)])
+const closed = ["sealed", "dispatched", "returned"]
+
+const containerTree = async (context: CommandContext, id: number, seen: Set<number>): Promise<ContainerTree> => {
+  seen.add(id)
+  const container = rowIn(await context.read(`/api/v1/containers/${id}`), "container")
+  const items = rowsOr(container["items"])
+  // Whether a container is complete can be asked once it is closed.
+  const compliance = closed.includes(String(container["status"]))
+    ? rowIn(await context.read(`/api/v1/containers/${id}/compliance`), "compliance")
+    : undefined
+  const product_ids = [...new Set(items.map((item) => String(item["product_id"])))]
+  const children = (
+    await rowsIn(context, "/api/v1/containers", "product_id", product_ids, [["q[status_not_eq]", "dissolved"]])
+  ).filter((row) => row["parent_container_id"] === id && !seen.has(Number(row["id"])))
+  const inside: Array<ContainerTree> = []
+  for (const child of children) inside.push(await containerTree(context, Number(child["id"]), seen))
+  return { row: container, items, compliance, inside }
+}
+
+/** Rows whose column has one of these values, asked for a hundred values at a time. */
+const rowsIn = async (
+  context: CommandContext,
+  path: string,
+  column: string,
+  values: ReadonlyArray<string>,
+  more: Query = []
+): Promise<ReadonlyArray<JsonObject>> => {
+  const rows: Array<JsonObject> = []
+  for (let at = 0; at < values.length; at += 100) {
+    rows.push(
+      ...(await allRows(context, path, [
+        ...values.slice(at, at + 100).map((value) => [`q[${column}_in][]`, value] as const),
+        ...more
+      ]))
+    )
+  }
+  return rows
+}
+
+const assembled = async (
+  context: CommandContext,
+  { compliance, inside, items, row }: ContainerTree,
+  units: ReadonlyMap<number, JsonObject>,
+  codes: ReadonlyMap<number, string>
+): Promise<Manifest> => {
+  const containers: Array<Manifest> = []
+  for (const one of inside) containers.push(await assembled(context, one, units, codes))
+  const housing = row["serialised_item_id"] === null ? undefined : codes.get(Number(row["serialised_item_id"]))
+  return {
+    container_id: Number(row["id"]),
+    name: String(row["name"]),
+    barcode: textOrNull(row["barcode"]),
+    code: await codeOfContainer(context, Number(row["id"]), [housing, textOrNull(row["barcode"])]),
+    serialised_item_id: numberOrNull(row["serialised_item_id"]),
+    store_id: numberOrNull(row["store_id"]),
+    status: String(row["status"]),
+    scan_mode: String(row["scan_mode"]),
+    sealed_at: textOrNull(row["sealed_at"]),
+    notes: textOrNull(row["notes"]),
+    seal_broken_at: textOrNull(row["unsealed_reason"]) === null ? null : textOrNull(row["unsealed_at"]),
+    seal_broken_reason: textOrNull(row["unsealed_reason"]),
+    is_compliant:
+      compliance !== undefined
+        ? compliance["is_compliant"] === true
+        : textOrNull(row["unsealed_reason"]) === null
+          ? null
+          : false,
+    slots: rowsOr(compliance?.["slots"]).map(slotOf),
+    items: items.map((item): ManifestItem => {
+      const listed = rowsOr(compliance?.["items"]).find((one) => one["container_item_id"] === item["id"])
+      const id = Number(item["serialised_item_id"]),
+        unit = units.get(id) ?? {}
+      return {
+        serialised_item_id: id,
+        product_id: Number(item["product_id"]),
+        product_name: textOrNull(unit["product_name"]),
+        asset_number: textOrNull(unit["asset_number"]),
+        serial_number: textOrNull(unit["serial_number"]),
+        barcode: textOrNull(unit["barcode"]),
+        code: codes.get(id) ?? unitCode(id),
+        position: textOrNull(item["position"]),
+        packed_at: String(item["packed_at"]),
+        returned_at: textOrNull(listed?.["returned_at"]),
+        ...outOfService(unit)
+      }
+    }),
+    containers
+  }
+}
+const outOfService = ({ service_state: state }: JsonObject): { readonly out_of_service?: string } =>
+  isServiceState(state) && state !== "in_service" ? { out_of_service: stateWords[state] } : {}
+const slotOf = (row: JsonObject): ManifestSlot => ({
+  product_id: Number(row["product_id"]),
+  product_name: textOrNull(row["product_name"]),
+  required: Number(row["required"]),
+  packed: Number(row["packed"]),
+  satisfied: row["satisfied"] === true
+})
+
+/** Whether a scanner gives the code back unchanged, and without reading a quantity out of it (`CABLE*5`). */
+const scannable = (text: string | null): text is string => {
+  if (text === null || /[\r\n\ufeff]/.test(text)) return false
+  const { code, quantity } = readCode(text)
+  return code === text && quantity === undefined
+}
+
+const columns = ["barcode", "asset_number", "serial_number"] as const
+/** For each unit its barcode, asset number or serial number, the first that no other unit has; else `unit:ID`. */
+const codesOf = async (
+  context: CommandContext,
+  units: ReadonlyArray<JsonObject>
+): Promise<ReadonlyMap<number, string>> => {
+  const wanted = [
+    ...new Set(units.flatMap((unit) => columns.map((column) => textOrNull(unit[column]))).filter(scannable))
+  ]
+  const owners = new Map<string, ReadonlyArray<number>>()
+  for (const column of columns) {
+    const found = await rowsIn(
+      context,
+      "/api/v1/stock_levels",
+      column,
+      wanted.filter((text) => !owners.has(text))
+    )
+    for (const row of found) {
+      const text = textOrNull(row[column])
+      if (text !== null) owners.set(text, [...(owners.get(text) ?? []), Number(row["id"])])
+    }
+  }
+  return new Map(
+    units.map((unit) => {
+      const id = Number(unit["id"])
+      const own = columns
+        .map((column) => textOrNull(unit[column]))
+        .filter(scannable)
+        .find((text) => {
+          const [owner, ...others] = owners.get(text) ?? []
+          return owner === id && others.length === 0
+        })
+      return [id, own ?? unitCode(id)]
+    })
+  )
+}
+
+/** The code of its case, which `scan` finds too, else its own barcode; where neither names it alone, `container:ID`. */
+const codeOfContainer = async (
+  context: CommandContext,
+  id: number,
+  candidates: ReadonlyArray<string | null | undefined>
+): Promise<string> => {
+  for (const text of candidates) {
+    if (text === null || text === undefined || !scannable(text)) continue
+    try {
+      if ((await resolveId(context, "containers", text)) === id) return text
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error
+    }
+  }
+  return containerCode(id)
+}

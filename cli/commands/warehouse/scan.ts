@@ -1,0 +1,207 @@
+/** `scan`: books out and checks in by code, each committed on its own, all of it or nothing. */
+import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { QueryResult } from "../../../sync/device/device.ts"
+import { numberOrNull, objectBody, rowIn, rowsOr, textOrNull } from "../../base/answers.ts"
+import { requireAsset, scanCodes, ScanQuestion, type ScanResult } from "../../context/codes.ts"
+import type { ApiRequest, CommandContext } from "../../context/context.ts"
+import { noteWarnings } from "../../context/print.ts"
+import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
+import { attachPhotos } from "../documents/attach/attach.ts"
+import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
+import { type Command, Option } from "commander"
+import { linesOf } from "../../base/input.ts"
+import { opportunityPath } from "../orders/shared/show.ts"
+
+// What a scan asks of the API, and its answer in words. One code is one command: all of it is done, or nothing.
+
+/** The request for one code. `path`: of the order, undefined to check in on whichever has it. */
+const scanRequest = (path: string | undefined, direction: "out" | "in", code: string, more: JsonObject): ApiRequest =>
+  path === undefined
+    ? { method: "POST", path: "/api/v1/scan_in", body: { code, ...more } }
+    : { method: "POST", path: `${path}/scan`, body: { direction, code, ...more } }
+
+/** The answer in words; a refusal is thrown, one about a seal as the question whether to break it. */
+export const scanned = async (context: CommandContext, asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
+  if (answer.status < 400) {
+    noteWarnings(context, answer.body)
+    return resultOf(rowIn(answer.body, "scan"))
+  }
+  const error: CliError = (await import("../../base/response-errors.ts")).responseError(answer)
+  if (error.errors?.["break_seal"] === undefined || context.options.plan === true) throw error
+  const body = { ...(asked.body as JsonObject), break_seal: true }
+  throw new ScanQuestion(error.message, async () =>
+    resultOf(rowIn((await context.ask({ ...asked, body })).body, "scan"))
+  )
+}
+
+/** Asks, and says what came of it. */
+const scanOne = async (context: CommandContext, asked: ApiRequest): Promise<ScanResult> =>
+  scanned(context, asked, await context.request(asked))
+
+const resultOf = (scan: JsonObject): ScanResult => {
+  const asset_id = numberOrNull(scan["stock_level_id"])
+  const progress = progressOf(scan)
+  const kind = String(scan["kind"])
+  return {
+    done: wordsOf(scan),
+    kind,
+    ...(asset_id === null ? {} : { asset_id }),
+    ...(progress === undefined ? {} : { progress }),
+    about: {
+      counts: scan["counts"] ?? null,
+      taken_out_of: scan["taken_out_of"] ?? [],
+      part_of: scan["part_of"] ?? null,
+      in_place_of: scan["in_place_of"] ?? null,
+      is_out_again: scan["is_out_again"] ?? false
+    }
+  }
+}
+const wordsOf = (scan: JsonObject): string => {
+  const name = String(scan["name"]),
+    quantity = Number(scan["quantity"]),
+    part_of = textOrNull(scan["part_of"]),
+    in_place_of = textOrNull(scan["in_place_of"])
+  if (scan["kind"] === "bulk") return `${quantity} × ${name}`
+  if (scan["kind"] === "container") return quantity === 1 ? name : `${name} with ${quantity} units`
+  const out_of = rowsOr(scan["taken_out_of"]).map(caseWords)
+  return (
+    `${name}${part_of === null ? "" : `, part of ${part_of}`}` +
+    (in_place_of === null ? "" : `, in place of ${in_place_of}`) +
+    (scan["is_out_again"] === true ? ", out again" : "") +
+    (out_of.length === 0 ? "" : `, taken out of ${out_of.join(" in ")}`)
+  )
+}
+/** `Case 7 (its seal is broken; it is empty now)`. */
+const caseWords = ({ left, name, seal_broken }: JsonObject): string => {
+  const also = [
+    ...(seal_broken === true ? ["its seal is broken"] : []),
+    ...(left === "empty" ? ["it is empty now"] : left === "dissolved" ? ["it was the last in it: dissolved"] : [])
+  ]
+  return `${String(name)}${also.length === 0 ? "" : ` (${also.join("; ")})`}`
+}
+/**
+ * `7 of 12 out, 5 to go`; `3 of 7 back, 1 lost, 3 still out`. Once all that went out is back, the order holds nothing
+ * more: what never went out is told then.
+ */
+const progressOf = ({ counts, direction }: JsonObject): string | undefined => {
+  if (!isJsonObject(counts)) return undefined
+  const of = (key: string): number => Number(counts[key] ?? 0)
+  const [asked, back, lost, out, to_go] = [of("asked"), of("back"), of("lost"), of("out"), of("to_go")] as const
+  if (direction === "out") return `${out} of ${asked} out, ${to_go} to go`
+  const came = [`${back - lost} of ${out} back`, ...(lost > 0 ? [`${lost} lost`] : []), `${out - back} still out`]
+  return (
+    came.join(", ") +
+    (out > back || to_go === 0 ? "" : `; ${to_go} of ${asked} never went out and will not be held any more`)
+  )
+}
+
+// `scan in`: what is said of a unit that was checked in, and attached to it.
+
+const damaged = 1,
+  missing = 2
+/** What `--damaged`, `--missing` and `--note` say of what is checked in. */
+const unfitOf = (flags: Flags): JsonObject => {
+  const condition = flags["damaged"] === true ? damaged : flags["missing"] === true ? missing : undefined
+  const note = textFlag(flags, "note")
+  if (condition === undefined) {
+    if (note !== undefined) throw usageError("--note is about what is damaged: give --damaged or --missing, too.")
+    return {}
+  }
+  return { condition, ...(note === undefined ? {} : { damage_notes: note }) }
+}
+
+/** What becomes of units and of so many of a bulk product that are checked in so. */
+export const withState = (result: ScanResult, { condition }: JsonObject): ScanResult =>
+  (result.asset_id === undefined && result.kind !== "bulk") || typeof condition !== "number"
+    ? result
+    : { ...result, done: `${result.done}, ${condition === missing ? "lost" : "in quarantine"}` }
+
+/** Photos are of units: anything else is refused before it is checked in. */
+const requirePhotographed = async (
+  context: CommandContext,
+  code: string,
+  photos: ReadonlyArray<string>
+): Promise<void> => {
+  if (photos.length === 0) return
+  try {
+    await requireAsset(context, code)
+  } catch (error) {
+    if (error instanceof CliError && error.code === exit_codes.not_found)
+      throw new CliError(exit_codes.usage, "photos are of units; check this one in without --photo")
+    throw error
+  }
+}
+
+/** The result with the photos, once they are attached. */
+const withPhotos = async (
+  context: CommandContext,
+  result: ScanResult,
+  photos: ReadonlyArray<string>
+): Promise<ScanResult> => {
+  if (photos.length === 0 || result.asset_id === undefined) return result
+  try {
+    if (context.options.plan !== true) await attachPhotos(context, result.asset_id, photos)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.code, `${result.done} is checked in, but its photo was not attached: ${error.message}`)
+  }
+  return { ...result, done: `${result.done}, ${photos.length} ${photos.length === 1 ? "photo" : "photos"}` }
+}
+
+export const declare = (program: Command): void => {
+  const scan = program.command("scan").description("Book out and check in by code")
+  withAction(
+    scan
+      .command("out")
+      .description("Book out to an order: units, sealed cases, parts of kits; of a bulk product several as CODE*5")
+      .argument("<order>", "id or number")
+      .option("--file <file>", "read the codes from there")
+      .option("--break-seal", "take units out of sealed cases without asking")
+      .option("--yes", "the same"),
+    async (context, [order = ""], flags) => {
+      const path = await opportunityPath(context, order)
+      const more = flags["breakSeal"] === true || flags["yes"] === true ? { break_seal: true } : {}
+      return scanCodes(context, linesOf(textFlag(flags, "file")), "booked_out", {
+        asking: (code) => scanRequest(path, "out", code, more),
+        scan: (asked) => scanOne(context, asked),
+        planned: (asked, answer) => scanned(context, asked, answer)
+      })
+    }
+  )
+  withAction(
+    scan
+      .command("in")
+      .description("Check in units and cases; of a bulk product name the order")
+      .argument("[order]", "id or number (default: whichever has it)")
+      .option("--file <file>", "read the codes from there")
+      .option("--finalise", "checked and good at once")
+      .addOption(new Option("--damaged", "came back damaged: each unit goes to quarantine").conflicts("finalise"))
+      .addOption(
+        new Option("--missing", "did not come back: each unit is recorded as lost").conflicts(["finalise", "damaged"])
+      )
+      .option("--note <text>", "what is damaged, with --damaged or --missing")
+      .addOption(
+        repeatable("--photo <file>", "a photo of damage, attached to each unit checked in here; may be given again")
+      ),
+    async (context, [order], flags) => {
+      const unfit = unfitOf(flags)
+      const path = order === undefined ? undefined : await opportunityPath(context, order)
+      const photos = listFlag(flags, "photo")
+      const { localFile } = await import("../../base/input.ts")
+      // One that cannot be read is told before anything is checked in.
+      for (const photo of photos) await localFile(photo)
+      const more = { finalise: flags["finalise"] === true, ...unfit }
+      return scanCodes(context, linesOf(textFlag(flags, "file")), "checked_in", {
+        asking: (code) => scanRequest(path, "in", code, more),
+        scan: async (asked, code) => {
+          await requirePhotographed(context, code, photos)
+          return withPhotos(context, withState(await scanOne(context, asked), unfit), photos)
+        },
+        planned: async (asked, answer) => {
+          await requirePhotographed(context, String(objectBody(asked.body)["code"]), photos)
+          return withPhotos(context, withState(await scanned(context, asked, answer), unfit), photos)
+        }
+      })
+    }
+  )
+}

@@ -1,0 +1,161 @@
+/** `units quarantine|repair|release|lost|sold`: each code is a command of its own. */
+import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isServiceState, stateWords } from "../../../../core/products/service.ts"
+import { objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
+import { type Asset, requireAsset } from "../../../context/codes.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { notePending, printAnswer } from "../../../context/print.ts"
+import { oneLine } from "../../../output/text.ts"
+import { formatIn, readMoment } from "../../../base/parse-time.ts"
+import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
+import { resolveStore } from "../../../context/resolve-id.ts"
+import { attachPhotos } from "../../documents/attach/attach.ts"
+import { opportunityPath } from "../../orders/shared/show.ts"
+
+export type Move = "quarantine" | "repair" | "release" | "lost" | "sold"
+
+/** Moves every unit named; a refused one is told, and the others go on. The exit code is that of the first refusal. */
+export const moveUnits = async (
+  move: Move,
+  context: CommandContext,
+  codes: ReadonlyArray<string>,
+  flags: Flags
+): Promise<number> => {
+  const sent = await bodyOf(context, flags)
+  const photos = listFlag(flags, "photo")
+  const { localFile } = await import("../../../base/input.ts")
+  // One that cannot be read is told before anything is recorded.
+  for (const photo of photos) await localFile(photo)
+  const done: Array<JsonObject> = []
+  const failed: Array<JsonObject> = []
+  let worst: number = exit_codes.ok
+  for (const code of codes) {
+    try {
+      const asset = await requireUnit(context, code)
+      const row = await moveOne(context, move, asset, { ...sent, ...(await datesOf(context, asset, flags)) })
+      if (row === undefined) continue
+      done.push(row)
+      await attachPhotos(context, asset.id, photos)
+      const charge = textFlag(flags, "charge")
+      if (charge !== undefined) await chargeFor(context, asset, rowIn(row, "service_record"), charge)
+    } catch (error) {
+      if (!(error instanceof CliError) || error.code === exit_codes.network || codes.length === 1) throw error
+      worst = worst === exit_codes.ok ? error.code : worst
+      failed.push({ code, message: error.message })
+      context.note(oneLine(`✗ ${code}: ${error.message}`))
+    }
+  }
+  if (context.options.plan === true) {
+    if (context.options.json !== true) context.note("Planned only; nothing was written.")
+  } else if (context.options.json === true)
+    context.printJson({ units: done, ...(failed.length === 0 ? {} : { failed }) })
+  return worst
+}
+
+export const requireUnit = async (context: CommandContext, code: string): Promise<Asset> => {
+  try {
+    return await requireAsset(context, code, true)
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== exit_codes.not_found) throw error
+    throw new CliError(exit_codes.not_found, `No unit has the code ${JSON.stringify(code)}.`, {
+      way_out: "flightcase stock-levels list shows asset numbers, serial numbers and barcodes; any of them is a code."
+    })
+  }
+}
+
+/** What the flags say of every unit alike; absent flags are absent keys, so that an open record keeps what it has. */
+const bodyOf = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
+  const body: Record<string, Json> = {}
+  for (const name of ["reason", "note", "cost"]) {
+    const given = textFlag(flags, name)
+    if (given !== undefined) body[name] = given
+  }
+  for (const [flag, field] of [
+    ["quantity", "quantity"],
+    ["record", "service_record_id"]
+  ] as const) {
+    const given = textFlag(flags, flag)
+    if (given === undefined) continue
+    if (!/^[1-9]\d{0,8}$/.test(given))
+      throw usageError(`--${flag}: ${JSON.stringify(given)} is no whole number above 0.`)
+    body[field] = Number(given)
+  }
+  const order = textFlag(flags, "order")
+  if (order !== undefined) body["opportunity_id"] = Number((await opportunityPath(context, order)).split("/").at(-1))
+  if (flags["writeOff"] === true) body["write_off"] = true
+  return body
+}
+
+/** The days of the flags on the clock of the unit's store; a plain day to come back on counts to its end. */
+const datesOf = async (context: CommandContext, asset: Asset, flags: Flags): Promise<JsonObject> => {
+  const since = textFlag(flags, "since"),
+    back = textFlag(flags, "back")
+  if (since === undefined && back === undefined) return {}
+  const { zone } = await resolveStore(context, String(asset.store_id))
+  return {
+    ...(since === undefined ? {} : { starts_at: readMoment(context, since, zone, "--since") }),
+    ...(back === undefined ? {} : { expected_back_at: readMoment(context, back, zone, "--back") })
+  }
+}
+
+/** Moves one unit and says what became of it, or would; undefined where a plan was printed for a program. */
+const moveOne = async (
+  context: CommandContext,
+  move: Move,
+  asset: Asset,
+  body: JsonObject
+): Promise<JsonObject | undefined> => {
+  const answer = await context.ask({ method: "POST", path: `/api/v1/stock_levels/${asset.id}/${move}`, body })
+  if (answer.events !== undefined && context.options.json === true) {
+    await printAnswer(context, answer)
+    return undefined
+  }
+  const row = objectBody(answer.body)
+  const level = rowIn(row, "stock_level"),
+    record = rowIn(row, "service_record")
+  const { zone } = await resolveStore(context, String(asset.store_id))
+  if (context.options.json !== true) {
+    context.print(`${asset.label}\t${inWords(move, level, record, zone)}\n`)
+    notePending(context, answer)
+  }
+  for (const one of rowsOr(rowIn(row, "meta")["conflicts"]))
+    context.note(
+      oneLine(
+        `${asset.label} is promised to ${String(one["subject"])} (${String(one["number"] ?? one["opportunity_id"])}) ` +
+          `from ${formatIn(String(one["starts_at"]), zone)}: another unit has to go there.`
+      )
+    )
+  return row
+}
+
+const inWords = (move: Move, level: JsonObject, record: JsonObject, zone: string): string => {
+  const is_bulk = level["stock_category"] !== 50
+  const state = move === "release" ? "in_service" : String(record["state"])
+  const words = isServiceState(state) ? stateWords[state] : state
+  const back = record["expected_back_at"]
+  return (
+    `${is_bulk ? `${String(record["quantity"])} ` : ""}${words}` +
+    (record["is_open"] === true && typeof back === "string" ? `, expected back ${formatIn(back, zone)}` : "")
+  )
+}
+
+/** A command of its own, with permissions of its own: the unit's state holds whatever becomes of the charge. */
+const chargeFor = async (context: CommandContext, asset: Asset, record: JsonObject, amount: string): Promise<void> => {
+  // The record that it is charged by is not there yet.
+  if (context.options.plan === true)
+    return context.note(
+      oneLine(`Would charge ${amount === "replacement" ? "the replacement" : amount} for ${asset.label}.`)
+    )
+  try {
+    await context.ask({
+      method: "POST",
+      path: `/api/v1/service_records/${String(record["id"])}/charge`,
+      body: amount === "replacement" ? {} : { amount }
+    })
+    context.note(oneLine(`Charged for ${asset.label}; orders show lists the cost.`))
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.code, `${asset.label} is recorded, but nothing was charged: ${error.message}`)
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Sync in the background: a command that has answered starts a sync and does not wait for it. One runs at a time, none
+ * while `sync --watch` runs, and none for a while after one has failed.
+ */
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Schema } from "effect"
+import { takeLock } from "../../sync/sqlite/file-lock.ts"
+import { decoderOf } from "../base/answers.ts"
+import { minuteText } from "../output/text.ts"
+import type { Environment } from "../base/profile-folder.ts"
+import type { Device } from "../../sync/device/device.ts"
+import { clocksOver } from "./clocks.ts"
+import type { Written } from "../base/server-choice.ts"
+
+export const watch_lock = "watch.lock"
+export const background_lock = "background.lock"
+/** A replica that has not synced for so long gets a background sync although nothing is pending, and reads say so. */
+const stale_millis = 60_000
+const retry_first_millis = 15_000
+const retry_max_millis = 10 * 60_000
+
+const isHeld = (folder: string, name: string): boolean => {
+  if (!existsSync(join(folder, name))) return false
+  const lock = takeLock(folder, name)
+  lock?.release()
+  return lock === undefined
+}
+
+/** The result of the last sync in the background. */
+export interface Attempt {
+  /** Milliseconds since 1970. */
+  readonly tried_at: number
+  readonly ok: boolean
+  readonly reason?: string
+  /** Commands refused since the person was last told of them. */
+  readonly conflicts: number
+  /** Consecutive failures. */
+  readonly failures: number
+}
+const decodeAttempt = decoderOf<Attempt>(() =>
+  Schema.Struct({
+    tried_at: Schema.Finite,
+    ok: Schema.Boolean,
+    reason: Schema.optionalKey(Schema.String),
+    conflicts: Schema.Finite,
+    failures: Schema.Finite
+  })
+)
+const attemptPath = (folder: string): string => join(folder, "background.json")
+/** The last attempt; undefined where there was none, or its note cannot be read. */
+export const readAttempt = (folder: string): Attempt | undefined => {
+  try {
+    return decodeAttempt(JSON.parse(readFileSync(attemptPath(folder), "utf8")))
+  } catch {
+    return undefined
+  }
+}
+/** Losing this file does no harm: refused commands are also shown by `sync conflicts`. */
+export const saveAttempt = (folder: string, attempt: Attempt): void => {
+  const beside = `${attemptPath(folder)}.${process.pid}`
+  writeFileSync(beside, JSON.stringify(attempt), { mode: 0o600 })
+  renameSync(beside, attemptPath(folder))
+}
+
+/** The line about commands refused in the background; given once. */
+export const arrivedText = (folder: string): string | undefined => {
+  const last = readAttempt(folder)
+  if (last === undefined || !(last.conflicts > 0)) return undefined
+  saveAttempt(folder, { ...last, conflicts: 0 })
+  return `${last.conflicts} ${last.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
+}
+
+/** How old an answer of the replica is, from a minute on: `As of 14:03, 12 min ago`, on the clock of a zone. */
+export const asOfText = (synced_at: string | null, now: number, zone: string | undefined): string | undefined => {
+  if (synced_at === null || !isStale(synced_at, now)) return undefined
+  const wallParts = (at: number): ReadonlyArray<string> => minuteText(new Date(at).toISOString(), zone).split(" ")
+  const [day = "", time = ""] = wallParts(Date.parse(synced_at))
+  const [today] = wallParts(now)
+  const minutes = Math.floor((now - Date.parse(synced_at)) / 60_000)
+  const hours = Math.floor(minutes / 60)
+  const ago = minutes < 120 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`
+  return `As of ${day === today ? "" : `${day} `}${time}, ${ago} ago`
+}
+/** Whether reads say how old they are. */
+export const isStale = (synced_at: string | null, now: number): boolean =>
+  synced_at !== null && now - Date.parse(synced_at) >= stale_millis
+
+const isSet = (value: string | undefined): boolean =>
+  value !== undefined && value !== "" && value !== "0" && value !== "false"
+
+export interface SyncOccasion {
+  readonly folder: string
+  readonly profile: string
+  readonly env: Environment
+  readonly offline: boolean
+  readonly pending: boolean
+  readonly synced_at: string | null
+}
+/** Whether a background sync is due. `now` in milliseconds since 1970. */
+export const shouldSync = ({ folder, env, offline, pending, synced_at }: SyncOccasion, now: number): boolean => {
+  if (offline || isSet(env["FLIGHTCASE_NO_BACKGROUND"])) return false
+  const age = synced_at === null ? Number.POSITIVE_INFINITY : now - Date.parse(synced_at)
+  if (!pending && age < stale_millis) return false
+  const last = readAttempt(folder)
+  const may_retry =
+    last === undefined ||
+    last.ok ||
+    Math.abs(now - last.tried_at) >=
+      Math.min(retry_max_millis, retry_first_millis * 2 ** Math.min(10, last.failures - 1))
+  return may_retry && !isHeld(folder, watch_lock) && !isHeld(folder, background_lock)
+}
+
+/**
+ * Starts a sync as a process of its own, without terminal or pipes, which outlives this one. Whether it ended within
+ * `patience_millis`.
+ */
+const startBackgroundSync = async ({ profile, env }: SyncOccasion, patience_millis = 0): Promise<boolean> => {
+  const [{ spawn }, { realpathSync }] = await Promise.all([import("node:child_process"), import("node:fs")])
+  const script = process.argv[1]
+  if (script === undefined) return false
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, realpathSync(script), "sync", "--quiet", "--profile", profile],
+    { detached: true, stdio: "ignore", env: { ...env, FLIGHTCASE_NO_BACKGROUND: "1" } }
+  )
+  child.unref()
+  return new Promise((resolve) => {
+    const waiting = setTimeout(() => resolve(false), patience_millis)
+    const ended = (is_done: boolean): void => {
+      clearTimeout(waiting)
+      resolve(is_done)
+    }
+    child.on("error", () => ended(false))
+    child.on("exit", () => ended(true))
+  })
+}
+
+/** For so long a read waits for news where the replica is old: a server that is near answers within it. */
+const refresh_patience_millis = 1_500
+/**
+ * Refreshes a replica that is a minute old before it answers. Waits no longer than the patience, and not at all
+ * offline, where the network failed a moment ago, or where a sync is under way. True while it is still being refreshed.
+ */
+export const refreshFirst = async (
+  occasion: SyncOccasion,
+  now: number,
+  start: (occasion: SyncOccasion, patience_millis: number) => Promise<boolean> = startBackgroundSync
+): Promise<boolean> => {
+  const { synced_at } = occasion
+  const is_old = synced_at !== null && now - Date.parse(synced_at) >= stale_millis
+  return is_old && shouldSync(occasion, now) && !(await start(occasion, refresh_patience_millis))
+}
+
+// How old the replica is that answers: refreshed before a read, told after it.
+
+interface Place {
+  readonly env: Environment
+  readonly offline: boolean
+  readonly folder: () => string
+  readonly profile: () => string
+  readonly note: (text: string) => void
+  readonly written: Written
+}
+const occasionOf = async (device: Device, { env, folder, offline, profile }: Place): Promise<SyncOccasion> => {
+  const { synced_at } = await device.place()
+  return { folder: folder(), profile: profile(), env, offline, pending: device.lastPending() > 0, synced_at }
+}
+/** Tells of commands refused meanwhile, and starts a sync in the background. Neither delays or spoils an answer. */
+export const afterAnswering = async (device: Device, place: Place, is_refreshing: boolean): Promise<void> => {
+  const { folder, note, written } = place
+  try {
+    const arrived = arrivedText(folder())
+    if (arrived !== undefined) note(arrived)
+    const occasion = await occasionOf(device, place)
+    const refreshes = shouldSync(occasion, Date.now())
+    const is_old = written.was_read && isStale(occasion.synced_at, Date.now())
+    const as_of = is_old ? asOfText(occasion.synced_at, Date.now(), await zoneHere(device)) : undefined
+    if (as_of !== undefined) note(`${as_of}${refreshes || is_refreshing ? "; it is being refreshed" : ""}.`)
+    if (refreshes) await startBackgroundSync(occasion)
+  } catch {
+    /* The command has been answered; the next sync reports what is wrong here. */
+  }
+}
+
+const zoneHere = async (device: Device): Promise<string | undefined> => {
+  const clocks = clocksOver((asking) => device.ask({ ...asking, body: undefined }))
+  await clocks.look()
+  return clocks.zoneHere()
+}
+
+/** Refreshes what is a minute old, for a moment at most; true while that goes on. Never spoils an answer. */
+export const refreshBefore = async (device: Device, place: Place): Promise<boolean> =>
+  refreshFirst(await occasionOf(device, place), Date.now()).catch(() => false)

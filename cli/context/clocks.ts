@@ -1,0 +1,80 @@
+/** The clocks by which people read times: each store's own, else the company's. */
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Query } from "../../core/kernel/lists/query.ts"
+import type { QueryResult } from "../../sync/device/device.ts"
+import { objectBody, rowsOr } from "../base/answers.ts"
+import { sentenceText } from "../output/text.ts"
+import { zoneOr } from "../base/parse-time.ts"
+
+interface Clocks {
+  /** Looks the zones up, once. What cannot be looked up is shown in UTC. */
+  readonly look: () => Promise<void>
+  readonly storeName: (id: unknown) => string | undefined
+  readonly zoneOf: (row: JsonObject) => string | undefined
+  /** The default store's, by which times are typed where no store is named. */
+  readonly zoneHere: () => string | undefined
+  /** A refusal with its times on the clock of the store that was asked about; other answers as they are. */
+  readonly refusal: (asking: Asking, answer: QueryResult) => Promise<QueryResult>
+}
+interface Asking {
+  readonly path: string
+  readonly body?: Json | undefined
+}
+interface Read {
+  readonly method: "GET"
+  readonly path: string
+  readonly query: Query
+}
+export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clocks => {
+  const zones = new Map<unknown, string>()
+  const names = new Map<unknown, string>()
+  let company: string | undefined
+  let here: string | undefined
+  let looked: Promise<void> | undefined
+  const answerTo = async (path: string, query: Query): Promise<JsonObject> => {
+    const answer = await request({ method: "GET", path, query }).catch(() => undefined)
+    return answer?.status === 200 ? objectBody(answer.body) : {}
+  }
+  const look = async (): Promise<void> => {
+    const settings = (await answerTo("/api/v1/settings/company", []))["settings"]
+    const stores = rowsOr((await answerTo("/api/v1/stores", [["per_page", "100"]]))["stores"] ?? [])
+    company = zoneOr(objectBody(settings ?? {})["timezone"], "") || undefined
+    for (const store of stores) {
+      const zone = zoneOr(store["timezone"], company ?? "")
+      if (zone !== "") zones.set(store["id"], zone)
+      if (typeof store["name"] === "string") names.set(store["id"], store["name"])
+    }
+    here = zones.get(stores.find((store) => store["is_default"] === true)?.["id"])
+    // Whoever may not see settings reads by the clock of the default store.
+    company ??= here
+  }
+  const zoneOf = (row: JsonObject): string | undefined => zones.get(row["store_id"]) ?? company
+  /** The store that a request names, or that what its path names is of. */
+  const zoneAsked = async ({ body, path }: Asking): Promise<string | undefined> => {
+    if (isJsonObject(body) && typeof body["store_id"] === "number") return zoneOf(body)
+    const [named] = /^\/api\/v1\/[a-z_]+\/\d+(?=\/|$)/.exec(path) ?? []
+    const row = named === undefined ? [] : Object.values(await answerTo(named, []))
+    return zoneOf(row.find(isJsonObject) ?? {})
+  }
+  const refusal = async (asking: Asking, answer: QueryResult): Promise<QueryResult> => {
+    if (answer.status < 400 || !isJsonObject(answer.body) || !JSON.stringify(answer.body).includes("Z")) return answer
+    const zone = await zoneAsked(asking)
+    return { ...answer, body: onClock(answer.body, zone) }
+  }
+  return {
+    look: () => (looked ??= look()),
+    storeName: (id) => names.get(id),
+    zoneOf,
+    zoneHere: () => here ?? company,
+    refusal
+  }
+}
+/** Every text of a document as a sentence for people. */
+const onClock = (value: Json, zone: string | undefined): Json =>
+  typeof value === "string"
+    ? sentenceText(value, zone)
+    : Array.isArray(value)
+      ? value.map((one: Json) => onClock(one, zone))
+      : isJsonObject(value)
+        ? Object.fromEntries(Object.entries(value).map(([key, one = null]) => [key, onClock(one, zone)]))
+        : value

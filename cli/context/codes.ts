@@ -1,0 +1,266 @@
+/** Codes from a scanner: the asset a code names, and a run over many codes, each committed on its own. */
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Query } from "../../core/kernel/lists/query.ts"
+import { serialised } from "../../core/products/products/schema.ts"
+import type { QueryResult } from "../../sync/device/device.ts"
+import { rowIn, rowsIn } from "../base/answers.ts"
+import type { ApiRequest, CommandContext } from "./context.ts"
+import { CliError, exit_codes } from "../base/exit-codes.ts"
+import { unitIdIn } from "../../core/warehouse/scanning/read-code.ts"
+import { codesSaidBy, looksLikeId } from "./resolve-id.ts"
+import { linesOf } from "../base/input.ts"
+import { styled } from "../output/terminal.ts"
+import { oneLine } from "../output/text.ts"
+
+export interface Asset {
+  readonly id: number
+  readonly product_id: number
+  readonly store_id: number
+  readonly label: string
+}
+
+/**
+ * The unit a code is on: by barcode, asset number or serial number, as scanners give them, or by `unit:ID`. With `ids`
+ * by id as well, where people name units by hand: a scanned number is none.
+ */
+export const findAsset = async (context: CommandContext, code: string, ids = false): Promise<Asset | undefined> => {
+  let left: Asset | undefined
+  for (const text of codesSaidBy(code))
+    for (const column of ["barcode", "asset_number", "serial_number"]) {
+      const query: Query = [
+        [`q[${column}_eq]`, text],
+        ["sort", "-id"],
+        ["per_page", "100"]
+      ]
+      const all = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
+      // The code of one that left may be on another by now, also as a code of another kind.
+      const here = all.filter((row) => row["given_back_at"] === null && Number(row["quantity_held"]) > 0)
+      const [first, ...others] = here.length > 0 ? here : all
+      if (others.length > 0)
+        throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${text}`)
+      if (first !== undefined && here.length > 0) return assetOf(first)
+      if (first !== undefined) left ??= assetOf(first)
+    }
+  if (left !== undefined) return left
+  const id = unitIdIn(code) ?? (ids && looksLikeId(code) ? code : undefined)
+  if (id === undefined) return undefined
+  const answer = await context.request({ method: "GET", path: `/api/v1/stock_levels/${id}` })
+  return answer.status === 200 ? assetOf(rowIn(answer.body, "stock_level")) : undefined
+}
+const assetOf = (row: JsonObject): Asset => ({
+  id: Number(row["id"]),
+  product_id: Number(row["product_id"]),
+  store_id: Number(row["store_id"]),
+  label: oneLine(
+    String(row["asset_number"] ?? row["serial_number"] ?? row["item_name"] ?? row["product_name"] ?? row["id"])
+  )
+})
+export const requireAsset = async (context: CommandContext, code: string, ids = false): Promise<Asset> => {
+  const found = await findAsset(context, code, ids)
+  if (found === undefined)
+    throw new CliError(exit_codes.not_found, (await bulkText(context, code)) ?? "no asset has this code")
+  return found
+}
+/** Why a code of a bulk product names no unit; undefined where it is not one. */
+const bulkText = async (context: CommandContext, text: string): Promise<string | undefined> => {
+  const { code } = countedCode(text)
+  for (const column of ["sku", "barcode"]) {
+    const query: Query = [
+      [`q[${column}_eq]`, code],
+      ["per_page", "1"]
+    ]
+    const [product] = rowsIn(await context.read("/api/v1/products", query), "products")
+    if (product !== undefined)
+      return Number(product["stock_method"]) === serialised
+        ? `${String(product["name"])} is tracked unit by unit; scan the code on the unit`
+        : `${String(product["name"])} is counted in bulk, and only numbered units are packed and moved by code; ` +
+            "book it out beside the case: flightcase scan out ORDER, then CODE*5"
+  }
+  return undefined
+}
+
+/** `CABLE*5` and `5 x CABLE` are five of a bulk product; without a quantity it is a unit, or one of a bulk product. */
+export const countedCode = (text: string): { readonly code: string; readonly quantity: number | undefined } => {
+  const [, after, count_after] = /^(.+?)\s*\*\s*(\d{1,6})$/s.exec(text) ?? []
+  const [, count_before, before] = /^(\d{1,6})\s*[x×*]\s+(\S.*)$/is.exec(text) ?? []
+  const [code, quantity] = [after ?? before, count_after ?? count_before]
+  return code === undefined ? { code: text, quantity: undefined } : { code, quantity: Number(quantity) }
+}
+
+/** Handles one code; `done` says in a few words what was done. */
+type ScanAction = (code: string) => Promise<ScanResult>
+/** What a person must be asked about a code: whoever scans answers by the next line, as hands are on the scanner. */
+export class ScanQuestion extends CliError {
+  readonly yes: () => Promise<ScanResult>
+  constructor(question: string, yes: () => Promise<ScanResult>) {
+    super(exit_codes.conflict, question)
+    this.yes = yes
+  }
+}
+const is_yes = /^y(es)?$/i,
+  is_no = /^no?$/i
+export interface ScanResult {
+  readonly done: string
+  readonly asset_id?: number
+  /** What was scanned: a unit, a container, or so many of a bulk product. */
+  readonly kind?: string
+  /** How far all of it is, said on a terminal instead of the number of codes handled. */
+  readonly progress?: string
+  /** More of it, for programs. */
+  readonly about?: JsonObject
+  /** The code only says what the next ones are about: nothing is done yet, and nothing is counted. */
+  readonly announces?: true
+}
+
+/** What has come of the codes so far, and the question that the next line may answer. */
+class ScanRun {
+  readonly #context: CommandContext
+  readonly #verb: string
+  readonly #scan: ScanAction
+  readonly #results: Array<JsonObject> = []
+  #failed = 0
+  #announced = 0
+  #question: { readonly code: string; readonly yes: () => Promise<ScanResult> } | undefined
+  #progress: string | undefined
+
+  constructor(context: CommandContext, verb: string, scan: ScanAction) {
+    this.#context = context
+    this.#verb = verb
+    this.#scan = scan
+  }
+  get failed(): number {
+    return this.#failed
+  }
+  #done(): number {
+    return this.#results.length - this.#failed - this.#announced
+  }
+  #tally(): string {
+    return `${this.#done()} ${this.#verb.replace("_", " ")}`
+  }
+  summarise(): void {
+    const { note, options, printJson } = this.#context
+    const planned = options.plan === true ? { planned: true } : {}
+    if (options.json === true)
+      printJson({ results: this.#results, [this.#verb]: this.#done(), failed: this.#failed, ...planned })
+    note(`${this.#tally()}, ${this.#failed} refused.`)
+    if (this.#progress !== undefined) note(`${this.#progress}.`)
+    if (options.plan === true) note("Planned only: nothing was written.")
+  }
+  #handled(code: string, result: ScanResult): void {
+    const { about, announces, asset_id, done, progress } = result
+    const { options, print, terminal } = this.#context
+    const status = announces ? "announced" : this.#verb
+    if (announces) this.#announced++
+    this.#progress = progress ?? this.#progress
+    this.#results.push({ code, status, ...(asset_id === undefined ? {} : { asset_id }), ...about })
+    if (options.json === true) return
+    const tick = styled(terminal.colour, "green", "✓")
+    const far = `${oneLine(progress ?? this.#tally())}${this.#failed === 0 ? "" : `, ${this.#failed} refused`}`
+    print(
+      terminal.is_tty
+        ? `${tick} ${oneLine(`${code}  ${done}`)}  (${far})\n`
+        : `${oneLine(code)}\t${status}\t${oneLine(done)}\n`
+    )
+  }
+  #refused(code: string, message: string): void {
+    this.#failed++
+    this.#results.push({ code, status: "refused", message })
+    this.#context.ring()
+    this.#context.note(oneLine(`✗ ${code}: ${message}`))
+  }
+  /** True where the line was the answer to the question; any other line is the next code, and means no. */
+  async #answers(line: string): Promise<boolean> {
+    const asked = this.#question
+    if (asked === undefined) return false
+    this.#question = undefined
+    const yes = is_yes.test(line)
+    if (yes) this.#handled(asked.code, await asked.yes())
+    else this.#refused(asked.code, "left where it is")
+    return yes || is_no.test(line)
+  }
+  async take(code: string): Promise<void> {
+    try {
+      if (await this.#answers(code)) return
+      this.#handled(code, await this.#scan(code))
+    } catch (error) {
+      if (error instanceof ScanQuestion && this.#context.interactive) {
+        this.#question = { code, yes: error.yes }
+        this.#context.ring()
+        this.#context.note(oneLine(`? ${code}: ${error.message} Type y to do it, n or the next code to leave it.`))
+        return
+      }
+      if (!(error instanceof CliError) || error.code === exit_codes.network || error.code === exit_codes.not_allowed)
+        throw error
+      this.#refused(code, error.message)
+    }
+  }
+  /** A question that nobody answered means no. */
+  end(): void {
+    if (this.#question !== undefined) this.#refused(this.#question.code, "left where it is")
+  }
+}
+
+/**
+ * Handles codes line by line, as they come, and counts them on the terminal. A refused code rings the bell and is
+ * reported, and the run continues; exit 6 when any was refused. Where the server cannot be asked any more the run ends
+ * with that error, after its summary.
+ */
+export const scanAll = async (
+  context: CommandContext,
+  file: string | undefined | AsyncIterable<string>,
+  verb: string,
+  scan: ScanAction
+): Promise<number> => {
+  const run = new ScanRun(context, verb, scan)
+  try {
+    const codes = file === undefined || typeof file === "string" ? linesOf(file) : file
+    for await (const code of codes) await run.take(code)
+    run.end()
+  } finally {
+    run.summarise()
+  }
+  return run.failed > 0 ? exit_codes.conflict : exit_codes.ok
+}
+
+/** What is done with each code: the request it makes, and the answer in words. */
+interface CodeRequests {
+  readonly asking: (code: string) => ApiRequest | Promise<ApiRequest>
+  readonly scan: (asked: ApiRequest, code: string) => Promise<ScanResult>
+  readonly planned: (asked: ApiRequest, answer: QueryResult) => Promise<ScanResult>
+}
+/** Codes one by one; with --plan all are read first, and each is planned on what those before it would do. */
+export const scanCodes = async (
+  context: CommandContext,
+  given: AsyncIterable<string>,
+  verb: string,
+  { asking, planned, scan }: CodeRequests
+): Promise<number> => {
+  if (context.options.plan !== true)
+    return scanAll(context, given, verb, async (code) => scan(await asking(code), code))
+  const codes: Array<string> = []
+  for await (const code of given) codes.push(code)
+  // A code that names nothing is refused when its turn comes.
+  const asked = await Promise.all(
+    codes.map(async (code) => {
+      try {
+        return await asking(code)
+      } catch (error) {
+        if (error instanceof CliError) return error
+        throw error
+      }
+    })
+  )
+  const requests = asked.flatMap((one) => (one instanceof CliError ? [] : [one]))
+  const answers = requests.length === 0 ? [] : await context.plan(requests)
+  let at = 0
+  return scanAll(context, eachOf(codes), verb, async () => {
+    const request = asked[at++]
+    if (request instanceof CliError) throw request
+    const answer = request === undefined ? undefined : answers[requests.indexOf(request)]
+    if (request === undefined || answer === undefined) throw new Error("more codes than were planned")
+    return planned(request, answer)
+  })
+}
+export async function* eachOf(codes: ReadonlyArray<string>): AsyncGenerator<string> {
+  yield* codes
+}

@@ -1,0 +1,219 @@
+/** Reports errors on standard error: for people in words, with --json as `{message, errors}`. */
+import { CliError, exit_codes } from "../base/exit-codes.ts"
+import type { AskFacts, WayOut } from "../../core/offline/conflicts/ways.ts"
+import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { numberText } from "../../core/values/text.ts"
+import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
+import type { QueryResult } from "../../sync/device/device.ts"
+import { rowIn } from "../base/answers.ts"
+import type { Terminal } from "../output/terminal.ts"
+import { oneLine, toType } from "../output/text.ts"
+import { responseError } from "../base/response-errors.ts"
+import { printErr, printJsonErr } from "../output/out.ts"
+
+// Errors of this machine or this device, with what is safe and what to do.
+
+const device_codes: { readonly [kind: string]: number } = {
+  revoked: exit_codes.not_allowed,
+  copied: exit_codes.conflict
+}
+
+/** The `CliError` for an error of the device, its files or its disk; undefined for others. Recognised by name and code. */
+const deviceErrorOf = (error: Error): CliError | undefined => {
+  const { name, message } = error
+  const kind = "kind" in error ? String(error.kind) : ""
+  const way = "way_out" in error && typeof error.way_out === "string" ? error.way_out : undefined
+  if (name === "DeviceFault")
+    return new CliError(device_codes[kind] ?? exit_codes.failed, message, { way_out: way, cause: error })
+  if (name === "BundleFault") return new CliError(exit_codes.invalid, message, { way_out: way, cause: error })
+  if (name === "SyncBusy")
+    return new CliError(exit_codes.conflict, message, { way_out: "Try again in a moment.", cause: error })
+  const failure = failureIn(error)
+  if (failure === undefined) return undefined
+  const end = (text: string, out: string): CliError =>
+    new CliError(exit_codes.failed, `${text} ${recordedText(error)}`, { way_out: out, cause: error })
+  switch (failure) {
+    case "full":
+      return end("The disk is full.", "Make room on it, then go on: what was recorded before is safe.")
+    case "read-only":
+      return end(
+        "The folder of this profile cannot be written: it is read-only, or belongs to somebody else.",
+        "Make it writable for this user, or name another with FLIGHTCASE_HOME."
+      )
+    case "unopened":
+      return end(
+        "The files of this profile cannot be opened.",
+        "Look at the rights of its folder (FLIGHTCASE_HOME, else ~/.local/share/flightcase) and at the disk."
+      )
+    case "disk":
+      return end(
+        "The disk reports an error.",
+        "Copy the profile's folder somewhere safe, look at the disk, then run flightcase doctor."
+      )
+    case "damaged":
+      return new CliError(exit_codes.failed, "A file of this profile is damaged.", {
+        way_out: "flightcase doctor says which, and what can be done.",
+        cause: error
+      })
+    case "locked":
+      return new CliError(exit_codes.failed, "Another process has held the files of this profile for too long.", {
+        way_out: "Try again; if it stays so, look for a flightcase that hangs.",
+        cause: error
+      })
+  }
+}
+
+type Failure = "full" | "read-only" | "unopened" | "disk" | "damaged" | "locked"
+const of_sqlite: { readonly [primary_code: number]: Failure } = {
+  5: "locked",
+  8: "read-only",
+  10: "disk",
+  11: "damaged",
+  13: "full",
+  14: "unopened",
+  26: "damaged"
+}
+const of_system: { readonly [code: string]: Failure } = {
+  ENOSPC: "full",
+  EDQUOT: "full",
+  EROFS: "read-only",
+  EACCES: "read-only",
+  EPERM: "read-only",
+  EIO: "disk"
+}
+
+/** The failure that SQLite or the system reports, in the error or any of its causes. */
+const failureIn = (error: Error): Failure | undefined => {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; depth++) {
+    if ("errcode" in at && typeof at.errcode === "number") return of_sqlite[at.errcode & 255]
+    if ("syscall" in at && "code" in at && typeof at.code === "string" && of_system[at.code] !== undefined)
+      return of_system[at.code]
+    at = "reason" in at && at.reason instanceof Error ? at.reason : at.cause
+  }
+  return undefined
+}
+/** Whether the command was recorded: once the outbox has it, it is not lost, whatever failed afterwards. */
+const recordedText = (error: Error): string =>
+  "recorded_n" in error && typeof error.recorded_n === "number"
+    ? `The command was recorded all the same, as number ${error.recorded_n}: do not give it again.`
+    : "Nothing of this was recorded."
+
+// The error for a refused request; where goods are short, with the commands that lead out of it.
+
+type Asking = Pick<Request, "method" | "path"> & Partial<Pick<Request, "body" | "query">>
+interface Asked {
+  readonly request: (asking: Asking) => Promise<QueryResult>
+  readonly terminal: Terminal
+}
+
+export const refusalOf = async (context: Asked, asked: Asking, answer: QueryResult): Promise<CliError> => {
+  const error = responseError(answer)
+  const [, id] = /^\/api\/v1\/opportunities\/(\d+)\//.exec(asked.path) ?? []
+  if (id === undefined || error.errors?.["shortages"] === undefined || asked.method === "GET") return error
+  // A refusal is told, also where nobody can say what would do instead.
+  const way_out = await waysText(context, Number(id)).catch(() => undefined)
+  return way_out === undefined ? error : new CliError(error.code, error.message, { errors: error.errors, way_out })
+}
+
+const waysText = async ({ request, terminal }: Asked, id: number): Promise<string | undefined> => {
+  const facts: AskFacts = ({ body, method, path, query }) => request({ method, path, query, body })
+  const { shortageWays } = await import("../../core/offline/conflicts/ways.ts")
+  const ways = await shortageWays(facts, id)
+  if (ways.length === 0) return undefined
+  const { body } = await request({ method: "GET", path: `/api/v1/opportunities/${id}` })
+  const order = isJsonObject(body) ? rowIn(body, "opportunity") : {}
+  const number = order["number"]
+  const named = typeof number === "string" ? `'#${numberText(number, id)}'` : String(id)
+  const texts = ways.flatMap((way) => wayText(way, named) ?? [])
+  return toType(`${texts.join("; ")}.`, terminal.zoneOf?.(order))
+}
+const wayText = ({ ends_at, lines = [], starts_at, way }: WayOut, order: string): string | undefined => {
+  if (way === "reduce") {
+    const updates = lines.map(({ opportunity_item_id, quantity }) =>
+      quantity === 0
+        ? `flightcase quote remove ${order} ${opportunity_item_id}`
+        : `flightcase quote update ${order} ${opportunity_item_id} --quantity ${quantity}`
+    )
+    return `For what is free: ${updates.join(" && ")}`
+  }
+  if (way === "dates")
+    return `when all of it is free: flightcase orders extend ${order} --from ${starts_at ?? ""} --to ${ends_at ?? ""}`
+  return way === "waitlist" ? `to be told when goods come free: flightcase shortages wait ${order}` : undefined
+}
+
+/** Prints the error and gives its exit code. */
+export const reportError = (error: unknown, json: boolean): number => {
+  const exit = exitFrom(error)
+  if (json) {
+    printJsonErr({
+      message: exit.message,
+      ...(exit.errors === undefined ? {} : { errors: exit.errors }),
+      ...(exit.way_out === undefined ? {} : { way_out: exit.way_out })
+    })
+    return exit.code
+  }
+  const lines = [`flightcase: ${exit.message}`]
+  for (const [field, texts] of Object.entries(exit.errors ?? {})) {
+    for (const text of Array.isArray(texts) ? texts : [texts]) {
+      const line = typeof text === "string" ? text : JSON.stringify(text)
+      if (line !== exit.message) lines.push(`  ${field}: ${line}`)
+      else lines[0] = `flightcase: ${field}: ${line}`
+    }
+  }
+  if (exit.way_out !== undefined) lines.push(`  ${exit.way_out}`)
+  // Names in a refusal may contain line breaks, which must not look like further lines of the report.
+  printErr(lines.map((line) => `${oneLine(line)}\n`).join(""))
+  if (exit.code === exit_codes.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error)
+    printErr(`${error.stack}\n`)
+  return exit.code
+}
+
+/** The `CliError` for an error of a library or of the device; they are recognised by name, so that none has to be loaded. */
+export const exitFrom = (error: unknown): CliError => {
+  if (error instanceof CliError) return error
+  if (!(error instanceof Error)) return new CliError(exit_codes.failed, String(error))
+  const { name } = error
+  if (name === "ExitPromptError" || name === "AbortPromptError")
+    return new CliError(exit_codes.interrupted, "Interrupted.")
+  if (name === "Unreachable") {
+    return new CliError(exit_codes.network, error.message, {
+      way_out: "Check the address and the connection; the replica goes on working without it.",
+      cause: error
+    })
+  }
+  if (name === "RemoteError") return fromRemote(error)
+  const of_device = deviceErrorOf(error)
+  if (of_device !== undefined) return of_device
+  if (name === "NoProfile") return new CliError(exit_codes.usage, error.message)
+  if ("code" in error && String(error.code).startsWith("commander."))
+    return new CliError(exit_codes.usage, error.message.replace(/^error: /, ""))
+  if ("code" in error && error.code === "ENOENT" && "path" in error)
+    return new CliError(exit_codes.usage, `There is no file ${String(error.path)}.`, { cause: error })
+  return new CliError(exit_codes.failed, error.message === "" ? name : error.message, { cause: error })
+}
+const fromRemote = (error: Error): CliError => {
+  const status = "status" in error ? error.status : undefined
+  const body = "body" in error && isJsonObject(error.body) ? error.body : {}
+  const code =
+    status === 401 || status === 403
+      ? exit_codes.not_allowed
+      : status === 404
+        ? exit_codes.not_found
+        : status === 422
+          ? exit_codes.invalid
+          : status === 409 || status === 425
+            ? exit_codes.conflict
+            : status === 503
+              ? exit_codes.network
+              : exit_codes.failed
+  return new CliError(code, error.message, {
+    errors: isJsonObject(body["errors"]) ? body["errors"] : undefined,
+    cause: error,
+    way_out:
+      status === 401
+        ? "Log in again with another: flightcase login URL --token T."
+        : status === 426
+          ? "Nothing is lost: update Flightcase on this machine, then flightcase sync."
+          : undefined
+  })
+}

@@ -1,0 +1,117 @@
+/**
+ * Values of filters (`-q`) as people type them: days on the store's clock, names where ids are compared, labels of
+ * codes. The API answers no rows for a value it cannot read; here it is refused, so that nobody takes that for the
+ * answer.
+ */
+import type { Field } from "../../core/kernel/fields/field.ts"
+import { type Query, splitPredicate } from "../../core/kernel/lists/query.ts"
+import { nearest } from "../../core/values/nearest.ts"
+import { numberForms } from "../../core/values/text.ts"
+import { parseTimestamp } from "../../core/values/time.ts"
+import type { CommandContext } from "./context.ts"
+import { usageError } from "../base/exit-codes.ts"
+import { resourceCalled } from "../base/ignored.ts"
+import { isNameableTable } from "../base/nameable.ts"
+import { parseDay, readMoment } from "../base/parse-time.ts"
+import { looksLikeId, resolveId, resolveStore } from "./resolve-id.ts"
+
+const single = new Set(["eq", "not_eq", "lt", "lteq", "gt", "gteq"])
+const several = new Set(["in", "not_in"])
+/** A time that says its own offset; any other is one of the store's clock. */
+const with_offset = /^\d{4}-\d{2}-\d{2}[Tt ].*([Zz]|[+-]\d{2}:?\d{2})$/
+
+/** The query of a list with its filters' values read. Exit 2 where one cannot be, with what it may be. */
+export const readFilterValues = async (context: CommandContext, query: Query, plural: string): Promise<Query> => {
+  if (!query.some(([key]) => key.startsWith("q["))) return query
+  const resource = await resourceCalled(plural)
+  if (resource === undefined) return query
+  const read: Array<readonly [string, string]> = []
+  for (const [key, value] of query) {
+    const name = /^q\[([^[\]]+)\]$/.exec(key)?.[1]
+    const split = name === undefined ? undefined : splitPredicate(name)
+    const column = split === undefined ? "" : (resource.aliases[split.name] ?? split.name)
+    const field = resource.filters.includes(column) ? resource.table.columns[column] : undefined
+    if (split === undefined || field === undefined || value === "") {
+      read.push([key, value])
+      continue
+    }
+    const of_many = list_predicates[split.predicate]
+    if (column === "number" && field.type.kind === "text" && of_many !== undefined) {
+      // One value that is looked for in two forms is looked for in a list.
+      const listed = value.split(",").flatMap((one) => {
+        const forms = numberForms(one)
+        return forms.length === 0 ? [one] : forms
+      })
+      read.push(listed.length === 1 ? [key, value] : [`q[${split.name}_${of_many}]`, listed.join(",")])
+      continue
+    }
+    const readOne = (one: string): string | Promise<string> => {
+      const names = resource.value_names[column]?.map((named) => named.name)
+      if (names === undefined || /^-?\d+$/.test(one.trim())) return valueRead(context, `-q ${name}`, field, one)
+      return labelled(`-q ${name}`, Object.fromEntries(names.map((label) => [label, label])), one)
+    }
+    if (single.has(split.predicate)) read.push([key, await readOne(value)])
+    else if (several.has(split.predicate)) {
+      const values: Array<string> = []
+      for (const one of value.split(",")) values.push(await readOne(one))
+      read.push([key, values.join(",")])
+    } else read.push([key, value])
+  }
+  return read
+}
+
+const list_predicates: { readonly [predicate: string]: "in" | "not_in" | undefined } = {
+  eq: "in",
+  in: "in",
+  not_eq: "not_in",
+  not_in: "not_in"
+}
+const valueRead = async (context: CommandContext, flag: string, { type }: Field, value: string): Promise<string> => {
+  const quoted = JSON.stringify(value)
+  switch (type.kind) {
+    case "timestamp":
+      if (with_offset.test(value) && parseTimestamp(value) !== undefined) return value
+      return readMoment(context, value, (await resolveStore(context, undefined)).zone, flag)
+    case "date":
+      // A day that is written out is the same on every clock.
+      if (/^\s*\d{4}-/.test(value)) return parseDay(value, flag)
+      return parseDay(value, flag, (await resolveStore(context, undefined)).zone)
+    case "boolean":
+      if (/^(true|t|1|yes|y)$/i.test(value)) return "true"
+      if (/^(false|f|0|no|n)$/i.test(value)) return "false"
+      throw usageError(`${flag}: ${quoted} is neither true nor false.`)
+    case "choice":
+    case "code":
+      return labelled(flag, type.labels, value)
+    case "ref":
+      if (looksLikeId(value)) return value
+      if (!isNameableTable(type.table)) throw usageError(`${flag}: ${quoted} is no id.`)
+      return String(await resolveId(context, type.table, value))
+    case "integer":
+    case "decimal":
+    case "money":
+      if (("names" in type && type.names !== undefined) || /^-?\d+(\.\d+)?$/.test(value)) return value
+      throw usageError(`${flag}: ${quoted} is no number.`)
+    default:
+      return value
+  }
+}
+
+/** The key of a label, or of a key in other letters. */
+const labelled = (flag: string, labels: { readonly [key: string]: string }, value: string): string => {
+  const plain = (text: string): string =>
+    text
+      .trim()
+      .toLowerCase()
+      .replaceAll(/[\s_-]+/g, " ")
+  const found = Object.entries(labels).find(([key, label]) => [plain(key), plain(label)].includes(plain(value)))
+  if (found !== undefined) return found[0]
+  const names = Object.entries(labels).map(([key, label]) => (/^\d+$/.test(key) ? label : key))
+  const guess = nearest(value, names)
+  throw usageError(
+    `${flag}: there is no ${JSON.stringify(value)}.${guess === undefined ? "" : ` Did you mean ${guess}?`}`,
+    `It is one of ${Object.entries(labels)
+      .map(([key, label]) => (plain(key) === plain(label) ? key : `${key} (${label})`))
+      .join(", ")}.`
+  )
+}

@@ -1,0 +1,37 @@
+/** At a terminal, the numbers of orders in the place of their ids: the form that people know and type. */
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import { numberText } from "../../core/values/text.ts"
+import { rowsIn } from "../base/answers.ts"
+import type { CommandContext } from "./context.ts"
+
+const ids_per_request = 100
+
+/**
+ * The rows with each `opportunity_id` as its order's number, or as `id:N` where the order has none or may not be seen.
+ * In a pipe the rows as they are.
+ */
+export const withOrderNumbers = async (
+  context: CommandContext,
+  rows: ReadonlyArray<JsonObject>
+): Promise<ReadonlyArray<JsonObject>> => {
+  const ids = [...new Set(rows.flatMap(({ opportunity_id: id }) => (typeof id === "number" ? [id] : [])))]
+  if (!context.terminal.is_tty || ids.length === 0) return rows
+  const numbers = new Map<number, string>()
+  for (let at = 0; at < ids.length; at += ids_per_request) {
+    const { body, status } = await context.request({
+      method: "GET",
+      path: "/api/v1/opportunities",
+      query: [
+        ["q[id_in]", ids.slice(at, at + ids_per_request).join(",")],
+        ["per_page", String(ids_per_request)]
+      ]
+    })
+    for (const { id, number } of status < 400 ? rowsIn(body, "opportunities") : [])
+      if (typeof number === "string" && number !== "") numbers.set(Number(id), numberText(number, Number(id)))
+  }
+  return rows.map((row) =>
+    typeof row["opportunity_id"] === "number"
+      ? { ...row, opportunity_id: numbers.get(row["opportunity_id"]) ?? `id:${row["opportunity_id"]}` }
+      : row
+  )
+}

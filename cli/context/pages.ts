@@ -1,0 +1,41 @@
+/** Reads all pages of a list. */
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Query } from "../../core/kernel/lists/query.ts"
+import { unpagedMeta } from "../../core/kernel/endpoints/resource.ts"
+import { rowsOr } from "../base/answers.ts"
+import type { CommandContext } from "./context.ts"
+
+const page_size = 100
+
+/** Every row of a list, page by page. */
+export async function* everyRow(context: CommandContext, path: string, query: Query = []): AsyncGenerator<JsonObject> {
+  const filters = query.filter(([name]) => name !== "page" && name !== "per_page")
+  for (let page = 1, count = 0; ; page++) {
+    const body = await context.read(path, [...filters, ["page", String(page)], ["per_page", String(page_size)]])
+    const rows = rowsOf(body)
+    yield* rows
+    count += rows.length
+    const total = isJsonObject(body["meta"]) ? body["meta"]["total"] : undefined
+    if (rows.length === 0 || typeof total !== "number" || count >= total) return
+  }
+}
+export const allRows = async (context: CommandContext, path: string, query: Query = []): Promise<Array<JsonObject>> => {
+  const rows: Array<JsonObject> = []
+  for await (const row of everyRow(context, path, query)) rows.push(row)
+  return rows
+}
+/** The one list in a body, whatever its name. */
+const rowsOf = (body: JsonObject): ReadonlyArray<JsonObject> => rowsOr(Object.values(body).find(Array.isArray))
+
+/** All pages as one answer's body. */
+export const wholeList = async (context: CommandContext, path: string, query: Query): Promise<JsonObject> => {
+  const first = await context.read(path, [
+    ...query.filter(([name]) => name !== "page" && name !== "per_page"),
+    ["per_page", "1"]
+  ])
+  const plural = Object.keys(first).find((key) => Array.isArray(first[key]))
+  if (plural === undefined) return first
+  await (await import("../base/ignored.ts")).refuseIgnored(first)
+  const rows: ReadonlyArray<Json> = await allRows(context, path, query)
+  return { [plural]: rows, meta: unpagedMeta(rows.length) }
+}

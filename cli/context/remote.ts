@@ -1,0 +1,96 @@
+/** A server asked over HTTP with a bearer token. */
+import { randomUUID } from "node:crypto"
+import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { afterItsWord, type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../../sync/http-client.ts"
+import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
+import type { LocalFile } from "../base/input.ts"
+
+export interface RemoteRequest extends Request {
+  readonly files?: { readonly [field: string]: LocalFile }
+}
+export interface Server {
+  readonly url: string
+  readonly ask: (request: RemoteRequest) => Promise<Answer>
+}
+
+const timeout_millis = 120_000
+/** How often a request waits for a rate limit before its 429 is given as the answer. */
+const waits_max = 5
+const wait_seconds_max = 60
+const own_headers = { accept: "application/json, */*;q=0.5", "user-agent": "flightcase-cli" }
+
+export const serverUrl = (text: string): string => {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
+    throw usageError(`${JSON.stringify(text)} is no http or https address.`)
+  return text.replace(/\/+$/, "")
+}
+
+export const serverAt = (address: string, token: string): Server => {
+  const client = httpClientAt({
+    url: serverUrl(address),
+    token,
+    timeout_millis,
+    headers: own_headers,
+    again: afterItsWord(waits_max, wait_seconds_max)
+  })
+  return {
+    url: client.url,
+    ask: async (request) => {
+      const query = new URLSearchParams(
+        request.query.map(([name, value]): [string, string] => [name, value])
+      ).toString()
+      const answer = await client
+        .send({
+          method: request.method,
+          path: request.path + (query === "" ? "" : `?${query}`),
+          // All tries of a request share one key: a lost answer is given again, and nothing is done twice.
+          headers: {
+            ...(request.method === "POST" ? { "idempotency-key": randomUUID() } : {}),
+            ...(request.strict === true ? { prefer: "handling=strict" } : {})
+          },
+          body: request.files === undefined ? request.body : await formOf(request)
+        })
+        .catch((error: unknown) => {
+          throw error instanceof Unreachable ? unreachable(client.url, error.cause) : error
+        })
+      return answerOf(client.url, answer)
+    }
+  }
+}
+
+/** Files travel as a form, the other fields beside them. */
+const formOf = async ({ body, files }: RemoteRequest): Promise<FormData> => {
+  const { openAsBlob } = await import("node:fs")
+  const form = new FormData()
+  for (const [name, value] of Object.entries(isJsonObject(body) ? body : {}))
+    form.set(name, typeof value === "string" ? value : JSON.stringify(value))
+  for (const [name, file] of Object.entries(files ?? {})) form.set(name, await openAsBlob(file.path), file.name)
+  return form
+}
+
+const unreachable = (url: string, error: unknown): CliError => {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  const detail = cause instanceof Error && cause.message !== "" ? `: ${cause.message}` : ""
+  return new CliError(exit_codes.network, `The server at ${url} cannot be reached${detail}.`, {
+    way_out: "Check the address and the connection; commands that the replica can answer work without it.",
+    cause: error
+  })
+}
+
+const answerOf = (url: string, answer: HttpAnswer): Answer => {
+  const { status, bytes } = answer
+  const headers = Object.fromEntries(answer.headers)
+  const type = headers["content-type"] ?? ""
+  if (status === 204) return { status, headers }
+  if (!/\bjson\b/.test(type)) return { status, headers, content: { type, text: bytes } }
+  try {
+    return { status, headers, body: jsonOf(answer) }
+  } catch {
+    return {
+      status: 502,
+      headers,
+      body: { message: `The server's answer is no JSON: is ${new URL(url).origin} a Flightcase server?` }
+    }
+  }
+}

@@ -1,0 +1,298 @@
+/** Ids of what people name by a SKU, an order number, a barcode or a name. */
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Query } from "../../core/kernel/lists/query.ts"
+import { codeForms, readCode } from "../../core/warehouse/scanning/read-code.ts"
+import { nearest } from "../../core/values/nearest.ts"
+import { spokenNumber } from "../../core/values/text.ts"
+import { objectBody, rowIn, rowsIn } from "../base/answers.ts"
+import type { CommandContext } from "./context.ts"
+import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
+import { nameable_tables, type NameableTable } from "../base/nameable.ts"
+import { zoneOr } from "../base/parse-time.ts"
+
+const nameable = (table: string): NameableTable => {
+  const found = nameable_tables.get(table)
+  if (found === undefined) throw new Error(`rows of ${table} have no names`)
+  return found
+}
+
+/** Ids have no leading zeros; document numbers do. */
+export const looksLikeId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
+
+/** `id:7` is an id whatever numbers and names there are; undefined of anything else. */
+export const idSaid = (text: string): string | undefined => /^\s*id:([1-9]\d{0,14})\s*$/i.exec(text)?.[1]
+
+/** Columns that labels carry. */
+const code_columns: ReadonlySet<string> = new Set(["barcode", "asset_number", "serial_number", "sku"])
+/**
+ * What a printed code says, the likeliest first: as it is, the end of an address, the elements of GS1, and each in
+ * other letters. With a quantity it is taken as it is.
+ */
+export const codesSaidBy = (printed: string): ReadonlyArray<string> => {
+  const { quantity, texts } = readCode(printed)
+  const said = quantity === undefined ? [printed.trim(), ...texts] : [printed.trim()]
+  return [...new Set([...said, ...said.flatMap(codeForms)])]
+}
+
+const rowsWith = async (
+  context: CommandContext,
+  { in_use, path, plural }: NameableTable,
+  column: string,
+  value: string
+): Promise<ReadonlyArray<JsonObject>> => {
+  const query: Query = [
+    [`q[${column}_eq]`, value],
+    ["per_page", "5"]
+  ]
+  const rows = rowsIn(await context.read(path, query), plural)
+  if (rows.length < 2 || in_use === undefined) return rows
+  const used = rowsIn(await context.read(path, [...query, ...in_use]), plural)
+  return used.length === 0 ? rows : used
+}
+
+/** The id of the row with this code or name; undefined when there is none. Exit 2 when there are several. */
+export const findIdByName = async (
+  context: CommandContext,
+  table: string,
+  text: string
+): Promise<number | undefined> => {
+  const among = nameable_tables.get(table)
+  if (among === undefined || text.trim() === "") return undefined
+  // Numbers of documents are shown without the zeros before them.
+  const as_number = /^#?\d{1,9}$/.test(text.trim()) ? text.trim().replace(/^#/, "").padStart(10, "0") : undefined
+  const tries = among.by.flatMap((column) => [
+    ...(code_columns.has(column) ? codesSaidBy(text) : [text.trim()]).map((code) => [column, code] as const),
+    ...(column === "number" && as_number !== undefined ? [[column, as_number] as const] : [])
+  ])
+  for (const [column, value] of tries) {
+    const rows = await rowsWith(context, among, column, value)
+    if (rows.length > 1) throw severalCalled(text, column, rows)
+    for (const row of rows) return Number(row["id"])
+  }
+  if (table === "containers") return containerOfHousing(context, text)
+  if (table === "members") return memberReached(context, text)
+  const numbered = await rowsNumbered(context, table, text)
+  if (numbered.length > 1) throw severalCalled(text, "number", numbered)
+  return numbered[0] === undefined ? undefined : Number(numbered[0]["id"])
+}
+/** Kinds of `find` whose rows have numbers, by their tables. */
+const numbered_kinds: { readonly [table: string]: string } = {
+  opportunities: "orders",
+  invoices: "invoices",
+  purchase_orders: "purchase_orders"
+}
+/** Rows with this number, typed without its prefix or without zeros. */
+const rowsNumbered = async (
+  context: CommandContext,
+  table: string,
+  text: string
+): Promise<ReadonlyArray<JsonObject>> => {
+  const kind = numbered_kinds[table]
+  const digits = /(\d{1,12})$/.exec(text.trim())?.[1]?.replace(/^0+(?=\d)/, "")
+  if (kind === undefined || digits === undefined) return []
+  const query: Query = [
+    ["q", text],
+    ["kinds[]", kind]
+  ]
+  const found = rowsIn((await context.read("/api/v1/search", query))["search"], kind)
+  // An order is found by its reference, too.
+  const ends = new RegExp(`(^|\\D)0*${digits}$`)
+  return found.filter(({ is_exact, number }) => is_exact === true && ends.test(String(number)))
+}
+
+/** Members as `find` finds them, the closest first. */
+export const membersFound = async (
+  context: CommandContext,
+  text: string,
+  limit: number
+): Promise<ReadonlyArray<JsonObject>> => {
+  const query: Query = [
+    ["q", text],
+    ["kinds[]", "members"],
+    ["limit", String(limit)]
+  ]
+  return rowsIn((await context.read("/api/v1/search", query))["search"], "members")
+}
+/** An e-mail address or a telephone number. */
+const reach = /^\S+@\S+$|^\+?\d[\d\s()/.-]{5,}$/
+/** The member whose name is this without its accents, or who alone is reached so. */
+const memberReached = async (context: CommandContext, text: string): Promise<number | undefined> => {
+  if (!/[\p{L}\p{N}]/u.test(text)) return undefined
+  const found = await membersFound(context, text, 5)
+  const exactly = found.filter(({ is_exact }) => is_exact === true)
+  const meant = exactly.length > 0 ? exactly : reach.test(text.trim()) ? found : []
+  if (meant.length > 1) throw severalCalled(text, "name", meant)
+  return meant[0] === undefined ? undefined : Number(meant[0]["id"])
+}
+const severalCalled = (text: string, column: string, rows: ReadonlyArray<JsonObject>): CliError =>
+  new CliError(
+    exit_codes.usage,
+    `${JSON.stringify(text)} is the ${column.replaceAll("_", " ")} of several: ids ` +
+      `${rows.map((row) => String(row["id"])).join(", ")}.`,
+    { way_out: "Give the id of the one that is meant." }
+  )
+
+/** The container whose case (a unit) has this code: the label on the case is often all that people have. */
+const containerOfHousing = async (context: CommandContext, text: string): Promise<number | undefined> => {
+  const housing = await findIdByName(context, "stock_levels", text)
+  if (housing === undefined) return undefined
+  const unit = rowIn(await context.read(`/api/v1/stock_levels/${housing}`), "stock_level")
+  const query: Query = [
+    ["q[product_id_eq]", String(unit["product_id"])],
+    ["per_page", "100"]
+  ]
+  const containers = rowsIn(await context.read("/api/v1/containers", query), "containers")
+  const active = containers.find((one) => one["serialised_item_id"] === housing && one["status"] !== "dissolved")
+  return active === undefined ? undefined : Number(active["id"])
+}
+
+/** Words of commands for a table whose rows are called otherwise. */
+const other_words: { readonly [word: string]: string } = {
+  opportunity: "order",
+  quote: "order",
+  "stock level": "asset",
+  "rental product": "product"
+}
+/** The table that an argument or flag names a row of: `<product>`, `--store`, `--member-id`; undefined for others. */
+export const tableOfNoun = (word: string): string | undefined => {
+  const name = word.replace(/^--/, "").replace(/-id$/, "").replaceAll("-", " ")
+  const called = other_words[name] ?? name
+  return [...nameable_tables].find(([, { word: own }]) => own === called)?.[0]
+}
+
+const names_max = 50
+/** Names and ids that begin with a text, for completion; for an empty text the names of the newest rows. */
+export const namesStartingWith = async (
+  context: CommandContext,
+  table: string,
+  beginning: string
+): Promise<ReadonlyArray<string>> => {
+  const { path, plural, by } = nameable(table)
+  const listed = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>
+    rowsIn(await context.read(path, [...query, ["per_page", String(names_max)], ["sort", "-created_at"]]), plural)
+  const namesOf = (row: JsonObject): ReadonlyArray<string> =>
+    by.flatMap((column) => {
+      const name = row[column]
+      // Numbers are shown and typed without the zeros before them.
+      return typeof name !== "string" || name === "" ? [] : [column === "number" ? spokenNumber(name) : name]
+    })
+  if (beginning === "") return (await listed([])).map((row) => namesOf(row)[0] ?? String(row["id"]))
+  const found = await Promise.all([
+    ...by.map((column) => listed([[`q[${column}_start]`, beginning]])),
+    ...(looksLikeId(beginning) ? [listed([])] : [])
+  ])
+  return found
+    .flat()
+    .flatMap((row) =>
+      [...namesOf(row), String(row["id"])].filter((name) => name.toLowerCase().startsWith(beginning.toLowerCase()))
+    )
+}
+
+/** The id of the row that a text names by id, code or name. Exit 3 where it names none. */
+export const resolveId = async (context: CommandContext, table: string, given: string): Promise<number> => {
+  // As labels of containers without a barcode of their own carry it.
+  const said = idSaid(given)
+  const text = said ?? (table === "containers" ? given.replace(/^container:(?=[1-9]\d*$)/i, "") : given)
+  if (looksLikeId(text)) {
+    const answer = await context.request({ method: "GET", path: `${nameable(table).path}/${text}` })
+    if (answer.status < 400) {
+      if (said === undefined) await noteOtherNumber(context, table, text)
+      return Number(text)
+    }
+    if (answer.status !== 404) throw (await import("../base/response-errors.ts")).responseError(answer)
+  }
+  const found = await findIdByName(context, table, text)
+  if (found !== undefined) return found
+  throw await notFoundNamed(context, table, text)
+}
+/** The newest number shows how the house writes them. */
+const writesShortNumbers = async (context: CommandContext, { path, plural }: NameableTable): Promise<boolean> => {
+  const query: Query = [
+    ["q[number_present]", "1"],
+    ["sort", "-created_at"],
+    ["per_page", "1"]
+  ]
+  const [newest] = rowsIn(await context.read(path, query), plural)
+  return newest !== undefined && !/^\d{10}$/.test(String(newest["number"]))
+}
+/**
+ * Says that another order has what was taken for an id as its number: people read numbers without their zeros. Whoever
+ * sits at a terminal says which is meant before anything is changed.
+ */
+export const noteOtherNumber = async (context: CommandContext, table: string, text: string): Promise<void> => {
+  if (table !== "opportunities" || !context.isDevice()) return
+  const orders = nameable(table)
+  const padded = await rowsWith(context, orders, "number", text.padStart(10, "0"))
+  const numbered =
+    padded.length === 0 && (await writesShortNumbers(context, orders))
+      ? await rowsNumbered(context, table, `#${text}`)
+      : padded
+  // Numbers are given by each store: where it is its own number too, it is the one.
+  if (numbered.length === 0 || numbered.some(({ id }) => id === Number(text))) return
+  const other = `the order with the number ${text} is meant by ${JSON.stringify(`#${text}`)}`
+  context.note(`${text} is taken as an id; ${other}.`)
+  const { json, input } = context.options
+  if (context.terminal.is_tty && json !== true && input !== false)
+    context.refuseWrites(
+      usageError(
+        `${text} is the id of one order and the number of another. Nothing was changed.`,
+        `${other.charAt(0).toUpperCase()}${other.slice(1)}, the one with the id by id:${text}.`
+      )
+    )
+}
+/** As `notFoundError`, with a name that goes on from the text, else the nearest among those that begin alike. */
+export const notFoundNamed = async (context: CommandContext, table: string, text: string): Promise<CliError> => {
+  const said = text.trim()
+  const beginning = async (with_text: string): Promise<ReadonlyArray<string>> =>
+    namesStartingWith(context, table, with_text).catch(() => [])
+  const [longer] =
+    said === "" || /^\d+$/.test(said)
+      ? []
+      : table === "members"
+        ? (await membersFound(context, said, 1).catch(() => [])).map(({ name }) => String(name))
+        : await beginning(said)
+  return notFoundError(table, text, longer ?? nearest(said, await beginning(said.slice(0, 1))))
+}
+export const notFoundError = (table: string, text: string, guess?: string): CliError => {
+  const { word, by, plural } = nameable(table)
+  const hint = guess === undefined ? "" : ` Did you mean ${guess}?`
+  const ways = ["id", ...by].map((one) => one.replaceAll("_", " "))
+  return new CliError(
+    exit_codes.not_found,
+    `There is no ${word} ${JSON.stringify(text)} (by ${ways.slice(0, -1).join(", ")} or ${ways.at(-1)}).${hint}`,
+    { way_out: `flightcase ${plural.replaceAll("_", "-")} list shows what there is.` }
+  )
+}
+
+export interface ResolvedStore {
+  readonly id: number
+  readonly name: string
+  readonly zone: string
+}
+
+/** The store that was named, otherwise the default store, with the zone its days are counted in. */
+export const resolveStore = async (context: CommandContext, named: string | undefined): Promise<ResolvedStore> => {
+  const row =
+    named === undefined
+      ? await defaultStore(context)
+      : rowIn(await context.read(`/api/v1/stores/${await resolveId(context, "stores", named)}`), "store")
+  const zone = zoneOr(row["timezone"], "") || (await companyZone(context))
+  return { id: Number(row["id"]), name: String(row["name"]), zone }
+}
+/** The company's zone, where a store has none; the default store's for whoever may not see settings. */
+export const companyZone = async (context: CommandContext): Promise<string> => {
+  const { status, body } = await context.request({ method: "GET", path: "/api/v1/settings/company" })
+  if (status === 200) return zoneOr(rowIn(objectBody(body), "settings")["timezone"], "UTC")
+  return zoneOr((await defaultStore(context))["timezone"], "UTC")
+}
+const defaultStore = async (context: CommandContext): Promise<JsonObject> => {
+  const stores = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>
+    rowsIn(await context.read("/api/v1/stores", query), "stores")
+  const [by_default] = await stores([["q[is_default_true]", "1"]])
+  const first = by_default ?? (await stores([["per_page", "1"]]))[0]
+  if (first === undefined)
+    throw new CliError(exit_codes.not_found, "There is no store yet.", {
+      way_out: "Create one: flightcase stores create --name …"
+    })
+  return first
+}

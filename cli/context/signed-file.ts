@@ -1,0 +1,43 @@
+/** Files of the server, by their signed addresses; and where they are written to. */
+import { createHash } from "node:crypto"
+import { existsSync } from "node:fs"
+import { writeFile } from "node:fs/promises"
+import { dirname } from "node:path"
+import { shownFileName } from "../../core/values/file-name.ts"
+import type { CommandContext } from "./context.ts"
+import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
+
+interface SignedFile {
+  readonly content: Uint8Array
+  /** As its answer names it; undefined where it does not. */
+  readonly name: string | undefined
+}
+/** Reads the file, and checks it against `sha256`, else against what its answer says it comes to. */
+export const signedFile = async (context: CommandContext, url: string, sha256?: string): Promise<SignedFile> => {
+  const address = new URL(url)
+  // Its path and signature count; the server may be reached by another address than the one it calls its own.
+  const file = await context.requestAtServer({
+    method: "GET",
+    path: address.pathname,
+    query: [...address.searchParams]
+  })
+  if (file.status >= 400) throw (await import("../base/response-errors.ts")).responseError(file)
+  const content =
+    file.content !== undefined && "text" in file.content ? Buffer.from(file.content.text) : Buffer.alloc(0)
+  const wanted = sha256 ?? /"([0-9a-f]{64})"/.exec(file.headers?.["etag"] ?? "")?.[1]
+  if (wanted !== undefined && wanted !== createHash("sha256").update(content).digest("hex"))
+    throw new CliError(exit_codes.failed, "What arrived is not the file that was kept; nothing was written.", {
+      way_out: "Try again; where it stays so, the server's store of files is damaged."
+    })
+  return { content, name: /filename="([^"]+)"/.exec(file.headers?.["content-disposition"] ?? "")?.[1] }
+}
+
+/** Writes to the file that was asked for, else under its own name here, which must be free. */
+export const writeAs = async (name: string, content: Uint8Array, given: string | undefined): Promise<string> => {
+  const file = given ?? shownFileName(name)
+  if (given === undefined && existsSync(file))
+    throw usageError(`${file} is here already.`, "Name another file with -o; that one is then written over.")
+  if (!existsSync(dirname(file))) throw usageError(`There is no folder ${dirname(file)} to write ${file} to.`)
+  await writeFile(file, content, given === undefined ? { flag: "wx" } : {})
+  return file
+}

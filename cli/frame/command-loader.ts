@@ -1,0 +1,95 @@
+/** Declares the command of a word: one written by hand, a noun of the API, or both. */
+import type { Command } from "commander"
+import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
+import { nearest } from "../../core/values/nearest.ts"
+import type { Verb } from "../derived/names.ts"
+import { type CommandEntry, commands } from "./command-list.ts"
+import type { AllCommands } from "../base/command-types.ts"
+import { type CliError, usageError } from "../base/exit-codes.ts"
+
+/** Every word a command line may begin with. Loads all endpoint tables, the server's too. */
+const firstWords = async (): Promise<ReadonlyArray<string>> => {
+  const { allEndpoints } = await import("../context/routing.ts")
+  const { nounsIn } = await import("../derived/names.ts")
+  return [...new Set([...Object.keys(commands), ...nounsIn(await allEndpoints())])]
+}
+
+/**
+ * Declares the command of a word on the program; gives the words to parse. Exit 2, with a guess, when there is none.
+ */
+export const loadCommand = async (
+  program: Command,
+  word: string,
+  argv: ReadonlyArray<string>
+): Promise<Array<string>> => {
+  // The server is asked for by its name, too.
+  if (word === "server") return loadCommand(program, "serve", argv.with(argv.indexOf(word), "serve"))
+  const plural = `${word}s`
+  // A noun with verbs written by hand may be typed in the singular: container.
+  if (commands[word] === undefined && commands[plural]?.noun === plural)
+    return loadCommand(program, plural, argv.with(argv.indexOf(word), plural))
+  const by_hand = commands[word]
+  if (by_hand !== undefined) (await by_hand.load()).declare(program, all_commands)
+  if (by_hand !== undefined && by_hand.noun === undefined) return [...argv]
+  return addNoun(program, word, by_hand, argv)
+}
+export const all_commands: AllCommands = { firstWords, load: loadCommand }
+
+/** Adds the verbs of the API's noun, under its own name or under that of the command written by hand. */
+const addNoun = async (
+  program: Command,
+  word: string,
+  by_hand: CommandEntry | undefined,
+  argv: ReadonlyArray<string>
+): Promise<Array<string>> => {
+  const { addDerivedCommands } = await import("../derived/command.ts")
+  const { normalizeFlags } = await import("../derived/flags.ts")
+  const { kebab } = await import("../derived/names.ts")
+  const { noun, verbs } = await verbsFor(by_hand?.noun ?? word, word, argv)
+  if (verbs.length === 0 && by_hand === undefined) throw await unknownCommand(word)
+  if (by_hand !== undefined) {
+    // `orders items create` is `opportunities items create`.
+    const renamed = verbs.map((verb) => ({ ...verb, words: [word, ...verb.words.slice(1)] }))
+    return normalizeFlags(argv, addDerivedCommands(program, renamed))
+  }
+  const booleans = addDerivedCommands(program, verbs)
+  for (const alias of new Set([kebab(word), word])) {
+    if (alias !== noun)
+      program.commands.find((one) => one.name() === noun && !one.aliases().includes(alias))?.alias(alias)
+  }
+  return normalizeFlags(argv, booleans)
+}
+
+/**
+ * The noun a word means, and its verbs. Endpoints that only servers have are loaded when the words after it name no
+ * verb of `core/`, or help is asked for, which lists all.
+ */
+const verbsFor = async (
+  named: string,
+  word: string,
+  argv: ReadonlyArray<string>
+): Promise<{ readonly noun: string; readonly verbs: ReadonlyArray<Verb> }> => {
+  const { allEndpoints, coreEndpoints } = await import("../context/routing.ts")
+  const { kebab, nounOf, nounsIn, verbsOf } = await import("../derived/names.ts")
+  const among = (endpoints: ReadonlyArray<Endpoint>) => {
+    const noun = nounOf(named, nounsIn(endpoints))
+    return { noun, verbs: verbsOf(endpoints).filter((verb) => verb.words[0] === noun) }
+  }
+  const in_core = among(coreEndpoints)
+  const typed = argv
+    .slice(argv.indexOf(word) + 1)
+    .filter((one) => !one.startsWith("-"))
+    .map(kebab)
+  const wants_help = argv.includes("--help") || argv.includes("-h")
+  const is_enough =
+    !wants_help && in_core.verbs.some(({ words }) => words.slice(1).every((one, at) => one === typed[at]))
+  return is_enough ? in_core : among(await allEndpoints())
+}
+
+const unknownCommand = async (word: string): Promise<CliError> => {
+  const guess = nearest(word, await firstWords())
+  return usageError(
+    `There is no command ${JSON.stringify(word)}.${guess === undefined ? "" : ` Did you mean ${guess}?`}`,
+    "flightcase --help lists them."
+  )
+}

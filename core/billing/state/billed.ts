@@ -1,0 +1,173 @@
+/**
+ * What invoices bill of an opportunity, and what is left (rules/billing 1.9). Amounts are net, in minor units of the
+ * opportunity's currency.
+ */
+import { exclusiveTax } from "../../pricing/pricing/tax.ts"
+import { formatMoney } from "../../values/money.ts"
+import { groupKey, type RowTax } from "./amounts.ts"
+import { quantityAndPrice, quantityIn } from "./rows.ts"
+import { hundredths, quantityText } from "./credited.ts"
+import { newItem } from "./items.ts"
+import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
+
+/** A row of an issued standard invoice, less its credits. */
+export interface BilledRow {
+  readonly invoice: InvoiceRow
+  readonly item: InvoiceItemRow
+  /** In hundredths; 0 where all of its money was credited. */
+  readonly quantity: number
+  readonly net: number
+  readonly tax: number
+}
+export interface Billed {
+  /** What the opportunity, or its active version, comes to. */
+  readonly total: number
+  readonly currency_code: string
+  /** Rows that deduct deposits are left out. */
+  readonly rows: ReadonlyArray<BilledRow>
+  /** Drafts of standard invoices, with what they would bill. */
+  readonly drafts: ReadonlyArray<{ readonly invoice: InvoiceRow; readonly net: number }>
+}
+/** What one invoice bills, beside others. */
+export interface Billing {
+  readonly others: Billed
+  readonly own: number
+}
+const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
+export const billedTotal = ({ rows }: Pick<Billed, "rows">): number => sum(rows.map(({ net }) => net))
+export const leftToBill = (billed: Pick<Billed, "rows" | "total">): number => billed.total - billedTotal(billed)
+
+/** What rows bill: a deposit that is deducted was billed before, and is still owed as a part of the whole. */
+export const netOfRows = (rows: ReadonlyArray<Pick<InvoiceItemRow, "deposit_invoice_id" | "subtotal">>): number =>
+  sum(rows.map((row) => (row.deposit_invoice_id === null ? row.subtotal : 0)))
+
+export const nameOfInvoice = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
+  `invoice ${number ?? `(id ${id}, number pending)`}`
+const namesOf = (rows: ReadonlyArray<BilledRow>): string =>
+  [...new Set(rows.map(({ invoice }) => nameOfInvoice(invoice)))].join(", ")
+const moneyIn = (billed: Pick<Billed, "currency_code">, amount: number): string =>
+  formatMoney(amount, billed.currency_code)
+
+/** `60.00 of 100.00 GBP (without tax) is billed by invoice 12; 40.00 is left`. */
+export const billedText = (billed: Billed): string => {
+  const by = billed.rows.length === 0 ? "" : ` by ${namesOf(billed.rows)}`
+  return (
+    `${moneyIn(billed, billedTotal(billed))} of ${moneyIn(billed, billed.total)} ${billed.currency_code} ` +
+    `(without tax) is billed${by}; ${moneyIn(billed, Math.max(0, leftToBill(billed)))} is left`
+  )
+}
+
+/** Why an invoice that bills more than is left is refused; undefined where it does not. */
+export const overbilling = (billing: Billing | undefined): string | undefined => {
+  if (billing === undefined || billing.own <= 0 || billing.own <= leftToBill(billing.others)) return undefined
+  const { others, own } = billing
+  return (
+    `${billedText(others)}, and this invoice bills ${moneyIn(others, own)}. ` +
+    "Take rows off, bill the opportunity again for what is left, or send allow_overbilling."
+  )
+}
+
+/** What to know of a draft: drafts and invoices that together with it bill more than there is. */
+export const draftWarnings = (billing: Billing | undefined): ReadonlyArray<string> => {
+  if (billing === undefined || billing.own <= 0) return []
+  const { others, own } = billing
+  const drafts = others.drafts.filter(({ net }) => net > 0)
+  const together = billedTotal(others) + sum(drafts.map(({ net }) => net)) + own
+  if (together <= others.total) return []
+  return [
+    ...(drafts.length === 0
+      ? []
+      : [
+          `Also billed by ${drafts.map(({ invoice }) => `draft ${invoice.id}`).join(", ")}: with this one ` +
+            `${moneyIn(others, together)} of ${moneyIn(others, others.total)} ${others.currency_code} (without tax). ` +
+            "Delete drafts that repeat."
+        ]),
+    ...(own <= leftToBill(others) ? [] : [`${billedText(others)}. Issuing this draft needs allow_overbilling.`])
+  ]
+}
+
+/** What a row is billed for, to find it on earlier invoices again; undefined where it is for nothing in particular. */
+const subjectOf = (row: InvoiceItemRow): string | undefined =>
+  row.opportunity_item_id === null
+    ? row.opportunity_cost_id === null
+      ? undefined
+      : `cost ${row.opportunity_cost_id}`
+    : `line ${row.opportunity_item_id}`
+
+const taxOf = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceItemRow): RowTax => ({
+  tax_class_id,
+  tax_rate,
+  tax_rate_id,
+  tax_rate_name
+})
+
+/** What is left of a row of the whole; undefined where nothing is. */
+const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): InvoiceItemRow | undefined => {
+  if (taken.length === 0) return row
+  const net = row.subtotal - sum(taken.map((one) => one.net))
+  const quantity = hundredths(row.quantity) - sum(taken.map((one) => one.quantity))
+  if (net === 0) return row.subtotal === 0 && quantity > 0 ? { ...row, quantity: quantityText(quantity) } : undefined
+  return withNet(
+    row,
+    net,
+    quantity,
+    taken.every(({ item }) => item.tax_rate === row.tax_rate)
+      ? row.tax_total - sum(taken.map((one) => one.tax))
+      : exclusiveTax(net, row.tax_rate ?? "0").tax
+  )
+}
+/** A part of a row; `quantity` in hundredths. */
+export const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number): InvoiceItemRow => {
+  const wanted = { ...row, quantity: quantity > 0 ? quantityText(quantity) : "1.00" }
+  const amounts = quantityAndPrice(wanted.quantity, net)
+  return {
+    ...wanted,
+    ...amounts,
+    ...quantityIn(wanted, amounts.quantity),
+    subtotal: net,
+    tax_total: tax,
+    total: net + tax
+  }
+}
+
+/**
+ * The rows of what is left: of lines and costs what no invoice bills yet, and a deduction for each tax of what was
+ * billed otherwise, by a part or by hand. Together they come to what is left.
+ */
+export const leftRows = (
+  whole: ReadonlyArray<InvoiceItemRow>,
+  { currency_code, rows }: Billed,
+  invoice: Pick<InvoiceRow, "id" | "currency_code">
+): ReadonlyArray<InvoiceItemRow> => {
+  const subjects = new Set(whole.map(subjectOf))
+  const isOwn = (row: BilledRow): boolean =>
+    subjectOf(row.item) !== undefined &&
+    row.invoice.currency_code === currency_code &&
+    subjects.has(subjectOf(row.item))
+  const by_subject = Map.groupBy(rows.filter(isOwn), ({ item }) => subjectOf(item))
+  const left = whole.flatMap((row) => {
+    const subject = subjectOf(row)
+    return leftOfRow(row, subject === undefined ? [] : (by_subject.get(subject) ?? [])) ?? []
+  })
+  const others = Map.groupBy(
+    rows.filter((row) => !isOwn(row)),
+    ({ item }) => groupKey(taxOf(item))
+  )
+  const deductions = [...others.values()].flatMap((group) => {
+    const [first] = group
+    const [net, tax] = [sum(group.map((row) => row.net)), sum(group.map((row) => row.tax))]
+    if (first === undefined || (net === 0 && tax === 0)) return []
+    return [
+      {
+        ...newItem(invoice),
+        ...taxOf(first.item),
+        name: `Billed by ${namesOf(group)}`.slice(0, 255),
+        unit_price: -net,
+        subtotal: -net,
+        tax_total: -tax,
+        total: -net - tax
+      }
+    ]
+  })
+  return [...left, ...deductions].map((row, at) => ({ ...row, sort_order: at }))
+}

@@ -1,0 +1,135 @@
+/** What is left to credit of each row of an invoice, and how a credit is taken from it. Amounts are minor units. */
+import { exact, fromScaled, multiplyDivide, roundHalfAway, toScaled } from "../../values/decimal.ts"
+import type { CreditNoteItemRow, InvoiceItemRow } from "./tables.ts"
+
+/** Deductions have amounts below zero; so has what is left of them. */
+export interface Amounts {
+  readonly net: number
+  readonly tax: number
+}
+export interface RowLeft {
+  readonly item: InvoiceItemRow
+  /** Of the invoiced quantity, in hundredths. */
+  readonly quantity: number
+  /** What earlier credits of a quantity took: the last of them takes the remainder of the row. */
+  readonly by_quantity: Amounts
+  readonly left: Amounts
+  /** Amounts without a quantity were credited, so that a quantity says no longer what is left. */
+  readonly has_amounts: boolean
+}
+
+export const hundredths = (quantity: string): number => Number(toScaled(quantity, 2))
+export const quantityText = (in_hundredths: number): string => fromScaled(BigInt(in_hundredths), 2)
+export const grossOf = ({ net, tax }: Amounts): number => net + tax
+
+type Credited = Pick<CreditNoteItemRow, "invoice_item_id" | "quantity" | "subtotal" | "tax_total" | "by_amount">
+
+/** `credited`: the rows of all credit notes of the invoice, whose amounts have the sign of the credit. */
+export const leftOf = (
+  items: ReadonlyArray<InvoiceItemRow>,
+  credited: ReadonlyArray<Credited>
+): ReadonlyArray<RowLeft> => {
+  const by_item = Map.groupBy(credited, (one) => one.invoice_item_id)
+  return items
+    .filter((item) => item.item_type !== "text")
+    .map((item) => {
+      const all = by_item.get(item.id) ?? []
+      const of_quantity = all.filter((one) => !one.by_amount)
+      const sum = (rows: ReadonlyArray<Credited>, column: "subtotal" | "tax_total"): number =>
+        rows.reduce((total, one) => total - one[column], 0)
+      return {
+        item,
+        quantity: of_quantity.reduce((rest, one) => rest - hundredths(one.quantity), hundredths(item.quantity)),
+        by_quantity: { net: sum(of_quantity, "subtotal"), tax: sum(of_quantity, "tax_total") },
+        left: { net: item.subtotal - sum(all, "subtotal"), tax: item.tax_total - sum(all, "tax_total") },
+        has_amounts: all.length > of_quantity.length
+      }
+    })
+}
+export const isUsedUp = ({ left, quantity, has_amounts }: RowLeft): boolean =>
+  left.net === 0 && left.tax === 0 && (quantity === 0 || has_amounts)
+
+/** `amount × part ÷ whole`, rounded half away from zero. */
+export const share = (amount: number, part: number, whole: number): number =>
+  whole < 0
+    ? share(amount, 0 - part, 0 - whole)
+    : (multiplyDivide(amount, part, whole) ?? roundHalfAway(exact(amount).times(part).dividedBy(whole)).toNumber()) + 0
+/** No further from zero than `most`, and on its side of zero. */
+const within = (amount: number, most: number): number =>
+  most < 0 ? Math.max(most, Math.min(0, amount)) : Math.min(most, Math.max(0, amount))
+const isWithin = (amount: number, most: number): boolean => within(amount, most) === amount
+
+/**
+ * What a quantity of a row comes to: its proportion, and with the last of the quantity all that earlier ones left.
+ * Undefined where less money than that is left of the row.
+ */
+export const ofQuantity = (row: RowLeft, quantity: number): Amounts | undefined => {
+  const { item, by_quantity, left } = row
+  const remainder = { net: item.subtotal - by_quantity.net, tax: item.tax_total - by_quantity.tax }
+  const whole = hundredths(item.quantity)
+  const due =
+    quantity === row.quantity
+      ? remainder
+      : {
+          net: within(share(item.subtotal, quantity, whole), remainder.net),
+          tax: within(share(item.tax_total, quantity, whole), remainder.tax)
+        }
+  return isWithin(due.net, left.net) && isWithin(due.tax, left.tax) ? due : undefined
+}
+
+/**
+ * Parts of an amount in proportion to what is left, of which some may be below zero: each lies between nothing and its
+ * whole, together they are the amount exactly. The odd units go to those parts most was cut off from, among equals to
+ * the earlier.
+ */
+const proRata = (amount: number, left: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const whole = BigInt(left.reduce((sum, part) => sum + part, 0))
+  if (whole === 0n) return left.map(() => 0)
+  const cut = left.map((part) => {
+    const product = BigInt(part) * BigInt(amount)
+    return { taken: Number(product / whole), rest: product % whole }
+  })
+  const odd = amount - cut.reduce((sum, { taken }) => sum + taken, 0)
+  const sign = BigInt(Math.sign(odd)) * (whole < 0n ? -1n : 1n)
+  const raised = new Set(
+    cut
+      .map(({ rest }, at) => ({ at, rest: rest * sign }))
+      .filter(({ rest }) => rest > 0n)
+      .sort((one, other) => (one.rest === other.rest ? one.at - other.at : one.rest > other.rest ? -1 : 1))
+      .slice(0, Math.abs(odd))
+      .map(({ at }) => at)
+  )
+  return cut.map(({ taken }, at) => taken + (raised.has(at) ? Math.sign(odd) : 0))
+}
+const sumOf = (rows: ReadonlyArray<RowLeft>): Amounts => ({
+  net: rows.reduce((sum, { left }) => sum + left.net, 0),
+  tax: rows.reduce((sum, { left }) => sum + left.tax, 0)
+})
+/**
+ * Spreads an amount with tax over what is left of rows, deductions included: over classes of tax, of which each has its
+ * tax rounded once, and within these over rows. All that is left takes the whole of every row.
+ */
+export const spread = (amount: number, rows: ReadonlyArray<RowLeft>): ReadonlyMap<number, Amounts> => {
+  const classes = [
+    ...Map.groupBy(rows, ({ item }) => `${item.tax_class_id}/${item.tax_rate_id}/${item.tax_rate}`).values()
+  ].map((of) => ({ of, left: sumOf(of) }))
+  const amounts = proRata(
+    amount,
+    classes.map(({ left }) => grossOf(left))
+  )
+  return new Map(
+    classes.flatMap(({ of, left }, at) => {
+      const gross = amounts[at] ?? 0
+      const tax = gross === 0 ? 0 : share(left.tax, gross, grossOf(left))
+      const net_of = proRata(
+        gross - tax,
+        of.map((row) => row.left.net)
+      )
+      const tax_of = proRata(
+        tax,
+        of.map((row) => row.left.tax)
+      )
+      return of.map(({ item }, row) => [item.id, { net: net_of[row] ?? 0, tax: tax_of[row] ?? 0 }] as const)
+    })
+  )
+}

@@ -1,0 +1,138 @@
+/** What requests about invoices hold (rules/billing 1.3). */
+import {
+  boolean,
+  choice,
+  decimal,
+  integer,
+  json,
+  list,
+  longText,
+  money,
+  object,
+  ref,
+  text,
+  timestamp,
+  type ValuesOf
+} from "../../kernel/fields/field.ts"
+import type { JsonObject } from "../../kernel/fields/json.ts"
+import { invoice_types, payment_methods } from "./tables.ts"
+
+const cleared = { nullable: true, on_null: "clear" } as const
+export const items_max = 5_000
+/** A row: without `id` a new one. Of a row that is there, what is left out stays. */
+const itemFields = {
+  id: integer({ nullable: true, names: "invoice_items", describe: "A row of this invoice; without it a new one" }),
+  product_id: ref("products", { nullable: true }),
+  name: text({ nullable: true, describe: "Required without a product" }),
+  description: longText({ nullable: true }),
+  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "1 unless given" }),
+  unit_price: json({
+    form: "any",
+    nullable: true,
+    describe: "Money in the invoice's currency, required of a new row; below zero it is a deduction"
+  }),
+  discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
+  tax_class_id: ref("product_tax_classes", {
+    nullable: true,
+    describe: "The product's unless given, else the default"
+  }),
+  revenue_group_id: ref("revenue_groups", { nullable: true }),
+  starts_at: timestamp({ nullable: true }),
+  ends_at: timestamp({ nullable: true }),
+  sort_order: integer({ min: 0, max: 999_999, nullable: true })
+}
+export type SentItem = ValuesOf<typeof itemFields>
+const items = () =>
+  list(object(itemFields), { nullable: true, max_items: items_max, describe: "All rows: replaces those there are" })
+
+const shared = {
+  store_id: ref("stores", cleared),
+  opportunity_id: ref("opportunities", cleared),
+  subject: text(cleared),
+  reference: text(cleared),
+  notes: longText({ ...cleared, max: 5_000 }),
+  payment_terms_days: integer({ min: 0, max: 365, nullable: true }),
+  due_at: timestamp({ ...cleared, describe: "Wins over the terms" }),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+const currency = () => text({ format: "currency", max: 3, nullable: true })
+export const createFields = {
+  member_id: ref("members", { required: true }),
+  type: choice(invoice_types, { default: "standard", any_case: true }),
+  ...shared,
+  currency: currency(),
+  currency_code: currency(),
+  prices_include_tax: boolean({ default: false }),
+  items: items()
+}
+/** What a body that was read holds: what may be left out may be absent. */
+export type CreateValues = Partial<ValuesOf<typeof createFields>>
+export const updateFields = {
+  member_id: ref("members"),
+  type: choice(invoice_types, { any_case: true }),
+  ...shared,
+  items: items()
+}
+export type UpdateValues = Partial<ValuesOf<typeof updateFields>>
+export const issueFields = {
+  issued_at: timestamp({ nullable: true, describe: "Now unless given; not in the future" }),
+  due_at: timestamp({ nullable: true, describe: "Unless given: that of the draft, else by the terms" }),
+  allow_overbilling: boolean({
+    default: false,
+    describe: "Issue a standard invoice that bills more than is left of its opportunity"
+  })
+}
+export const voidFields = { reason: longText({ nullable: true, max: 1_000 }) }
+
+// What a request for a credit note holds (rules/billing 1.5).
+
+export const creditFields = {
+  items: list(
+    object({
+      invoice_item_id: ref("invoice_items", { required: true, live: false }),
+      quantity: decimal({
+        scale: 2,
+        min: "0.01",
+        nullable: true,
+        describe: "Of the invoiced quantity; without it all that is left of the row"
+      })
+    }),
+    { nullable: true, min_items: 1, max_items: items_max }
+  ),
+  amount: money({
+    currency: "currency_code",
+    nullable: true,
+    describe: "With tax; spread over the rows by what is left of each. Without items and amount, all that is left"
+  }),
+  reason: longText({ nullable: true, max: 1_000 }),
+  notes: longText({ nullable: true, max: 5_000 }),
+  issued_at: timestamp({ nullable: true, describe: "Now where it is left out" })
+}
+
+// What requests about payments and refunds hold (rules/billing 1.4).
+
+const moved = {
+  amount: money({ currency: "currency_code", required: true, describe: "In the invoice's currency; above zero" }),
+  method: choice(payment_methods, { default: "other", any_case: true }),
+  paid_at: timestamp({ nullable: true, describe: "When the money moved; now where it is left out" }),
+  reference: text({ nullable: true }),
+  notes: longText({ nullable: true, max: 1_000 }),
+  currency: text({
+    nullable: true,
+    max: 3,
+    format: "currency",
+    input_only: true,
+    describe: "If given, the invoice's own"
+  }),
+  currency_code: text({ nullable: true, max: 3, format: "currency", input_only: true, describe: "As currency" })
+}
+export const paymentFields = moved
+export const refundFields = {
+  ...moved,
+  reason: longText({ nullable: true, max: 1_000 }),
+  payment_id: integer({
+    nullable: true,
+    names: "payments",
+    describe: "The payment that is given back, in part or whole; one of the same invoice"
+  })
+}

@@ -1,0 +1,99 @@
+/** Whom a document names as buyer and as seller, as they are now; frozen with the document once it is issued. */
+import { Effect } from "effect"
+import { list_values } from "../../kernel/lists/custom-field.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { addresses, emails, members, phones } from "../../people/members/schema.ts"
+import { countries } from "../../setup/reference-data/countries.ts"
+import { stores } from "../../setup/stores.ts"
+import type { InvoiceRow, NamedParty } from "./tables.ts"
+
+interface ContactRow {
+  readonly id: number
+  readonly type_id: number | null
+  readonly is_primary: boolean
+}
+/** The one for bills, else the primary one, else the first. */
+export const chosenContact = <R extends ContactRow>(
+  rows: ReadonlyArray<R>,
+  billing_type_ids: ReadonlySet<number>
+): R | undefined =>
+  rows.find(({ type_id }) => type_id !== null && billing_type_ids.has(type_id)) ??
+  rows.find(({ is_primary }) => is_primary) ??
+  rows[0]
+
+const inOrder = { order: ["id"] }
+/** Ids of list values called "Billing", of whichever list. */
+export const billingTypeIds = Effect.gen(function* () {
+  const rows = yield* (yield* Store).find(list_values, { name: "Billing" })
+  return new Set(rows.map(({ id }) => id))
+})
+
+/** The buyer: the member with the address for bills. */
+export const buyerOf = Effect.fnUntraced(function* (member_id: number) {
+  const store = yield* Store
+  const member = yield* store.get(members, member_id)
+  if (member === undefined) return null
+  const billing = yield* billingTypeIds
+  const address = chosenContact(yield* store.find(addresses, { member_id }, inOrder), billing)
+  const email = chosenContact(yield* store.find(emails, { member_id }, inOrder), billing)
+  const phone = chosenContact(yield* store.find(phones, { member_id }, inOrder), billing)
+  const country =
+    address === undefined || address.country_id === null ? undefined : yield* store.get(countries, address.country_id)
+  return {
+    name: member.name,
+    street: address?.street ?? null,
+    city: address?.city ?? null,
+    county: address?.county ?? null,
+    postcode: address?.postcode ?? null,
+    country_code: country?.code ?? null,
+    tax_number: member.tax_number,
+    registration_number: member.chamber_of_commerce_number,
+    peppol_id: member.peppol_id,
+    email: email?.address ?? null,
+    phone: phone?.number ?? null,
+    account_number: member.account_number
+  } satisfies NamedParty
+})
+
+/** The seller: the company of the settings; what they leave out is the store's. */
+export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
+  const store = store_id === null ? undefined : yield* (yield* Store).get(stores, store_id)
+  const company = (key: string): string | null => settingText(settings, "company", key) || null
+  // An address is the one or the other, never parts of both.
+  const place =
+    company("street") === null && store !== undefined
+      ? { ...store, country_code: store.country_code ?? company("country_code") }
+      : {
+          street: company("street"),
+          city: company("city"),
+          county: company("county"),
+          postcode: company("postcode"),
+          country_code: company("country_code")
+        }
+  return {
+    name: company("name") ?? store?.name ?? "",
+    street: place.street,
+    city: place.city,
+    county: place.county,
+    postcode: place.postcode,
+    country_code: place.country_code,
+    tax_number: company("tax_number"),
+    registration_number: company("registration_number"),
+    peppol_id: null,
+    email: company("email") ?? store?.email ?? null,
+    phone: company("phone") ?? store?.phone ?? null,
+    account_number: null
+  } satisfies NamedParty
+})
+
+/** Both, as the document has them or, of a draft, as they are now. */
+export const partiesOf = Effect.fnUntraced(function* (
+  invoice: Pick<InvoiceRow, "billed_by" | "billed_to" | "member_id" | "store_id">,
+  settings: Settings
+) {
+  return {
+    billed_to: invoice.billed_to ?? (yield* buyerOf(invoice.member_id)),
+    billed_by: invoice.billed_by ?? (yield* sellerOf(invoice.store_id, settings))
+  }
+})

@@ -1,0 +1,231 @@
+/** How answers show invoices, payments and credit notes (rules/billing 1.2, 1.4, 1.5). */
+import { Effect } from "effect"
+import { boolean, decimal, integer, text } from "../../kernel/fields/field.ts"
+import type { StoreRead } from "../../kernel/store/failure.ts"
+import type { Include } from "../../kernel/lists/resource-types.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { AnyRow } from "../../kernel/tables/table.ts"
+import { hasOnePermission } from "../../kernel/fields/viewer.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { formatMoney } from "../../values/money.ts"
+import { billedTotal, leftToBill } from "./billed.ts"
+import { billedOf } from "./billed-facts.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import type { JsonObject } from "../../kernel/fields/json.ts"
+import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
+import { members } from "../../people/members/schema.ts"
+import { stores } from "../../setup/stores.ts"
+import {
+  credit_note_items,
+  credit_note_statuses,
+  credit_notes,
+  invoice_items,
+  invoice_statuses,
+  invoice_types,
+  type InvoiceRow,
+  invoices,
+  type InvoiceStatus,
+  payment_methods,
+  payments,
+  type TaxSummaryRow
+} from "./tables.ts"
+
+// `billed_total` and `left_to_bill_total` of opportunities and of the invoices that bill them (rules/billing 1.9).
+
+const shows = {
+  billed_total: text({
+    nullable: true,
+    describe: "Billed of the opportunity by issued standard invoices, less credits, without tax"
+  }),
+  left_to_bill_total: text({ nullable: true, describe: "What is left to bill of the opportunity, without tax" })
+}
+type Opportunities = ReadonlyArray<OpportunityRow>
+/** `idOf`: the opportunity of a row; `opportunitiesOf`: those of all rows. Null for those who may not see invoices. */
+const totalsBy = (
+  idOf: (row: AnyRow) => number,
+  opportunitiesOf: (rows: ReadonlyArray<AnyRow>) => StoreRead<Opportunities>
+): Include => ({
+  kind: "keys",
+  shows,
+  of: (rows, { viewer }) =>
+    Effect.gen(function* () {
+      const found = hasOnePermission(viewer, "invoices.view") ? yield* opportunitiesOf(rows) : []
+      const billed = found.length === 0 ? undefined : yield* billedOf(found)
+      return (row) => {
+        const one = billed?.get(idOf(row))
+        return one === undefined
+          ? { billed_total: null, left_to_bill_total: null }
+          : {
+              billed_total: formatMoney(billedTotal(one), one.currency_code),
+              left_to_bill_total: formatMoney(leftToBill(one), one.currency_code)
+            }
+      }
+    })
+})
+export const billedOfOpportunities = totalsBy(
+  (row) => Number(row["id"]),
+  (rows) => Effect.succeed(rows as Opportunities)
+)
+const opportunityOf = (row: AnyRow): number => Number(row["opportunity_id"] ?? 0)
+const billedBeside = totalsBy(opportunityOf, (rows) => {
+  const ids = [...new Set(rows.map(opportunityOf).filter((id) => id > 0))]
+  return ids.length === 0 ? Effect.succeed([]) : Effect.flatMap(Store, (store) => store.getMany(opportunities, ids))
+})
+
+const amount = () => text({ describe: "Money: a decimal string in the document's currency" })
+const taxSummaryShown = Shown.objects({
+  tax_class_id: integer({ nullable: true }),
+  tax_rate_id: integer({ nullable: true }),
+  tax_rate_name: text(),
+  rate: decimal({ scale: 4 }),
+  net: amount(),
+  tax: amount(),
+  gross: amount()
+})
+/** The frozen summary with its money as answers give it. */
+const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): ReadonlyArray<JsonObject> =>
+  rows.map((row) => ({
+    tax_class_id: row.tax_class_id,
+    tax_rate_id: row.tax_rate_id,
+    tax_rate_name: row.tax_rate_name,
+    rate: row.rate,
+    net: formatMoney(row.net, currency),
+    tax: formatMoney(row.tax, currency),
+    gross: formatMoney(row.gross, currency)
+  }))
+
+/** Statuses of invoices on which something is still to be paid. */
+const owing_statuses: ReadonlyArray<InvoiceStatus> = ["issued", "partially_paid"]
+/** Unpaid in part or whole after it was due. Judged when it is asked for. */
+const isOverdue = (row: Pick<InvoiceRow, "status" | "due_at">, now: string): boolean =>
+  owing_statuses.includes(row.status) && row.due_at !== null && row.due_at < now
+
+const invoiceItemResource = resource({
+  singular: "item",
+  plural: "items",
+  title: "InvoiceItem",
+  entity_type: "invoice_items",
+  table: invoice_items,
+  order: ["sort_order", "id"]
+})
+export const paymentResource = resource({
+  singular: "payment",
+  table: payments,
+  shows: { method_name: text() },
+  order: ["paid_at", "id"],
+  view: (base, row) => ({ ...base, method_name: payment_methods[row.method] })
+})
+const creditNoteItemResource = resource({
+  singular: "item",
+  plural: "items",
+  title: "CreditNoteItem",
+  entity_type: "credit_note_items",
+  table: credit_note_items,
+  order: ["sort_order", "id"]
+})
+/** Each includes the other: one of them must say its type. */
+const invoiceOfNote = (): Resource<typeof invoices, "invoice"> => invoiceResource
+export const creditNoteResource = resource({
+  singular: "credit_note",
+  heading: "Deals",
+  called: { by: ["number"] },
+  table: credit_notes,
+  shows: { status_name: text(), tax_summary: taxSummaryShown },
+  filters: [
+    "number",
+    "status",
+    "member_id",
+    "store_id",
+    "opportunity_id",
+    "invoice_id",
+    "currency_code",
+    "total",
+    "issued_at",
+    "created_at",
+    "updated_at"
+  ],
+  sorts: ["number", "total", "issued_at", "created_at", "updated_at"],
+  includes: {
+    member: { kind: "brief", via: "member_id", table: members },
+    store: { kind: "brief", via: "store_id", table: stores },
+    invoice: { kind: "one", via: "invoice_id", resource: invoiceOfNote },
+    items: { kind: "many", via: "credit_note_id", resource: () => creditNoteItemResource }
+  },
+  view: (base, row) => ({
+    ...base,
+    status_name: credit_note_statuses[row.status],
+    tax_summary: taxSummaryOut(row.tax_summary, row.currency_code)
+  })
+})
+export const invoiceResource = resource({
+  singular: "invoice",
+  heading: "Deals",
+  called: { by: ["number"] },
+  table: invoices,
+  custom_module: "Invoice",
+  shows: { type_name: text(), status_name: text(), is_overdue: boolean(), tax_summary: taxSummaryShown },
+  filters: [
+    "number",
+    "type",
+    "status",
+    "subject",
+    "reference",
+    "member_id",
+    "store_id",
+    "opportunity_id",
+    "currency_code",
+    "subtotal",
+    "tax_total",
+    "total",
+    "amount_paid",
+    "amount_outstanding",
+    "issued_at",
+    "due_at",
+    "paid_at",
+    "voided_at",
+    "emailed_at",
+    "created_at",
+    "updated_at"
+  ],
+  sorts: [
+    "number",
+    "type",
+    "status",
+    "total",
+    "amount_outstanding",
+    "issued_at",
+    "due_at",
+    "paid_at",
+    "created_at",
+    "updated_at"
+  ],
+  value_names: {
+    status: [
+      ...Object.entries(invoice_statuses).flatMap(([status, label]) =>
+        [status, label].map((name) => ({ name, where: { status } }))
+      ),
+      { name: "void", where: { status: "voided" } }
+    ]
+  },
+  flags: { is_overdue: { column: "status", is: owing_statuses, past: "due_at" } },
+  related: {
+    "member.name": { via: "member_id", table: members, column: "name" },
+    "store.name": { via: "store_id", table: stores, column: "name" }
+  },
+  includes: {
+    member: { kind: "brief", via: "member_id", table: members },
+    store: { kind: "brief", via: "store_id", table: stores },
+    opportunity: { kind: "brief", via: "opportunity_id", table: opportunities, name: "subject" },
+    items: { kind: "many", via: "invoice_id", resource: () => invoiceItemResource },
+    payments: { kind: "many", via: "invoice_id", resource: () => paymentResource },
+    credit_notes: { kind: "many", via: "invoice_id", resource: () => creditNoteResource },
+    billing: billedBeside
+  },
+  view: (base, row, _found, { now }) => ({
+    ...base,
+    type_name: invoice_types[row.type],
+    status_name: invoice_statuses[row.status],
+    is_overdue: isOverdue(row, now),
+    tax_summary: taxSummaryOut(row.tax_summary, row.currency_code)
+  })
+})

@@ -1,0 +1,397 @@
+/**
+ * Plain resources: from one declaration come the table, the events, the fold, the five endpoints and their answers.
+ * A resource with rules of its own adds `rules`; what cannot be said here is a slice with endpoints of its own beside.
+ */
+import { Effect, Result } from "effect"
+import type { Slice } from "./catalogue.ts"
+import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "../lists/custom-field.ts"
+import {
+  type Answer,
+  command,
+  type DecideContext,
+  type Endpoint,
+  type Failure,
+  get,
+  type Input,
+  type Params,
+  type StoreRead,
+  type Streams
+} from "./endpoint.ts"
+import type { NewEvent } from "../events/event-type.ts"
+import { type Fields, integer, list, text } from "../fields/field.ts"
+import type { JsonObject } from "../fields/json.ts"
+import { invalid, type Rejection } from "../fields/rejection.ts"
+import {
+  created,
+  listOf,
+  noContent,
+  ok,
+  type One,
+  renderById,
+  renderOne,
+  type Resource,
+  type Status,
+  viewContext
+} from "./resource.ts"
+import * as Shown from "../lists/answer-schema.ts"
+import type { CommandRuntime } from "./command-runtime.ts"
+import type { Defaults } from "../tables/stored-schema.ts"
+import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "../events/row-events.ts"
+import { articleOf, wordsOf } from "../tables/words.ts"
+import { Store } from "../store/store.ts"
+import type { AnyRow, RowOf, Stamped, Table } from "../tables/table.ts"
+
+export * from "../events/row-events.ts"
+
+export interface Access {
+  readonly read: string | ReadonlyArray<string> | null
+  readonly write: string | ReadonlyArray<string> | null
+  readonly view: string | null
+  readonly create: string | null
+  readonly edit: string | null
+  readonly delete: string | null
+}
+/** The usual five of an area: abilities `rates:read|write`, permissions `rates.view|create|edit|delete`. */
+export const accessOf = (area: string, permission: string = area): Access => ({
+  read: `${area}:read`,
+  write: `${area}:write`,
+  view: `${permission}.view`,
+  create: `${permission}.create`,
+  edit: `${permission}.edit`,
+  delete: `${permission}.delete`
+})
+/** One permission to look, one to change. */
+export const viewManageAccess = (area: string, view: string | null, manage: string | null): Access => ({
+  read: `${area}:read`,
+  write: `${area}:write`,
+  view,
+  create: manage,
+  edit: manage,
+  delete: manage
+})
+
+export type SaveResult<T extends Table> = Result.Result<
+  {
+    readonly set?: Partial<RowOf<T>>
+    readonly also?: ReadonlyArray<NewEvent>
+    /** What to know of what was done: `meta.warnings`, which `meta_shows` declares. */
+    readonly warnings?: ReadonlyArray<string>
+  },
+  Rejection
+>
+export interface SaveInput<T extends Table, F> {
+  /** The row as it would be stored. */
+  readonly next: RowOf<T>
+  /** The row as it is; undefined on create. */
+  readonly before: RowOf<T> | undefined
+  readonly facts: F
+  readonly input: Input<any, any>
+  readonly context: DecideContext
+}
+interface CrudRules<T extends Table, F> {
+  /** What the rules must know. `before` is undefined on create. */
+  readonly facts?: (
+    input: Input<any, any>,
+    before: RowOf<T> | undefined
+  ) => Effect.Effect<F, Failure, Store | CommandRuntime>
+  readonly save?: (given: SaveInput<T, F>) => SaveResult<T>
+  readonly delete?: (given: {
+    readonly row: RowOf<T>
+    readonly facts: F
+    readonly input: Input<any, any>
+    readonly context: DecideContext
+  }) => Result.Result<ReadonlyArray<NewEvent>, Rejection>
+  /** `meta` of what create and update answer, and what it holds; without one where it is undefined. */
+  readonly meta?: (row: RowOf<T>) => StoreRead<JsonObject | undefined>
+  readonly meta_shows?: Shown.Shown
+}
+interface Parent {
+  readonly param: string
+  readonly table: Table
+  readonly column: string
+}
+
+interface CrudResourceDraft<T extends Table, F> {
+  readonly resource: Resource<T>
+  /** What a body may hold: the table's declared fields unless said otherwise. */
+  readonly fields: Fields
+  readonly path: string
+  readonly access: Access
+  readonly parent?: Parent
+  /** The name routes begin with; default the resource's plural. */
+  readonly name?: string
+  readonly update_method?: "PUT" | "PATCH"
+  readonly only?: ReadonlyArray<"list" | "show" | "create" | "update" | "delete">
+  readonly rules?: CrudRules<T, F>
+  /** The streams whose writers wait for each other, where a rule looks beyond the row itself. */
+  readonly streams?: Streams
+  readonly unpaged?: boolean
+  readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
+  /** Rows elsewhere that go or change with a deleted row. */
+  readonly on_delete?: OnDelete
+  readonly weight?: number
+}
+
+type KeyedRow = AnyRow & { readonly id: number }
+interface CrudFacts<F> {
+  readonly own: F
+  readonly custom: CustomFieldFacts
+}
+
+type Draft<F extends Fields, X> = CrudResourceDraft<Table<F & Stamped>, X>
+type Made<F extends Fields> = Table<F & Stamped>
+type SavedBody = One<string> & { readonly meta?: JsonObject }
+type Operations = { readonly [operation: string]: () => Endpoint }
+
+/** The row a path ends with. */
+const rowOf = <T extends Table>(input: Input): RowOf<T> =>
+  (input.rows as { readonly [name: string]: unknown })["id"] as RowOf<T>
+const parentId = ({ param }: Parent, input: Input): number =>
+  (input.rows as { readonly [name: string]: AnyRow })[param]?.["id"] as number
+
+/** What the rules need to know, and the definitions of custom fields where the body sets any or a row is made. */
+const factsOf = <F extends Fields, X>({ resource, rules }: Draft<F, X>, mode: "create" | "update") =>
+  Effect.fnUntraced(function* (input: Input): Effect.fn.Return<CrudFacts<X>, Failure, Store | CommandRuntime> {
+    const before = mode === "create" ? undefined : rowOf<Made<F>>(input)
+    const needs_custom = mode === "create" || "custom_fields" in input.body
+    return {
+      own: (rules?.facts === undefined ? undefined : yield* rules.facts(input, before)) as X,
+      custom:
+        resource.custom_module === undefined || !needs_custom
+          ? { definitions: [], values: [] }
+          : yield* customFieldFacts(resource.custom_module)
+    }
+  })
+
+/**
+ * The row as the body leaves it, checked by the rules, with the events that come beside. `before`: undefined on create.
+ */
+const saveRow = <F extends Fields, X>(
+  { fields, parent, resource: { custom_module, table }, rules }: Draft<F, X>,
+  before: RowOf<Made<F>> | undefined,
+  facts: CrudFacts<X>,
+  input: Input,
+  context: DecideContext
+): Result.Result<Omit<Saved, "id"> & { readonly row: KeyedRow; readonly also: ReadonlyArray<NewEvent> }, Rejection> => {
+  const mode = before === undefined ? "create" : "update"
+  const current: AnyRow | undefined = before
+  const custom =
+    custom_module === undefined || (mode === "update" && !("custom_fields" in input.body))
+      ? undefined
+      : readCustomFields(
+          facts.custom,
+          input.body["custom_fields"],
+          (current?.["custom_fields"] ?? {}) as JsonObject,
+          mode
+        )
+  if (custom !== undefined && Object.keys(custom.errors).length > 0) return Result.fail(invalid(custom.errors))
+  const values: AnyRow = input.values
+  const next = {
+    ...(before ?? initialRow(table, fields)),
+    ...Object.fromEntries(Object.entries(values).filter(([column]) => table.columns[column] !== undefined)),
+    ...(custom === undefined ? {} : { custom_fields: custom.stored }),
+    ...(before === undefined && parent !== undefined ? { [parent.column]: parentId(parent, input) } : {}),
+    id: current === undefined ? context.id(table) : (current["id"] as number)
+  } as RowOf<Made<F>>
+  const result: SaveResult<Made<F>> =
+    rules?.save?.({ next, before, facts: facts.own, input, context }) ?? Result.succeed({})
+  return Result.map(result, ({ set, also = [], ...warned }) => ({
+    row: { ...(next as KeyedRow), ...set },
+    also,
+    ...warned
+  }))
+}
+
+const savedResult = Shown.keys({ id: integer(), warnings: Shown.optional(list(text())) })
+type Saved = typeof savedResult.Type
+/** The saved row as it is now, with the `meta` of the rules. */
+const answerWith = <F extends Fields, X>({ resource, rules }: Draft<F, X>, status: Status) =>
+  Effect.fnUntraced(function* (result: Saved, input: Input): Effect.fn.Return<Answer<SavedBody>, Failure, Store> {
+    const body = yield* renderById(resource, result.id, input.query, viewContext(input))
+    const row = rules?.meta === undefined ? undefined : yield* (yield* Store).get(resource.table, result.id)
+    const more = row === undefined ? undefined : yield* rules?.meta?.(row) ?? Effect.succeed(undefined)
+    const { warnings } = result
+    const meta: JsonObject = { ...more, ...(warnings === undefined ? {} : { warnings }) }
+    return status(Object.keys(meta).length === 0 ? body : { ...body, meta })
+  })
+
+/** What the endpoints of a resource have in common. */
+interface CrudParts {
+  /** What route names begin with. */
+  readonly name: string
+  /** What one row is called, and its article. */
+  readonly words: string
+  readonly article: string
+  /** Parameters of the path of the list, and of one row. */
+  readonly parents: Params
+  readonly own: Params
+  readonly row_path: string
+  readonly single: Shown.Part<One<string>>
+  readonly saved: Shown.Part<SavedBody>
+}
+const partsOf = <F extends Fields, X>({ name, parent, path, resource, rules }: Draft<F, X>): CrudParts => {
+  const words = wordsOf(resource.singular)
+  const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
+  const of = parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }
+  const row_shown: Shown.Keys = { [resource.singular]: Shown.row(() => resource) }
+  // The key is known at run time only.
+  const single = Shown.keys(row_shown) as Shown.Part<One<string>>
+  const with_meta = rules?.meta_shows === undefined ? single : Shown.keys({ ...row_shown, meta: rules.meta_shows })
+  return {
+    name: name ?? resource.plural,
+    words,
+    article: articleOf(words),
+    parents,
+    own: { ...parents, id: { table: resource.table, ...of } },
+    row_path: `${path}/{id}`,
+    single,
+    saved: with_meta as Shown.Part<SavedBody>
+  }
+}
+
+const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts): Operations => {
+  type T = Made<F>
+  const { access, parent, path, resource } = draft
+  const { name, own, parents, row_path: one, single, words } = parts
+  return {
+    list: () =>
+      get(path, {
+        name: `${name}.list`,
+        summary: `List ${wordsOf(resource.plural)}`,
+        ability: access.read,
+        permission: access.view,
+        params: parents,
+        answer: Shown.page(() => resource),
+        ...(draft.weight === undefined ? {} : { metering_weight: draft.weight }),
+        run: (input: Input) =>
+          Effect.map(
+            listOf(resource, input.query, viewContext(input), {
+              unpaged: draft.unpaged ?? false,
+              where: {
+                ...(parent === undefined ? {} : { [parent.column]: parentId(parent, input) }),
+                ...draft.list_where?.(input)
+              }
+            }),
+            ok
+          )
+      }),
+    show: () =>
+      get(one, {
+        name: `${name}.show`,
+        summary: `Show one ${words}`,
+        ability: access.read,
+        permission: access.view,
+        params: own,
+        answer: single,
+        run: (input: Input) => Effect.map(renderOne(resource, rowOf<T>(input), input.query, viewContext(input)), ok)
+      })
+  }
+}
+const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts): Operations => {
+  type T = Made<F>
+  const { access, path, resource, rules } = draft
+  const { article: a, name, own, parents, row_path: one, saved, words } = parts
+  const { table } = resource
+  const locked = draft.streams === undefined ? {} : { streams: draft.streams }
+  return {
+    create: () =>
+      command<Params, Fields, CrudFacts<X>, Saved, Shown.Part<SavedBody>>("POST", path, {
+        name: `${name}.create`,
+        summary: `Create ${a} ${words}`,
+        ability: access.write,
+        permission: access.create,
+        params: parents,
+        fields: draft.fields,
+        answer: saved,
+        ...locked,
+        creates: [table],
+        facts: factsOf(draft, "create"),
+        decide: (facts, input, context) =>
+          Result.map(saveRow(draft, undefined, facts, input, context), ({ also, row, ...warned }) => ({
+            events: [createdEvent(table, row), ...also],
+            result: { id: row.id, ...warned }
+          })),
+        result: savedResult,
+        respond: answerWith(draft, created)
+      }),
+    update: () =>
+      command<Params, Fields, CrudFacts<X>, Saved, Shown.Part<SavedBody>>(draft.update_method ?? "PUT", one, {
+        name: `${name}.update`,
+        summary: `Change ${a} ${words}; what is left out stays`,
+        ability: access.write,
+        permission: access.edit,
+        params: own,
+        fields: draft.fields,
+        answer: saved,
+        ...locked,
+        facts: factsOf(draft, "update"),
+        decide: (facts, input, context) => {
+          const before = rowOf<T>(input)
+          return Result.map(saveRow(draft, before, facts, input, context), ({ also, row, ...warned }) => {
+            const changed = updatedEvent(table, before as AnyRow & { id: number }, row)
+            return { events: [...(changed === undefined ? [] : [changed]), ...also], result: { id: row.id, ...warned } }
+          })
+        },
+        result: savedResult,
+        respond: answerWith(draft, ok)
+      }),
+    delete: () =>
+      command<Params, Fields, CrudFacts<X>>("DELETE", one, {
+        name: `${name}.delete`,
+        summary: `Delete ${a} ${words}`,
+        ability: access.write,
+        permission: access.delete,
+        params: own,
+        ...locked,
+        facts: factsOf(draft, "update"),
+        decide: (facts, input, context) => {
+          const row = rowOf<T>(input)
+          const judged = rules?.delete?.({ row, facts: facts.own, input, context }) ?? Result.succeed([])
+          return Result.map(judged, (also) => ({
+            events: [...also, deletedEvent(table, (row as { id: number }).id, row as AnyRow)],
+            result: { id: (row as { id: number }).id }
+          }))
+        },
+        respond: () => Effect.succeed(noContent)
+      })
+  }
+}
+
+/** The table, events, projection and endpoints of a resource. */
+export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>): Slice => {
+  const { on_delete, resource } = draft
+  const parts = partsOf(draft)
+  const endpoints = { ...readEndpoints(draft, parts), ...writeEndpoints(draft, parts) }
+  const only: ReadonlyArray<string> = draft.only ?? Object.keys(endpoints)
+  return {
+    name: parts.name,
+    tables: [resource.table],
+    resources: [resource as Resource],
+    events: rowEvents(resource.table, on_delete),
+    endpoints: only.flatMap((operation) => endpoints[operation]?.() ?? [])
+  }
+}
+
+const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
+/**
+ * Every declared column at its default, null where it has none. Columns that must not be null are given by whoever
+ * makes the row.
+ */
+export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
+  let rows = initials.get(table)
+  if (rows === undefined) initials.set(table, (rows = new WeakMap()))
+  let row = rows.get(fields)
+  if (row === undefined) {
+    rows.set(
+      fields,
+      (row = Object.freeze(
+        Object.fromEntries(
+          Object.entries({ ...table.columns, ...fields })
+            .filter(([name]) => table.columns[name] !== undefined && name !== "id")
+            .map(([name, field]) => [name, field.default ?? null])
+        )
+      ))
+    )
+  }
+  return row as object as Defaults<T>
+}

@@ -1,0 +1,395 @@
+/**
+ * Endpoints, the slices that declare them, the catalogue that lists them and the runtime they are decided in. These
+ * types name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
+ * endpoints. Endpoints are declared with `endpoint.ts`, a catalogue is composed by `catalogue.ts`.
+ */
+import { Context, type Effect, type Result, type Schema, type Stream } from "effect"
+import type { SqlError } from "effect/sql"
+import type { DecideContext, SettingGroups, Settings } from "../events/settings.ts"
+import type { AnyEventType, Follower, NewEvent, Projection, Scrubs, StoredEvent } from "../events/event-type.ts"
+import type { Failure, StoreRead } from "../store/failure.ts"
+import type { Fields, ValuesOf } from "../fields/field.ts"
+import type { EventMetadata } from "../events/journal.ts"
+import type { Json, JsonObject } from "../fields/json.ts"
+import type { Query } from "../lists/query.ts"
+import type { Reaction, Reactions } from "../events/react.ts"
+import type { References } from "../events/references.ts"
+import type { FieldErrors, Rejection } from "../fields/rejection.ts"
+import type { Composed, Includes, Resource } from "../lists/resource-types.ts"
+import type { RowChange } from "../tables/row-change.ts"
+import type { AnswerShown, BodyShown, Part } from "../fields/shown.ts"
+import type { Store } from "../store/store.ts"
+import type { RowOf, Table } from "../tables/table.ts"
+import type { TableMigration } from "../store/table-migration.ts"
+import type { Viewer } from "../fields/viewer.ts"
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+
+/** A path parameter: the row it names, looked up before permissions are (rules/conventions 1); unknown ids are 404. */
+export interface Param<T extends Table = Table> {
+  readonly table: T
+  /** Deleted rows are found too (restore). */
+  readonly with_deleted?: boolean
+  /** The row must belong to the row another parameter names: its `column` equals that row's id. */
+  readonly of?: { readonly param: string; readonly column: string }
+}
+export type Params = { readonly [name: string]: Param }
+type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
+
+/** A file sent with a form, whose fields arrive as the body. Its content is kept apart, by its SHA-256. */
+export interface UploadedFile {
+  /** As its sender calls it: any text. */
+  readonly name: string
+  /** By content, whatever the sender said; `application/octet-stream` where that does not tell. */
+  readonly mime_type: string
+  readonly size_bytes: number
+  /** Lower-case hex. */
+  readonly sha256: string
+}
+
+export interface Request {
+  readonly method: string
+  readonly path: string
+  readonly query: Query
+  /** Parsed JSON, or undefined when nothing was sent. */
+  readonly body: Json | undefined
+  /** The JSON text the body was read from, where it came as text: it distinguishes `1.0` from `1`. */
+  readonly raw_text?: string
+  /** The body as it came, where the endpoint takes it so. */
+  readonly raw_bytes?: Uint8Array
+  /**
+   * What is wrong with the body as it came. Refused after path and permissions were checked (rules/conventions 1).
+   */
+  readonly body_fault?: Rejection
+  readonly files?: { readonly [field: string]: UploadedFile }
+  /** Refused for what its endpoint does not take (`Prefer: handling=strict`, RFC 7240). */
+  readonly strict?: boolean
+}
+/** Content too long to be held in memory; opened once it is known which part of it is asked for. */
+interface StreamedContent {
+  readonly type: string
+  /** Undefined where it is not known before its end: it is sent as it comes, and never in part. */
+  readonly size_bytes: number | undefined
+  /** Without a range, all of it; bytes are counted from 0, and the last one is included. */
+  readonly open: (range?: {
+    readonly first: number
+    readonly last: number
+  }) => Effect.Effect<Stream.Stream<Uint8Array, unknown>, Rejection>
+}
+export interface Answer<out A = Json> {
+  readonly status: number
+  /** A JSON body; absent on 204. */
+  readonly body?: A
+  /** Anything but JSON. */
+  readonly content?: { readonly type: string; readonly text: string | Uint8Array }
+  /** A file: sent piece by piece, in part where a part is asked for. */
+  readonly streamed?: StreamedContent
+  readonly headers?: { readonly [name: string]: string }
+  /** A refusal without a guess in it, such as a visit before its PIN: no miss of the caller's address; never sent. */
+  readonly no_miss?: true
+  /** The result of a write, from which its endpoint can answer again; never sent. */
+  readonly about?: JsonObject
+}
+
+export interface Input<P extends Params = Params, B extends Fields = Fields> {
+  readonly rows: RowsOf<P>
+  /** Path parameters as given, those that name no row included. */
+  readonly params: { readonly [name: string]: string }
+  readonly values: Partial<ValuesOf<B>>
+  /** The body as sent, for the few endpoints that distinguish absent from null. */
+  readonly body: JsonObject
+  readonly files?: { readonly [field: string]: UploadedFile }
+  readonly query: Query
+  /** Refused for what it does not take (`Prefer: handling=strict`). */
+  readonly strict: boolean
+  readonly viewer: Viewer
+  readonly settings: Settings
+  /** The present instant. */
+  readonly now: string
+  /** When it happened, as rules are told it (`DecideContext`). */
+  readonly happened_at: string
+  /** Resources as the catalogue composes them. */
+  readonly composed: Composed
+}
+
+/** What most commands come to: the row they are about. */
+export interface Id {
+  readonly id: number
+}
+export interface Decision<out R = Id> {
+  readonly events: ReadonlyArray<NewEvent>
+  /** What the answer is about, e.g. `{id: 12}`. */
+  readonly result: R
+}
+export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
+/** `body`: the values of declared fields that hold, not yet looked up. */
+export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
+
+/** Who asks, as far as it is known without the body. */
+export interface CallerContext<P extends Params = Params> extends Pick<Input<P>, "rows" | "query" | "viewer"> {
+  /** As it was sent, not checked yet; absent where it is long and not read before it is allowed. */
+  readonly sent?: unknown
+}
+export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
+/** The body of a refusal as every endpoint gives it. */
+export interface ErrorBody {
+  readonly message: string
+  readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
+}
+export type RefusalShown<X extends ErrorAnswers> = RefusalOf<X[keyof X]>
+type RefusalOf<S> = S extends null ? ErrorBody : BodyShown<S>
+
+/** What reads and writes declare alike. */
+export interface Common<P extends Params, B extends Fields> {
+  /** `products.index`, `opportunities.convert_to_order`: the route's name, the command's name, the verb in the CLI. */
+  readonly name: string
+  readonly method: Method
+  readonly path: string
+  readonly summary: string
+  /** Token ability; of several, any one will do; null when every token may. */
+  readonly ability: string | ReadonlyArray<string> | null
+  readonly permission: string | ReadonlyArray<string> | null
+  /** What one call counts in metering (rules/conventions 16). */
+  readonly metering_weight: number
+  readonly params: P
+  /** Fields of the body (writes) or of the query string (reads). */
+  readonly fields: B
+  /** Writes only: `create` requires what is required and applies defaults; `update` leaves what is absent as it is. */
+  readonly mode: "create" | "update"
+  /** Answered by the server only, never on a device: numbers, mail, tokens. */
+  readonly server_only: boolean
+  /** Answers without a token: health, signed links. Its viewer is nobody (user 0). */
+  readonly public: boolean
+  /** What it reads from the query string beside a body. */
+  readonly query: Fields
+  /** Public ones only: no rate limit for addresses that failed to sign in, and no read of the settings: health. */
+  readonly unlimited: boolean
+  /** The longest body it takes, in bytes; without it what the server takes of JSON. */
+  readonly body_max: number | undefined
+  /** A check of the caller beside permission and ability; like these it runs before a long body is read. */
+  readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
+  /** Takes a form with files (multipart/form-data) as well as JSON. */
+  readonly uploads: boolean
+  /** Is given the body's bytes as they came, whatever their type, and reads them itself: its sender signed them. */
+  readonly raw_body: boolean
+  /** The longest file it takes, in bytes. */
+  readonly upload_bytes_max: number
+  /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
+  readonly success_status: number | undefined
+  /** What a good answer holds; undefined where it has no body. */
+  readonly answer: Part | undefined
+  /**
+   * Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no
+   * error as usual.
+   */
+  readonly error_answers: { readonly [status: number]: Part | null }
+  /** Headers of its answers beside those of every answer, and what each says. */
+  readonly answer_headers: { readonly [name: string]: string }
+  /** What it answers in, where that is not JSON. */
+  readonly produces: string | undefined
+  /**
+   * Fields that mean something together only: where one of them is given, the absence of the others says something
+   * else.
+   */
+  readonly together: ReadonlyArray<ReadonlyArray<string>>
+  /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
+  readonly reads_history: History | undefined
+  /**
+   * Commands only: fields that a device fills in where it records one, each from a column of the row its path ends
+   * with: what its person saw, though others may change the row before the server decides.
+   */
+  readonly seen: { readonly [field: string]: string }
+  /** Commands only: the list or quantity by which a refused one is split: part of it holds, the rest is sent again. */
+  readonly split_by: string | undefined
+  /** Commands only: other rows that may be used instead of one its body names and was refused for. */
+  readonly alternatives: Alternatives | undefined
+  /**
+   * What fields must be to each other (dates in order, one of two given): reported together with the errors of each
+   * field.
+   */
+  readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
+}
+/** A row that may take the place of another. */
+export interface Alternative {
+  readonly id: number
+  readonly name: string
+  readonly location: string | null
+}
+/** A command that was refused for the row that `field` (dotted) of its body names. */
+export interface RefusedReference {
+  readonly id: number
+  readonly field: string
+  readonly params: { readonly [name: string]: string }
+  readonly body: JsonObject
+}
+/** Asks another endpoint, with the permissions of whoever asks; undefined where it refuses. */
+export type AskEndpoint = (
+  path: string,
+  query?: ReadonlyArray<readonly [string, string]>
+) => Effect.Effect<JsonObject | undefined>
+export interface Alternatives {
+  /** The reference that can be replaced, wherever in the body it stands: `stock_level_id`. */
+  readonly field: string
+  /** The refusal where there is none. */
+  readonly none: string
+  readonly find: (refused: RefusedReference, ask: AskEndpoint) => Effect.Effect<ReadonlyArray<Alternative>>
+}
+/** Of everything that happened, or of the row one of the parameters names. */
+export type History = "everything" | { readonly of: string }
+/** `A`: the body of its answers. */
+export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
+  readonly kind: "query"
+  readonly run: (input: Input<P, B>) => Effect.Effect<Answer<A>, Failure, Store | CommandRuntime>
+}
+/** `F`: its facts; `R`: its result; `A`: the body of its answers. */
+export interface CommandEndpoint<
+  P extends Params = Params,
+  B extends Fields = Fields,
+  F = unknown,
+  R = JsonObject,
+  A = Json
+> extends Common<P, B> {
+  readonly kind: "command"
+  /** What deciding gives its answer; results that were stored are read by it. */
+  readonly result: Schema.Codec<R>
+  /** The streams whose writers wait for each other; by default that of the first row in the path. */
+  readonly streams: Streams | undefined
+  /** Tables in which the command always makes a row: an id of each is drawn before deciding. */
+  readonly creates: ReadonlyArray<Table>
+  /** What the rules must know, read inside the transaction. */
+  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
+  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<R>
+  readonly respond: (result: R, input: Input<P, B>) => StoreRead<Answer<A>>
+}
+// Endpoints of any parameters and body live in one list; each was checked against its own types when it was declared.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
+
+/** What a role can allow, `area.action`: roles and people hold permissions by their key. */
+export interface Permission {
+  readonly key: string
+  readonly area: string
+  readonly action: string
+}
+/**
+ * Events that a later release adds to a database, built from the rows that are there by then. They are recorded once; a
+ * seed that yields no events is asked again at the next start.
+ */
+export type LaterSeed = (at: string) => StoreRead<ReadonlyArray<NewEvent>>
+
+export interface Slice {
+  readonly name: string
+  /** Permissions that its endpoints ask for and roles can hold. */
+  readonly permissions?: ReadonlyArray<Permission>
+  /** Tables folded from the journal; every replica has them. */
+  readonly tables?: ReadonlyArray<Table>
+  /** Tables outside the journal, on the server only. */
+  readonly server_tables?: ReadonlyArray<Table>
+  /** How those tables, and the rows in them, come from the form of earlier releases to the present one. */
+  readonly migrations?: ReadonlyArray<TableMigration>
+  /** What happens to its things: every kind of event it records. */
+  readonly events?: ReadonlyArray<AnyEventType>
+  /** Its own folds of what other slices record. */
+  readonly follows?: ReadonlyArray<Follower>
+  readonly endpoints?: ReadonlyArray<Endpoint>
+  /** Other names of paths, by the path they stand for: everything below answers under them, too. */
+  readonly path_aliases?: { readonly [path: string]: ReadonlyArray<string> }
+  readonly resources?: ReadonlyArray<Resource>
+  readonly settings?: SettingGroups
+  /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
+  readonly seed?: (at: string) => ReadonlyArray<NewEvent>
+  /**
+   * What releases after the first add to it, in their order; a database that was there before gets it with its next
+   * start.
+   */
+  readonly later_seeds?: ReadonlyArray<LaterSeed>
+  /** What happens here, in the same transaction, when something happened in another slice. */
+  readonly react?: ReadonlyArray<Reaction>
+  /**
+   * What lists of other slices include on request of the rows here that point at theirs, by the plural of their
+   * resource.
+   */
+  readonly includes?: { readonly [resource: string]: Includes }
+  /**
+   * Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is
+   * anonymised.
+   */
+  readonly streams_of_user?: (user_id: number) => StoreRead<ReadonlyArray<string>>
+}
+
+export interface Catalogue {
+  readonly slices: ReadonlyArray<Slice>
+  readonly tables: ReadonlyArray<Table>
+  readonly server_tables: ReadonlyArray<Table>
+  readonly table: (name: string) => Table
+  /** Every kind of event this release knows, by type. */
+  readonly events: ReadonlyMap<string, AnyEventType>
+  readonly projection: Projection
+  readonly endpoints: ReadonlyArray<Endpoint>
+  readonly endpoint: (name: string) => Endpoint | undefined
+  /** Every path an endpoint answers under, its own first. */
+  readonly pathsOf: (endpoint: Endpoint) => ReadonlyArray<string>
+  /** As this catalogue composes them, with what slices include in each other's lists. */
+  readonly resources: ReadonlyArray<Resource>
+  readonly composed: Composed
+  readonly settings: SettingGroups
+  /** Every permission roles can hold. */
+  readonly permissions: ReadonlyArray<Permission>
+  readonly scrubs: Scrubs
+  readonly reactions: Reactions
+  /** Who points at whom, by the table pointed at. */
+  readonly references: References
+}
+
+/** Texts that a server can read again, but that its database alone does not tell. */
+export interface SecretBox {
+  /** Never the same twice, for the same text either. */
+  readonly seal: (text: string) => string
+  /** Undefined when the text was sealed under another key or for another purpose, or was altered. */
+  readonly open: (sealed: string) => string | undefined
+}
+
+/**
+ * Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional.
+ */
+interface CommandRuntimeShape {
+  readonly role: "server" | "replica"
+  readonly catalogue: Catalogue
+  /** A new command id (UUID v7). */
+  readonly commandId: Effect.Effect<string>
+  /** Fresh ids of a table, inside the transaction. A replica out of leased ids refuses. */
+  readonly allocateIds: (
+    table: string,
+    count: number
+  ) => Effect.Effect<ReadonlyArray<number>, Rejection | SqlError.SqlError, Store>
+  /** Drawn and not used. */
+  readonly releaseIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
+  /** The next number of a document sequence, gapless; null where numbers are not given (replicas). */
+  readonly nextNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
+  /** Projects events into the tables. */
+  readonly project: (
+    events: ReadonlyArray<NewEvent>,
+    metadata: EventMetadata
+  ) => Effect.Effect<void, SqlError.SqlError, Store>
+  /**
+   * Appends projected events to the journal. On Postgres all other writers wait from here to the commit: call it last.
+   */
+  readonly append: (
+    events: ReadonlyArray<NewEvent>,
+    metadata: EventMetadata
+  ) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
+  readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
+  /** The public address of the server, on a replica as it was given at registration. */
+  readonly public_url?: () => string
+  /** Seals the secrets of settings. Only a server has it. */
+  readonly secrets?: SecretBox
+  /**
+   * Told of every row change before it is recorded: refuses rows that name files whose content is not here. Without it
+   * files are not checked: a replica's are sent along with its commands.
+   */
+  readonly filesNamed?: (changes: ReadonlyArray<RowChange>) => Effect.Effect<void, Failure, Store>
+  /** The signed address of a file, good for 60 minutes from `now`; undefined where there is no server to open it. */
+  readonly file_url?: (uuid: string, now: string) => string
+}
+
+export class CommandRuntime extends Context.Service<CommandRuntime, CommandRuntimeShape>()("flightcase/core/Site") {}

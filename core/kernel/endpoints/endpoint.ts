@@ -1,0 +1,204 @@
+/**
+ * The endpoint table: every way to ask for something, as rows. Routes, OpenAPI, the endpoint catalogue, the command
+ * line's nouns and the commands a replica keeps all derive from these rows.
+ */
+import { type Effect, Schema } from "effect"
+import { answerSchema, mayIgnore } from "../lists/answer-schema.ts"
+import type { DecideContext } from "../events/settings.ts"
+import type {
+  Alternatives,
+  Answer,
+  CallerContext,
+  CommandEndpoint,
+  CommandRuntime,
+  Common,
+  Decided,
+  Endpoint,
+  ErrorAnswers,
+  History,
+  Id,
+  Input,
+  Method,
+  Params,
+  QueryEndpoint,
+  RefusalShown,
+  Streams
+} from "./endpoint-types.ts"
+import { upload_bytes_max } from "../fields/body-limits.ts"
+import type { Failure, StoreRead } from "../store/failure.ts"
+import type { Fields } from "../fields/field.ts"
+import { wholeNumber } from "../tables/field-schema.ts"
+import type { JsonObject } from "../fields/json.ts"
+import type { FieldErrors } from "../fields/rejection.ts"
+import { type AnswerShown, type BodyShown, typed } from "../fields/shown.ts"
+import type { Store } from "../store/store.ts"
+import type { Table } from "../tables/table.ts"
+
+export type { DecideContext } from "../events/settings.ts"
+export type * from "./endpoint-types.ts"
+export type { Failure, StoreRead } from "../store/failure.ts"
+
+/** The Schema of a result that is the id of a row. */
+const idResult: Schema.Codec<Id> = Schema.suspend(() => Schema.Struct({ id: wholeNumber }))
+
+type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = {
+  readonly name: string
+  readonly summary: string
+  readonly ability: string | ReadonlyArray<string> | null
+  readonly permission: string | ReadonlyArray<string> | null
+  readonly metering_weight?: number
+  readonly params?: P
+  readonly fields?: B
+  readonly mode?: "create" | "update"
+  readonly server_only?: boolean
+  readonly public?: boolean
+  readonly query?: Fields
+  readonly unlimited?: boolean
+  readonly body_max?: number
+  readonly authorize?: (caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>
+  readonly uploads?: boolean
+  readonly raw_body?: boolean
+  readonly upload_bytes_max?: number
+  readonly success_status?: number
+  readonly answer?: A
+  readonly error_answers?: X
+  readonly answer_headers?: { readonly [name: string]: string }
+  readonly produces?: string
+  readonly together?: ReadonlyArray<ReadonlyArray<string>>
+  readonly reads_history?: History
+  readonly seen?: { readonly [field: string]: string }
+  readonly split_by?: string
+  readonly alternatives?: Alternatives
+  readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
+}
+/**
+ * What several declarations share: `const open = { … } as const satisfies SharedDraft`. Without it a key that is
+ * misspelt there would go unnoticed where it is spread.
+ */
+export type SharedDraft = Partial<Draft<Params, Fields, AnswerShown, ErrorAnswers>>
+const common = <P extends Params, B extends Fields>(
+  method: Method,
+  path: string,
+  draft: Draft<P, B, AnswerShown, ErrorAnswers>
+): Common<P, B> => ({
+  name: draft.name,
+  method,
+  path,
+  summary: draft.summary,
+  ability: draft.ability,
+  permission: draft.permission,
+  metering_weight: draft.metering_weight ?? 1,
+  params: draft.params ?? ({} as P),
+  fields: draft.fields ?? ({} as B),
+  mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"),
+  server_only: draft.server_only ?? false,
+  public: draft.public ?? false,
+  query: draft.query ?? {},
+  unlimited: draft.unlimited ?? false,
+  body_max: draft.body_max,
+  authorize: draft.authorize,
+  uploads: draft.uploads ?? false,
+  raw_body: draft.raw_body ?? false,
+  upload_bytes_max: draft.upload_bytes_max ?? upload_bytes_max,
+  success_status: draft.success_status,
+  answer: draft.answer === undefined ? undefined : mayIgnore(answerSchema(draft.answer)),
+  error_answers: refusalsOf(draft.error_answers ?? {}),
+  answer_headers: draft.answer_headers ?? {},
+  produces: draft.produces,
+  check: draft.check,
+  together: draft.together ?? [],
+  reads_history: draft.reads_history,
+  seen: draft.seen ?? {},
+  split_by: draft.split_by,
+  alternatives: draft.alternatives
+})
+const refusalsOf = (refuses: ErrorAnswers): Common<Params, Fields>["error_answers"] =>
+  Object.fromEntries(
+    Object.entries(refuses).map(([status, shown]) => [status, shown === null ? null : answerSchema(shown)])
+  )
+
+/** What it answers with: its good answer, or one of the refusals it declares. */
+type Answered<A extends AnswerShown, X extends ErrorAnswers> = Answer<BodyShown<A>> | Answer<RefusalShown<X>>
+type Read<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = Draft<P, B, A, X> & {
+  readonly run: (input: Input<P, B>) => Effect.Effect<NoInfer<Answered<A, X>>, Failure, Store | CommandRuntime>
+}
+type ReadEndpoint<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = QueryEndpoint<
+  P,
+  B,
+  BodyShown<A> | RefusalShown<X>
+>
+
+/** A read: `get("/api/v1/availability", { name, summary, ability, permission, run })`. */
+export const get = <
+  const P extends Params = {},
+  const B extends Fields = {},
+  const A extends AnswerShown = never,
+  const X extends ErrorAnswers = {}
+>(
+  path: string,
+  draft: Read<P, B, A, X>
+): ReadEndpoint<P, B, A, X> => ({ ...common("GET", path, draft), kind: "query", run: draft.run })
+
+/** A read with a body (calculations): it writes nothing, needs no transaction and leaves no trace. */
+export const postQuery = <
+  const P extends Params = {},
+  const B extends Fields = {},
+  const A extends AnswerShown = never,
+  const X extends ErrorAnswers = {}
+>(
+  path: string,
+  draft: Read<P, B, A, X>
+): ReadEndpoint<P, B, A, X> => ({ ...common("POST", path, draft), kind: "query", run: draft.run })
+
+type CommandDraft<P extends Params, B extends Fields, F, R, A extends AnswerShown, X extends ErrorAnswers> = Draft<
+  P,
+  B,
+  A,
+  X
+> & {
+  readonly streams?: Streams
+  readonly creates?: ReadonlyArray<Table>
+  /** What deciding gives `respond`; without it the id of a row. */
+  readonly result?: Schema.Codec<R>
+  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
+  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<NoInfer<R>>
+  readonly respond: (result: NoInfer<R>, input: Input<P, B>) => StoreRead<NoInfer<Answered<A, X>>>
+}
+/** A write: `command("POST", "/api/v1/products/{id}/merge", { …, facts, decide, respond })`. */
+export const command = <
+  const P extends Params = {},
+  const B extends Fields = {},
+  F = unknown,
+  R = Id,
+  const A extends AnswerShown = never,
+  const X extends ErrorAnswers = {}
+>(
+  method: Exclude<Method, "GET">,
+  path: string,
+  draft: CommandDraft<P, B, F, R, A, X>
+): CommandEndpoint<P, B, F, R, BodyShown<A> | RefusalShown<X>> => ({
+  ...common(method, path, draft),
+  kind: "command",
+  streams: draft.streams,
+  creates: draft.creates ?? [],
+  // Without one R is Id, its default.
+  result: draft.result ?? typed<Schema.Codec<R>>(idResult),
+  facts: draft.facts,
+  decide: draft.decide,
+  respond: draft.respond
+})
+
+/** The resource and the operation that a route name consists of: `lamps.index` → lamps, index. */
+export const resourceOf = (endpoint: { readonly name: string }): string =>
+  endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
+export const operationOf = (endpoint: { readonly name: string }): string =>
+  endpoint.name.slice(endpoint.name.lastIndexOf(".") + 1)
+/** The status of a good answer: as declared, or as its name says. */
+export const statusOfAnswer = (endpoint: Endpoint): number => {
+  if (endpoint.success_status !== undefined) return endpoint.success_status
+  if (endpoint.method === "DELETE") return 204
+  return endpoint.method === "POST" && endpoint.kind === "command" && operationOf(endpoint) === "create" ? 201 : 200
+}
+/** The names of the parameters in a path, in order. */
+export const paramNames = (path: string): ReadonlyArray<string> =>
+  [...path.matchAll(/\{(\w+)\}/g)].flatMap(([, name]) => name ?? [])

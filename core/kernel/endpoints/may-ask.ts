@@ -1,0 +1,15 @@
+/** Whether somebody may ask an endpoint: answers that show what a list shows ask for what the list asks for. */
+import type { Catalogue } from "./endpoint-types.ts"
+import { hasAbility, hasOnePermission, type Viewer } from "../fields/viewer.ts"
+
+type Has = (viewer: Viewer, one: string) => boolean
+const holds = (viewer: Viewer, wanted: string | ReadonlyArray<string> | null, has: Has): boolean =>
+  wanted === null || [wanted].flat().some((one) => has(viewer, one))
+
+/** By their permissions and by the abilities of their token; nobody where there is no such endpoint. */
+export const mayAsk = ({ endpoint }: Pick<Catalogue, "endpoint">, name: string, viewer: Viewer): boolean => {
+  const asked = endpoint(name)
+  return (
+    asked !== undefined && holds(viewer, asked.ability, hasAbility) && holds(viewer, asked.permission, hasOnePermission)
+  )
+}

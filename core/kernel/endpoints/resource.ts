@@ -1,0 +1,315 @@
+/** Resources: how rows are listed, shown and put into words. One mechanism for all of them. */
+import { Effect } from "effect"
+import { customFieldFacts, searchableCustomFields } from "../lists/custom-field.ts"
+import {
+  requestedView,
+  selectColumns,
+  type ViewColumns,
+  viewConditions,
+  viewOrder,
+  viewSql
+} from "../lists/custom-view.ts"
+import type { Failure, StoreRead } from "../store/failure.ts"
+import { ignoredMeta, ignoredOf } from "./ignored.ts"
+import type { JsonObject } from "../fields/json.ts"
+import { type FlagFilter, otherScales } from "../lists/filter-target.ts"
+import {
+  type Condition,
+  conditionsOf,
+  conditionSql,
+  includesOf,
+  type Listing,
+  type NamedFilterValue,
+  offersFilter,
+  pageOf,
+  type Query,
+  type RelatedFilter,
+  sortOf,
+  valueOf
+} from "../lists/query.ts"
+import { render } from "../lists/render.ts"
+import type { Includes, PeoplesNames, RelatedRow, RelatedRows, Resource, ViewContext } from "../lists/resource-types.ts"
+import type { Where } from "../tables/row-change.ts"
+import { type Bindings, bindings, chunked, columnList, orderSql, quote, whereSql } from "../store/statement.ts"
+import { Store } from "../store/store.ts"
+import { caseFoldedName, isSearchable, type RowOf, type Table } from "../tables/table.ts"
+import type { Answer } from "./endpoint-types.ts"
+import type { Field } from "../fields/field.ts"
+import type { Keys } from "../fields/shown.ts"
+
+// Lists: rows that meet the conditions asked for, in an order, a page of them. Two queries beside lookups and includes.
+
+interface ListOptions {
+  /** A condition beside those of the request: rows of one parent. */
+  readonly where?: Where
+  readonly order?: ReadonlyArray<string>
+  readonly page_default?: number
+  readonly page_max?: number
+  /** Everything at once; meta still counts (rules/conventions 2). */
+  readonly unpaged?: boolean
+  /** Parts of the request that its endpoint took out of the query and does not offer. */
+  readonly ignored?: ReadonlyArray<string>
+}
+
+/** The list for a query: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries beside lookups and includes. */
+export const listOf = Effect.fnUntraced(function* <T extends Table>(
+  declared: Resource<T>,
+  query: Query,
+  context: ViewContext,
+  options: ListOptions = {}
+): Effect.fn.Return<JsonObject, Failure, Store> {
+  const store = yield* Store
+  const resource = context.composed(declared)
+  const conditions = conditionsOf(query)
+  const view = yield* requestedView(query, resource.entity_type, context.viewer)
+  const view_conditions = view === undefined ? [] : viewConditions(view, resource.columns, resource.aliases, conditions)
+  const uses_custom_fields = [...conditions, ...view_conditions].some((one) => one.name.startsWith("cf."))
+  const listing: Listing = {
+    ...resource,
+    base_currency: context.base_currency,
+    is_one_scale: yield* isOneScale(resource, [...conditions, ...view_conditions], context.base_currency),
+    now: context.now,
+    custom_fields:
+      resource.custom_module !== undefined && uses_custom_fields
+        ? searchableCustomFields(yield* customFieldFacts(resource.custom_module))
+        : new Map()
+  }
+  const bound = bindings(store.dialect)
+  const parts = [
+    archivedSql(resource, query),
+    options.where === undefined ? undefined : whereSql(resource.table, options.where, store.dialect, bound),
+    viewSql(view_conditions, listing, store.dialect, bound),
+    ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))
+  ].filter((sql) => sql !== undefined)
+  const where = parts.length === 0 ? "" : ` where ${allOf(parts)}`
+  const from = ` from ${quote(resource.table.name)}${where}`
+  const asked_sort = requestedSort(query, listing)
+  const sort = asked_sort ?? (view && viewOrder(view, resource.columns, listing, context.viewer))
+  const order = orderSql(
+    resource.table,
+    sort === undefined ? (options.order ?? resource.order) : [sort],
+    sortedAs(resource.table)
+  )
+  const page_default = view?.per_page ?? options.page_default
+  const paging = pageOf(query, {
+    ...(page_default === undefined ? {} : { default: page_default }),
+    ...(options.page_max === undefined ? {} : { max: options.page_max })
+  })
+  const statement = pageSql(resource.table, from, order, options.unpaged === true ? undefined : paging)
+  const rows = (yield* store.run(statement, bound.values)).map((row) => store.decode(resource.table, row))
+  // A first page that is not full needs no count.
+  const is_complete = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
+  const total = is_complete ? rows.length : yield* countRows(from, bound)
+  const answers = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
+  const ignored = ignoredOf(query, {
+    filters: (name) => offersFilter(name, listing),
+    is_sorted: asked_sort !== undefined,
+    includes: resource.includes,
+    has_view: view !== undefined
+  })
+  return {
+    [resource.plural]: view === undefined ? answers : yield* selectColumns(view, resource.columns, rows, answers),
+    meta: {
+      ...(options.unpaged === true ? unpagedMeta(total) : { total, ...orderedMeta(paging) }),
+      ...(view === undefined ? {} : { view: { id: view.id, name: view.name } }),
+      ...ignoredMeta([...ignored, ...(options.ignored ?? [])])
+    }
+  }
+})
+
+/**
+ * Whether no row is in a currency with other decimals than the base currency's: one look into the index of currencies,
+ * where the list is filtered by money and there is one. Else such a filter looks at every row's currency.
+ */
+const isOneScale = Effect.fnUntraced(function* (
+  { aliases, table }: Resource,
+  conditions: ReadonlyArray<Condition>,
+  base_currency: string
+) {
+  const currency = conditions
+    .map(({ name }) => table.columns[Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name]?.type)
+    .flatMap((type) => (type?.kind === "money" ? [type.currency] : []))
+    .find((column) => column !== undefined && table.indexes.some(([first]) => first === column))
+  if (currency === undefined) return false
+  const store = yield* Store
+  // Written out: of values it is given later Postgres cannot know that they are rare, and reads the whole table.
+  const codes = [...otherScales(base_currency).values()].flat().map((code) => `'${code}'`)
+  const [found] = yield* store.run(
+    `select 1 as one from ${quote(table.name)} where ${quote(currency)} in (${codes.join(", ")}) limit 1`,
+    []
+  )
+  return found === undefined
+})
+
+/**
+ * Deleted rows are left out, unless the list gives them and the query asks for them: `archived=with`, `archived=only`.
+ */
+const archivedSql = (resource: Resource, query: Query): string | undefined => {
+  const archived = resource.lists_archived ? valueOf(query, "archived") : undefined
+  if (!resource.table.soft_delete || archived === "with") return undefined
+  return `"deleted_at" is ${archived === "only" ? "not null" : "null"}`
+}
+/** The column the query sorts by, as `order` takes it. */
+const requestedSort = (query: Query, listing: Listing): string | undefined => {
+  const sort = sortOf(query, listing)
+  return sort === undefined ? undefined : sort.descending ? `-${sort.column}` : sort.column
+}
+/** `paging` undefined: all rows. Beyond the first page only ids are sorted and skipped, not all columns. */
+const pageSql = (table: Table, from: string, order: string, paging: Paging | undefined): string => {
+  if (paging === undefined) return `select ${columnList(table)}${from} order by ${order}`
+  const limit = ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
+  if (paging.page === 1) return `select ${columnList(table)}${from} order by ${order}${limit}`
+  const key = quote(table.key)
+  return (
+    `select ${columnList(table)} from (select ${key} as "key_of_page"${from} order by ${order}${limit}) as "page" ` +
+    `join ${quote(table.name)} on ${key} = "key_of_page" order by ${order}`
+  )
+}
+const countRows = Effect.fnUntraced(function* (from: string, { values }: Bindings) {
+  const store = yield* Store
+  const [row] = yield* store.run<{ total: number }>(`select count(*) as total${from}`, values)
+  return Number(row?.total ?? 0)
+})
+
+/**
+ * The meta of a list that always comes whole: one page, as long as the list (rules/conventions 2). `query`: of one that
+ * offers neither filters nor orders nor includes, and says so.
+ */
+export const unpagedMeta = (total: number, query: Query = []) => ({
+  ...{ total, per_page: total, page: 1 },
+  ...ignoredMeta(ignoredOf(query, { filters: () => false, is_sorted: false, includes: {} }))
+})
+interface Paging {
+  readonly page: number
+  readonly per_page: number
+}
+const orderedMeta = ({ page, per_page }: Paging): JsonObject => ({ per_page, page })
+
+/** Joined by "and", in brackets of a hundred each: a chain of conditions nests, and SQLite allows a depth of 1,000. */
+const allOf = (parts: ReadonlyArray<string>): string =>
+  parts.length <= 100
+    ? parts.join(" and ")
+    : chunked(parts, 100)
+        .map((some) => `(${some.join(" and ")})`)
+        .join(" and ")
+
+/** Text sorts without regard to case. */
+const sortedAs =
+  (table: Table) =>
+  (column: string): string => {
+    const field = table.columns[column]
+    return field !== undefined && isSearchable(field) ? caseFoldedName(column) : column
+  }
+
+export type { Include, RelatedRow, Resource, ViewContext } from "../lists/resource-types.ts"
+export {
+  baseView,
+  fieldOut,
+  includesOfOne,
+  type One,
+  render,
+  renderById,
+  renderOne,
+  viewContext
+} from "../lists/render.ts"
+
+type Draft<T extends Table, L extends { readonly [name: string]: RelatedRow }, X, N extends string> = {
+  readonly singular: N
+  readonly plural?: string
+  readonly table: T
+  readonly filters?: ReadonlyArray<keyof T["columns"] & string>
+  readonly sorts?: ReadonlyArray<keyof T["columns"] & string>
+  readonly aliases?: { readonly [name: string]: string }
+  readonly related?: { readonly [name: string]: RelatedFilter }
+  readonly value_names?: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
+  readonly flags?: { readonly [name: string]: FlagFilter }
+  readonly lookups?: L
+  readonly includes?: Includes
+  readonly custom_module?: string
+  readonly order?: ReadonlyArray<string>
+  readonly lists_archived?: boolean
+  readonly entity_type?: string
+  readonly columns?: ViewColumns
+  readonly shows?: Keys
+  readonly hides?: ReadonlyArray<string>
+  readonly title?: string
+  readonly called?: PeoplesNames<keyof T["columns"] & string>
+  readonly heading?: string
+  readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<X>
+  readonly view?: (
+    base: JsonObject,
+    row: RowOf<T>,
+    found: RelatedRows<L>,
+    context: ViewContext,
+    loaded: X
+  ) => JsonObject
+}
+const viewsOf =
+  <T extends Table, L extends { readonly [name: string]: RelatedRow }, X, N extends string>({
+    load,
+    view
+  }: Draft<T, L, X, N>): Resource<T>["views"] =>
+  (rows, context) => {
+    if (view === undefined) return Effect.succeed((base) => base)
+    // Without `load` nothing is loaded: X is undefined, its default. Lookups are found under the names in `lookups`.
+    const loading: StoreRead<X> = load === undefined ? Effect.succeed(undefined as X) : load(rows, context)
+    return Effect.map(
+      loading,
+      (loaded) => (base, row, related) => view(base, row, related as RelatedRows<L>, context, loaded)
+    )
+  }
+
+/**
+ * Declares a resource. Every filterable text must be searchable, or `cont` could not ignore case alike on both engines.
+ */
+export const resource = <
+  T extends Table,
+  const L extends { readonly [name: string]: RelatedRow } = {},
+  X = undefined,
+  const N extends string = string
+>(
+  draft: Draft<T, L, X, N>
+): Resource<T, N> => {
+  for (const name of draft.filters ?? []) {
+    const field: Field | undefined = draft.table.columns[name]
+    if (field === undefined) throw new Error(`${draft.singular}: no column ${name} to filter`)
+    if (field.type.kind === "text" && !field.type.search && field.type.folded !== true && field.type.max > 10)
+      throw new Error(`${draft.singular}.${name} is filtered but not searchable`)
+  }
+  for (const name of draft.called?.by ?? [])
+    if (draft.filters?.includes(name) !== true)
+      throw new Error(`${draft.singular} is called by ${name}, which is no filter`)
+  return {
+    singular: draft.singular,
+    plural: draft.plural ?? draft.table.name,
+    table: draft.table,
+    filters: ["id", ...(draft.filters ?? [])],
+    sorts: ["id", ...(draft.sorts ?? [])],
+    aliases: draft.aliases ?? {},
+    related: draft.related ?? {},
+    value_names: draft.value_names ?? {},
+    flags: draft.flags ?? {},
+    lookups: draft.lookups ?? {},
+    includes: draft.includes ?? {},
+    custom_module: draft.custom_module,
+    order: draft.order ?? ["id"],
+    lists_archived: draft.lists_archived ?? false,
+    entity_type: draft.entity_type ?? draft.table.name,
+    columns: draft.columns ?? {},
+    shows: draft.shows ?? {},
+    hides: draft.hides ?? [],
+    title: draft.title,
+    called: draft.called,
+    heading: draft.heading,
+    views: viewsOf(draft)
+  }
+}
+
+export const ok = <const A>(body: A): Answer<A> => ({ status: 200, body })
+export const created = <const A>(body: A): Answer<A> => ({ status: 201, body })
+/** `ok` or `created`. */
+export type Status = <const A>(body: A) => Answer<A>
+/** A good answer with more in its body. */
+export const withMore = <A, const M>(answer: Answer<A>, more: M): Answer<A & M> =>
+  answer.body === undefined ? (answer as Answer<never>) : { ...answer, body: { ...answer.body, ...more } }
+export const noContent: Answer<never> = { status: 204 }

@@ -1,0 +1,84 @@
+/**
+ * What somebody may do through their token. A device holds rows rather than answers, so a token that may sync must not
+ * open to it what the same token is refused when it asks: a permission counts while an endpoint that needs it is open
+ * to the token as well.
+ */
+import type { Catalogue } from "./catalogue.ts"
+import { hasAbility, type Viewer } from "../fields/viewer.ts"
+
+interface PermissionIndex {
+  /** The abilities that open an endpoint which needs the permission. */
+  readonly abilities: ReadonlyMap<string, ReadonlySet<string>>
+  /** Every permission that an endpoint or a column asks for: what an owner holds without being given it. */
+  readonly permissions: ReadonlySet<string>
+}
+const permission_indexes = new WeakMap<Catalogue, PermissionIndex>()
+const areaOf = (permission: string): string => permission.slice(0, permission.indexOf(".") + 1)
+
+const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
+  const before = permission_indexes.get(catalogue)
+  if (before !== undefined) return before
+  // An endpoint that takes one of several permissions says little about each: it counts where no other names the
+  // permission.
+  const alone = new Map<string, Set<string>>(),
+    shared = new Map<string, Set<string>>()
+  const note = (map: Map<string, Set<string>>, name: string, abilities: ReadonlyArray<string>): void => {
+    map.set(name, new Set([...(map.get(name) ?? []), ...abilities]))
+  }
+  for (const { ability, permission } of catalogue.endpoints) {
+    const permissions = [permission ?? []].flat(),
+      abilities = [ability ?? []].flat()
+    for (const one of permissions)
+      note(permissions.length === 1 && abilities.length === 1 ? alone : shared, one, abilities)
+  }
+  // A permission that no endpoint asks for opens what the others of its area open.
+  const areas = new Map<string, Set<string>>()
+  for (const [permission, abilities] of alone) note(areas, areaOf(permission), [...abilities])
+  const columns = catalogue.tables.flatMap(({ columns }) =>
+    Object.values(columns).flatMap(({ visible_to }) => visible_to ?? [])
+  )
+  const known: PermissionIndex = {
+    abilities: new Map([...areas, ...shared, ...alone]),
+    permissions: new Set([...alone.keys(), ...shared.keys(), ...columns])
+  }
+  permission_indexes.set(catalogue, known)
+  return known
+}
+
+/**
+ * The same person with the permissions their token lets them use; the person as they are where the token carries every
+ * ability.
+ */
+export const restrictToToken = (catalogue: Catalogue, viewer: Viewer): Viewer => {
+  if (viewer.abilities.has("*")) return viewer
+  const { abilities, permissions } = permissionIndexOf(catalogue)
+  const opened = (permission: string): boolean => {
+    const wanted = abilities.get(permission) ?? abilities.get(areaOf(permission))
+    return wanted === undefined || [...wanted].some((one) => hasAbility(viewer, one))
+  }
+  return {
+    ...viewer,
+    is_owner: false,
+    permissions: new Set([...(viewer.is_owner ? permissions : viewer.permissions)].filter(opened))
+  }
+}
+
+/**
+ * An ability that an endpoint asks for which these permissions open, and the token lacks; undefined where it opens all
+ * of them. The owner's permissions are `"all"`.
+ */
+export const abilityLacking = (
+  catalogue: Catalogue,
+  viewer: Viewer,
+  permissions: ReadonlySet<string> | "all"
+): string | undefined => {
+  if (viewer.abilities.has("*")) return undefined
+  if (permissions === "all") return "*"
+  const closed = catalogue.endpoints.find(
+    ({ ability, permission }) =>
+      [permission ?? []].flat().some((one) => permissions.has(one)) &&
+      ability !== null &&
+      ![ability].flat().some((one) => hasAbility(viewer, one))
+  )
+  return closed === undefined ? undefined : [closed.ability ?? []].flat()[0]
+}

@@ -1,0 +1,215 @@
+/**
+ * Kinds of events. Each is declared once, in the `events.ts` of its slice: what it means, what its data holds, which
+ * row changes it makes, what the activity log shows of it and which personal data it removes from earlier events.
+ * Constructors, the projection, `docs/EVENTS.md` and the list that guards stored events (`docs/events.json`) derive
+ * from the declarations.
+ *
+ * Events are kept for ever: a declaration may gain fields, which are then absent from events of earlier releases. What
+ * a field holds never changes; another meaning is another field, or another event. Where the form of data must change
+ * nevertheless, `upcast` converts what earlier releases recorded to the present form.
+ */
+import type { RowChange } from "../tables/row-change.ts"
+import type { JsonObject } from "../fields/json.ts"
+import type { AnyRow, Table } from "../tables/table.ts"
+import { Schema } from "effect"
+import { isExactly } from "../fields/exact-data.ts"
+import type { Stored } from "../tables/stored-schema.ts"
+
+// Events and their projection: event → row changes. Tables, their rebuild and every replica come from it.
+
+export interface NewEvent {
+  /** The aggregate it belongs to, e.g. `product:12`: order and versions are kept per stream. */
+  readonly stream: string
+  readonly type: string
+  readonly data: JsonObject
+}
+export interface StoredEvent extends NewEvent {
+  readonly position: number
+  readonly version: number
+  readonly command_id: string
+  readonly actor_id: number | null
+  readonly replica_id: number | null
+  readonly recorded_at: string
+}
+/** What a projection may use beside the event's own data. */
+export interface ProjectionContext {
+  readonly recorded_at: string
+  readonly actor_id: number | null
+  readonly position: number
+}
+/** One event's effect on the tables, as data. Pure: no reads, no clock; events carry absolute results. */
+export type Projector = (data: JsonObject, meta: ProjectionContext) => ReadonlyArray<RowChange>
+export type Projection = { readonly [eventType: string]: Projector }
+
+/**
+ * Personal data to remove from what was recorded before: in events of these streams the values of these keys become the
+ * placeholders (rules/rulings 22). That something happened stays on record.
+ */
+export interface Scrub {
+  readonly streams: ReadonlyArray<string>
+  readonly placeholders: JsonObject
+  /** Documents, such as `custom_fields`, of which only the values under these keys stay. */
+  readonly kept?: { readonly [document: string]: ReadonlyArray<string> } | undefined
+}
+/** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
+export type Scrubs = { readonly [eventType: string]: (data: JsonObject) => Scrub | undefined }
+
+/** What these events remove from earlier ones. */
+export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): ReadonlyArray<Scrub> =>
+  events.flatMap(({ data, type }) => scrubs[type]?.(data) ?? [])
+
+export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
+export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
+/** The stream of a row's events: its own, or that of the row it belongs to. */
+export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
+  table.stream === undefined
+    ? streamOf(table.entity, row.id)
+    : streamOf(table.stream.entity, row[table.stream.column] as number)
+
+/**
+ * The row changes of an event that was just made; none for a type this version does not know (it stays in the journal
+ * for one that does).
+ */
+export const projectEvent = (
+  projection: Projection,
+  event: { readonly type: string; readonly data: JsonObject },
+  meta: ProjectionContext
+): ReadonlyArray<RowChange> => projection[event.type]?.(event.data, meta) ?? []
+
+export interface ActivityValues {
+  readonly old_values: JsonObject | null
+  readonly new_values: JsonObject | null
+}
+
+export interface EventType<Data = unknown, Made = Data> {
+  /** Entity and what happened to it: `container.sealed`. */
+  readonly type: string
+  /** One sentence for people who read the journal or receive it by webhook. */
+  readonly meaning: string
+  /** What the journal keeps of it. Built when first asked for. */
+  readonly schema: () => Schema.Codec<Data, unknown>
+  /**
+   * The data of a stored event in its present form; the same object where it has that form already. Throws, naming the
+   * event's type and the field, where what the journal holds is not what the event declares: the journal is damaged, or
+   * an event was changed without an upcast.
+   */
+  readonly read: (stored: JsonObject) => Data
+  /** The event, ready to be recorded. `stream` only where it is not that of the event's own entity and `id`. */
+  readonly make: (data: Made, stream?: string) => NewEvent
+  /** The row changes it makes; undefined for events that change no table. */
+  readonly project: Projector | undefined
+  /** Old and new values for the activity of what it happened to. */
+  readonly activity: ((data: JsonObject) => ActivityValues) | undefined
+  /** Personal data it removes from earlier events. */
+  readonly scrub: ((data: JsonObject) => Scrub | undefined) | undefined
+  readonly upcast: ((data: JsonObject) => JsonObject) | undefined
+}
+// A catalogue lists events of all kinds of data; each declaration was checked against its own.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type AnyEventType = EventType<any, any>
+export type DataOf<E> = E extends EventType<infer Data, infer _Made> ? Data : never
+/** An event with the data of its kind. */
+export interface EventOf<Data> extends Omit<NewEvent, "data"> {
+  readonly data: Data
+}
+/** Whether a new event is of this kind: it then has its data, as only the kind makes events of its type. */
+export const isEventOf = <Data, Made>(
+  kind: EventType<Data, Made>,
+  event: Pick<NewEvent, "type" | "stream"> & { readonly data: unknown }
+): event is EventOf<Data> => event.type === kind.type
+/** The data of those events that are of this kind, in their order. */
+export const dataOf = <Data, Made>(
+  kind: EventType<Data, Made>,
+  events: ReadonlyArray<EventOf<unknown>>
+): ReadonlyArray<Data> => events.flatMap((event) => (isEventOf(kind, event) ? [event.data] : []))
+
+interface Declaration<Data> {
+  readonly meaning: string
+  readonly data: () => Stored<Data>
+  /** Every event says what it does to tables, be it nothing. */
+  readonly project: "changes_no_table" | ((data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>)
+  /** The stream, where it is not that of the event's own entity and `id`. */
+  readonly stream?: (data: Data) => string
+  readonly activity?: (data: Data) => ActivityValues
+  readonly scrub?: (data: Data) => Scrub | undefined
+  readonly upcast?: (data: JsonObject) => JsonObject
+}
+
+/** Builds a value when it is first asked for: nothing of an event is built while modules load. */
+const once = <A>(build: () => A): (() => A) => {
+  let built: { readonly value: A } | undefined
+  return () => (built ??= { value: build() }).value
+}
+/** The stream of an event's own entity: `container:7` for `container.sealed` of `{ id: 7 }`. */
+const ownStream = (type: string, { id }: { readonly id?: unknown }): string => {
+  if (typeof id !== "number" && typeof id !== "string") throw new Error(`${type} names no stream: its data has no id`)
+  return streamOf(type.slice(0, type.indexOf(".")), id)
+}
+
+const readerOf = <Data>(
+  type: string,
+  schema: () => Stored<Data>,
+  upcast: ((data: JsonObject) => JsonObject) | undefined
+): EventType<Data>["read"] => {
+  const reader = once(() => ({ isPresent: isExactly(schema()), decode: Schema.decodeUnknownSync(schema()) }))
+  return (stored) => {
+    const { decode, isPresent } = reader()
+    try {
+      const data: unknown = upcast === undefined ? stored : upcast(stored)
+      return isPresent(data) ? data : decode(data)
+    } catch (cause) {
+      throw new Error(
+        `A stored ${type} does not hold what that event declares: ${cause instanceof Error ? cause.message : String(cause)}`,
+        { cause }
+      )
+    }
+  }
+}
+
+/**
+ * Declares a kind of event. `Made` is what a rule must give: all of a new row, say, of which earlier events lack
+ * columns.
+ */
+export const eventType = <Data extends object, Made extends object = Data>(
+  type: string,
+  declared: Declaration<Data>
+): EventType<Data, Made> => {
+  const { activity, data: schema, meaning, project, scrub, stream, upcast } = declared
+  // A catalogue asks by type: the data is what `make` was given, or what `read` made of what was stored. What is
+  // made holds at least what is read: all of a row, where rows of earlier releases may lack columns.
+  const own = (data: object): Data => data as Data
+  const schemaOnce = once(schema)
+  return {
+    type,
+    meaning,
+    schema: schemaOnce,
+    read: readerOf(type, schemaOnce, upcast),
+    upcast,
+    make: (made, given_stream) => ({
+      stream: given_stream ?? stream?.(own(made)) ?? ownStream(type, made),
+      type,
+      data: made as object as JsonObject
+    }),
+    project: project === "changes_no_table" ? undefined : (data, meta) => project(own(data), meta),
+    activity: activity === undefined ? undefined : (data) => activity(own(data)),
+    scrub: scrub === undefined ? undefined : (data) => scrub(own(data))
+  }
+}
+
+/** A slice's own projection of an event that another slice declares: rows here that follow what happens there. */
+export interface Follower {
+  readonly type: string
+  readonly fold: Projector
+}
+/** Declares a follower. `data`: the part of the event's data that the projection reads. */
+export const follow = <Data>(
+  type: string,
+  data: () => Schema.Codec<Data, unknown>,
+  fold: (data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>
+): Follower => {
+  const read = once(() => Schema.decodeUnknownSync(data()))
+  return { type, fold: (event, meta) => fold(read()(event), meta) }
+}
+
+/** The data of a stored event of a kind that is not known here, in its present form. */
+export const decodeData = (kind: AnyEventType, stored: JsonObject): JsonObject => kind.read(stored)

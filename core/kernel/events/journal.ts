@@ -1,0 +1,354 @@
+/**
+ * The journal: every event, in the order transactions committed. One counter row gives positions and is updated last
+ * in its transaction, so that a reader who follows positions misses nothing (sync.md 2).
+ */
+import { Effect, Schema } from "effect"
+import { insert, type Key, type RowChange, update } from "../tables/row-change.ts"
+import {
+  type EventType,
+  eventType,
+  type NewEvent,
+  projectEvent,
+  type Projection,
+  type Scrub,
+  type Scrubs,
+  type StoredEvent
+} from "./event-type.ts"
+import { isJsonObject, type Json, type JsonObject, sameJson } from "../fields/json.ts"
+import { redactedValue } from "../tables/visibility.ts"
+import { jsonObject, type Stored } from "../tables/stored-schema.ts"
+import { plainTable, type Table } from "../tables/table.ts"
+import { itemAt } from "../../values/text.ts"
+import { integer, json, text, timestamp } from "../fields/field.ts"
+import { bindings } from "../store/statement.ts"
+import { Store, type StoreShape } from "../store/store.ts"
+import type { SqlError } from "effect/sql"
+
+// An event as somebody sees it who may not see all of it: the changes it makes to what they do see, column by column.
+// It takes the event's place in their journal, at its position, and folds like any other.
+
+export const redacted_event = "rows.told"
+
+const rowsToldSchema = () => {
+  const key = Schema.Union([Schema.Finite, Schema.String])
+  const value = Schema.Union([
+    Schema.String,
+    Schema.Finite,
+    Schema.Boolean,
+    Schema.Null,
+    Schema.Array(Schema.Union([Schema.String, Schema.Finite]))
+  ])
+  const where = Schema.Record(Schema.String, value)
+  const table = Schema.String
+  return Schema.Struct({
+    of: Schema.String,
+    changes: Schema.Array(
+      Schema.Union([
+        Schema.Struct({ op: Schema.Literal("insert"), table, row: jsonObject }),
+        Schema.Struct({ op: Schema.Literal("update"), table, key, set: jsonObject }),
+        Schema.Struct({ op: Schema.Literal("delete"), table, key }),
+        Schema.Struct({ op: Schema.Literal("update_where"), table, where, set: jsonObject }),
+        Schema.Struct({ op: Schema.Literal("delete_where"), table, where })
+      ])
+    ),
+    scrub: Schema.optionalKey(
+      Schema.Struct({
+        streams: Schema.Array(Schema.String),
+        placeholders: jsonObject,
+        kept: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(Schema.String)))
+      })
+    )
+  })
+}
+/** `of`: what it was, for accounts of who did what. `scrub`: personal data it takes out of what was recorded before. */
+type RedactedEvent = ReturnType<typeof rowsToldSchema>["Type"]
+export const redactedEventData = (
+  of: string,
+  changes: ReadonlyArray<RowChange>,
+  scrub: Scrub | undefined
+): JsonObject => ({
+  of,
+  changes: changes.map(({ table, ...rest }): Json => ({ ...(rest as JsonObject), table: table.name })),
+  ...(scrub === undefined
+    ? {}
+    : {
+        scrub: {
+          streams: scrub.streams,
+          placeholders: scrub.placeholders,
+          ...(scrub.kept === undefined ? {} : { kept: scrub.kept })
+        }
+      })
+})
+/** The type of what happened, also where the event was redacted. */
+export const originalTypeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
+  type === redacted_event ? String(data["of"]) : type
+
+/** A table of a later release is ignored; its rows come with that release. */
+export const rowsToldEvent = (tableOf: (name: string) => Table | undefined): EventType<RedactedEvent> =>
+  eventType(redacted_event, {
+    meaning:
+      "Something happened of which the reader may see a part: the changes to the rows and columns that are theirs to see.",
+    data: (): Stored<RedactedEvent> => rowsToldSchema(),
+    stream: () => "",
+    project: ({ changes }) =>
+      changes.flatMap((told): ReadonlyArray<RowChange> => {
+        const table = tableOf(told.table)
+        return table === undefined ? [] : [{ ...told, table }]
+      }),
+    scrub: (data) => data.scrub
+  })
+
+/** Whether a column of a redacted row holds only the placeholder for a reader who may not see it. */
+type IsWithheld = (table: string, column: string, key: Key, value: Json) => boolean
+export const isWithheldIn =
+  (tables: ReadonlyArray<Table>): IsWithheld =>
+  (name, column, key, value) => {
+    const table = tables.find((one) => one.name === name)
+    return table !== undefined && column in table.columns && sameJson(redactedValue(table, column, key) as Json, value)
+  }
+const nothingWithheld: IsWithheld = () => false
+
+/**
+ * What a scrub makes of the event's own data, or of the row changes of a redacted event; the same data where there is
+ * nothing to take out. What was withheld from the reader stays as it is: the rows hold the same.
+ */
+export const scrubbed = (
+  data: JsonObject,
+  scrub: Pick<Scrub, "placeholders" | "kept">,
+  isWithheld: IsWithheld = nothingWithheld
+): JsonObject => {
+  const own = withPlaceholders(data, scrub)
+  const changes = data["changes"]
+  if (!Array.isArray(changes)) return own
+  const next = (changes as ReadonlyArray<JsonObject>).map((change) => {
+    const part = "row" in change ? "row" : "set"
+    const values = change[part] as JsonObject | undefined
+    if (values === undefined) return change
+    const key = (change["key"] ?? values["id"]) as Key
+    const hidden = withPlaceholders(values, scrub, (column, value) =>
+      isWithheld(String(change["table"]), column, key, value)
+    )
+    return hidden === values ? change : { ...change, [part]: hidden }
+  })
+  return next.every((change, at) => change === (changes as ReadonlyArray<Json>)[at]) ? own : { ...own, changes: next }
+}
+const withPlaceholders = (
+  values: JsonObject,
+  { kept = {}, placeholders }: Pick<Scrub, "placeholders" | "kept">,
+  stays: (column: string, value: Json) => boolean = () => false
+): JsonObject => {
+  const hidden = Object.entries(placeholders).filter(([key, placeholder]) => {
+    const value = values[key] ?? null
+    return value !== null && !sameJson(value, placeholder) && !stays(key, value)
+  })
+  const cut = Object.entries(kept).flatMap(([name, keys]): ReadonlyArray<readonly [string, Json]> => {
+    const document = values[name]
+    if (!isJsonObject(document)) return []
+    const left = Object.entries(document).filter(([key]) => keys.includes(key))
+    return left.length === Object.keys(document).length ? [] : [[name, Object.fromEntries(left)]]
+  })
+  return hidden.length + cut.length === 0 ? values : { ...values, ...Object.fromEntries([...hidden, ...cut]) }
+}
+
+const position = integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+export const journal = plainTable(
+  "journal",
+  "position",
+  {
+    position,
+    stream: text(),
+    version: integer(),
+    type: text(),
+    data: json<JsonObject>(),
+    command_id: text(),
+    actor_id: integer({ nullable: true }),
+    replica_id: integer({ nullable: true }),
+    recorded_at: timestamp()
+  },
+  {
+    uniques: [
+      { columns: ["stream", "version"], field: "base", message: "Somebody else changed this just now; try again." }
+    ],
+    indexes: [["command_id"], ["recorded_at"], ["type", "position"], ["actor_id", "position"]],
+    entity: "event"
+  }
+)
+export const journal_head = plainTable("journal_head", "id", {
+  id: integer(),
+  position: integer({ max: Number.MAX_SAFE_INTEGER })
+})
+export const journal_tables = [journal, journal_head]
+
+export interface EventMetadata {
+  readonly command_id: string
+  readonly actor_id: number | null
+  readonly replica_id: number | null
+  readonly recorded_at: string
+}
+
+/** Versions the streams have reached; 0 for a new one. */
+export const versionsOf = (
+  store: StoreShape,
+  streams: ReadonlyArray<string>
+): Effect.Effect<Map<string, number>, SqlError.SqlError> => {
+  const distinct = [...new Set(streams)]
+  // One look at the end of each stream, however long it is.
+  const given =
+    store.dialect === "pg"
+      ? "(select json_array_elements_text($1::json) as stream)"
+      : "(select value as stream from json_each(?))"
+  return Effect.map(
+    store.run<{ stream: string; version: number | null }>(
+      `select stream, (select max(version) from journal where journal.stream = given.stream) as version from ${given} as given`,
+      [JSON.stringify(distinct)]
+    ),
+    (rows) => new Map(rows.map((row) => [row.stream, Number(row.version ?? 0)]))
+  )
+}
+
+/** Folds events that have no position yet into the tables. */
+export const projectNew = Effect.fnUntraced(function* (
+  projection: Projection,
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata
+) {
+  const store = yield* Store
+  yield* store.apply(events.flatMap((event) => projectEvent(projection, event, { ...metadata, position: 0 })))
+})
+/** Appends folded events. Those that scrub take personal data out of the events before them. */
+export const appendAndScrub = Effect.fnUntraced(function* (
+  scrubs: Scrubs,
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata
+) {
+  const store: StoreShape = yield* Store
+  if (events.length === 0) return []
+  const stored = yield* append(store, events, metadata)
+  yield* scrubEarlierEvents(store, scrubs, stored)
+  return stored
+})
+
+/**
+ * Erases from earlier events what these events scrub. Called by everything that writes events into a journal; a replica
+ * says what was withheld from it.
+ */
+export const scrubEarlierEvents = Effect.fnUntraced(function* (
+  store: StoreShape,
+  scrubs: Scrubs,
+  events: ReadonlyArray<StoredEvent>,
+  isWithheld?: IsWithheld
+) {
+  for (const event of events) {
+    const asked = scrubs[event.type]?.(event.data)
+    if (asked !== undefined) yield* scrub(store, asked, event.position, isWithheld)
+  }
+})
+
+/** Takes what a scrub says out of the events of its streams, below a position. Nulls stay. */
+const scrub = Effect.fnUntraced(function* (store: StoreShape, asked: Scrub, below: number, isWithheld?: IsWithheld) {
+  const events = yield* store.find(journal, { stream: [...asked.streams] })
+  const changes = events
+    .filter((event) => event.position < below)
+    .flatMap((event) => {
+      const data = scrubbed(event.data, asked, isWithheld)
+      return data === event.data ? [] : [update(journal, event.position, { data })]
+    })
+  yield* store.apply(changes)
+})
+
+/**
+ * Appends events whose effects are already in the tables. Positions are taken last: on Postgres whoever takes one holds
+ * up all other writers until it has committed.
+ */
+export const append = (
+  store: StoreShape,
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata
+): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
+  store.dialect === "pg" && events.length <= one_statement_max
+    ? appendInOneStatement(store, events, metadata)
+    : appendInSteps(store, events, metadata)
+
+const one_statement_max = 16
+/** Head, versions and events by one statement. */
+const appendInOneStatement = (
+  store: StoreShape,
+  events: ReadonlyArray<NewEvent>,
+  { command_id, actor_id, replica_id, recorded_at }: EventMetadata
+) => {
+  const { values, bind } = bindings(store.dialect)
+  const count = bind(events.length)
+  const common = [
+    [command_id, "text"],
+    [actor_id, "bigint"],
+    [replica_id, "bigint"],
+    [recorded_at, "timestamptz"]
+  ]
+    .map(([value, type]) => `${bind(value)}::${type}`)
+    .join(", ")
+  const given = events.map(({ stream, type, data }, index) => {
+    const nth = 1 + events.slice(0, index).filter((before) => before.stream === stream).length
+    return `(${index + 1}, ${nth}, ${bind(stream)}::text, ${bind(type)}::text, ${bind(JSON.stringify(data))}::jsonb)`
+  })
+  return Effect.map(
+    store.run<{ position: number; version: number }>(
+      `with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +
+        `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
+        `select head.position - ${count} + given.ord, given.stream, coalesce((select max(version) from journal before where before.stream = given.stream), 0) + given.nth, ` +
+        `given.type, given.data, ${common} from head, (values ${given.join(", ")}) as given (ord, nth, stream, type, data) returning position, version`,
+      values
+    ),
+    (rows) => {
+      const placed = [...rows].sort((a, b) => a.position - b.position)
+      return events.map((event, index): StoredEvent => ({
+        ...event,
+        command_id,
+        actor_id,
+        replica_id,
+        recorded_at,
+        position: itemAt(placed, index).position,
+        version: itemAt(placed, index).version
+      }))
+    }
+  )
+}
+const appendInSteps = Effect.fnUntraced(function* (
+  store: StoreShape,
+  events: ReadonlyArray<NewEvent>,
+  metadata: EventMetadata
+) {
+  const versions = yield* versionsOf(
+    store,
+    events.map((event) => event.stream)
+  )
+  const heads = yield* store.run<{ position: number }>(
+    `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`,
+    [events.length]
+  )
+  const before = Number(itemAt(heads, 0).position) - events.length
+  const stored = events.map((event, index): StoredEvent => {
+    const version = (versions.get(event.stream) ?? 0) + 1
+    versions.set(event.stream, version)
+    return { ...event, ...metadata, version, position: before + index + 1 }
+  })
+  yield* store.apply(stored.map((row) => insert(journal, { ...row })))
+  return stored
+})
+
+/** The last position given; 0 on an empty journal. */
+export const lastPosition = (store: StoreShape): Effect.Effect<number, SqlError.SqlError> =>
+  Effect.map(store.get(journal_head, 1), (row) => row?.position ?? 0)
+
+/** Events after a position, in order. */
+export const eventsAfter = (
+  store: StoreShape,
+  after: number,
+  limit: number
+): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
+  Effect.map(
+    store.run(
+      `select * from journal where position > ${store.dialect === "pg" ? "$1" : "?"} order by position limit ${limit}`,
+      [after]
+    ),
+    (rows) => rows.map((row) => store.decode(journal, row) as StoredEvent)
+  )

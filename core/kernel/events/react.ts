@@ -1,0 +1,114 @@
+/**
+ * Reactions: what follows in one slice from events of another, in the same transaction. A slice declares which events
+ * it reacts to; the engine runs reactions after the rule of the command has decided (`reactionsTo`), on the server and
+ * on replicas alike. A command whose events nobody reacts to pays one look into a set for each of its events.
+ */
+import { Effect, Result } from "effect"
+import type { DecideContext } from "./settings.ts"
+import type { AnyEventType, DataOf, EventOf, NewEvent } from "./event-type.ts"
+import type { Failure, StoreRead } from "../store/failure.ts"
+import type { Rejection } from "../fields/rejection.ts"
+import type { Store } from "../store/store.ts"
+
+/** What a command has come to when a reaction is run. `Data`: that of the events it reacts to. */
+export interface Happened<Data = unknown> {
+  /** The events it reacts to, in their order: never empty. */
+  readonly events: ReadonlyArray<EventOf<Data>>
+  /** Everything the command has come to so far, those included. */
+  readonly all: ReadonlyArray<NewEvent>
+}
+type FactsContext = Pick<DecideContext, "now" | "settings" | "viewer">
+/** More events, or the refusal of the whole command. */
+type Reacted = Result.Result<ReadonlyArray<NewEvent>, Rejection>
+
+interface ReactionDraft<On extends ReadonlyArray<AnyEventType>, F> {
+  /** Events of other slices, as they declare them. */
+  readonly on: On
+  /** What the rule must know, read inside the transaction, before any of the events is folded into the tables. */
+  readonly facts: (happened: Happened<DataOf<On[number]>>, context: FactsContext) => StoreRead<F>
+  /** Pure, as rules are. */
+  readonly decide: (happened: Happened<DataOf<On[number]>>, facts: F, context: DecideContext) => Reacted
+}
+/**
+ * The rule of a reaction with what happened and its facts: it is run again when ids were lacking, without reading anew.
+ */
+export type ReactionRule = (context: DecideContext) => Reacted
+/** A reaction that is due: reads its facts. */
+interface DueReaction {
+  /** Types of the events it reacts to here. */
+  readonly types: ReadonlyArray<string>
+  readonly read: (context: FactsContext) => StoreRead<ReactionRule>
+}
+export interface Reaction {
+  readonly types: ReadonlyArray<string>
+  /** Undefined where nothing happened that it reacts to. `fresh`: the newest of `all` events. */
+  readonly dueAfter: (fresh: ReadonlyArray<NewEvent>, all: ReadonlyArray<NewEvent>) => DueReaction | undefined
+  /** The rule by itself, with facts that are given: for its specification. */
+  readonly decideOn: (all: ReadonlyArray<NewEvent>, facts: unknown, context: DecideContext) => Reacted
+}
+/**
+ * Declares a reaction: `reaction({ on: [unitDispatched, unitReturned], facts, decide })`. `events` have the data that
+ * the declarations in `on` say; of `all` events, `dataOf(kind, all)` gives those of one kind.
+ */
+export const reaction = <const On extends ReadonlyArray<AnyEventType>, F>({
+  decide,
+  facts,
+  on
+}: ReactionDraft<On, F>): Reaction => {
+  const types = new Set(on.map(({ type }) => type))
+  const isOwn = (event: NewEvent): event is NewEvent & EventOf<DataOf<On[number]>> => types.has(event.type)
+  return {
+    types: [...types],
+    decideOn: (all, given, context) => decide({ events: all.filter(isOwn), all }, given as F, context),
+    dueAfter: (fresh, all) => {
+      const events = fresh.filter(isOwn)
+      if (events.length === 0) return undefined
+      const happened = { events, all }
+      return {
+        types: events.map(({ type }) => type),
+        read: (facts_context) =>
+          Effect.map(facts(happened, facts_context), (known) => (context) => decide(happened, known, context))
+      }
+    }
+  }
+}
+
+/** All reactions of a catalogue, in its order, and the types any of them is for. */
+export interface Reactions {
+  readonly all: ReadonlyArray<Reaction>
+  readonly types: ReadonlySet<string>
+}
+export const reactionsOf = (all: ReadonlyArray<Reaction>): Reactions => ({
+  all,
+  types: new Set(all.flatMap(({ types }) => types))
+})
+
+/** The reactions due after `fresh`, the newest of `all` events, in the order of the catalogue. */
+export const reactionsTo = (
+  { all: reactions, types }: Reactions,
+  fresh: ReadonlyArray<NewEvent>,
+  all: ReadonlyArray<NewEvent>
+): ReadonlyArray<DueReaction> =>
+  fresh.some(({ type }) => types.has(type)) ? reactions.flatMap((one) => one.dueAfter(fresh, all) ?? []) : []
+
+/**
+ * Rounds of reactions to reactions, at most: more is an error in the catalogue, where two react to each other for ever.
+ */
+export const rounds_max = 8
+
+/** The rules of one round with their facts, in the order of the catalogue. */
+export const rulesOf = (
+  due: ReadonlyArray<DueReaction>,
+  context: FactsContext
+): Effect.Effect<ReadonlyArray<ReactionRule>, Failure, Store> => Effect.forEach(due, ({ read }) => read(context))
+
+/** What the reactions of one round come to: events in the order of the catalogue, or the first refusal. */
+export const react = (rules: ReadonlyArray<ReactionRule>, context: DecideContext): Reacted => {
+  const events: Array<NewEvent> = []
+  for (const rule of rules) {
+    const reacted = rule(context)
+    if (Result.isFailure(reacted)) return reacted
+    events.push(...reacted.success)
+  }
+  return Result.succeed(events)
+}

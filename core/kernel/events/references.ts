@@ -1,0 +1,182 @@
+/**
+ * References between tables, as columns declare them, and what of them is part of the fold: holders that are cleared or
+ * deleted with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice
+ * that points at another declares so on its column; the slice it points at knows nothing of it.
+ */
+import { Schema } from "effect"
+import { remove, removeWhere, type RowChange, update, updateWhere } from "../tables/row-change.ts"
+import { type EventType, eventType, type Projection, type Projector } from "./event-type.ts"
+import type { ColumnValues, OnDelete, ReferenceRule } from "../fields/field.ts"
+import { isJsonObject, type Json } from "../fields/json.ts"
+import { oneOf } from "../tables/words.ts"
+import { type SomeColumns, someColumns } from "../tables/stored-schema.ts"
+import type { AnyRow, MergedBy, Table } from "../tables/table.ts"
+
+export interface Reference {
+  readonly holder: Table
+  readonly column: string
+  /** The column holds a list of ids. */
+  readonly is_list: boolean
+  /** Other columns' values that make the column a reference to this table; empty where it always is. */
+  readonly where: ColumnValues
+  readonly target: string
+  /** Undefined on a column that does not say what deleting its target does: an omission that a test reports. */
+  readonly rule: ReferenceRule | undefined
+}
+export type References = ReadonlyMap<string, ReadonlyArray<Reference>>
+
+/** Every reference of these tables, by the name of the table it points at. */
+export const referencesOf = (tables: ReadonlyArray<Table>): References =>
+  Map.groupBy(
+    tables.flatMap((holder): ReadonlyArray<Reference> => [
+      ...Object.entries(holder.columns).flatMap(([column, { type }]): ReadonlyArray<Reference> => {
+        const is_list = type.kind === "list"
+        const one = is_list ? type.of.type : type
+        return one.kind === "ref" ? [{ holder, column, is_list, where: {}, target: one.table, rule: one.rule }] : []
+      }),
+      ...holder.references.map(({ column, rule, table: target, where }): Reference => ({
+        holder,
+        column,
+        is_list: false,
+        where,
+        target,
+        rule
+      }))
+    ]),
+    ({ target }) => target
+  )
+
+/** What becomes of the holders a deletion is not refused for. */
+export const onDeleteEffect = ({ rule }: Reference): OnDelete =>
+  rule?.on_delete === "refuse" ? (rule.otherwise ?? "keep") : (rule?.on_delete ?? "keep")
+export const clearedColumns = ({ column, rule }: Reference): AnyRow =>
+  Object.fromEntries([column, ...(rule?.clears ?? [])].map((name) => [name, null]))
+
+/** Whether deleting a row of the table asks or changes those that name it. */
+export const isDeletable = (references: References, table: Table): boolean =>
+  (references.get(table.name) ?? []).some(
+    ({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled"
+  )
+
+/**
+ * The changes of holders that go with the deletion of one row. Lists are cleared by events of their own
+ * (`reference-checks.ts`).
+ */
+const followUps = (references: References, table: Table, key: number | string, at: string): ReadonlyArray<RowChange> =>
+  (references.get(table.name) ?? [])
+    .filter((one) => !one.is_list)
+    .flatMap((one): ReadonlyArray<RowChange> => {
+      const where = { ...one.where, [one.column]: key }
+      const effect = onDeleteEffect(one)
+      return effect === "clear"
+        ? [updateWhere(one.holder, where, clearedColumns(one))]
+        : effect !== "delete"
+          ? []
+          : one.holder.soft_delete
+            ? [updateWhere(one.holder, { ...where, deleted_at: null }, { deleted_at: at })]
+            : [removeWhere(one.holder, where)]
+    })
+
+/** References to a table that follow the merge of one of its rows into another. */
+const followersOf = (references: References, table: Table): ReadonlyArray<Reference> =>
+  (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
+/** Those of them that may name the row once only for each value of another column. */
+export const followersOnce = (
+  references: References,
+  table: Table
+): ReadonlyArray<Reference & { readonly per: string }> =>
+  followersOf(references, table).flatMap((one) =>
+    one.rule?.merge_once_per === undefined ? [] : [{ ...one, per: one.rule.merge_once_per }]
+  )
+
+/** Holders that a merge deletes, by the name of their table. */
+export interface Doubled {
+  readonly [table: string]: ReadonlyArray<number>
+}
+const idsIn = (doubled: Json | undefined, table: string): ReadonlyArray<number> => {
+  const ids = isJsonObject(doubled) ? doubled[table] : undefined
+  return Array.isArray(ids) ? ids.map(Number) : []
+}
+/** The changes of holders that follow the merge of one row into another. */
+const mergeFollowers = (references: References, table: Table, { doubled, from, into }: MergedBy): Projector => {
+  const followers = followersOf(references, table)
+  return (data, { recorded_at }) =>
+    followers.flatMap((one) => {
+      const doubles =
+        one.rule?.merge_once_per === undefined || doubled === undefined ? [] : idsIn(data[doubled], one.holder.name)
+      return [
+        ...doubles.map((id) => remove(one.holder, id)),
+        updateWhere(
+          one.holder,
+          { ...one.where, ...one.rule?.merge_while, [one.column]: Number(data[from]) },
+          {
+            [one.column]: Number(data[into]),
+            ...(one.rule?.on_merge === "follow_updated" ? { updated_at: recorded_at } : {})
+          }
+        )
+      ]
+    })
+}
+
+/** The type of the event that takes deleted rows out of the references of one holder. */
+export const referenceCleared = (holder: Table): string => `${holder.entity}.reference_cleared`
+/**
+ * Holders of which references may be cleared by events: those with lists, and those whose target goes along with its
+ * own parent.
+ */
+export const clearableTables = (references: References): ReadonlyArray<Table> => [
+  ...new Set(
+    [...references.values()]
+      .flat()
+      .filter((one) => onDeleteEffect(one) === "clear")
+      .map(({ holder }) => holder)
+  )
+]
+
+interface Cleared {
+  readonly id: number
+  readonly set: SomeColumns<Table>
+}
+export const referenceClearedEvent = (holder: Table): EventType<Cleared> =>
+  eventType(referenceCleared(holder), {
+    meaning: `What ${oneOf(holder)} named was deleted; it names it no more.`,
+    data: () => Schema.Struct({ id: Schema.Int, set: someColumns(holder) }),
+    project: ({ id, set }, { recorded_at }) => [update(holder, id, { ...set, updated_at: recorded_at })]
+  })
+
+/** The projection with what references add to it: holders of deleted rows, and followers of merges. */
+export const withReferences = (
+  projection: Projection,
+  tables: ReadonlyArray<Table>,
+  references: References
+): Projection => {
+  const folds: { [eventType: string]: Projector } = { ...projection }
+  for (const table of tables) {
+    if (table.merged_by === undefined) continue
+    const follow = mergeFollowers(references, table, table.merged_by)
+    const own = folds[table.merged_by.event]
+    folds[table.merged_by.event] = (data, meta) => {
+      const changes = own?.(data, meta) ?? []
+      // Before the row goes, or its holders would be cleared with it.
+      const last = changes.findIndex((change) => change.op === "delete" && change.table === table)
+      return last < 0
+        ? [...changes, ...follow(data, meta)]
+        : [...changes.slice(0, last), ...follow(data, meta), ...changes.slice(last)]
+    }
+  }
+  return Object.fromEntries(
+    Object.entries(folds).map(([type, fold]): readonly [string, Projector] => [
+      type,
+      (data, meta) => {
+        const changes = fold(data, meta)
+        return changes.some(({ op, table }) => op === "delete" && references.has(table.name))
+          ? changes.flatMap((change) =>
+              change.op === "delete"
+                ? [...followUps(references, change.table, change.key, meta.recorded_at), change]
+                : [change]
+            )
+          : changes
+      }
+    ])
+  )
+}

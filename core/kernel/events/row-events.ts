@@ -1,0 +1,93 @@
+/**
+ * Events of tables whose rows are made, changed and deleted as they are: their declarations, and how rules make them.
+ */
+import { Schema } from "effect"
+import {
+  type ActivityValues,
+  type AnyEventType,
+  event,
+  type EventType,
+  eventType,
+  type NewEvent,
+  streamOfRow
+} from "./event-type.ts"
+import { type Json, type JsonObject, sameJson } from "../fields/json.ts"
+import { insert, remove, type RowChange, update } from "../tables/row-change.ts"
+import { keyedColumns, type KeyedColumns, newRow, type NewRow, withoutStamps } from "../tables/stored-schema.ts"
+import type { AnyRow, Table } from "../tables/table.ts"
+import { capitalised, oneOf } from "../tables/words.ts"
+
+/** What else changes where a row is deleted. */
+export type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>
+interface MadeRow<T extends Table> {
+  readonly meaning: string
+  readonly stream?: (row: KeyedColumns<T>) => string
+  readonly activity?: (row: KeyedColumns<T>) => ActivityValues
+}
+/** An event that makes a row and carries all of it. */
+export const rowMade = <T extends Table>(
+  type: string,
+  table: T,
+  declared: MadeRow<T>
+): EventType<KeyedColumns<T>, NewRow<T>> => {
+  const kind = eventType<KeyedColumns<T>, NewRow<T>>(type, {
+    ...declared,
+    data: () => newRow(table),
+    project: (row, { recorded_at }) => [
+      insert<Table>(table, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })
+    ]
+  })
+  // A whole row, stamps and all, passes for a new one where types are concerned.
+  return { ...kind, make: (row, stream) => kind.make(withoutStamps(row) as object as NewRow<T>, stream) }
+}
+/** A row was made as the table's resource makes them. */
+export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
+  rowMade(`${table.entity}.created`, table, {
+    meaning: `${capitalised(oneOf(table))} was made: all of its columns.`,
+    stream: (row) => streamOfRow(table, row)
+  })
+/** Columns of a row changed: the event carries those that did. */
+export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>> =>
+  eventType(`${table.entity}.updated`, {
+    meaning: `Columns of ${oneOf(table)} changed: those that did, as they are now.`,
+    data: () => keyedColumns(table),
+    project: ({ id, ...set }, { recorded_at }) => [update<Table>(table, id, { ...set, updated_at: recorded_at })]
+  })
+/** A row was deleted: taken away, or archived where the table keeps what was deleted. */
+export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> =>
+  eventType(`${table.entity}.deleted`, {
+    meaning: `${capitalised(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
+    data: () => Schema.Struct({ id: Schema.Int }),
+    project: ({ id }, { recorded_at }) => [
+      ...(on_delete?.(id, recorded_at) ?? []),
+      table.soft_delete ? update(table, id, { deleted_at: recorded_at }) : remove(table, id)
+    ]
+  })
+/** The events of a table whose rows are made, changed and deleted as they are. */
+export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<AnyEventType> => [
+  rowCreated(table),
+  rowUpdated(table),
+  rowDeleted(table, on_delete)
+]
+
+export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
+  event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row) as JsonObject)
+/** Only what changes, but of rows that say themselves for whom they are all of it; undefined when nothing does. */
+export const updatedEvent = (
+  table: Table,
+  before: AnyRow & { readonly id: number },
+  set: AnyRow
+): NewEvent | undefined => {
+  const changed = Object.entries(set).filter(
+    ([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json)
+  )
+  if (changed.length === 0) return undefined
+  const { updated_at: _u, deleted_at: _d, ...whole } = { ...before, ...set }
+  return event(streamOfRow(table, before), `${table.entity}.updated`, {
+    id: before.id,
+    ...((table.visibility?.by_row === undefined ? Object.fromEntries(changed) : whole) as JsonObject)
+  })
+}
+/** `row` is needed where rows live in the stream of another. */
+export const deletedEvent = (table: Table, id: number, row?: AnyRow): NewEvent =>
+  event(streamOfRow(table, { ...row, id }), `${table.entity}.deleted`, { id })

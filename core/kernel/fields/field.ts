@@ -1,0 +1,381 @@
+/**
+ * Fields: what a thing is made of. One declaration gives the column, the check of input, the form of output, the
+ * description in OpenAPI, the flag of the command line and the column of an import.
+ *
+ * In memory: text, dates (`YYYY-MM-DD`) and timestamps (`YYYY-MM-DDTHH:mm:ss.sssZ`) are strings, decimals are strings
+ * at their scale, money is an integer of minor units, open maps are plain JSON.
+ */
+import type { Json, JsonObject } from "./json.ts"
+
+export type FieldType =
+  | {
+      readonly kind: "text"
+      readonly max: number
+      readonly search: boolean
+      readonly folded?: true
+      readonly format?: TextFormat
+      readonly length?: number
+    }
+  /** `names`: the table of the row it is the id of, where the rule itself says whether there is one (else `ref`). */
+  | { readonly kind: "integer"; readonly min: number; readonly max: number; readonly names?: NamedTable }
+  | { readonly kind: "boolean" }
+  /** Minor units. `currency` names the sibling field that holds the currency; without it the base currency counts. */
+  | { readonly kind: "money"; readonly currency?: string; readonly minor_only: boolean; readonly signed: boolean }
+  | {
+      readonly kind: "decimal"
+      readonly scale: number
+      readonly min?: string
+      readonly max?: string
+      readonly strict: boolean
+      readonly shown_scale?: number
+    }
+  | { readonly kind: "date" }
+  | { readonly kind: "timestamp" }
+  | { readonly kind: "choice"; readonly labels: { readonly [value: string]: string }; readonly any_case: boolean }
+  | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
+  | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule }
+  /**
+   * `search`: the texts of the document are case-folded in a column of their own, like searchable text. `by_item`:
+   * items are checked one by one by
+   * whoever reads them, so that one wrong item does not refuse the others.
+   */
+  | {
+      readonly kind: "json"
+      readonly form: "object" | "array" | "any"
+      readonly search?: boolean
+      readonly by_item?: boolean
+      readonly levels: number
+    }
+  | {
+      readonly kind: "list"
+      readonly of: Field
+      readonly min_items: number
+      readonly max_items: number
+      readonly distinct: boolean
+    }
+  | { readonly kind: "object"; readonly fields: Fields }
+
+/**
+ * What deleting the row that a reference names does to the row that holds the reference:
+ * `refuse`: the deletion is a 422 that names the holder; `clear`: the column becomes null, a list loses the id;
+ * `delete`: the holder is deleted too; `keep`: the holder is a record of the past and goes on naming the deleted row;
+ * `handled`: the events of the deletion itself move or delete the holders.
+ */
+export type OnDelete = "refuse" | "clear" | "delete" | "keep" | "handled"
+export type ColumnValues = {
+  readonly [column: string]: string | number | boolean | null | ReadonlyArray<string | number>
+}
+export interface ReferenceRule {
+  readonly on_delete: OnDelete
+  /** With `refuse`: the holders that count, by their own columns; any of several conditions. Without it all do. */
+  readonly while?: ReadonlyArray<ColumnValues>
+  /** With `refuse`: holders count only while the row their `column` names meets one of these conditions. */
+  readonly while_of?: { readonly column: string; readonly table: string; readonly is: ReadonlyArray<ColumnValues> }
+  /** With `refuse`: what becomes of holders that do not count. */
+  readonly otherwise?: Exclude<OnDelete, "refuse">
+  /** With `clear`: other columns that mean nothing without this one. */
+  readonly clears?: ReadonlyArray<string>
+  /** With `clear`, of a list: the column that takes the ids the list loses. */
+  readonly clears_into?: string
+  /** With `refuse`: what to do about the holder first, for the 422. */
+  readonly way_out?: string
+  /**
+   * Merging the row into another one: the holder names the other from then on (where `merge_while` holds;
+   * `follow_updated` also stamps it as updated), or stays.
+   */
+  readonly on_merge?: "follow" | "follow_updated" | "stay"
+  readonly merge_while?: ColumnValues
+  /**
+   * With a merge that is followed: of all holders with the same value in this column only one may name the row. The
+   * holder that would be the second is deleted; the event names it, as `doublesOf` found it (`reference-checks.ts`).
+   */
+  readonly merge_once_per?: string
+}
+
+/** A table, or the field beside that says by its value of which table. */
+type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
+export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug" | "smtp" | "peppol"
+
+/**
+ * What an explicit null means on update: leave as it is, clear, or refuse (rules/conventions 8; rules/opportunities 4).
+ */
+type OnNull = "keep" | "clear" | "reject"
+
+/** `T`: the value in memory; `S`: the same in answers. */
+export interface Field<out T = unknown, out S = T> {
+  readonly type: FieldType
+  readonly nullable: boolean
+  readonly required: boolean
+  readonly default: Json | undefined
+  readonly on_null: OnNull
+  /** Kept by the system: never read from a body. */
+  readonly computed: boolean
+  /** Read from a body on create only. */
+  readonly create_only: boolean
+  /** Permission without which the key is absent from answers and from what a replica is sent. */
+  readonly visible_to: string | undefined
+  /** Taken in a body, but never a column. */
+  readonly input_only: boolean
+  /** Never part of an answer (still a column). */
+  readonly hidden: boolean
+  /** Kept on the server alone, sealed or as a hash: in no answer, no event, no replica and no export. */
+  readonly secret: boolean
+  readonly describe: string | undefined
+  readonly _type?: T
+  readonly _shown?: S
+}
+export type Fields = { readonly [name: string]: Field }
+export type ValueOf<F> = F extends Field<infer T, unknown> ? T : never
+export type ValuesOf<F extends Fields> = { -readonly [K in keyof F]: ValueOf<F[K]> }
+type ValuesShown<F extends Fields> = {
+  readonly [K in keyof F]: F[K] extends Field<unknown, infer S> ? S : never
+}
+
+interface Options {
+  readonly nullable?: boolean
+  readonly required?: boolean
+  readonly default?: Json
+  readonly on_null?: OnNull
+  readonly computed?: boolean
+  readonly create_only?: boolean
+  readonly visible_to?: string
+  readonly input_only?: boolean
+  readonly hidden?: boolean
+  readonly secret?: boolean
+  readonly describe?: string
+}
+type Out<O, T> = O extends { readonly nullable: true } ? T | null : T
+
+const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): Field<Out<O, T>, Out<O, S>> => ({
+  type,
+  nullable: o?.nullable ?? false,
+  required: o?.required ?? false,
+  default: o?.default,
+  on_null: o?.on_null ?? "keep",
+  computed: o?.computed ?? false,
+  create_only: o?.create_only ?? false,
+  visible_to: o?.visible_to,
+  input_only: o?.input_only ?? false,
+  hidden: o?.hidden ?? o?.secret ?? false,
+  secret: o?.secret ?? false,
+  describe: o?.describe
+})
+
+/**
+ * `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a case-folded column beside it,
+ * `<name>_folded`. `folded`: it holds nothing but case-folded text (names the program gives), and needs none.
+ */
+export const text = <
+  const O extends Options & {
+    readonly max?: number
+    readonly search?: boolean
+    readonly folded?: true
+    readonly format?: TextFormat
+    readonly length?: number
+  }
+>(
+  o?: O
+): Field<Out<O, string>> =>
+  field<string, O>(
+    {
+      kind: "text",
+      max: o?.max ?? 255,
+      search: o?.search ?? false,
+      ...(o?.folded === undefined ? {} : { folded: o.folded }),
+      ...(o?.format === undefined ? {} : { format: o.format }),
+      ...(o?.length === undefined ? {} : { length: o.length })
+    },
+    o
+  )
+/** A secret of people: a password, an address with one in it. Null takes it away. Of settings only. */
+export const secretText = <
+  const O extends { readonly max?: number; readonly format?: TextFormat; readonly describe?: string }
+>(
+  o?: O
+): Field<string | null> => text({ ...o, nullable: true, on_null: "clear", secret: true })
+/** Free text of some length: descriptions, notes. */
+export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(
+  o?: O
+): Field<Out<O, string>> => field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
+export const integer = <
+  const O extends Options & { readonly min?: number; readonly max?: number; readonly names?: NamedTable }
+>(
+  o?: O
+): Field<Out<O, number>> =>
+  field<number, O>(
+    {
+      kind: "integer",
+      min: o?.min ?? -2_147_483_648,
+      max: o?.max ?? 2_147_483_647,
+      ...(o?.names === undefined ? {} : { names: o.names })
+    },
+    o
+  )
+/** The table a whole number names a row of, by what stands beside it. */
+export const tableNamedBy = ({ names }: { readonly names?: NamedTable }, beside: JsonObject): string | undefined => {
+  if (typeof names !== "object") return names
+  const key = keyInAnyCase(names.tables, String(beside[names.by]))
+  return key === undefined ? undefined : names.tables[key]
+}
+/** The key that a text is, whatever its case and its separators: `stock_level` is StockLevel. */
+export const keyInAnyCase = (keys: { readonly [key: string]: string }, text: string): string | undefined => {
+  if (Object.hasOwn(keys, text)) return text
+  const wanted = withoutCase(text)
+  return Object.keys(keys).find((key) => withoutCase(key) === wanted)
+}
+const withoutCase = (text: string): string => text.replaceAll(/[\s_-]+/g, "").toLowerCase()
+/** The code that a label names, whatever its case and its separators: `on-hire` is On Hire. */
+export const codeLabelled = (labels: { readonly [code: number]: string }, text: string): number | undefined => {
+  const plain = (one: string): string => one.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
+  const found = Object.entries(labels).find(([, label]) => plain(label) === plain(text))
+  return found === undefined ? undefined : Number(found[0])
+}
+export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> =>
+  field<boolean, O>({ kind: "boolean" }, o)
+export const money = <
+  const O extends Options & { readonly currency?: string; readonly minor_only?: boolean; readonly signed?: boolean }
+>(
+  o?: O
+): Field<Out<O, number>, Out<O, string>> =>
+  field<number, O, string>(
+    {
+      kind: "money",
+      minor_only: o?.minor_only ?? false,
+      signed: o?.signed ?? false,
+      ...(o?.currency === undefined ? {} : { currency: o.currency })
+    },
+    o
+  )
+/** `strict`: more decimals than the scale are refused; otherwise they are rounded half away from zero. */
+export const decimal = <
+  const O extends Options & {
+    readonly scale: number
+    readonly min?: string
+    readonly max?: string
+    readonly strict?: boolean
+    readonly shown_scale?: number
+  }
+>(
+  o: O
+): Field<Out<O, string>> =>
+  field<string, O>(
+    {
+      kind: "decimal",
+      scale: o.scale,
+      strict: o.strict ?? true,
+      ...(o.min === undefined ? {} : { min: o.min }),
+      ...(o.max === undefined ? {} : { max: o.max }),
+      ...(o.shown_scale === undefined ? {} : { shown_scale: o.shown_scale })
+    },
+    o
+  )
+export const date = <const O extends Options>(o?: O): Field<Out<O, string>> => field<string, O>({ kind: "date" }, o)
+export const timestamp = <const O extends Options>(o?: O): Field<Out<O, string>> =>
+  field<string, O>({ kind: "timestamp" }, o)
+export const choice = <
+  const L extends { readonly [value: string]: string },
+  const O extends Options & { readonly any_case?: boolean }
+>(
+  labels: L,
+  o?: O
+): Field<Out<O, keyof L & string>> =>
+  field<keyof L & string, O>({ kind: "choice", labels, any_case: o?.any_case ?? false }, o)
+/** An integer with a name: 1 Bulk, 2 Serialised. */
+export const code = <const O extends Options>(
+  labels: { readonly [code: number]: string },
+  o?: O
+): Field<Out<O, number>> => field<number, O>({ kind: "code", labels }, o)
+/**
+ * The id of a row elsewhere; its existence (and that it is not deleted, when `live`) is checked before any rule runs.
+ * Columns say with `on_delete` what deleting that row does to theirs (see {@link ReferenceRule}); a body's field need
+ * not.
+ */
+export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(
+  table: string,
+  o?: O
+): Field<Out<O, number>> =>
+  field<number, O>(
+    {
+      kind: "ref",
+      table,
+      live: o?.live ?? true,
+      ...(o?.on_delete === undefined ? {} : { rule: ruleOf(o, o.on_delete) })
+    },
+    o
+  )
+const ruleOf = (
+  {
+    clears,
+    clears_into,
+    merge_once_per,
+    merge_while,
+    on_merge,
+    otherwise,
+    way_out,
+    while: counts,
+    while_of
+  }: Partial<ReferenceRule>,
+  on_delete: OnDelete
+): ReferenceRule => ({
+  on_delete,
+  ...(counts === undefined ? {} : { while: counts }),
+  ...(while_of === undefined ? {} : { while_of }),
+  ...(otherwise === undefined ? {} : { otherwise }),
+  ...(clears === undefined ? {} : { clears }),
+  ...(clears_into === undefined ? {} : { clears_into }),
+  ...(way_out === undefined ? {} : { way_out }),
+  ...(on_merge === undefined ? {} : { on_merge }),
+  ...(merge_while === undefined ? {} : { merge_while }),
+  ...(merge_once_per === undefined ? {} : { merge_once_per })
+})
+/** Levels of a document: well below what a request's body may have. */
+export const json_levels_max = 32
+export const json = <
+  T = Json,
+  const O extends Options & {
+    readonly form?: "object" | "array" | "any"
+    readonly levels?: number
+    readonly by_item?: boolean
+  } = {}
+>(
+  o?: O
+): Field<Out<O, T>> =>
+  field<T, O>(
+    {
+      kind: "json",
+      form: o?.form ?? "object",
+      levels: o?.levels ?? json_levels_max,
+      ...(o?.by_item === true ? { by_item: true } : {})
+    },
+    o
+  )
+export const list = <
+  T,
+  S,
+  const O extends Options & { readonly min_items?: number; readonly max_items?: number; readonly distinct?: boolean }
+>(
+  of: Field<T, S>,
+  o?: O
+): Field<Out<O, ReadonlyArray<T>>, Out<O, ReadonlyArray<S>>> =>
+  field<ReadonlyArray<T>, O, ReadonlyArray<S>>(
+    {
+      kind: "list",
+      of,
+      min_items: o?.min_items ?? 0,
+      max_items: o?.max_items ?? 10_000,
+      distinct: o?.distinct ?? false
+    },
+    o
+  )
+export const object = <F extends Fields, const O extends Options>(
+  fields: F,
+  o?: O
+): Field<Out<O, ValuesOf<F>>, Out<O, ValuesShown<F>>> =>
+  field<ValuesOf<F>, O, ValuesShown<F>>({ kind: "object", fields }, o)
+/** Labels people put on things; a null or an empty list clears them. */
+export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<string>> =>
+  list(text({ max: 255 }), { default: [], on_null: o?.on_null ?? "keep" })
+
+/** The id of the row itself. */
+export const id = (): Field<number> =>
+  field<number, Options>({ kind: "integer", min: 1, max: Number.MAX_SAFE_INTEGER }, { computed: true })

@@ -1,0 +1,265 @@
+/** Reading what somebody sent: body → values of declared fields, or errors that name the field and the way out. */
+import { codeLabelled, type Field, type Fields, type FieldType, keyInAnyCase, type TextFormat } from "./field.ts"
+import { isJsonObject, type Json, type JsonObject } from "./json.ts"
+import { isCountry } from "../../values/country.ts"
+import { isCurrency, normaliseCurrency } from "../../values/currency.ts"
+import { parseDecimal } from "../../values/decimal.ts"
+import { parseMoney } from "../../values/money.ts"
+import { parseSmtpUrl, smtp_url_form } from "../../values/smtp-url.ts"
+import { parseDate, parseTimestamp, unreadTimeText } from "../../values/time.ts"
+import { Result } from "effect"
+
+export type Values = { readonly [name: string]: Json }
+export interface Reference {
+  readonly path: string
+  readonly table: string
+  readonly live: boolean
+  readonly id: number
+}
+export interface ReadResult {
+  /** Only what was sent and is to be changed (update), or everything with defaults in place (create). */
+  readonly values: Values
+  readonly errors: { readonly [path: string]: ReadonlyArray<string> }
+  /** Rows elsewhere that must exist. */
+  readonly references: ReadonlyArray<Reference>
+}
+interface ReadOptions {
+  readonly mode: "create" | "update"
+  readonly base_currency: string
+  /** What is stored now: an update's money is read in the stored currency. */
+  readonly current?: Values
+  /** Prefix of error paths (`items.0.`). */
+  readonly path?: string
+}
+
+/** Reads the writable fields out of a body. Unknown keys are ignored (rules/conventions 8). */
+export const readFields = (fields: Fields, body: JsonObject, options: ReadOptions): ReadResult => {
+  const values: { [name: string]: Json } = {}
+  const errors: { [path: string]: Array<string> } = {}
+  const references: Array<Reference> = []
+  const prefix = options.path ?? ""
+  const context: Context = { body, options, references, fail: (path, text) => (errors[path] ??= []).push(text) }
+  for (const name of Object.keys(fields)) {
+    const field = fields[name]!
+    if (field.computed || (field.create_only && options.mode === "update")) continue
+    const path = prefix + name
+    const raw = Object.hasOwn(body, name) ? body[name] : undefined
+    if (raw === undefined || (raw === null && options.mode === "create")) {
+      if (options.mode === "update") continue
+      if (field.required) context.fail(path, `The ${fieldLabel(name)} field is required.`)
+      else if (field.default !== undefined) values[name] = field.default
+      else if (field.nullable) values[name] = null
+      continue
+    }
+    if (raw === null) {
+      if (field.on_null === "reject")
+        context.fail(path, `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`)
+      if (field.on_null === "clear") values[name] = field.nullable ? null : (field.default ?? null)
+      continue
+    }
+    if (typeof raw === "string" && raw.trim() === "") {
+      if (field.type.kind === "text" && !field.required && !field.nullable) values[name] = ""
+      else if (field.nullable) values[name] = null
+      else if (field.required) context.fail(path, `The ${fieldLabel(name)} field is required.`)
+      else context.fail(path, `The ${fieldLabel(name)} field must have a value; leave it out to keep it.`)
+      continue
+    }
+    const value = readValue(field, raw, path, name, context)
+    if (value !== undefined) values[name] = value
+  }
+  return { values, errors, references }
+}
+
+interface Context {
+  readonly body: JsonObject
+  readonly options: ReadOptions
+  readonly references: Array<Reference>
+  readonly fail: (path: string, text: string) => void
+}
+
+/** A value that fits, or undefined after having said why not. */
+const readValue = (field: Field, raw: Json, path: string, name: string, context: Context): Json | undefined => {
+  const type = field.type
+  const fail = (text: string): undefined => {
+    context.fail(path, `The ${fieldLabel(name)} field ${text}`)
+  }
+  switch (type.kind) {
+    case "text":
+      return readText(type, raw, fail)
+    case "boolean":
+      return raw === true || raw === 1 || raw === "1"
+        ? true
+        : raw === false || raw === 0 || raw === "0"
+          ? false
+          : fail("must be true or false.")
+    case "integer": {
+      const value = wholeNumber(raw)
+      return value === undefined
+        ? fail("must be an integer.")
+        : value < type.min
+          ? fail(`must be at least ${type.min}.`)
+          : value > type.max
+            ? fail(`must not be greater than ${type.max}.`)
+            : value
+    }
+    case "code": {
+      const value = wholeNumber(raw) ?? (typeof raw === "string" ? codeLabelled(type.labels, raw) : undefined)
+      return value !== undefined && Object.hasOwn(type.labels, String(value))
+        ? value
+        : fail(
+            `must be one of ${Object.entries(type.labels)
+              .map(([k, v]) => `${k} (${v})`)
+              .join(", ")}.`
+          )
+    }
+    case "choice": {
+      const value = typeof raw === "string" ? choiceNamed(type, raw.trim()) : undefined
+      return value ?? fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
+    }
+    case "ref": {
+      const value = wholeNumber(raw)
+      if (value === undefined) return fail("must be an integer.")
+      if (value < 1 || value > Number.MAX_SAFE_INTEGER) {
+        context.fail(path, missingReferenceText(name))
+        return undefined
+      }
+      context.references.push({ path, table: type.table, live: type.live, id: value })
+      return value
+    }
+    case "date": {
+      const value = typeof raw === "string" ? parseDate(raw.trim()) : undefined
+      return value ?? fail("must be a date (YYYY-MM-DD).")
+    }
+    case "timestamp": {
+      const text = typeof raw === "string" ? raw.trim() : ""
+      return parseTimestamp(text) ?? fail(unreadTimeText(text))
+    }
+    case "decimal":
+      return readDecimal(type, raw, fail)
+    case "money":
+      return readMoney(type, raw, context, fail)
+    case "json":
+      if (type.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
+      if (type.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
+      return type.by_item === true ? raw : readDocument(raw, type.levels, path, name, context)
+    case "list": {
+      if (!Array.isArray(raw)) return fail("must be an array.")
+      if (raw.length < type.min_items)
+        return fail(`must have at least ${type.min_items} item${type.min_items === 1 ? "" : "s"}.`)
+      if (raw.length > type.max_items) return fail(`must not have more than ${type.max_items} items.`)
+      const items = raw.map((item: Json, index: number) =>
+        item === null && !type.of.nullable
+          ? void context.fail(`${path}.${index}`, `The ${fieldLabel(name)} field must not hold null.`)
+          : item === null
+            ? null
+            : readValue(type.of, item, `${path}.${index}`, `${name}.${index}`, context)
+      )
+      if (items.some((item) => item === undefined)) return undefined
+      const kept = items.filter((item) => item !== undefined)
+      return type.distinct ? [...new Set(kept)] : kept
+    }
+    case "object": {
+      if (!isJsonObject(raw)) return fail("must be an object.")
+      const inner = readFields(type.fields, raw, { ...context.options, mode: "create", path: `${path}.` })
+      for (const [at, texts] of Object.entries(inner.errors)) for (const text of texts) context.fail(at, text)
+      context.references.push(...inner.references)
+      return Object.keys(inner.errors).length > 0 ? undefined : inner.values
+    }
+  }
+}
+
+type Fail = (text: string) => undefined
+
+const choiceNamed = ({ any_case, labels }: FieldType & { readonly kind: "choice" }, text: string): string | undefined =>
+  any_case ? keyInAnyCase(labels, text) : Object.hasOwn(labels, text) ? text : undefined
+const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
+  if (typeof raw !== "string") return fail("must be a string.")
+  const value = raw.trim()
+  if (!isStorableText(value)) return fail(broken_text)
+  if (type.length !== undefined && value.length !== type.length) return fail(`must be ${type.length} characters.`)
+  if ([...value].length > type.max) return fail(`must not be longer than ${type.max} characters.`)
+  if (type.format !== undefined && !formats[type.format].test(value))
+    return fail(`must be ${formats[type.format].words}.`)
+  return type.format === "currency" || type.format === "country" ? value.toUpperCase() : value
+}
+
+/** Errors inside a document are reported at their path: `custom_fields.colour`. */
+const readDocument = (raw: Json, levels: number, path: string, name: string, context: Context): Json | undefined => {
+  const wrong = findUnstorableText(raw, levels)
+  if (wrong === undefined) return raw
+  context.fail([path, ...wrong.at].join("."), `The ${fieldLabel([name, ...wrong.at].join("."))} field ${wrong.says}`)
+  return undefined
+}
+
+const readDecimal = (type: FieldType & { kind: "decimal" }, raw: Json, fail: Fail): Json | undefined => {
+  const parsed = parseDecimal(raw, { min: "-1000000000000", max: "1000000000000", ...type })
+  return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
+}
+
+const readMoney = (type: FieldType & { kind: "money" }, raw: Json, context: Context, fail: Fail): Json | undefined => {
+  const named =
+    type.currency === undefined ? undefined : (context.body[type.currency] ?? context.options.current?.[type.currency])
+  const parsed = parseMoney(raw, normaliseCurrency(named) ?? context.options.base_currency, type)
+  return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
+}
+
+/** An integer, or text that is plainly one. */
+export const wholeNumber = (raw: unknown): number | undefined => {
+  if (typeof raw === "number") return Number.isSafeInteger(raw) ? (raw === 0 ? 0 : raw) : undefined
+  if (typeof raw === "string" && /^\s*-?\d{1,15}\s*$/.test(raw)) {
+    const n = Number(raw)
+    return n === 0 ? 0 : n
+  }
+  return undefined
+}
+
+/** Text both databases can hold: no NUL, no lone surrogate. */
+export const isStorableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
+const broken_text = "holds a NUL or a broken character."
+/**
+ * The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be
+ * held is told by what it is a key of.
+ */
+export const findUnstorableText = (
+  value: Json,
+  levels: number,
+  at: ReadonlyArray<string> = []
+): { readonly at: ReadonlyArray<string>; readonly says: string } | undefined => {
+  if (typeof value === "string") return isStorableText(value) ? undefined : { at, says: broken_text }
+  if (typeof value !== "object" || value === null) return undefined
+  if (at.length >= levels) return { at: [], says: `must not hold more than ${levels} levels.` }
+  for (const [key, item] of Object.entries(value)) {
+    const wrong = isStorableText(key) ? findUnstorableText(item, levels, [...at, key]) : { at, says: broken_text }
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
+}
+
+const fieldLabel = (name: string): string => name.replace(/_id$/, "").replace(/_/g, " ")
+export const missingReferenceText = (name: string): string => `The selected ${fieldLabel(name)} does not exist.`
+
+const matches = (pattern: RegExp, words: string) => ({ test: (value: string) => pattern.test(value), words })
+const formats: { readonly [F in TextFormat]: { readonly test: (value: string) => boolean; readonly words: string } } = {
+  email: matches(/^[^\s@"<>,;:]+@[^\s@"<>,;:.]+(\.[^\s@"<>,;:.]+)*$/, "a valid e-mail address"),
+  url: {
+    test: (value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value),
+    words: "a valid http or https address"
+  },
+  time: matches(/^([01]\d|2[0-3]):[0-5]\d$/, "a time (HH:MM)"),
+  zone: {
+    test: (value) => {
+      try {
+        new Intl.DateTimeFormat("en", { timeZone: value })
+        return true
+      } catch {
+        return false
+      }
+    },
+    words: "an IANA time zone such as Europe/London"
+  },
+  currency: { test: (value) => isCurrency(value.toUpperCase()), words: "a known ISO 4217 currency code" },
+  country: { test: (value) => isCountry(value.toUpperCase()), words: "a known ISO 3166 country code such as GB" },
+  smtp: { test: (value) => Result.isSuccess(parseSmtpUrl(value)), words: smtp_url_form },
+  peppol: matches(/^\d{4}:\S{1,50}$/, "an id in Peppol such as 0088:1234567890128"),
+  slug: matches(/^[a-z0-9]+(-[a-z0-9]+)*$/, "lower-case words joined by hyphens")
+}

@@ -1,0 +1,86 @@
+/**
+ * Expected failures, as values. One table maps a kind to its HTTP status and its exit code; everything else is a
+ * defect.
+ */
+import { Data } from "effect"
+
+type RejectionKind =
+  | "unauthenticated"
+  | "forbidden"
+  | "not_found"
+  | "method_not_allowed"
+  | "invalid"
+  | "conflict"
+  | "in_flight"
+  | "gone"
+  | "too_large"
+  | "too_many"
+  | "unsupported"
+  | "unavailable"
+
+/** Field name (dotted, with indexes) → what is wrong with it, in words that name the way out. */
+export type FieldErrors = { readonly [field: string]: ReadonlyArray<string> }
+
+export class Rejection extends Data.TaggedError("Rejection")<{
+  readonly kind: RejectionKind
+  readonly message: string
+  readonly errors?: FieldErrors
+  readonly headers?: { readonly [name: string]: string }
+}> {}
+
+export const statusOf: { readonly [K in RejectionKind]: number } = {
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  gone: 410,
+  too_large: 413,
+  unsupported: 415,
+  invalid: 422,
+  in_flight: 425,
+  too_many: 429,
+  unavailable: 503
+}
+
+/**
+ * Exit codes of the command line: 0 ok, 1 failed, 3 not found, 4 not allowed, 5 invalid, 6 conflict or shortage, 7
+ * needs the network.
+ */
+export const exitCodeOfStatus = (status: number): number =>
+  status < 400
+    ? 0
+    : status === 401 || status === 403
+      ? 4
+      : status === 404 || status === 410
+        ? 3
+        : status === 422 || status === 413 || status === 415
+          ? 5
+          : status === 409 || status === 425
+            ? 6
+            : status === 503
+              ? 7
+              : 1
+
+/** `message` is the first error, plus how many more there are (rules/conventions 1). */
+export const invalid = (errors: FieldErrors): Rejection => {
+  const texts = Object.values(errors).flat()
+  const more = texts.length - 1
+  const message =
+    (texts[0] ?? "The given data was invalid.") + (more > 0 ? ` (and ${more} more error${more === 1 ? "" : "s"})` : "")
+  return new Rejection({ kind: "invalid", message, errors })
+}
+
+export const invalidField = (field: string, text: string): Rejection => invalid({ [field]: [text] })
+export const notFound = (message = "Not found."): Rejection => new Rejection({ kind: "not_found", message })
+export const forbidden = (message: string): Rejection => new Rejection({ kind: "forbidden", message })
+/** Key of a refusal's `errors` that names what only the server can answer or do. */
+export const at_server = "at_server"
+export const unauthenticated = (message = "Unauthenticated."): Rejection =>
+  new Rejection({ kind: "unauthenticated", message })
+
+/** The body every error answers with: `{message, errors?}` (rules/conventions 1). */
+export const bodyOf = (rejection: Rejection): { message: string; errors?: FieldErrors } =>
+  rejection.errors === undefined
+    ? { message: rejection.message }
+    : { message: rejection.message, errors: rejection.errors }

@@ -1,0 +1,42 @@
+/** Types of what answers hold: the builders are in `answer-schema.ts`. */
+import type { Schema } from "effect"
+import type { Field } from "./field.ts"
+
+// Where declared types meet the Schemas that are made of them.
+
+/**
+ * A Schema that was put together at run time from declarations (fields, tables, keys of an answer) with the type that
+ * those declarations have. TypeScript cannot follow the way from one to the other; tests decode what is stored and
+ * answered.
+ */
+export const typed = <S>(schema: Schema.Top): S => schema as unknown as S
+
+export type AnyField = Field<unknown, unknown>
+/** Schemas of plain JSON: what is decoded is what was sent. */
+export type Part<T = unknown> = Schema.Codec<T>
+/** A key that may be absent. */
+export type OptionalKey<T = unknown> = Schema.optionalKey<Schema.Codec<T>>
+export type Shown = AnyField | Part | OptionalKey
+export interface Keys {
+  readonly [name: string]: Shown
+}
+/** What a good answer holds: the keys of an object, or a Schema. */
+export type AnswerShown = Keys | Part
+
+/** The type of a value as answers hold it. */
+export type ValueShown<S> = S extends { readonly "Type": infer T } ? T : S extends Field<unknown, infer T> ? T : never
+type OptionalNames<K> = { [N in keyof K]: K[N] extends OptionalKey ? N : never }[keyof K]
+type Flat<T> = { readonly [N in keyof T]: T[N] }
+export type KeysShown<K extends Keys> = Flat<
+  { readonly [N in Exclude<keyof K, OptionalNames<K>>]: ValueShown<K[N]> } & {
+    readonly [N in OptionalNames<K>]?: ValueShown<K[N]> | undefined
+  }
+>
+/** The type of the body of an answer. */
+export type BodyShown<A> = [A] extends [never]
+  ? never
+  : A extends { readonly "Type": infer T; readonly ast: unknown }
+    ? T
+    : A extends Keys
+      ? KeysShown<A>
+      : never

@@ -1,0 +1,371 @@
+/** Fields a business adds itself: defined as rows, kept with the thing they describe under the definition's id. */
+import { parseJson } from "../fields/body-limits.ts"
+import { Effect } from "effect"
+import {
+  boolean,
+  code,
+  date,
+  decimal,
+  type Field,
+  integer,
+  json,
+  longText,
+  ref,
+  text,
+  timestamp
+} from "../fields/field.ts"
+import { readFields } from "../fields/input.ts"
+import { patternFrom } from "../fields/pattern.ts"
+import { isJsonObject, type Json, type JsonObject } from "../fields/json.ts"
+import type { StoreRead } from "../store/failure.ts"
+import { Store } from "../store/store.ts"
+import type { CustomColumn } from "./query.ts"
+import { visible_to_all } from "../tables/visibility.ts"
+import { foldCase, type RowOf, table } from "../tables/table.ts"
+
+export const field_types = {
+  0: "String",
+  1: "Text Area",
+  2: "Number",
+  3: "Boolean",
+  4: "Date & Time",
+  5: "Date",
+  6: "Time",
+  7: "Email",
+  8: "Website",
+  9: "List of Values",
+  10: "Multi List",
+  11: "Auto Number",
+  12: "Currency",
+  13: "Telephone",
+  14: "File/Image",
+  15: "Rich Text",
+  16: "JSON Key-Value",
+  17: "Colour",
+  18: "Percentage"
+} as const
+/** Filled by the server when something is made (see auto-number.ts); no body sets it. */
+export const auto_number = 11
+
+export const custom_fields = table(
+  "custom_fields",
+  {
+    name: text({ required: true, search: true }),
+    display_name: text({ nullable: true, on_null: "clear" }),
+    description: longText({ nullable: true, on_null: "clear" }),
+    module_type: text({ required: true, create_only: true, search: true }),
+    field_type: code(field_types, { required: true, create_only: true }),
+    custom_field_group_id: ref("custom_field_groups", { nullable: true, on_null: "clear", on_delete: "clear" }),
+    list_name_id: ref("list_names", {
+      nullable: true,
+      on_null: "clear",
+      on_delete: "refuse",
+      way_out: "delete the field first"
+    }),
+    sort_order: integer({ default: 0, min: 0 }),
+    is_required: boolean({ default: false }),
+    is_searchable: boolean({ default: false }),
+    is_personal: boolean({
+      default: false,
+      describe: "Its values are erased when the person they describe is anonymised; those of other fields stay"
+    }),
+    settings: json<JsonObject>({ nullable: true, on_null: "clear" }),
+    validation_rules: json<JsonObject>({ nullable: true, on_null: "clear" }),
+    visibility_rules: json<ReadonlyArray<JsonObject>>({ nullable: true, on_null: "clear", form: "array" }),
+    default_value: text({ nullable: true, on_null: "clear", max: 1000 }),
+    plugin_name: text({ nullable: true, on_null: "clear" }),
+    document_layout_name: text({ nullable: true, on_null: "clear" }),
+    is_active: boolean({ default: true })
+  },
+  {
+    reference: true,
+    visibility: visible_to_all,
+    indexes: [["module_type"]],
+    uniques: [
+      { columns: ["module_type", "name"], field: "name", message: "The name has already been taken in this module." }
+    ]
+  }
+)
+export type CustomFieldRow = RowOf<typeof custom_fields>
+export const list_values = table(
+  "list_values",
+  {
+    list_name_id: ref("list_names", { computed: true, on_delete: "handled" }),
+    name: text({ required: true, search: true }),
+    parent_id: ref("list_values", { nullable: true, on_delete: "clear" }),
+    sort_order: integer({ default: 0, min: 0 }),
+    is_system: boolean({ computed: true, default: false }),
+    is_active: boolean({ default: true }),
+    metadata: json<JsonObject>({ nullable: true })
+  },
+  { reference: true, visibility: visible_to_all, indexes: [["list_name_id", "sort_order"]] }
+)
+
+/** The active definitions of a module, in their order. */
+export const customFieldsFor = Effect.fnUntraced(function* (module: string) {
+  const store = yield* Store
+  return yield* store.find(custom_fields, { module_type: module, is_active: true }, { order: ["sort_order", "id"] })
+})
+
+/** The kind of field a definition stands for; undefined for those no body sets (auto number, file). */
+const text_length_max = 255
+const kindOf = (definition: CustomFieldRow): Field | undefined => {
+  const rules = definition.validation_rules ?? {}
+  const bound = (key: string): { readonly [k: string]: string } =>
+    rules[key] === undefined ? {} : { [key]: String(rules[key]) }
+  const max_length = typeof rules["max_length"] === "number" ? rules["max_length"] : undefined
+  switch (definition.field_type) {
+    case 0:
+      return text({ max: max_length ?? text_length_max })
+    case 1:
+    case 15:
+      return longText(max_length === undefined ? {} : { max: max_length })
+    case 2:
+    case 12:
+    case 18:
+      return decimal({ scale: 4, ...bound("min"), ...bound("max") })
+    case 3:
+      return boolean()
+    case 4:
+      return timestamp()
+    case 5:
+      return date()
+    case 6:
+      return text({ max: 8 })
+    case 7:
+      return text({ format: "email" })
+    case 8:
+      return text({ format: "url", max: 2048 })
+    case 9:
+      return integer({ min: 1 })
+    case 10:
+      return json({ form: "array" })
+    case 13:
+    case 17:
+      return text({ max: 50 })
+    case 16:
+      return json({ form: "any" })
+    default:
+      return undefined
+  }
+}
+
+export interface CustomFieldFacts {
+  readonly definitions: ReadonlyArray<CustomFieldRow>
+  readonly values: ReadonlyArray<RowOf<typeof list_values>>
+}
+/** What checking custom fields of a module needs: its definitions and the values of the lists they draw from. */
+export const customFieldFacts = Effect.fnUntraced(function* (module: string) {
+  const store = yield* Store
+  const definitions = yield* customFieldsFor(module)
+  const lists = definitions
+    .filter((one) => one.field_type === 9 || one.field_type === 10)
+    .map((one) => one.list_name_id)
+    .filter((id) => id !== null)
+  const values = lists.length === 0 ? [] : yield* store.find(list_values, { list_name_id: lists, is_active: true })
+  return { definitions, values } satisfies CustomFieldFacts
+})
+
+/** What `q[cf.<name or id>_…]` may filter by: definitions marked searchable. */
+export const searchableCustomFields = ({ definitions, values }: CustomFieldFacts): ReadonlyMap<string, CustomColumn> =>
+  new Map(
+    definitions
+      .filter((one) => one.is_searchable)
+      .flatMap((one) => {
+        const listed = one.field_type === 9 || one.field_type === 10
+        const names = new Map(
+          values
+            .filter((value) => value.list_name_id === one.list_name_id)
+            .map((value) => [foldCase(value.name), value.id])
+        )
+        const entry: CustomColumn = {
+          key: String(one.id),
+          field: kindOf(one) ?? text(),
+          ...(listed ? { names } : {}),
+          ...(one.field_type === 10 ? { many: true } : {})
+        }
+        return [
+          [one.name, entry],
+          [String(one.id), entry]
+        ] as const
+      })
+  )
+
+interface CustomFieldsRead {
+  /** The whole stored document, changes applied. */
+  readonly stored: JsonObject
+  readonly errors: { readonly [path: string]: ReadonlyArray<string> }
+}
+/** Checks custom field values by name and merges them into what is stored; create applies defaults and requires. */
+export const readCustomFields = (
+  facts: CustomFieldFacts,
+  given: Json | undefined,
+  before: JsonObject,
+  mode: "create" | "update"
+): CustomFieldsRead => {
+  const errors: { [path: string]: Array<string> } = {}
+  const stored: { [key: string]: Json } = { ...before }
+  const fail = (name: string, message: string): void => {
+    errors[name] = [message]
+    errors[`custom_fields.${name}`] = [message]
+  }
+  const body = isJsonObject(given) ? given : {}
+  for (const name of Object.keys(body))
+    if (!facts.definitions.some((one) => one.name === name)) fail(name, `There is no custom field ${name} here.`)
+  for (const definition of facts.definitions.filter((one) => one.field_type !== auto_number)) {
+    const { name } = definition
+    const raw = Object.hasOwn(body, name) ? body[name] : undefined
+    const key = String(definition.id)
+    if (raw === undefined) {
+      if (mode === "update") continue
+      // A default that is no longer valid, such as a value removed from its list, does not count.
+      const otherwise = definition.default_value === null ? null : defaultOf(definition, facts)
+      if (definition.is_required && kindOf(definition) !== undefined && isBlank(otherwise))
+        fail(name, `The ${name} field is required.`)
+      else if (definition.default_value !== null) stored[key] = otherwise
+      continue
+    }
+    if (definition.is_required && isBlank(raw)) {
+      fail(name, `The ${name} field is required.`)
+      continue
+    }
+    if (raw === null || (typeof raw === "string" && raw.trim() === "")) {
+      stored[key] = null
+      continue
+    }
+    const value = readOne(definition, raw, facts)
+    if (value.error === undefined) stored[key] = value.value
+    else fail(name, value.error)
+  }
+  return { stored, errors }
+}
+/** Nothing, a text of nothing but blanks, an empty list or document: no value of a field that must have one. */
+const isBlank = (value: Json): boolean =>
+  value === null ||
+  (typeof value === "string" ? value.trim() === "" : typeof value === "object" && Object.keys(value).length === 0)
+const defaultOf = (definition: CustomFieldRow, facts: CustomFieldFacts): Json => {
+  const read = readDefault(definition, facts)
+  return read.error === undefined ? read.value : null
+}
+const readDefault = (definition: CustomFieldRow, facts: CustomFieldFacts): One => {
+  const written = definition.default_value ?? ""
+  switch (definition.field_type) {
+    case 3:
+      return { value: ["1", "true"].includes(written) }
+    case 10:
+      return readOne(
+        definition,
+        written
+          .split(",")
+          .map((name) => name.trim())
+          .filter((name) => name !== ""),
+        facts
+      )
+    case 16:
+      try {
+        return readOne(definition, parseJson(written), facts)
+      } catch {
+        return { error: "The default value must be JSON." }
+      }
+    default:
+      return readOne(definition, written, facts)
+  }
+}
+/** What is wrong with a definition's default value; undefined when it has none or a good one. */
+export const defaultProblem = (definition: CustomFieldRow, facts: CustomFieldFacts): string | undefined => {
+  if (definition.default_value === null) return undefined
+  const read = readDefault(definition, facts)
+  return (
+    read.error ??
+    (definition.is_required && isBlank(read.value ?? null)
+      ? "The default value of a required field must not be blank."
+      : undefined)
+  )
+}
+type One = { readonly value: Json; readonly error?: undefined } | { readonly error: string }
+const readOne = (definition: CustomFieldRow, raw: Json, facts: CustomFieldFacts): One => {
+  const { name } = definition
+  const rules = definition.validation_rules ?? {}
+  const listed = (one: Json): number | undefined =>
+    facts.values.find(
+      (value) =>
+        value.list_name_id === definition.list_name_id &&
+        (value.id === one || value.name === one || (typeof one === "string" && String(value.id) === one))
+    )?.id
+  if (definition.field_type === 9) {
+    const id = listed(raw)
+    return id === undefined ? { error: `The selected ${name} is not on its list.` } : { value: id }
+  }
+  if (definition.field_type === 10) {
+    if (!Array.isArray(raw)) return { error: `The ${name} field must be an array.` }
+    const ids = raw.map(listed)
+    return ids.some((id) => id === undefined)
+      ? { error: `The selected ${name} is not on its list.` }
+      : { value: ids.filter((id) => id !== undefined) }
+  }
+  if (definition.field_type === 16 && (typeof raw !== "object" || raw === null))
+    return { error: `The ${name} field must be an object or an array.` }
+  const kind = kindOf(definition)
+  if (kind === undefined) return { value: raw }
+  const read = readFields({ [name]: kind }, { [name]: raw }, { mode: "create", base_currency: "GBP" })
+  const problem = Object.values(read.errors)[0]?.[0]
+  if (problem !== undefined) return { error: problem }
+  const value = read.values[name] ?? null
+  if (typeof value === "string") {
+    if (typeof rules["min_length"] === "number" && [...value].length < rules["min_length"])
+      return { error: `The ${name} field must be at least ${rules["min_length"]} characters.` }
+    if (definition.field_type === 6 && !/^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?$/.test(value))
+      return { error: `The ${name} field must be a time (HH:MM:SS).` }
+    if (
+      definition.field_type === 0 &&
+      typeof rules["pattern"] === "string" &&
+      patternOf(definition)?.test(value) !== true
+    )
+      return { error: `The ${name} field has the wrong form.` }
+  }
+  return { value }
+}
+/** A definition's pattern; undefined when it has none that could be tried on values as long as it allows. */
+export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefined => {
+  const { pattern, max_length } = validation_rules ?? {}
+  return typeof pattern === "string"
+    ? patternFrom(pattern, typeof max_length === "number" ? max_length : text_length_max)
+    : undefined
+}
+
+/**
+ * Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name.
+ */
+export const customValuesOut = (
+  definitions: ReadonlyArray<CustomFieldRow>,
+  documents: ReadonlyArray<JsonObject | null>
+): StoreRead<ReadonlyArray<JsonObject>> =>
+  definitions.length === 0
+    ? Effect.succeed(documents.map(() => ({})))
+    : Effect.gen(function* () {
+        const lists = definitions.filter((one) => one.field_type === 9 || one.field_type === 10)
+        const ids = lists
+          .flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? []))
+          .filter((id): id is number => typeof id === "number")
+        const names = new Map<number, string>()
+        if (ids.length > 0)
+          for (const row of yield* (yield* Store).getMany(list_values, ids)) names.set(row.id, row.name)
+        const named = (id: Json): Json => (typeof id === "number" ? (names.get(id) ?? null) : null)
+        return documents.map((document) =>
+          Object.fromEntries(
+            definitions.map((one) => {
+              const value = document?.[String(one.id)] ?? null
+              return [
+                one.name,
+                value === null
+                  ? null
+                  : one.field_type === 9
+                    ? named(value)
+                    : one.field_type === 10 && Array.isArray(value)
+                      ? value.map(named)
+                      : value
+              ]
+            })
+          )
+        )
+      })

@@ -1,0 +1,220 @@
+/**
+ * Saved views: which columns of a list, which rows and in what order (rules/conventions 6). A list that is asked
+ * with `view_id` reads one row more; one that is not reads nothing more.
+ */
+import { itemAt } from "../../values/text.ts"
+import { Effect } from "effect"
+import type { StoreRead } from "../store/failure.ts"
+import { boolean, choice, integer, json, list, longText, object, ref, text } from "../fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../fields/json.ts"
+import { type Condition, conditionSql, type Listing, type Predicate, predicates, type Query, valueOf } from "./query.ts"
+import { notFound } from "../fields/rejection.ts"
+import type { Dialect } from "../store/dialect.ts"
+import type { Bindings } from "../store/statement.ts"
+import { Store } from "../store/store.ts"
+import { type AnyRow, type RowOf, table } from "../tables/table.ts"
+import { hasOnePermission, type Viewer } from "../fields/viewer.ts"
+
+const visibilities = { personal: "Personal", shared: "Shared", system: "System" } as const
+const logics = { and: "And", or: "Or", nand: "And not", nor: "Or not" } as const
+type Logic = keyof typeof logics
+
+const filterFields = {
+  field: text({ required: true }),
+  predicate: choice(
+    Object.fromEntries(predicates.toSorted().map((one) => [one, one])) as { readonly [P in Predicate]: P },
+    { required: true }
+  ),
+  value: json<Json, { readonly form: "any"; readonly nullable: true }>({ form: "any", nullable: true }),
+  logic: choice(logics, { default: "and" })
+}
+
+/** What a body may hold. System views are seeded: nobody makes one. */
+export const viewFields = {
+  name: text({ required: true, search: true }),
+  description: longText({ nullable: true, max: 1000 }),
+  entity_type: text({ required: true, create_only: true, search: true, describe: "What it lists, such as users" }),
+  visibility: choice({ personal: "Personal", shared: "Shared" }, { default: "personal" }),
+  columns: list(text(), {
+    required: true,
+    min_items: 1,
+    max_items: 200,
+    distinct: true,
+    describe: "Keys of the columns; custom fields as cf.<name>"
+  }),
+  filters: list(object(filterFields), { default: [], max_items: 100 }),
+  sort_column: text({ nullable: true, max: 100 }),
+  sort_direction: choice({ asc: "Ascending", desc: "Descending" }, { default: "asc" }),
+  per_page: integer({ min: 1, max: 100, default: 20 }),
+  role_ids: list(ref("roles", { on_delete: "clear" }), {
+    default: [],
+    distinct: true,
+    max_items: 100,
+    describe: "Roles that see it when it is shared"
+  })
+}
+interface Sharing {
+  readonly visibility: keyof typeof visibilities
+  readonly user_id: number | null
+  readonly role_ids: ReadonlyArray<number>
+}
+export const custom_views = table(
+  "custom_views",
+  {
+    ...viewFields,
+    visibility: choice(visibilities),
+    /** Whose it is; only personal views are somebody's. */
+    user_id: ref("users", { computed: true, nullable: true, on_delete: "keep" }),
+    is_default: boolean({ computed: true, default: false }),
+    config: json<JsonObject>({ computed: true, default: {} })
+  },
+  {
+    indexes: [["visibility", "name_folded"], ["user_id"]],
+    // The row itself says who may see a view: events of views carry all columns.
+    visibility: {
+      all_columns: ["settings.manage"],
+      by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer)
+    }
+  }
+)
+export type CustomViewRow = RowOf<typeof custom_views>
+/** One condition of a view; the logic of the first one says nothing. */
+export type ViewFilter = CustomViewRow["filters"][number]
+
+/**
+ * Personal views are seen by their maker, shared ones by the roles they name and by `settings.manage`, system views by
+ * all.
+ */
+export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
+  switch (view.visibility) {
+    case "system":
+      return true
+    case "personal":
+      return view.user_id === viewer.user_id
+    case "shared":
+      return hasOnePermission(viewer, "settings.manage") || view.role_ids.some((role) => viewer.role_ids.includes(role))
+  }
+}
+
+export const noSuchView = () => notFound("No such view of this list.")
+/** The view named by `view_id`. 404 where it does not exist, lists something else or may not be seen by this person. */
+export const requestedView = (
+  query: Query,
+  entity_type: string,
+  viewer: Viewer
+): StoreRead<CustomViewRow | undefined> => {
+  const asked = valueOf(query, "view_id")?.trim() ?? ""
+  if (asked === "") return Effect.succeed(undefined)
+  return Effect.gen(function* () {
+    const id = /^[1-9]\d{0,15}$/.test(asked) ? Number(asked) : undefined
+    const view = id === undefined || !Number.isSafeInteger(id) ? undefined : yield* (yield* Store).get(custom_views, id)
+    if (view === undefined || view.entity_type !== entity_type || !isVisible(view, viewer)) return yield* noSuchView()
+    return view
+  })
+}
+
+/**
+ * A column of views that is no key of the answer by that name: the key it stands for, or how its values are found for a
+ * whole page at once.
+ */
+export type ViewColumn = string | ((rows: ReadonlyArray<AnyRow>) => StoreRead<(row: AnyRow) => Json>)
+export type ViewColumns = { readonly [column: string]: ViewColumn }
+
+/** A view's column or field by the name answers use. */
+const keyOf = (name: string, columns: ViewColumns): string => {
+  const column = Object.hasOwn(columns, name) ? columns[name] : undefined
+  return typeof column === "string" ? column : name
+}
+
+export const valueless: ReadonlySet<string> = new Set(["true", "false", "null", "not_null", "present", "blank"])
+/** The conditions of a view without those on which the request has a filter of its own: the request wins. */
+export const viewConditions = (
+  view: CustomViewRow,
+  columns: ViewColumns,
+  aliases: Listing["aliases"],
+  asked: ReadonlyArray<Condition>
+): ReadonlyArray<Condition & { readonly logic: Logic }> => {
+  const plain = (name: string): string => (Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name)
+  const taken = new Set(asked.map((one) => `${plain(one.name)}_${one.predicate}`))
+  return view.filters.flatMap(({ field, predicate, value, logic }) => {
+    const name = keyOf(field, columns)
+    const values = valuesOf(value, predicate)
+    if (taken.has(`${plain(name)}_${predicate}`) || (values.length === 0 && !valueless.has(predicate))) return []
+    return [{ name, predicate, values, logic }]
+  })
+}
+const valuesOf = (value: Json, predicate: Predicate): ReadonlyArray<string> => {
+  const many = predicate === "in" || predicate === "not_in"
+  if (Array.isArray(value))
+    return (value as ReadonlyArray<Json>).flatMap((one) =>
+      one === null || typeof one === "object" ? [] : [String(one)]
+    )
+  if (value === null || isJsonObject(value)) return []
+  return many ? String(value).split(",") : [String(value)]
+}
+
+const joins: { readonly [L in Logic]: string } = { and: "and", or: "or", nand: "and not", nor: "or not" }
+/** As one bracket, flat: "and" binds before "or". Fields the list does not offer are ignored. */
+export const viewSql = (
+  conditions: ReadonlyArray<Condition & { readonly logic: Logic }>,
+  listing: Listing,
+  dialect: Dialect,
+  bound: Bindings
+): string | undefined => {
+  let sql: string | undefined
+  for (const condition of conditions) {
+    const one = conditionSql(condition, listing, dialect, bound)
+    if (one !== undefined) sql = sql === undefined ? `(${one})` : `${sql} ${joins[condition.logic]} (${one})`
+  }
+  return sql === undefined ? undefined : `(${sql})`
+}
+
+/**
+ * The column a view sorts by, as `order` takes it; undefined where it cannot be sorted by, or may not be seen by this
+ * person.
+ */
+export const viewOrder = (
+  view: CustomViewRow,
+  columns: ViewColumns,
+  listing: Listing,
+  viewer: Viewer
+): string | undefined => {
+  if (view.sort_column === null) return undefined
+  const key = keyOf(view.sort_column, columns)
+  const name = Object.hasOwn(listing.aliases, key) ? (listing.aliases[key] ?? key) : key
+  const field = Object.hasOwn(listing.table.columns, name) ? listing.table.columns[name] : undefined
+  if (field === undefined || field.hidden || ["json", "list", "object"].includes(field.type.kind)) return undefined
+  if (field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to)) return undefined
+  return view.sort_direction === "desc" ? `-${name}` : name
+}
+
+/**
+ * Whole answers → what the view shows of them: the id, and its columns that this person may see (rules/conventions 6).
+ */
+export const selectColumns = Effect.fnUntraced(function* (
+  view: CustomViewRow,
+  columns: ViewColumns,
+  rows: ReadonlyArray<AnyRow>,
+  answers: ReadonlyArray<JsonObject>
+) {
+  const plain = view.columns.filter((name) => !name.startsWith("cf."))
+  const custom = new Set(view.columns.filter((name) => name.startsWith("cf.")).map((name) => name.slice(3)))
+  const found = new Map<string, (row: AnyRow) => Json>()
+  for (const name of plain) {
+    const column = Object.hasOwn(columns, name) ? columns[name] : undefined
+    if (typeof column === "function") found.set(name, yield* column(rows))
+  }
+  return answers.map((answer, at): JsonObject => {
+    const out: { [key: string]: Json } = "id" in answer ? { id: answer["id"] ?? null } : {}
+    for (const name of plain) {
+      const of = found.get(name)
+      const key = keyOf(name, columns)
+      if (of !== undefined) out[name] = of(itemAt(rows, at))
+      else if (Object.hasOwn(answer, key)) out[name] = answer[key] ?? null
+    }
+    const values = answer["custom_fields"]
+    if (custom.size > 0 && isJsonObject(values))
+      out["custom_fields"] = Object.fromEntries(Object.entries(values).filter(([name]) => custom.has(name)))
+    return out
+  })
+})

@@ -1,0 +1,387 @@
+/**
+ * Lists: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL once for all resources (conventions
+ * 2-5). Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind
+ * matches nothing.
+ */
+import { exact, isNumericText } from "../../values/decimal.ts"
+import { itemAt } from "../../values/text.ts"
+import { parseDate, parseTimestamp } from "../../values/time.ts"
+import { codeLabelled, type Field } from "../fields/field.ts"
+import {
+  type CustomColumn,
+  documentColumn,
+  type FilterTarget,
+  type FlagFilter,
+  flagSql,
+  moneySql,
+  type NamedFilterValue,
+  plainColumn,
+  type RelatedFilter
+} from "./filter-target.ts"
+import { isStorableText, wholeNumber } from "../fields/input.ts"
+import { sameJson } from "../fields/json.ts"
+import type { Dialect } from "../store/dialect.ts"
+import { type Bindings, quote } from "../store/statement.ts"
+import { foldCase, type Table } from "../tables/table.ts"
+
+// Decimals of filters as SQLite compares them.
+
+/**
+ * SQLite keeps decimals as integers scaled by a power of ten: a value between two of them is represented as n + 0.5.
+ */
+const besideScaled = (value: string, scale: number): bigint | number => {
+  const scaled = exact(value).times(exact(10).pow(scale))
+  if (scaled.abs().greaterThan(9e18)) return scaled.isNegative() ? -1e19 : 1e19
+  return scaled.isInteger() ? BigInt(scaled.toFixed(0)) : scaled.floor().toNumber() + 0.5
+}
+
+export type { CustomColumn } from "./filter-target.ts"
+export type { FlagFilter, NamedFilterValue, RelatedFilter } from "./filter-target.ts"
+
+/** A query string as it came, in order. */
+export type Query = ReadonlyArray<readonly [name: string, value: string]>
+
+/** The 18 predicates; longest first, so that `status_not_cont` is read as `status` + `not_cont`. */
+export const predicates = [
+  "not_null",
+  "not_cont",
+  "present",
+  "not_eq",
+  "not_in",
+  "blank",
+  "start",
+  "false",
+  "null",
+  "true",
+  "lteq",
+  "gteq",
+  "cont",
+  "end",
+  "eq",
+  "lt",
+  "gt",
+  "in"
+] as const
+export type Predicate = (typeof predicates)[number]
+
+export interface Listing {
+  readonly table: Table
+  /** Columns that may be filtered. */
+  readonly filters: ReadonlyArray<string>
+  readonly sorts: ReadonlyArray<string>
+  /** Names answers or older clients use → column. */
+  readonly aliases: { readonly [name: string]: string }
+  readonly related: { readonly [name: string]: RelatedFilter }
+  /** Columns of plain numbers whose values have names: `eq`, `not_eq`, `in` and `not_in` take these as well. */
+  readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
+  readonly flags: { readonly [name: string]: FlagFilter }
+  /** The instant flags are judged at. */
+  readonly now: string
+  readonly base_currency: string
+  /** Whether money of every row has as many decimals as the base currency's. */
+  readonly is_one_scale?: boolean
+  /** Searchable custom fields by name and by id (as text): the key their value is stored under, and its kind. */
+  readonly custom_fields: ReadonlyMap<string, CustomColumn>
+}
+/** `values`: the last of a plain key; for `in` and `not_in` all of them, each by itself. */
+export interface Condition {
+  readonly name: string
+  readonly predicate: Predicate
+  readonly values: ReadonlyArray<string>
+}
+
+const valuesOf = (query: Query, name: string): ReadonlyArray<string> =>
+  query.filter(([key]) => key === name || key === `${name}[]`).map(([, value]) => value)
+export const valueOf = (query: Query, name: string): string | undefined => valuesOf(query, name).at(-1)
+
+/** `status_not_eq` → field and predicate; undefined when it names no predicate or nothing else. */
+export const splitPredicate = (key: string): { readonly name: string; readonly predicate: Predicate } | undefined => {
+  const predicate = predicates.find((one) => key.endsWith(`_${one}`))
+  return predicate === undefined || key.length === predicate.length + 1
+    ? undefined
+    : { name: key.slice(0, -predicate.length - 1), predicate }
+}
+
+export const takesSeveral = (predicate: Predicate): boolean => predicate === "in" || predicate === "not_in"
+
+/** The conditions of a query string; keys that are no filters are ignored. */
+export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
+  const found = new Map<string, { name: string; predicate: Predicate; values: Array<string> }>()
+  for (const [key, value] of query) {
+    const inner = /^q\[([^[\]]+)\](\[\d*\])?$/.exec(key)
+    const name = inner?.[1]
+    const split = name === undefined ? undefined : splitPredicate(name)
+    if (name === undefined || split === undefined) continue
+    const key_alone = inner?.[2] === undefined
+    // One text holds several values separated by commas; an element of an array is one value, commas and all.
+    const values = key_alone && takesSeveral(split.predicate) ? value.split(",") : [value]
+    const same = found.get(name)
+    if (same === undefined) found.set(name, { ...split, values })
+    // A repeated plain key: values of `in` add up, as those of `[]` keys do; of others the last one counts.
+    else if (key_alone && !takesSeveral(split.predicate)) same.values = values
+    else same.values.push(...values)
+  }
+  return [...found.values()]
+}
+
+/** `sort=-name`, or `q[s]=name desc`; undefined when the list does not offer it. */
+export const sortOf = (
+  query: Query,
+  listing: Pick<Listing, "aliases" | "sorts">
+): { readonly column: string; readonly descending: boolean } | undefined => {
+  const named = valueOf(query, "sort")
+  const alternative = query.find(([key]) => key === "q[s]" || key === "q[s][]" || key === "q[s][0]")?.[1]
+  const [name, descending] =
+    named !== undefined
+      ? [named.replace(/^-/, ""), named.startsWith("-")]
+      : [alternative?.split(" ")[0] ?? "", /\sdesc$/i.test(alternative ?? "")]
+  const column = ownProperty(listing.aliases, name) ?? name
+  return listing.sorts.includes(column) ? { column, descending } : undefined
+}
+
+/** Page 1 and 20 rows unless asked; clamped to 1..100, never an error (rules/conventions 2). */
+export const pageOf = (
+  query: Query,
+  options: { readonly default?: number; readonly max?: number } = {}
+): { readonly page: number; readonly per_page: number } => {
+  const max = options.max ?? 100
+  const page = integerFrom(valueOf(query, "page"))
+  const per_page = integerFrom(valueOf(query, "per_page"))
+  return {
+    page: Math.min(Math.max(1, page ?? 1), 1_000_000_000),
+    per_page: per_page === undefined ? (options.default ?? 20) : Math.min(Math.max(1, per_page), max)
+  }
+}
+
+/** However many digits it has: it will be clamped. */
+const integerFrom = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : undefined
+
+export const includesOf = (query: Query): ReadonlyArray<string> =>
+  valuesOf(query, "include")
+    .flatMap((value) => value.split(","))
+    .map((name) => snakeCase(name.trim()))
+    .filter((name) => name !== "")
+export const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+const nothing = "1 = 0"
+/** What is declared under a name somebody sent, which may be `constructor`. */
+const ownProperty = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined =>
+  Object.hasOwn(declared, name) ? declared[name] : undefined
+
+/** Whether a list filters by a name, as a condition has it. */
+export const offersFilter = (asked: string, listing: Listing): boolean => {
+  const name = ownProperty(listing.aliases, asked) ?? asked
+  if (name.startsWith("cf.")) return listing.custom_fields.has(name.slice(3))
+  return (
+    relatedFilter(name, listing) !== undefined ||
+    Object.hasOwn(listing.flags, name) ||
+    (listing.filters.includes(name) && listing.table.columns[name] !== undefined)
+  )
+}
+const relatedFilter = (name: string, { related }: Listing): RelatedFilter | undefined =>
+  ownProperty(related, name) ?? ownProperty(related, snakeCase(name))
+
+/** One condition as SQL; undefined when the list does not offer its field. */
+export const conditionSql = (
+  condition: Condition,
+  listing: Listing,
+  dialect: Dialect,
+  bound: Bindings
+): string | undefined => {
+  const name = ownProperty(listing.aliases, condition.name) ?? condition.name
+  if (name.startsWith("cf.")) {
+    const custom = listing.custom_fields.get(name.slice(3))
+    if (custom === undefined) return undefined
+    return testSql(documentColumn(custom, dialect), condition, listing, dialect, bound)
+  }
+  const related = relatedFilter(name, listing)
+  if (related !== undefined) {
+    const elsewhere = { ...listing, is_one_scale: false }
+    const inner = testSql(plainColumn(related.table, related.column), condition, elsewhere, dialect, bound)
+    return `${quote(related.via)} in (select "id" from ${quote(related.table.name)} where ${inner})`
+  }
+  const flag = ownProperty(listing.flags, name)
+  if (flag !== undefined)
+    return flagSql(flag, condition.predicate, condition.values.at(-1), listing.now, bound) ?? nothing
+  const field = listing.table.columns[name]
+  if (!listing.filters.includes(name) || field === undefined) return undefined
+  const named = ownProperty(listing.value_names, name)
+  if (named !== undefined && isMembership(condition.predicate)) return namedSql(name, field, named, condition, bound)
+  return testSql(plainColumn(listing.table, name), condition, listing, dialect, bound)
+}
+
+type Membership = "eq" | "not_eq" | "in" | "not_in"
+const isMembership = (predicate: Predicate): predicate is Membership =>
+  ["eq", "not_eq", "in", "not_in"].includes(predicate)
+/** Values of the column as they are, names as what they stand for; a value that is neither matches nothing. */
+const namedSql = (
+  column: string,
+  { type }: Field,
+  names: ReadonlyArray<NamedFilterValue>,
+  { predicate, values }: Condition,
+  bound: Bindings
+): string => {
+  const given = predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
+  const isChoice = type.kind === "choice"
+  const numbers = isChoice ? [] : given.map(wholeNumber).filter((value) => value !== undefined)
+  const asked = new Set(given.map(caseName))
+  const any = [
+    // In one list: SQLite lets no expression nest a thousand deep, which a long row of "or" does.
+    ...(numbers.length === 0 ? [] : [`${quote(column)} in (${numbers.map(bound.bind).join(", ")})`]),
+    // A value under two names is compared once: an "or" keeps databases from the index that also sorts.
+    ...names
+      .filter(({ name }) => asked.has(caseName(name)))
+      .filter(({ where }, at, all) => all.findIndex((one) => sameJson(one.where, where)) === at)
+      .map(
+        ({ where }) =>
+          `(${Object.entries(where)
+            .map(([one, wanted]) => `${quote(one)} = ${bound.bind(wanted)}`)
+            .join(" and ")})`
+      )
+  ]
+  return any.length === 0 ? nothing : `${predicate === "eq" || predicate === "in" ? "" : "not "}(${any.join(" or ")})`
+}
+
+const testSql = (
+  column: FilterTarget,
+  { predicate, values }: Condition,
+  listing: Listing,
+  dialect: Dialect,
+  bound: Bindings
+): string => {
+  const { field, sql } = column
+  // What no database can hold is no value of any column.
+  const given = (predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)).filter(
+    isStorableText
+  )
+  if (column.items !== undefined) return itemsSql(column.items, column, predicate, given, dialect, bound)
+  const isText = field.type.kind === "text"
+  switch (predicate) {
+    case "null":
+      return `${sql} is null`
+    case "not_null":
+      return `${sql} is not null`
+    case "blank":
+      return isText ? `(${sql} is null or ${sql} = '')` : `${sql} is null`
+    case "present":
+      return isText ? `(${sql} is not null and ${sql} <> '')` : `${sql} is not null`
+    case "true":
+      return field.type.kind === "boolean" ? sql : nothing
+    case "false":
+      return field.type.kind === "boolean" ? `not ${sql}` : nothing
+    case "cont":
+    case "not_cont":
+    case "start":
+    case "end":
+      return given.length === 0 ? nothing : likeSql(column, predicate, itemAt(given, 0), bound)
+  }
+  if (field.type.kind === "money")
+    return moneySql(
+      sql,
+      listing.is_one_scale ? undefined : column.currency,
+      predicate,
+      given,
+      listing.base_currency,
+      bound
+    )
+  const parsed = given.map((value) => operand(column, value, dialect)).filter((value) => value !== undefined)
+  if (parsed.length === 0) return nothing
+  const compared =
+    predicate === "in" || predicate === "not_in"
+      ? `${sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
+      : `${sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
+  if (column.keeps_folded !== true || (predicate !== "eq" && predicate !== "in")) return compared
+  // Equal texts fold to equal texts: indexes of searchable columns are on the folded ones.
+  const folded = new Set(parsed.map((value) => foldCase(String(value))))
+  return `(${compared} and ${column.folded} in (${[...folded].map(bound.bind).join(", ")}))`
+}
+const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
+
+/** SQLite takes patterns of at most 50,000 bytes; what is looked for in vain need not be compared. */
+const pattern_length_max = 16_000
+const likeSql = (
+  { field, folded }: FilterTarget,
+  predicate: "cont" | "not_cont" | "start" | "end",
+  value: string,
+  bound: Bindings
+): string => {
+  if (field.type.kind !== "text" && field.type.kind !== "choice") return nothing
+  const escaped = foldCase(value).replace(/[\\%_]/g, (found) => `\\${found}`)
+  if (escaped.length > pattern_length_max) return predicate === "not_cont" ? `${folded} is not null` : nothing
+  const pattern = `${predicate === "start" ? "" : "%"}${escaped}${predicate === "end" ? "" : "%"}`
+  return `${folded} ${predicate === "not_cont" ? "not like" : "like"} ${bound.bind(pattern)} escape '\\'`
+}
+
+/** Arrays (tags; ids of list values, also by name): contains, does not contain, any of, none of, empty or not. */
+const itemsSql = (
+  items: string,
+  { names }: FilterTarget,
+  predicate: Predicate,
+  given: ReadonlyArray<string>,
+  dialect: Dialect,
+  bound: Bindings
+): string => {
+  const filled = `coalesce(${items}, '[]') not in ('[]', 'null')`
+  switch (predicate) {
+    case "null":
+    case "blank":
+      return `not ${filled}`
+    case "not_null":
+    case "present":
+      return filled
+    case "eq":
+    case "cont":
+    case "in":
+    case "not_eq":
+    case "not_cont":
+    case "not_in":
+      break
+    default:
+      return "1 = 1"
+  }
+  const wanted =
+    names === undefined ? given : given.map((value) => listedId(value, names)).filter((id) => id !== undefined)
+  if (wanted.length === 0) return nothing
+  const any =
+    dialect === "pg"
+      ? `coalesce(${items} @> any(cast(${bound.bind(wanted.map((one) => JSON.stringify([one])))} as jsonb[])), false)`
+      : `exists (select 1 from json_each(${items}) where value in (${wanted.map(bound.bind).join(", ")}))`
+  return predicate === "eq" || predicate === "cont" || predicate === "in" ? any : `not ${any}`
+}
+const listedId = (value: string, names: FilterTarget["names"]): number | undefined =>
+  wholeNumber(value) ?? names?.get(foldCase(value.trim()))
+
+/** A filter's value as the column holds it; undefined when it can be no value of that column. */
+const operand = ({ field, names }: FilterTarget, raw: string, dialect: Dialect): unknown => {
+  const type = field.type
+  const value = raw.trim()
+  switch (type.kind) {
+    case "integer":
+    case "ref":
+      return listedId(value, names)
+    case "code": {
+      const number = wholeNumber(value)
+      if (number !== undefined) return Object.hasOwn(type.labels, String(number)) ? number : undefined
+      return codeLabelled(type.labels, value)
+    }
+    case "choice":
+      return (
+        Object.keys(type.labels).find((one) => caseName(one) === caseName(value)) ??
+        Object.entries(type.labels).find(([, label]) => caseName(label) === caseName(value))?.[0]
+      )
+    case "boolean":
+      return ["true", "t", "1"].includes(value) ? true : ["false", "f", "0"].includes(value) ? false : undefined
+    case "decimal":
+      return !isNumericText(value) ? undefined : dialect === "pg" ? value : besideScaled(value, type.scale)
+    case "date":
+      return parseDate(value)
+    case "timestamp":
+      return parseTimestamp(value)
+    case "text":
+      return raw
+    default:
+      return undefined
+  }
+}
+const caseName = (value: string): string => value.toLowerCase().replace(/[^a-z0-9]/g, "")

@@ -1,0 +1,206 @@
+/** Rows → answers: columns formatted, lookups and includes loaded for the whole page at once. No query per row. */
+import { itemAt } from "../../values/text.ts"
+import { Effect } from "effect"
+import { formatMoney } from "../../values/money.ts"
+import { customFieldsFor, customValuesOut } from "./custom-field.ts"
+import type { Failure, StoreRead } from "../store/failure.ts"
+import type { Field } from "../fields/field.ts"
+import type { Json, JsonObject } from "../fields/json.ts"
+import { includesOf, type Query } from "./query.ts"
+import type { Include, Resource, ViewContext } from "./resource-types.ts"
+import type { Where } from "../tables/row-change.ts"
+import { baseCurrency } from "../events/settings.ts"
+import { Store } from "../store/store.ts"
+import type { AnyRow, RowOf, Table } from "../tables/table.ts"
+import { hasOnePermission } from "../fields/viewer.ts"
+
+/** What an answer is shown with: from an endpoint's input, or put together where rows are shown without one. */
+export const viewContext = (from: Omit<ViewContext, "base_currency">): ViewContext => ({
+  viewer: from.viewer,
+  settings: from.settings,
+  now: from.now,
+  composed: from.composed,
+  base_currency: baseCurrency(from.settings)
+})
+
+/** A column's value as answers give it: money and decimals as strings at their scale. */
+export const fieldOut = (field: Field, value: unknown, row: AnyRow, base_currency: string): Json => {
+  if (value === null || value === undefined) return null
+  const type = field.type
+  if (type.kind === "money")
+    return formatMoney(
+      value as number,
+      type.currency === undefined ? base_currency : String(row[type.currency] ?? base_currency)
+    )
+  if (type.kind === "decimal" && type.shown_scale !== undefined) return atLeastScale(String(value), type.shown_scale)
+  return value as Json
+}
+/** "2.00" → "2.0", "0.25" stays: as many decimals as needed, at least `scale`. */
+const atLeastScale = (value: string, scale: number): string => {
+  const [whole = "0", fraction = ""] = value.split(".")
+  const kept = fraction.replace(/0+$/, "").padEnd(scale, "0")
+  return kept === "" ? whole : `${whole}.${kept}`
+}
+
+const columnsShown = new WeakMap<Table, ReadonlyArray<readonly [name: string, field: Field]>>()
+const columnsShownOf = (table: Table): ReadonlyArray<readonly [name: string, field: Field]> => {
+  let columns = columnsShown.get(table)
+  if (columns === undefined)
+    columnsShown.set(
+      table,
+      (columns = Object.entries(table.columns).filter(([name, field]) => !field.hidden && name !== "deleted_at"))
+    )
+  return columns
+}
+/** All of a row's visible columns, formatted. */
+export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [key: string]: Json } => {
+  const out: { [key: string]: Json } = {}
+  for (const [name, field] of columnsShownOf(table)) {
+    if (field.visible_to === undefined || hasOnePermission(context.viewer, field.visible_to))
+      out[name] = fieldOut(field, row[name], row, context.base_currency)
+  }
+  return out
+}
+
+/**
+ * Rows → answers, with the includes of the request. Queries: one per lookup and include, whatever the number of rows.
+ */
+export const render = Effect.fnUntraced(function* <T extends Table>(
+  declared: Resource<T>,
+  rows: ReadonlyArray<RowOf<T>>,
+  includes: ReadonlyArray<string>,
+  context: ViewContext
+): Effect.fn.Return<ReadonlyArray<JsonObject>, Failure, Store> {
+  if (rows.length === 0) return []
+  const resource = context.composed(declared)
+  const cells = rows as ReadonlyArray<AnyRow>
+  const lookups = yield* Effect.forEach(Object.entries(resource.lookups), ([name, { table, via }]) =>
+    Effect.map(rowsById(table, idsIn(cells, via)), (found) => ({ name, via, found }))
+  )
+  const definitions = resource.custom_module === undefined ? [] : yield* customFieldsFor(resource.custom_module)
+  const custom_fields = yield* customValuesOut(
+    definitions,
+    cells.map((row) => row["custom_fields"] as JsonObject | null)
+  )
+  const view = yield* resource.views(rows, context)
+  const embedded = yield* embedAll(resource, cells, includes, context)
+  const added = yield* Effect.forEach(
+    Object.entries(resource.includes).flatMap(([name, one]) =>
+      one.kind === "keys" && includes.includes(name) ? [one] : []
+    ),
+    ({ of }) => of(cells, context)
+  )
+  return rows.map((row, at) => {
+    const cell = row as AnyRow
+    const base = baseView(resource.table, cell, context)
+    if (resource.custom_module !== undefined) base["custom_fields"] = custom_fields[at] ?? {}
+    for (const { name, of } of embedded) base[name] = of(cell)
+    for (const keysOf of added) Object.assign(base, keysOf(cell))
+    const related = Object.fromEntries(lookups.map(({ name, via, found }) => [name, found.get(cell[via])]))
+    return view(base, row, related)
+  })
+})
+
+const idsIn = (rows: ReadonlyArray<AnyRow>, column: string): ReadonlyArray<number> =>
+  rows.map((row) => row[column]).filter((id): id is number => typeof id === "number")
+/** Rows by their ids; ids that name none are absent. One query. */
+const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  return new Map((yield* store.getMany(table, [...new Set(ids)])).map((row) => [row["id"], row as AnyRow]))
+})
+
+type Embedding = Exclude<Include, { readonly kind: "always" | "keys" }>
+/** The value under the key of each include: what it names where the request includes it, else its empty value. */
+const embedAll = Effect.fnUntraced(function* (
+  resource: Pick<Resource, "includes">,
+  rows: ReadonlyArray<AnyRow>,
+  includes: ReadonlyArray<string>,
+  context: ViewContext
+) {
+  const embedded: Array<{ readonly name: string; readonly of: (row: AnyRow) => Json }> = []
+  for (const [name, include] of Object.entries(resource.includes)) {
+    if (include.kind === "always" || include.kind === "keys") continue
+    const inner = includes.filter((one) => one.startsWith(`${name}.`)).map((one) => one.slice(name.length + 1))
+    if (includes.includes(name) || inner.length > 0) {
+      embedded.push({ name, of: yield* embed(include, rows, inner, context) })
+    } else if (include.kind !== "worked_out") {
+      const empty = include.kind === "many" ? (include.empty ?? null) : null
+      embedded.push({ name, of: () => empty })
+    }
+  }
+  return embedded
+})
+
+/** One include for a page of rows. `inner`: the includes of the request inside what is embedded. */
+const embed = Effect.fnUntraced(function* (
+  include: Embedding,
+  rows: ReadonlyArray<AnyRow>,
+  inner: ReadonlyArray<string>,
+  context: ViewContext
+): Effect.fn.Return<(row: AnyRow) => Json, Failure, Store> {
+  if (include.kind === "worked_out") return yield* include.of(rows, context)
+  if (include.kind === "brief") {
+    const found = yield* rowsById(include.table, idsIn(rows, include.via))
+    return (row) => {
+      const other = found.get(row[include.via])
+      return other === undefined ? null : { id: other["id"] as number, name: other[include.name ?? "name"] as Json }
+    }
+  }
+  const store = yield* Store
+  const target = include.resource()
+  if (include.kind === "one") {
+    const found = (yield* store.getMany(target.table, idsIn(rows, include.via))).filter(
+      (row) => include.is_known?.(row) !== false
+    )
+    const views = yield* render(target, found, inner, context)
+    const byId = new Map(found.map((row, at) => [row["id"], views[at]]))
+    return (row) => byId.get(row[include.via]) ?? null
+  }
+  const live: Where = target.table.soft_delete ? { deleted_at: null } : {}
+  const found = yield* store.find(
+    target.table,
+    { [include.via]: rows.map((row) => row["id"] as number), ...live, ...include.where },
+    { order: include.order ?? target.order }
+  )
+  const views = yield* render(target, found, inner, context)
+  const byParent = Map.groupBy(views, (_view, at) => found[at]?.[include.via])
+  return (row) => byParent.get(row["id"]) ?? []
+})
+
+/** The includes of a request for one row, with those that a single resource always has. */
+export const includesOfOne = (
+  resource: Resource,
+  query: Query,
+  { composed }: Pick<ViewContext, "composed">
+): ReadonlyArray<string> => [
+  ...includesOf(query),
+  ...Object.entries(composed(resource).includes).flatMap(([name, { kind }]) => (kind === "keys" ? [name] : []))
+]
+
+/** One thing under its singular key. */
+export type One<N extends string> = { readonly [K in N]: JsonObject }
+export const renderOne = <T extends Table, N extends string>(
+  resource: Resource<T, N>,
+  row: RowOf<T>,
+  query: Query,
+  context: ViewContext
+): StoreRead<One<N>> =>
+  // TypeScript widens a computed key to any text.
+  Effect.map(
+    render(resource, [row], includesOfOne(resource, query, context), context),
+    (views) => ({ [resource.singular]: itemAt(views, 0) }) as One<N>
+  )
+
+/** The row of an id as it stands now, shown; what writes answer with. */
+export const renderById = Effect.fnUntraced(function* <T extends Table, N extends string>(
+  resource: Resource<T, N>,
+  id: number,
+  query: Query,
+  context: ViewContext
+) {
+  const store = yield* Store
+  const row = yield* store.get(resource.table, id)
+  if (row === undefined)
+    return yield* Effect.die(new Error(`${resource.singular} ${id} vanished while it was being shown`))
+  return yield* renderOne(resource, row, query, context)
+})

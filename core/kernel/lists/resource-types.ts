@@ -1,0 +1,146 @@
+/**
+ * What is declared of a resource: how rows of a table are listed, shown and embedded in each other. `resource.ts`
+ * declares, `render.ts` shows, `listing.ts` lists.
+ */
+import type { ViewColumns } from "./custom-view.ts"
+import type { StoreRead } from "../store/failure.ts"
+import type { Json, JsonObject } from "../fields/json.ts"
+import type { FlagFilter } from "./filter-target.ts"
+import type { NamedFilterValue, Query, RelatedFilter } from "./query.ts"
+import type { Where } from "../tables/row-change.ts"
+import type { Settings } from "../events/settings.ts"
+import type { Keys, Part } from "../fields/shown.ts"
+import type { AnyRow, RowOf, Table } from "../tables/table.ts"
+import type { Viewer } from "../fields/viewer.ts"
+
+/** Who an answer is for, and what it is shown with. */
+export interface ViewContext {
+  readonly viewer: Viewer
+  readonly settings: Settings
+  readonly now: string
+  readonly base_currency: string
+  readonly composed: Composed
+}
+
+/** A row elsewhere that every answer needs (a group's name): loaded for the whole page at once. */
+export interface RelatedRow {
+  readonly via: string
+  readonly table: Table
+}
+export type RelatedRows<L> = { readonly [K in keyof L]: AnyRow | undefined }
+
+/** A related thing embedded on request. */
+export type Include =
+  /** `{id, name}` of the row an own column points at. */
+  | { readonly kind: "brief"; readonly via: string; readonly table: Table; readonly name?: string }
+  /** `is_known`: whether more is known here of the row than that it is there. */
+  | {
+      readonly kind: "one"
+      readonly via: string
+      readonly resource: () => Resource
+      readonly is_known?: (row: AnyRow) => boolean
+    }
+  /** Rows elsewhere whose `via` column points here. `empty`: what stands there unrequested (null unless said). */
+  | {
+      readonly kind: "many"
+      readonly via: string
+      readonly resource: () => Resource
+      readonly where?: Where
+      readonly order?: ReadonlyArray<string>
+      readonly empty?: Json
+    }
+  /** What is worked out for all rows of a page at once; the key is absent where it is not asked for. */
+  | {
+      readonly kind: "worked_out"
+      readonly shown: Part
+      readonly of: (rows: ReadonlyArray<AnyRow>, context: ViewContext) => StoreRead<(row: AnyRow) => Json>
+    }
+  /** Keys of the row itself, worked out for a page at once: single resources always have them, lists on request. */
+  | {
+      readonly kind: "keys"
+      readonly shows: Keys
+      readonly of: (rows: ReadonlyArray<AnyRow>, context: ViewContext) => StoreRead<(row: AnyRow) => JsonObject>
+    }
+  /** What answers hold in any case, under `key`: clients may ask for it, and nothing changes. */
+  | { readonly kind: "always"; readonly key: string }
+
+/** What people may write in place of a row's id where a command asks for it. */
+export interface PeoplesNames<Column extends string = string> {
+  /** Filters of its list whose values name a row, in the order they are tried. */
+  readonly by: ReadonlyArray<Column>
+  /** The part of a list's query for rows in use, where earlier rows may have had the same name. */
+  readonly in_use?: Query
+}
+
+/** `N`: the key one row of it stands under. */
+export interface Resource<T extends Table = Table, out N extends string = string> {
+  readonly singular: N
+  readonly plural: string
+  readonly table: T
+  readonly filters: ReadonlyArray<string>
+  readonly sorts: ReadonlyArray<string>
+  readonly aliases: { readonly [name: string]: string }
+  readonly related: { readonly [name: string]: RelatedFilter }
+  readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
+  /** Filters on what its answers show and no column keeps. */
+  readonly flags: { readonly [name: string]: FlagFilter }
+  readonly lookups: { readonly [name: string]: RelatedRow }
+  readonly includes: Includes
+  /** The module whose custom fields its rows carry. */
+  readonly custom_module: string | undefined
+  readonly order: ReadonlyArray<string>
+  /** Lists give deleted rows too when asked with `archived=with` or `archived=only`. */
+  readonly lists_archived: boolean
+  /** What saved views call these rows. */
+  readonly entity_type: string
+  /** Columns of saved views that are no keys of its answers by that name. */
+  readonly columns: ViewColumns
+  /** What its view adds to its columns and includes, or shows otherwise. */
+  readonly shows: Keys
+  /** Columns and includes its view leaves out. */
+  readonly hides: ReadonlyArray<string>
+  /** What the description calls a row of it; default after its singular. */
+  readonly title: string | undefined
+  /** Undefined where people name its rows by their ids alone. */
+  readonly called: PeoplesNames | undefined
+  /** The heading that lists of all nouns show it under; undefined for one that has no heading of its own. */
+  readonly heading: string | undefined
+  /** How rows of one page are shown, once anything else their answers need is loaded for all of them at once. */
+  readonly views: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<RowView<T>>
+}
+/** A row → its answer. `base`: its columns and includes; `related`: the rows of the resource's lookups. */
+type RowView<T extends Table> = (
+  base: JsonObject,
+  row: RowOf<T>,
+  related: RelatedRows<{ readonly [name: string]: RelatedRow }>
+) => JsonObject
+
+export type Includes = { readonly [name: string]: Include }
+/**
+ * A resource as a catalogue composes it: with the includes that other slices declare on it as their rows point at its
+ * own. Resources nobody adds to are what they were declared as.
+ */
+export type Composed = <R extends ShownResource>(declared: R) => R
+/** Without a catalogue, and in one where no slice adds to another's resources. */
+export const as_declared: Composed = (declared) => declared
+
+/** What the description needs of a resource, whatever its rows are. */
+export type ShownResource = Pick<
+  Resource,
+  | "singular"
+  | "plural"
+  | "title"
+  | "table"
+  | "filters"
+  | "sorts"
+  | "value_names"
+  | "aliases"
+  | "related"
+  | "includes"
+  | "custom_module"
+  | "entity_type"
+  | "lists_archived"
+  | "columns"
+  | "shows"
+  | "hides"
+>

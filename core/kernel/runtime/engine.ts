@@ -1,0 +1,188 @@
+/**
+ * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person
+ * → body → facts → the rule → reactions → events projected into the tables and appended → the answer. A refusal changes
+ * nothing.
+ */
+import { Clock, Effect, Schema } from "effect"
+import { instantOf } from "../../values/time.ts"
+import { withAutoNumbers } from "./auto-number.ts"
+import { CommandRuntime } from "../endpoints/command-runtime.ts"
+import { decideWithIds } from "./decide.ts"
+import type { Answer, CommandEndpoint } from "../endpoints/endpoint-types.ts"
+import { type StoredEvent, streamOf } from "../events/event-type.ts"
+import type { Failure } from "../store/failure.ts"
+import { makeIdAllocator } from "./id-allocator.ts"
+import { readFields } from "../fields/input.ts"
+import { isJsonObject, type JsonObject } from "../fields/json.ts"
+import { lockFirst, lockNames, LocksWanted } from "./locks.ts"
+import { type EndpointCall, prepare } from "./prepare.ts"
+import { cascadeDeletions, changesOf, lockReferencedRows } from "./reference-checks.ts"
+import { sayingIgnored } from "../endpoints/ignored.ts"
+import { invalidField, Rejection } from "../fields/rejection.ts"
+import { constraintRejection, isRetryable, Store } from "../store/store.ts"
+
+export { authorizeCall, checkPermission, deactivated_message, type EndpointCall, prepare } from "./prepare.ts"
+
+/** Where a command comes from. `ids`: those it drew when it was first decided, which it is given again. */
+export interface CommandMetadata {
+  readonly command_id?: string
+  readonly replica_id?: number | null
+  readonly ids?: { readonly [table: string]: ReadonlyArray<number> }
+  /** When it was recorded on a device, by its clock. */
+  readonly issued_at?: string | undefined
+}
+export interface Outcome {
+  readonly answer: Answer
+  /** What the rule decided, from which the answer is made. */
+  readonly result: JsonObject
+  readonly events: ReadonlyArray<StoredEvent>
+  readonly command_id: string
+  /** Ids by table, in the order they were drawn. */
+  readonly ids: { readonly [table: string]: ReadonlyArray<number> }
+}
+
+const attempts_max = 8
+/** The last attempts wait for locks wherever they need them. */
+const attempts_waiting = 3
+
+/** Decides and records one command. After errors that the database calls transient it is tried again from the start. */
+export const runCommand = (
+  call: EndpointCall,
+  command_metadata: CommandMetadata = {}
+): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    return yield* store.transaction(decideCommand(call, command_metadata))
+  }).pipe(retryOnConflict)
+
+/** Tries a transaction again after conflicts with other writers; an overlap that stays becomes a 422. */
+export const retryOnConflict = <A, R>(
+  effect: Effect.Effect<A, Failure, R>
+): Effect.Effect<A, Failure, R | CommandRuntime> =>
+  Effect.suspend(() => {
+    const wanted: LocksWanted = { names: new Set(), waits: false }
+    const tried = Effect.provideService(effect, LocksWanted, wanted)
+    const attempt = (left: number): Effect.Effect<A, Failure, R | CommandRuntime> =>
+      Effect.catch(tried, (failure): Effect.Effect<A, Failure, R | CommandRuntime> =>
+        failure instanceof Rejection
+          ? Effect.fail(failure)
+          : Effect.gen(function* () {
+              const refusal = constraintRejection(failure, (yield* CommandRuntime).catalogue.tables)
+              if (refusal instanceof Rejection) return yield* refusal
+              if ((refusal === "overlap" || isRetryable(failure)) && left > 1) {
+                wanted.waits ||= left <= attempts_waiting + 1
+                yield* Effect.sleep((attempts_max - left + 1) * 5)
+                return yield* attempt(left - 1)
+              }
+              if (refusal === "overlap") return yield* overlapRejection
+              return yield* failure
+            })
+      )
+    return attempt(attempts_max)
+  })
+
+/**
+ * Decides and records in a savepoint of the caller's transaction: a refused command changes nothing. What the database
+ * refuses becomes a 422 on the field to blame; a period that another writer took first is decided again, so that the
+ * rule can name who has it.
+ */
+export const decideInSavepoint = (
+  call: EndpointCall,
+  command_metadata: CommandMetadata
+): Effect.Effect<Outcome, Failure, Store | CommandRuntime> => {
+  const attempt = (left: number): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
+    Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata))).pipe(
+      Effect.catch((failure) =>
+        Effect.gen(function* () {
+          const refusal =
+            failure instanceof Rejection
+              ? failure
+              : constraintRejection(failure, (yield* CommandRuntime).catalogue.tables)
+          if (refusal === "overlap") return left > 0 ? yield* attempt(left - 1) : yield* overlapRejection
+          return yield* refusal ?? failure
+        })
+      )
+    )
+  return attempt(1)
+}
+const overlapRejection = invalidField("base", "Something it claims is held by somebody else in that window.")
+
+/** Decides and records inside the caller's transaction (or savepoint). */
+const decideCommand = Effect.fnUntraced(function* (
+  call: EndpointCall,
+  command_metadata: CommandMetadata
+): Effect.fn.Return<Outcome, Failure, Store | CommandRuntime> {
+  const runtime = yield* CommandRuntime
+  const endpoint = call.endpoint as CommandEndpoint
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  yield* lockCommandStreams(endpoint, call)
+  const { issued_at = now } = command_metadata
+  const input = yield* prepare(call, now, issued_at < now ? issued_at : now)
+  const facts = yield* endpoint.facts(input)
+  const ids = yield* makeIdAllocator(command_metadata.ids ?? {}, endpoint.creates)
+  const decision = yield* decideWithIds(endpoint, facts, input, ids)
+  const command_id = command_metadata.command_id ?? (yield* runtime.commandId)
+  const decided = yield* withAutoNumbers(decision.events)
+  const { projection } = runtime.catalogue
+  const changes = changesOf(projection, decided, now)
+  const cleared = yield* cascadeDeletions(runtime.catalogue, changes, call.viewer)
+  if (runtime.filesNamed !== undefined) yield* runtime.filesNamed(changes)
+  const happened = [...decided, ...cleared]
+  const metadata = {
+    command_id,
+    actor_id: call.viewer.user_id === 0 ? null : call.viewer.user_id,
+    replica_id: command_metadata.replica_id ?? null,
+    recorded_at: now
+  }
+  yield* runtime.project(happened, metadata)
+  yield* lockReferencedRows(runtime.catalogue, [...changes, ...changesOf(projection, cleared, now)], now)
+  const answer = yield* sayingIgnored(endpoint, call.request, yield* endpoint.respond(decision.result, input))
+  return {
+    answer,
+    result: decision.result,
+    events: yield* runtime.append(happened, metadata),
+    command_id,
+    ids: ids.used()
+  }
+})
+
+/**
+ * The answer of a command that was carried out before, about its rows as they are now. It changes nothing. A stored
+ * result that its endpoint can no longer read is a defect.
+ */
+export const replayAnswer = Effect.fnUntraced(function* (
+  call: EndpointCall,
+  result: unknown
+): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
+  const input = yield* prepare(call, instantOf(yield* Clock.currentTimeMillis))
+  const endpoint = call.endpoint as CommandEndpoint
+  return yield* endpoint.respond(yield* Effect.orDie(Schema.decodeUnknownEffect(endpoint.result)(result)), input)
+})
+
+/** Writers of one stream wait for each other. SQLite has one writer at a time anyway. */
+const lockCommandStreams = Effect.fnUntraced(function* (endpoint: CommandEndpoint, call: EndpointCall) {
+  const store = yield* Store
+  if (store.dialect === "pg") yield* lockFirst(streamsOfCommand(endpoint, call.params, call.request.body))
+})
+/** The streams that a command waits for where it begins. */
+export const streamsOfCommand = (
+  endpoint: CommandEndpoint,
+  params: EndpointCall["params"],
+  sent: EndpointCall["request"]["body"]
+): ReadonlyArray<string> => {
+  const first = Object.entries(endpoint.params)[0]
+  // As read, so that 7 and "7" name one stream; invalid values name none, and are refused later.
+  const body =
+    endpoint.streams === undefined || !isJsonObject(sent)
+      ? {}
+      : readFields(endpoint.fields, sent, { mode: endpoint.mode, base_currency: "GBP" }).values
+  return (
+    endpoint.streams?.(params, body) ??
+    (first === undefined ? [] : [streamOf(first[1].table.entity, params[first[0]] ?? "")])
+  )
+}
+/**
+ * Locks these streams until the transaction ends, once no other writer has them: for facts that find out late what
+ * changes.
+ */
+export const lockStreams = (streams: ReadonlyArray<string>) => lockNames(streams)

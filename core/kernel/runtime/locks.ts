@@ -1,0 +1,96 @@
+/**
+ * Locks of the transaction under names: of streams, and of goods that are claimed (Postgres; SQLite has one writer at a
+ * time anyway).
+ *
+ * A command waits for locks where it begins, for all in one order, so that none wait for each other in a circle. What
+ * it finds out later to need, and others may hold who want what it has, it takes only where that is free
+ * (`lockIfFree`). Where it is not, the command gives up all it holds and begins anew, and this time waits for those as
+ * well before it reads anything. `lockNames` alone is for what nobody holds who waits for this command.
+ */
+import { Context, Effect, Option } from "effect"
+import { SqlError } from "effect/sql"
+import type { Failure } from "../store/failure.ts"
+import { Store } from "../store/store.ts"
+
+/** What the attempts at one transaction share. */
+export interface LocksWanted {
+  /** Names that earlier attempts found taken. */
+  readonly names: Set<string>
+  /** Whoever was turned away too often waits like anybody: the database ends a circle. */
+  waits: boolean
+}
+/** Undefined where nobody would try again. */
+export const LocksWanted = Context.Reference<LocksWanted | undefined>("flightcase/core/LocksWanted", {
+  defaultValue: () => undefined
+})
+
+/** Postgres holds some thousands of locks for all transactions together. */
+const wanted_max = 2_000
+
+// Names come from the request, unchecked: Postgres refuses a NUL and half a surrogate pair, even in a lock.
+const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  [...new Set(names.map((one) => one.replaceAll("\u0000", "").toWellFormed()))].sort()
+
+interface How {
+  /** With others who only read what the name stands for. */
+  readonly shared?: boolean
+}
+const locking = (kind: "" | "try_", { shared = false }: How): string =>
+  `pg_${kind}advisory_xact_lock${shared ? "_shared" : ""}`
+
+/** Locks these names until the transaction ends, once nobody else has them. */
+export const lockNames = Effect.fnUntraced(function* (
+  names: ReadonlyArray<string>,
+  how: How = {}
+): Effect.fn.Return<void, Failure, Store> {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
+  const named = inOrder(names)
+  // One statement locks them in the order of the list: every writer locks in the same order, so that none deadlock.
+  if (named.length === 1) yield* store.run(`select ${locking("", how)}(hashtextextended($1, 0))`, named)
+  else if (named.length > 1) {
+    yield* store.run(
+      `select count(${locking("", how)}(hashtextextended(stream, 0))) from json_array_elements_text($1::json) as given (stream)`,
+      [JSON.stringify(named)]
+    )
+  }
+})
+
+/** Where a transaction begins: waits for these names, and for those that its earlier attempts found taken. */
+export const lockFirst = Effect.fnUntraced(function* (
+  names: ReadonlyArray<string>
+): Effect.fn.Return<void, Failure, Store> {
+  yield* lockNames([...names, ...((yield* LocksWanted)?.names ?? [])])
+})
+
+/**
+ * Locks these names until the transaction ends if nobody else has them; otherwise the transaction is tried again, and
+ * waits for them where it begins.
+ */
+export const lockIfFree = Effect.fnUntraced(function* (
+  names: ReadonlyArray<string>,
+  how: How = {}
+): Effect.fn.Return<void, Failure, Store> {
+  const store = yield* Store
+  // Reads outside of transactions wait for nobody.
+  if (store.dialect !== "pg" || Option.isNone(yield* Effect.serviceOption(store.sql.transactionService))) return
+  const named = inOrder(names)
+  if (named.length === 0) return
+  const wanted = yield* LocksWanted
+  if (wanted === undefined || wanted.waits) return yield* lockNames(named, how)
+  const rows = yield* store.run<{ readonly name: string }>(
+    `with tried as materialized (select name, ${locking("try_", how)}(hashtextextended(name, 0)) as taken ` +
+      "from json_array_elements_text($1::json) as given (name)) select name from tried where not taken",
+    [JSON.stringify(named)]
+  )
+  if (rows.length === 0) return
+  // What is only read is waited for where somebody else writes it, and shared where nobody does.
+  for (const name of how.shared === true ? rows.map((row) => row.name) : named) wanted.names.add(name)
+  if (wanted.names.size > wanted_max) wanted.waits = true
+  return yield* new SqlError.SqlError({
+    reason: new SqlError.SerializationError({
+      cause: undefined,
+      message: "somebody else is changing the same just now"
+    })
+  })
+})

@@ -1,0 +1,184 @@
+/**
+ * From a matched request to the input of its endpoint: 404 for rows of the path, 403, then 422 for the body
+ * (rules/conventions 1).
+ */
+import { Effect } from "effect"
+import { CommandRuntime, type Endpoint, type Input, type Params, type Request } from "../endpoints/endpoint-types.ts"
+import type { Failure } from "../store/failure.ts"
+import type { Fields } from "../fields/field.ts"
+import { missingReferenceText, readFields, type Reference } from "../fields/input.ts"
+import { strictErrors } from "../endpoints/ignored.ts"
+import { isJsonObject, type JsonObject } from "../fields/json.ts"
+import { isDeletable } from "../events/references.ts"
+import { forbidden, invalid, invalidField, notFound, type Rejection } from "../fields/rejection.ts"
+import { baseCurrency } from "../events/settings.ts"
+import { Store } from "../store/store.ts"
+import type { AnyRow, Table } from "../tables/table.ts"
+import { hasAbility, hasOnePermission, type Viewer } from "../fields/viewer.ts"
+import { visibleColumnsOf } from "../tables/visibility.ts"
+import { wordsOf } from "../tables/words.ts"
+
+/** A matched request, and who makes it. */
+export interface EndpointCall {
+  readonly endpoint: Endpoint
+  readonly params: { readonly [name: string]: string }
+  readonly request: Request
+  readonly viewer: Viewer
+}
+/**
+ * 404 for rows of the path, then 403, then 404 for what this person sees nothing of; the body is not checked. Gives the
+ * rows by parameter.
+ */
+export const authorizeCall = Effect.fnUntraced(function* ({
+  endpoint,
+  params,
+  request: { body, query },
+  viewer
+}: Omit<EndpointCall, "request"> & { readonly request: Pick<Request, "query"> & Partial<Pick<Request, "body">> }) {
+  const rows = yield* pathRows(endpoint, params)
+  yield* checkPermission(endpoint, viewer)
+  if (endpoint.authorize !== undefined) yield* endpoint.authorize({ rows, query, viewer, sent: body })
+  else if (endpoint.permission !== null) yield* checkSight(endpoint, viewer)
+  return rows
+})
+/**
+ * 404 for a table that this person sees nothing of, as their device answers, which is sent none of its rows. Endpoints
+ * that look at who asks by themselves, or are everybody's, say what may be seen.
+ */
+const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
+  for (const { table } of Object.values(endpoint.params as Params)) {
+    const { visibility } = table
+    if (visibility === undefined || visibility.by_row !== undefined || visibility.by_key !== undefined) continue
+    if (visibleColumnsOf(table, viewer) === undefined) return Effect.fail(notFound(noSuch(table)))
+  }
+  return Effect.void
+}
+
+/** The input of an endpoint: 404, then 403, then 422, the order every endpoint answers in (rules/conventions 1). */
+export const prepare = Effect.fnUntraced(function* (
+  call: EndpointCall,
+  now: string,
+  happened_at = now
+): Effect.fn.Return<Input, Failure, Store | CommandRuntime> {
+  const { endpoint, params, request, viewer } = call
+  const rows = yield* authorizeCall(call)
+  if (request.body_fault !== undefined) return yield* request.body_fault
+  const runtime = yield* CommandRuntime
+  const settings = yield* runtime.settings
+  const given =
+    endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request, endpoint.fields) : (request.body ?? {})
+  if (!isJsonObject(given)) return yield* invalidField("body", "The body must be a JSON object.")
+  // Money is read in the currency of what is changed, or of what something is added to.
+  const current = Object.values(rows).at(-1) as JsonObject | undefined
+  const read = readFields(endpoint.fields, given, {
+    mode: endpoint.mode,
+    base_currency: baseCurrency(settings),
+    ...(current === undefined ? {} : { current })
+  })
+  const errors = {
+    ...strictErrors(endpoint, request),
+    ...endpoint.check?.(read.values, given),
+    ...read.errors,
+    ...(read.references.length === 0 ? {} : yield* missingReferences(read.references, endpoint.kind === "command"))
+  }
+  if (Object.keys(errors).length > 0) return yield* invalid(errors)
+  return {
+    rows,
+    params,
+    values: read.values,
+    body: given,
+    query: request.query,
+    strict: request.strict === true,
+    viewer,
+    settings,
+    now,
+    happened_at,
+    composed: runtime.catalogue.composed,
+    ...(request.files === undefined ? {} : { files: request.files })
+  }
+})
+
+const pathRows = Effect.fnUntraced(function* (endpoint: Endpoint, params: { readonly [name: string]: string }) {
+  const store = yield* Store
+  const rows: { [name: string]: AnyRow } = {}
+  const declared: Params = endpoint.params
+  for (const [name, { of, table, with_deleted }] of Object.entries(declared)) {
+    const text = params[name]
+    const key = table.columns[table.key]?.type.kind === "text" ? text : rowId(text)
+    const row: AnyRow | undefined = key === undefined ? undefined : yield* store.get(table, key)
+    const is_deleted = table.soft_delete && with_deleted !== true && row?.["deleted_at"] !== null
+    const is_elsewhere = of !== undefined && row?.[of.column] !== rows[of.param]?.["id"]
+    if (row === undefined || is_deleted || is_elsewhere) return yield* notFound(noSuch(table))
+    rows[name] = row
+  }
+  return rows
+})
+const noSuch = (table: Table): string => `No such ${wordsOf(table)}.`
+/** An id as a path gives it; anything that is no positive integer names no row. */
+const rowId = (text: string | undefined): number | undefined =>
+  text !== undefined && /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
+
+/** The 403 of deactivated users, and of their devices. */
+export const deactivated_message = "This account has been deactivated."
+/** Deactivated account, then permission, then ability, each 403. */
+export const checkPermission = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
+  if (!viewer.is_active) return Effect.fail(forbidden(deactivated_message))
+  const permissions = asList(endpoint.permission)
+  if (permissions.length > 0 && !permissions.some((one) => hasOnePermission(viewer, one))) {
+    return Effect.fail(forbidden(`This needs the permission ${permissions.join(" or ")}.`))
+  }
+  const abilities = asList(endpoint.ability)
+  if (abilities.length > 0 && !abilities.some((one) => hasAbility(viewer, one))) {
+    return Effect.fail(forbidden(`The token lacks the ability ${abilities.join(" or ")}.`))
+  }
+  return Effect.void
+}
+const asList = (value: string | ReadonlyArray<string> | null): ReadonlyArray<string> =>
+  value === null ? [] : typeof value === "string" ? [value] : value
+
+/**
+ * Query parameters as a body. Of a plain name the last value counts, and all of `name[]`. Parameters that hold several
+ * values take them as filters do: separated by commas (`ids=1,2`), repeated (`ids=1&ids=2`) or in brackets
+ * (`ids[]=1&ids[]=2`).
+ */
+const queryBody = (request: Request, fields: Fields): JsonObject => {
+  const body: { [name: string]: string | Array<string> } = {}
+  const add = (name: string, values: ReadonlyArray<string>): void => {
+    const before = body[name]
+    body[name] = Array.isArray(before) ? [...before, ...values] : [...values]
+  }
+  for (const [key, value] of request.query) {
+    const bracketed = key.startsWith("q[") ? undefined : /^(.*)\[\d*\]$/.exec(key)?.[1]
+    if (bracketed !== undefined) add(bracketed, [value])
+    else if (!Object.hasOwn(fields, key) || fields[key]?.type.kind !== "list") body[key] = value
+    // Nothing after the equals sign is no value, not one empty text.
+    else if (value.trim() === "") body[key] ??= value
+    else {
+      const values = value.split(",").map((one) => one.trim())
+      add(key, values)
+    }
+  }
+  return body
+}
+
+/**
+ * 422 for ids in the body that name no row. `lock`: rows a command is about to refer to stay locked, so that they are
+ * still there when it commits. One query a table.
+ */
+const missingReferences = Effect.fnUntraced(function* (references: ReadonlyArray<Reference>, lock: boolean) {
+  const store = yield* Store
+  const { catalogue } = yield* CommandRuntime
+  const errors: { [path: string]: ReadonlyArray<string> } = {}
+  for (const [name, wanted] of Map.groupBy(references, (one) => one.table)) {
+    const table = catalogue.table(name)
+    const read = lock && isDeletable(catalogue.references, table) ? store.getManyLocked : store.getMany
+    const ids = wanted.map((one) => one.id)
+    const rows = new Map((yield* read(table, ids)).map((row: AnyRow) => [row["id"], row]))
+    for (const one of wanted) {
+      const row = rows.get(one.id)
+      if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null))
+        errors[one.path] = [missingReferenceText(one.path)]
+    }
+  }
+  return errors
+})

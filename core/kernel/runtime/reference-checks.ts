@@ -1,0 +1,382 @@
+/**
+ * What references make of a command: the 422 for what is in use, the events that clear lists, the rows held until the
+ * commit; and the walk that finds references to rows that do not exist.
+ */
+import { Effect } from "effect"
+import { SqlError } from "effect/sql"
+import type { RowChange, Where } from "../tables/row-change.ts"
+import { event, type NewEvent, projectEvent, type Projection, streamOfRow } from "../events/event-type.ts"
+import type { ColumnValues } from "../fields/field.ts"
+import type { JsonObject } from "../fields/json.ts"
+import {
+  clearedColumns,
+  type Doubled,
+  followersOnce,
+  onDeleteEffect,
+  type Reference,
+  referenceCleared,
+  type References
+} from "../events/references.ts"
+import { invalidField, type Rejection } from "../fields/rejection.ts"
+import { visibleColumnsOf } from "../tables/visibility.ts"
+import { type Bindings, bindings, chunked, columnList, quote, whereSql } from "../store/statement.ts"
+import { Store, type StoreShape } from "../store/store.ts"
+import type { AnyRow, Table } from "../tables/table.ts"
+import type { Viewer } from "../fields/viewer.ts"
+import { wordsOf } from "../tables/words.ts"
+
+/**
+ * Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see
+ * singly.
+ */
+interface DeletedRows {
+  readonly ids: ReadonlyArray<number>
+  readonly along: ReadonlySet<number>
+}
+type Deleted = ReadonlyMap<Table, DeletedRows>
+
+/** The parts of the catalogue that references are about. */
+interface Declared {
+  readonly references: References
+  readonly table: (name: string) => Table
+}
+/** What events that are about to be recorded change, for the two looks at it. */
+export const changesOf = (
+  projection: Projection,
+  events: ReadonlyArray<NewEvent>,
+  recorded_at: string
+): ReadonlyArray<RowChange> =>
+  events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
+/**
+ * Checks every reference to what these changes delete: 422 on the name of what is deleted, with the holder, where it is
+ * still in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
+ */
+export const cascadeDeletions = Effect.fnUntraced(function* (
+  { references, table }: Declared,
+  changes: ReadonlyArray<RowChange>,
+  viewer: Viewer
+): Effect.fn.Return<ReadonlyArray<NewEvent>, Rejection | SqlError.SqlError, Store> {
+  const deleted = yield* deletedBy(references, changes)
+  if (deleted.size === 0) return []
+  yield* lockDeleted(deleted)
+  const refusal = yield* stillInUse(references, deleted, viewer, table)
+  return refusal === undefined ? yield* clearedEvents(references, deleted) : yield* refusal
+})
+/**
+ * On Postgres: waits for transactions that are about to refer to these rows; later ones then see that they are deleted.
+ */
+const lockDeleted = Effect.fnUntraced(function* (deleted: Deleted) {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
+  for (const [table, { ids }] of deleted) {
+    const bound = bindings(store.dialect)
+    yield* store.run(
+      `select 1 from ${quote(table.name)} where ${whereSql(table, { [table.key]: [...ids].sort((a, b) => a - b) }, store.dialect, bound)} for update`,
+      bound.values
+    )
+  }
+})
+
+/** The references of a table's own columns whose targets may go, found once. */
+const holding = new WeakMap<References, ReadonlyMap<Table, ReadonlyArray<Reference>>>()
+const referencesByHolder = (references: References): ReadonlyMap<Table, ReadonlyArray<Reference>> => {
+  let found = holding.get(references)
+  if (found === undefined) {
+    const going = [...references.values()]
+      .flat()
+      .filter(({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled")
+    holding.set(references, (found = Map.groupBy(going, ({ holder }) => holder)))
+  }
+  return found
+}
+const isMet = (where: ColumnValues, values: AnyRow): boolean =>
+  Object.entries(where).every(([name, wanted]) =>
+    Array.isArray(wanted) ? wanted.some((one) => one === values[name]) : (values[name] ?? null) === wanted
+  )
+/** Whether a new row is in use by its own columns; where that depends on another row, nobody says so here. */
+const counts = ({ rule }: Reference, values: AnyRow): boolean =>
+  rule?.while_of === undefined && (rule?.while === undefined || rule.while.some((one) => isMet(one, values)))
+/** A list may name what an earlier release deleted; what was deleted just now is somebody's at the same time. */
+const at_once_ms = 60_000
+/**
+ * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a
+ * rule named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there
+ * by then.
+ */
+export const lockReferencedRows = Effect.fnUntraced(function* (
+  { references, table: tableNamed }: Declared,
+  changes: ReadonlyArray<RowChange>,
+  recorded_at: string
+) {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
+  const columns = referencesByHolder(references)
+  const wanted = new Map<
+    Table,
+    { readonly single: Set<number>; readonly listed: Set<number>; readonly past: Set<number> }
+  >()
+  for (const change of changes) {
+    const values = change.op === "insert" ? change.row : change.op === "update" ? change.set : undefined
+    if (values === undefined) continue
+    for (const one of columns.get(change.table) ?? []) {
+      const value = values[one.column]
+      if (value === undefined || value === null || !isMet(one.where, values)) continue
+      const named = tableNamed(one.target)
+      let ids = wanted.get(named)
+      if (ids === undefined) wanted.set(named, (ids = { single: new Set(), listed: new Set(), past: new Set() }))
+      if (one.is_list) for (const id of value as ReadonlyArray<number>) ids.listed.add(id)
+      else if (onDeleteEffect(one) !== "keep" || (change.op === "insert" && counts(one, values)))
+        ids.single.add(value as number)
+      else ids.past.add(value as number)
+    }
+  }
+  for (const [table, { listed, past, single }] of [...wanted].sort(([one], [other]) =>
+    one.name < other.name ? -1 : 1
+  )) {
+    const rows = new Map(
+      (yield* store.getManyLocked(table, [...single, ...listed, ...past])).map((row) => [
+        (row as AnyRow)["id"],
+        row as AnyRow
+      ])
+    )
+    const isGoing = (row: AnyRow | undefined): boolean =>
+      typeof row?.["deleted_at"] === "string" && Date.parse(recorded_at) - Date.parse(row["deleted_at"]) < at_once_ms
+    if ([...single].some((id) => !rows.has(id)) || [...listed].some((id) => isGoing(rows.get(id)))) {
+      return yield* new SqlError.SqlError({
+        reason: new SqlError.SerializationError({
+          cause: undefined,
+          message: `a row of ${table.name} was deleted meanwhile`
+        })
+      })
+    }
+  }
+})
+
+/**
+ * The rows of referenced tables that these changes delete. Reads only where rows go together with what they belong to.
+ */
+const deletedBy = Effect.fnUntraced(function* (references: References, changes: ReadonlyArray<RowChange>) {
+  const store = yield* Store
+  const deleted = new Map<Table, { readonly ids: Set<number>; readonly along: Set<number> }>()
+  const goes = (table: Table, id: unknown, along = false): void => {
+    if (typeof id !== "number") return
+    const gone = deleted.get(table) ?? { ids: new Set(), along: new Set() }
+    gone.ids.add(id)
+    if (along) gone.along.add(id)
+    deleted.set(table, gone)
+  }
+  for (const change of changes) {
+    const { op, table } = change
+    const pointing = references.get(table.name)
+    if (
+      pointing === undefined ||
+      pointing.every((reference) => reference.rule?.on_delete !== "refuse" && onDeleteEffect(reference) !== "clear")
+    )
+      continue
+    const isArchived = (op === "update" || op === "update_where") && typeof change.set["deleted_at"] === "string"
+    if (op === "delete" || (op === "update" && isArchived)) goes(table, change.key)
+    else if (op === "delete_where" || (op === "update_where" && isArchived)) {
+      for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
+    }
+  }
+  return new Map([...deleted].map(([table, { along, ids }]) => [table, { ids: [...ids], along }])) as Deleted
+})
+
+/** Events that take deleted rows out of the lists that name them, and rows that went along out of any column. */
+const clearedEvents = Effect.fnUntraced(function* (references: References, deleted: Deleted) {
+  const store = yield* Store
+  const events: Array<NewEvent> = []
+  for (const [table, { along, ids }] of deleted) {
+    for (const one of references.get(table.name) ?? []) {
+      const named = one.is_list ? ids : ids.filter((id) => along.has(id))
+      if (onDeleteEffect(one) !== "clear" || named.length === 0) continue
+      // Read and held, so that nobody's change of the list at the same time is lost.
+      for (const row of yield* holders(store, one, named, false)) {
+        const set = one.is_list ? withoutIds(one, row, ids) : clearedColumns(one)
+        events.push(clearedEvent(one.holder, row, set))
+      }
+    }
+  }
+  return events
+})
+const withoutIds = ({ column, rule }: Reference, row: AnyRow, ids: ReadonlyArray<number>): AnyRow => {
+  const listed = row[column] as ReadonlyArray<number>
+  const into = rule?.clears_into
+  return {
+    [column]: listed.filter((id) => !ids.includes(id)),
+    ...(into === undefined
+      ? {}
+      : { [into]: [...(row[into] as ReadonlyArray<number>), ...listed.filter((id) => ids.includes(id))] })
+  }
+}
+const clearedEvent = (holder: Table, row: AnyRow & { readonly id: number }, set: AnyRow): NewEvent => {
+  const { deleted_at: _d, id, updated_at: _u, ...whole } = { ...row, ...set } as AnyRow & { readonly id: number }
+  // Rows that say themselves who may see them travel whole.
+  return event(streamOfRow(holder, row), referenceCleared(holder), {
+    id,
+    set: (holder.visibility?.by_row === undefined ? set : whole) as JsonObject
+  })
+}
+
+/** The 422 for the first row that is still in use; undefined when none is. */
+const stillInUse = Effect.fnUntraced(function* (
+  references: References,
+  deleted: Deleted,
+  viewer: Viewer,
+  tableNamed: (name: string) => Table
+): Effect.fn.Return<Rejection | undefined, SqlError.SqlError, Store> {
+  const store = yield* Store
+  for (const [table, { ids }] of deleted) {
+    for (const one of references.get(table.name) ?? []) {
+      if (one.rule?.on_delete !== "refuse") continue
+      const [holder] = yield* holders(store, one, ids, true, tableNamed)
+      if (holder !== undefined) return inUseRejection(table, one, holder, viewer)
+    }
+  }
+  return undefined
+})
+const inUseRejection = (
+  table: Table,
+  one: Reference,
+  row: AnyRow & { readonly id: number },
+  viewer: Viewer
+): Rejection => {
+  const seen = visibleColumnsOf(one.holder, viewer)
+  const named = one.holder.named_by.find(
+    (column) => typeof row[column] === "string" && (seen === "whole" || seen?.has(column) === true)
+  )
+  const holder = `${wordsOf(one.holder)} ${row.id}${named === undefined ? "" : ` "${String(row[named])}"`}`
+  return invalidField(
+    table.entity,
+    `The ${wordsOf(table)} is in use by ${holder}${one.rule?.way_out === undefined ? "" : `; ${one.rule.way_out}`}.`
+  )
+}
+
+/** Rows that name one of these ids; with `counting`, only those that hold them back. */
+const holders = Effect.fnUntraced(function* (
+  store: StoreShape,
+  one: Reference,
+  ids: ReadonlyArray<number>,
+  counting: boolean,
+  tableNamed?: (name: string) => Table
+): Effect.fn.Return<ReadonlyArray<AnyRow & { readonly id: number }>, SqlError.SqlError> {
+  const found: Array<AnyRow & { readonly id: number }> = []
+  for (const some of chunked(ids, 500)) {
+    const bound = bindings(store.dialect)
+    const conditions = [
+      namesOneOf(one, some, store, bound),
+      whereSql(one.holder, one.where, store.dialect, bound),
+      ...(counting ? countsSql(one, store, bound, tableNamed) : [])
+    ]
+    const rows = yield* store.run(
+      `select ${columnList(one.holder)} from ${quote(one.holder.name)} where ${conditions.join(" and ")} order by ${quote(one.holder.key)}${counting ? " limit 1" : store.dialect === "pg" ? " for update" : ""}`,
+      bound.values
+    )
+    for (const row of rows) found.push(store.decode(one.holder, row) as AnyRow & { readonly id: number })
+    if (counting && found.length > 0) break
+  }
+  return found
+})
+const namesOneOf = (
+  { column, holder, is_list }: Reference,
+  ids: ReadonlyArray<number>,
+  store: StoreShape,
+  bound: Bindings
+): string => {
+  if (!is_list) return whereSql(holder, { [column]: ids }, store.dialect, bound)
+  const given = ids.map((id) => bound.bind(id)).join(", ")
+  return store.dialect === "pg"
+    ? `exists (select 1 from jsonb_array_elements_text(${quote(column)}) as listed (id) where listed.id::bigint in (${given}))`
+    : `exists (select 1 from json_each(${quote(column)}) as listed where listed.value in (${given}))`
+}
+const anyOf = (table: Table, conditions: ReadonlyArray<Where>, store: StoreShape, bound: Bindings): string =>
+  `(${conditions.map((one) => whereSql(table, one, store.dialect, bound)).join(" or ")})`
+const countsSql = (
+  { holder, rule }: Reference,
+  store: StoreShape,
+  bound: Bindings,
+  tableNamed?: (name: string) => Table
+): ReadonlyArray<string> => {
+  const own = rule?.while === undefined ? [] : [anyOf(holder, rule.while, store, bound)]
+  if (rule?.while_of === undefined || tableNamed === undefined) return own
+  const table = tableNamed(rule.while_of.table)
+  return [
+    ...own,
+    `${quote(rule.while_of.column)} in (select ${quote(table.key)} from ${quote(table.name)} where ${anyOf(table, rule.while_of.is, store, bound)})`
+  ]
+}
+
+/**
+ * Holders of the row `from` that would name `into` a second time once the two are merged, by the name of their table.
+ * One query a table.
+ */
+export const doublesOf = Effect.fnUntraced(function* (
+  references: References,
+  table: Table,
+  { from, into }: { readonly from: number; readonly into: number }
+): Effect.fn.Return<Doubled, SqlError.SqlError, Store> {
+  const store = yield* Store
+  const doubled: { [table: string]: ReadonlyArray<number> } = {}
+  for (const { column, holder, per } of followersOnce(references, table)) {
+    const rows = (yield* store.find(holder, { [column]: [into, from] })) as ReadonlyArray<
+      AnyRow & { readonly id: number }
+    >
+    const taken = new Set(rows.filter((row) => row[column] === into).map((row) => row[per]))
+    doubled[holder.name] = rows.filter((row) => row[column] === from && taken.has(row[per])).map(({ id }) => id)
+  }
+  return doubled
+})
+
+/** A reference to a row that is not there, in words. */
+interface DanglingReference {
+  readonly holder: string
+  readonly id: unknown
+  readonly column: string
+  readonly target: string
+  readonly missing: unknown
+}
+/**
+ * Walks every reference of every table. Holders that count must name rows that are there and not deleted; `keep` is for
+ * the past.
+ */
+export const danglingReferences = Effect.fnUntraced(function* (
+  references: References,
+  tableNamed: (name: string) => Table
+) {
+  const store = yield* Store
+  const found: Array<DanglingReference> = []
+  const all = [...references.values()].flat()
+  const filled = yield* tablesWithRows(store, [...new Set(all.map(({ holder }) => holder.name))])
+  for (const one of all.filter(({ holder }) => filled.has(holder.name))) {
+    const { column, holder, is_list, rule } = one
+    const target = tableNamed(one.target)
+    // What only keeps a record may name what was deleted since, unless the row is still there (archived) in any case.
+    const past = rule === undefined || onDeleteEffect(one) === "keep"
+    if (past && rule?.on_delete !== "refuse" && !target.soft_delete) continue
+    const bound = bindings(store.dialect)
+    // Rows deleted along stay archived, with what they named.
+    const archived = onDeleteEffect(one) === "delete" && holder.soft_delete ? [`${quote("deleted_at")} is null`] : []
+    const counts = past && rule?.on_delete === "refuse" ? countsSql(one, store, bound, tableNamed) : []
+    const where = [whereSql(holder, one.where, store.dialect, bound), ...archived, ...counts].join(" and ")
+    const from = `(select * from ${quote(holder.name)} where ${where}) holder`
+    const there = `from ${quote(target.name)} target where ${target.soft_delete && onDeleteEffect(one) === "clear" ? "target.deleted_at is null and " : ""}target.${quote(target.key)}`
+    const key = `holder.${quote(holder.key)}`
+    const text = is_list
+      ? store.dialect === "pg"
+        ? `select ${key} as id, listed.id::bigint as missing from ${from} cross join jsonb_array_elements_text(holder.${quote(column)}) as listed (id) where not exists (select 1 ${there} = listed.id::bigint)`
+        : `select ${key} as id, listed.value as missing from ${from}, json_each(holder.${quote(column)}) as listed where not exists (select 1 ${there} = listed.value)`
+      : `select ${key} as id, holder.${quote(column)} as missing from ${from} where holder.${quote(column)} is not null and not exists (select 1 ${there} = holder.${quote(column)})`
+    for (const row of yield* store.run<{ id: unknown; missing: unknown }>(text, bound.values))
+      found.push({ holder: holder.name, id: row.id, column, target: target.name, missing: row.missing })
+  }
+  return found
+})
+const tablesWithRows = Effect.fnUntraced(function* (store: StoreShape, names: ReadonlyArray<string>) {
+  const filled = new Set<string>()
+  // SQLite joins at most 500 selects.
+  for (const some of chunked(names, 400)) {
+    const each = some.map((name) => `select '${name}' as name where exists (select 1 from ${quote(name)})`)
+    for (const { name } of yield* store.run<{ name: string }>(each.join(" union all "))) filled.add(name)
+  }
+  return filled
+})

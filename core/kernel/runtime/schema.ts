@@ -1,0 +1,351 @@
+/**
+ * The schema of a database: made when new, brought forward when older, refused when newer. Tables folded from the
+ * journal are never altered: when their declaration changed they are dropped and folded again from what happened.
+ * Tables outside it are made from their declaration where they are missing, and migrated where they are there.
+ */
+import { itemAt } from "../../values/text.ts"
+import { Data, Effect, Result } from "effect"
+import { type Catalogue, foldStored, type Slice } from "../endpoints/catalogue.ts"
+import { type NewEvent, projectEvent } from "../events/event-type.ts"
+import { allocateIds, ensureSequences, hasOwnIds, id_sequences, nextIds, number_sequences } from "./ids.ts"
+import type { StoreRead } from "../endpoints/endpoint.ts"
+import { append, eventsAfter, journal, journal_tables, lastPosition } from "../events/journal.ts"
+import type { Json, JsonObject } from "../fields/json.ts"
+import { plainTable, type Table } from "../tables/table.ts"
+import { Rejection } from "../fields/rejection.ts"
+import { constraintRejection, Store, type StoreShape } from "../store/store.ts"
+import { searchTable } from "../store/search-index.ts"
+import type { SqlError } from "effect/sql"
+import { text } from "../fields/field.ts"
+import { type MigrationFailed, migrations_table, migrationsOf, type TableMigration } from "../store/table-migration.ts"
+import { createTable } from "../store/dialect.ts"
+
+// Reference data of releases later than a database. The journal itself says what a database has been given: it goes
+// along with every backup and export. Nothing that was deleted here comes back.
+
+/** All that is written into an empty database by its first release. */
+const at_first = "seed"
+const seedId = (slice: Slice, version: number): string => `${at_first}:${slice.name}:${version}`
+
+/** Events recorded together under one command id; they are built when the seeds before them are in the tables. */
+interface SeedPart {
+  readonly command_id: string
+  readonly events: StoreRead<ReadonlyArray<NewEvent>>
+}
+interface FirstSeed {
+  readonly command_id: string
+  readonly events: ReadonlyArray<NewEvent>
+}
+const firstSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<FirstSeed> =>
+  catalogue.slices.flatMap((slice) => {
+    const events = slice.seed?.(at) ?? []
+    return events.length === 0 ? [] : [{ command_id: seedId(slice, 1), events }]
+  })
+/** A slice's first seed is version 1; what later releases add follows, each under a version of its own. */
+const laterSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> =>
+  catalogue.slices.flatMap((slice) =>
+    (slice.later_seeds ?? []).map((seed, index) => ({ command_id: seedId(slice, index + 2), events: seed(at) }))
+  )
+
+/** What an empty database gets, by the command it is recorded under. */
+const initialSeeds = (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent>): ReadonlyArray<SeedPart> => [
+  {
+    command_id: at_first,
+    events: Effect.succeed([...firstSeeds(catalogue, at).flatMap((part) => part.events), ...more])
+  },
+  ...laterSeeds(catalogue, at)
+]
+
+/**
+ * Appends what this database has not been given yet, once. Runs in the caller's transaction, which keeps other servers
+ * waiting.
+ */
+const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at: string) {
+  const store = yield* Store
+  const first_seeds = firstSeeds(catalogue, at),
+    later_seeds = laterSeeds(catalogue, at)
+  const ids = [...first_seeds, ...later_seeds].map((part) => part.command_id)
+  const recorded = yield* store.find(journal, { command_id: [at_first, ...ids] })
+  const first_types = new Set(recorded.filter((event) => event.command_id === at_first).map((event) => event.type))
+  const recorded_ids = new Set(recorded.map((event) => event.command_id))
+  const due: ReadonlyArray<SeedPart> = [
+    ...first_seeds
+      .filter(({ events }) => !events.some((event) => first_types.has(event.type)))
+      .map((part) => ({ ...part, events: Effect.succeed(part.events) })),
+    ...later_seeds
+  ].filter(({ command_id }) => !recorded_ids.has(command_id))
+  if (due.length === 0) return
+  yield* ensureSequences(catalogue.tables)
+  for (const part of due) {
+    const metadata = { command_id: part.command_id, actor_id: null, replica_id: null, recorded_at: at }
+    for (const event of yield* withFreeIds(catalogue, yield* part.events)) {
+      const given = yield* Effect.result(
+        store.transaction(
+          Effect.gen(function* () {
+            yield* store.apply(projectEvent(catalogue.projection, event, { ...metadata, position: 0 }))
+            yield* append(store, [event], metadata)
+          })
+        )
+      )
+      // Somebody has made by hand what would come now: theirs stays.
+      if (Result.isFailure(given) && !(constraintRejection(given.failure, catalogue.tables) instanceof Rejection))
+        return yield* given.failure
+    }
+  }
+})
+
+/**
+ * Seeds name fixed ids. Where those of a table are in use, or leased to devices, new ones are drawn and what refers to
+ * them follows.
+ */
+const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: ReadonlyArray<NewEvent>) {
+  const tableOf = (event: NewEvent): Table | undefined =>
+    catalogue.tables.find((table) => hasOwnIds(table) && event.type === `${table.entity}.created`)
+  const drawn = new Map<string, Map<number, number>>()
+  for (const table of new Set(events.map(tableOf))) {
+    if (table === undefined) continue
+    const ids = events.filter((event) => tableOf(event) === table).map((event) => event.data["id"] as number)
+    const [, next] = itemAt(yield* nextIds([table]), 0)
+    if (next > 1)
+      drawn.set(
+        table.name,
+        new Map((yield* allocateIds(table.name, ids.length)).map((id, at) => [itemAt(ids, at), id]))
+      )
+  }
+  if (drawn.size === 0) return events
+  return events.map((event): NewEvent => {
+    const table = tableOf(event)
+    if (table === undefined) return event
+    const data: JsonObject = Object.fromEntries(
+      Object.entries(event.data).map(([column, value]): [string, Json] => {
+        const type = table.columns[column]?.type
+        const ids = drawn.get(column === "id" ? table.name : type?.kind === "ref" ? type.table : "")
+        return [column, typeof value === "number" ? (ids?.get(value) ?? value) : value]
+      })
+    )
+    const owner =
+      table.stream === undefined ? table : catalogue.tables.find((one) => one.entity === table.stream!.entity)
+    const stream = event.stream.replace(/\d+$/, (id) => String(drawn.get(owner?.name ?? "")?.get(Number(id)) ?? id))
+    return { ...event, stream, data }
+  })
+})
+
+/**
+ * Raised with each release whose databases an older one must not touch, beyond what refuses it anyhow: a migration that
+ * it does not know (releases up to 0.1 do not look for those).
+ */
+export const schema_version = 2
+
+export const meta = plainTable("flightcase_meta", "key", { key: text(), value: text() }, { entity: "meta" })
+
+export class NewerSchema extends Data.TaggedError("NewerSchema")<{ readonly message: string }> {}
+
+type RuntimeRole = "server" | "replica"
+/** Tables of a runtime that are not folded from the journal. */
+export const nonProjectedTables = (catalogue: Catalogue, role: RuntimeRole): ReadonlyArray<Table> => [
+  meta,
+  ...journal_tables,
+  ...(role === "server" ? [id_sequences, number_sequences, ...catalogue.server_tables] : [])
+]
+
+const fingerprintOf = (catalogue: Catalogue, store: StoreShape): string =>
+  catalogue.tables.flatMap((table) => createTable(table, store.dialect)).join(";\n")
+
+/** Whether the folded tables are as this release declares them. */
+export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue) {
+  const store = yield* Store
+  return (yield* storedMeta(store, "tables")) === fingerprintOf(catalogue, store)
+})
+
+/**
+ * Makes or brings forward everything, in one transaction, and changes nothing where that fails. Says whether the
+ * database was empty.
+ */
+export const ensureSchema = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  role: RuntimeRole
+): Effect.fn.Return<{ readonly fresh: boolean }, SqlError.SqlError | NewerSchema | MigrationFailed, Store> {
+  const store = yield* Store
+  const migrations = role === "server" ? migrationsOf(catalogue) : []
+  yield* refuseNewer(store, migrations)
+  if (yield* isCurrent(store, catalogue, role, migrations)) return { fresh: false }
+  return yield* store.transaction(
+    Effect.gen(function* () {
+      yield* lockDatabase
+      // Another process, of another release perhaps, may have been at it while this one waited.
+      yield* refuseNewer(store, migrations)
+      yield* bringForward(store, catalogue, role, migrations)
+      const fresh = (yield* storedMeta(store, "schema_version")) === undefined
+      yield* setMeta(store, "schema_version", String(schema_version))
+      const fingerprint = fingerprintOf(catalogue, store)
+      if (!fresh && (yield* storedMeta(store, "tables")) === fingerprint) return { fresh }
+      if (fresh) yield* store.run("insert into journal_head (id, position) values (1, 0)")
+      else yield* dropTables(store, catalogue)
+      for (const table of catalogue.tables)
+        for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
+      if (!fresh) yield* projectJournal(catalogue)
+      yield* setMeta(store, "tables", fingerprint)
+      return { fresh }
+    })
+  )
+})
+
+/** A release does not touch what it does not know the form of, be it folded or outside the journal. */
+const refuseNewer = Effect.fnUntraced(function* (store: StoreShape, known: ReadonlyArray<TableMigration>) {
+  const version = Number((yield* storedMeta(store, "schema_version")) ?? 0)
+  if (version > schema_version) {
+    return yield* new NewerSchema({
+      message: `This database has schema ${version}; this release knows ${schema_version}. Use the newer release.`
+    })
+  }
+  const last = yield* lastMigration(store)
+  const known_to = known.at(-1)?.id ?? 0
+  if (known.length > 0 && last.id > known_to) {
+    return yield* new NewerSchema({
+      message:
+        `A newer release altered this database (migration ${last.id}, ${last.name}); ` +
+        `this release knows ${known_to}. Use the newer release.`
+    })
+  }
+})
+
+const isCurrent = Effect.fnUntraced(function* (
+  store: StoreShape,
+  catalogue: Catalogue,
+  role: RuntimeRole,
+  migrations: ReadonlyArray<TableMigration>
+) {
+  if (Number(yield* storedMeta(store, "schema_version")) !== schema_version) return false
+  if ((yield* storedMeta(store, "tables")) !== fingerprintOf(catalogue, store)) return false
+  const there = yield* tablesIn(store)
+  return (
+    nonProjectedTables(catalogue, role).every(({ name }) => there.has(name)) &&
+    (migrations.length === 0 || (yield* lastMigration(store)).id === migrations.at(-1)?.id)
+  )
+})
+
+/**
+ * The rest of the caller's transaction waits for locks and works as long as it takes: a database is brought forward
+ * whole or not at all.
+ */
+export const withoutTimeouts: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
+  store.dialect === "pg"
+    ? Effect.asVoid(store.run("set local lock_timeout = 0; set local statement_timeout = 0"))
+    : Effect.void
+)
+/** The same, one process after the other. */
+export const lockDatabase: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
+  store.dialect === "pg"
+    ? Effect.andThen(withoutTimeouts, Effect.asVoid(store.run("select pg_advisory_xact_lock(4480)")))
+    : Effect.void
+)
+
+/**
+ * Makes the tables outside the journal that are not there, and migrates those that are. Runs in the caller's
+ * transaction, alone on the database.
+ */
+const bringForward = Effect.fnUntraced(function* (
+  store: StoreShape,
+  catalogue: Catalogue,
+  role: RuntimeRole,
+  migrations: ReadonlyArray<TableMigration>
+) {
+  const there = yield* tablesIn(store)
+  for (const table of nonProjectedTables(catalogue, role).filter(({ name }) => !there.has(name)))
+    for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
+  if (migrations.length === 0) return
+  const { migrate } = yield* Effect.promise(() => import("./migrate.ts"))
+  yield* migrate(store, migrations, there)
+})
+const tablesIn = (store: StoreShape): Effect.Effect<ReadonlySet<string>, SqlError.SqlError> =>
+  Effect.map(
+    store.run<{ name: string }>(
+      store.dialect === "pg"
+        ? "select table_name as name from information_schema.tables where table_schema = current_schema()"
+        : "select name from sqlite_master where type = 'table'"
+    ),
+    (rows) => new Set(rows.map(({ name }) => name))
+  )
+/** The last migration that was done; 0 where none was, as in databases of releases that knew none. */
+const lastMigration = Effect.fnUntraced(function* (store: StoreShape) {
+  if (!(yield* tablesIn(store)).has(migrations_table)) return { id: 0, name: "" }
+  const [last] = yield* store.run<{ id: number; name: string }>(
+    `select migration_id as id, name from ${migrations_table} order by migration_id desc limit 1`
+  )
+  return last ?? { id: 0, name: "" }
+})
+const storedMeta = Effect.fnUntraced(function* (store: StoreShape, key: string) {
+  if (!(yield* tablesIn(store)).has(meta.name)) return undefined
+  return (yield* store.get(meta, key))?.value
+})
+/** Identifies this journal; a replica of another epoch syncs from the start. */
+export const epochOf = (store: StoreShape): Effect.Effect<string, SqlError.SqlError> =>
+  Effect.map(store.get(meta, "epoch"), (row) => row?.value ?? "0")
+/** Makes it a new journal: replicas sync again from the start. */
+export const beginEpoch = (store: StoreShape, at: string): Effect.Effect<void, SqlError.SqlError> =>
+  setMeta(store, "epoch", at.replace(/[^0-9]/g, ""))
+const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<void, SqlError.SqlError> =>
+  store.apply([
+    { op: "delete", table: meta, key },
+    { op: "insert", table: meta, row: { key, value } }
+  ])
+
+const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue) {
+  // Tables of an earlier release may have other names: what the fingerprint created is what is dropped.
+  const before = (yield* storedMeta(store, "tables")) ?? ""
+  const names = new Set([...before.matchAll(/create (?:virtual )?table "([^"]+)"/g)].map((found) => found[1]!))
+  for (const table of catalogue.tables) names.add(table.name)
+  // After the tables: in Postgres these are indexes, gone with theirs.
+  for (const table of catalogue.tables) if (table.searched !== undefined) names.add(searchTable(table))
+  for (const name of names) yield* store.run(`drop table if exists "${name}"`)
+})
+
+/** Projects the whole journal into the (empty) tables, page by page. */
+export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue) {
+  const store = yield* Store
+  for (let position = 0; ;) {
+    const events = yield* eventsAfter(store, position, 2_000)
+    if (events.length === 0) return
+    yield* store.apply(events.flatMap((event) => foldStored(catalogue, event, event)))
+    position = itemAt(events, -1).position
+  }
+})
+
+/** Empties every projected table and projects the journal again: the same rows must come out. */
+export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
+  const store = yield* Store
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* withoutTimeouts
+      for (const table of catalogue.tables) yield* store.run(`delete from "${table.name}"`)
+      yield* projectJournal(catalogue)
+    })
+  )
+})
+
+/**
+ * Writes the reference data of an empty database as events, and into any other what later releases brought; each once.
+ * Ids in seeds are fixed; sequences go on after them.
+ */
+export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
+  const store = yield* Store
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* lockDatabase
+      if ((yield* lastPosition(store)) > 0) yield* applySeedAdditions(catalogue, at)
+      else {
+        for (const { command_id, events: built } of initialSeeds(catalogue, at, more)) {
+          const events = yield* built
+          const metadata = { command_id, actor_id: null, replica_id: null, recorded_at: at }
+          yield* store.apply(
+            events.flatMap((event) => projectEvent(catalogue.projection, event, { ...metadata, position: 0 }))
+          )
+          if (events.length > 0) yield* append(store, events, metadata)
+        }
+      }
+      // The epoch identifies this journal; a new one forces a full sync of every replica.
+      if ((yield* storedMeta(store, "epoch")) === undefined) yield* beginEpoch(store, at)
+      yield* ensureSequences([...catalogue.tables, ...catalogue.server_tables])
+    })
+  )
+})

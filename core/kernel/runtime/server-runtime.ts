@@ -1,0 +1,43 @@
+/**
+ * The runtime of the server, where decisions are final: ids and numbers from its own sequences, events into the
+ * journal.
+ */
+import { Effect, Layer } from "effect"
+import type { Catalogue } from "../endpoints/catalogue.ts"
+import { allocateIds, nextDocumentNumber, releaseIds } from "./ids.ts"
+import { appendAndScrub, projectNew } from "../events/journal.ts"
+import { settings_table, settingsFrom } from "../events/settings.ts"
+import { CommandRuntime, type SecretBox } from "../endpoints/command-runtime.ts"
+import { Store } from "../store/store.ts"
+
+interface ServerRuntimeOptions {
+  readonly catalogue: Catalogue
+  /** Chance comes from outside: a new UUID v7. */
+  readonly commandId: () => string
+  /** Without it no secret can be set. */
+  readonly secrets?: SecretBox
+}
+
+/** Reads the settings that were changed and lays them over the defaults. */
+export const storedSettings = (catalogue: Catalogue) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    return settingsFrom(catalogue.settings, yield* store.find(settings_table, {}))
+  })
+
+export const serverRuntime = ({ catalogue, commandId, secrets }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> =>
+  Layer.succeed(
+    CommandRuntime,
+    CommandRuntime.of({
+      role: "server",
+      catalogue,
+      commandId: Effect.sync(commandId),
+      allocateIds: allocateIds,
+      releaseIds: releaseIds,
+      nextNumber: (sequence) => Effect.flatMap(Store, (store) => nextDocumentNumber(store, sequence)),
+      project: (events, metadata) => projectNew(catalogue.projection, events, metadata),
+      append: (events, metadata) => appendAndScrub(catalogue.scrubs, events, metadata),
+      settings: storedSettings(catalogue),
+      ...(secrets === undefined ? {} : { secrets })
+    })
+  )

@@ -1,0 +1,319 @@
+/** Tables, declared once: columns, the indexes lists need, and the constraints that the database enforces. */
+import {
+  type ColumnValues,
+  type Field,
+  type Fields,
+  id as idField,
+  type ReferenceRule,
+  timestamp,
+  type ValuesOf
+} from "../fields/field.ts"
+import type { Viewer } from "../fields/viewer.ts"
+
+/** A row's key: an id, or a text where the table chose one. */
+export type Key = number | string
+
+interface Unique {
+  readonly columns: ReadonlyArray<string>
+  /** The input field to blame, and the message of the 422. */
+  readonly field: string
+  readonly message: string
+  /** Only rows with this boolean column true (or, for nullable columns, rows that have a value) count. */
+  readonly where?: string
+}
+/** An index of the rows that meet a condition and of no others: it costs nothing to write those that do not. */
+interface PartialIndex {
+  readonly columns: ReadonlyArray<string>
+  /** A boolean column, or a column `is not null`. */ readonly where: string
+}
+/**
+ * Texts by which people find rows: any part of a word, whatever its case and accents. The database keeps the index in
+ * the transaction that writes the rows, so that a rebuild, a merge and an erasure need nothing of their own.
+ */
+interface SearchedTexts {
+  readonly columns: ReadonlyArray<string>
+  /** Columns that are found without the blanks and signs people write in them as well: telephone numbers. */
+  readonly compact?: ReadonlyArray<string>
+}
+/** Two rows with `active` true and the same key may not overlap in [from, to). */
+interface NoOverlap {
+  readonly name: string
+  readonly key: string
+  readonly from: string
+  readonly to: string
+  readonly active: string
+}
+
+export interface Table<F extends Fields = Fields> {
+  readonly name: string
+  /** What one row is called: `product`. Streams and event types begin with it. */
+  readonly entity: string
+  /** Every column, the key and the stamps included. */
+  readonly columns: F
+  readonly key: string
+  readonly soft_delete: boolean
+  readonly indexes: ReadonlyArray<ReadonlyArray<string>>
+  readonly partial_indexes: ReadonlyArray<PartialIndex>
+  readonly uniques: ReadonlyArray<Unique>
+  readonly no_overlap: ReadonlyArray<NoOverlap>
+  readonly searched: SearchedTexts | undefined
+  readonly stream: RowStream | undefined
+  readonly reference: boolean
+  readonly on_conflict_ignore: boolean
+  /** Who may see what of its rows. */
+  readonly visibility: Visibility | undefined
+  /** References its columns cannot declare alone: the table they name depends on another column. */
+  readonly references: ReadonlyArray<ReferenceByType>
+  readonly merged_by: MergedBy | undefined
+  /**
+   * Columns that name a row to people: the first that says something does; one that refers to another row gives what
+   * that is called.
+   */
+  readonly named_by: ReadonlyArray<string>
+  /** What people call one of its rows. */
+  readonly word: string
+  /** How many ids a device leases at once. */
+  readonly lease_block_size: number
+  readonly occupancy: Occupancy | undefined
+  readonly bookkeeping: ReadonlyArray<string>
+  readonly follows: ReadonlyArray<string>
+  readonly days: ReadonlyArray<string>
+  readonly refused_as: { readonly [field: string]: ReadonlyArray<string> }
+  readonly changes_reader: boolean
+  readonly file: FileColumns | undefined
+  readonly in_streams_of_references: boolean
+}
+/**
+ * Columns by which a row names a file: what signed addresses open, by its uuid. Its content is kept apart, by its
+ * SHA-256, for as long as a row names it; a row that is marked as deleted does not.
+ */
+export interface FileColumns {
+  readonly uuid: string
+  readonly sha256: string
+  readonly name: string
+  readonly mime_type: string
+  readonly size_bytes: string
+}
+/**
+ * Rows of the table hold something for a time that nobody else can have then. When a command is refused because it
+ * wanted the same, the conflict names these rows as the reason. All but `wanted` are columns of the table.
+ */
+export interface Occupancy {
+  /** Boolean: the row holds what it names now. */
+  readonly active: string
+  /** The reference to the single thing it holds; null where it holds a quantity of a kind. */
+  readonly thing: string
+  /** The reference to the kind of thing. */
+  readonly kind: string
+  readonly quantity: string
+  readonly from: string
+  readonly to: string
+  /** References to whom it is held for; the first that is not null counts. */
+  readonly holders: ReadonlyArray<string>
+  /**
+   * Rows of `table` that belong to a holder (`holder` is their column) say in `kind` what that holder wants. `field` is
+   * the key under which the errors of a refusal say that it cannot have all of it.
+   */
+  readonly wanted: { readonly field: string; readonly table: string; readonly holder: string; readonly kind: string }
+}
+/**
+ * The event that merges one row into another, and the keys of its data that name the row that goes and the row that
+ * stays; `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
+ */
+export interface MergedBy {
+  readonly event: string
+  readonly from: string
+  readonly into: string
+  readonly doubled?: string
+}
+/** `column` names a row of `table` wherever the `where` columns have these values. */
+interface ReferenceByType {
+  readonly column: string
+  readonly where: ColumnValues
+  readonly table: string
+  readonly rule: ReferenceRule
+}
+/** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
+interface RowStream {
+  readonly entity: string
+  readonly column: string
+}
+export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
+/** A row of any table. */
+export type AnyRow = { readonly [column: string]: unknown }
+
+/**
+ * Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data.
+ */
+export type Audience = "everyone" | ReadonlyArray<string>
+interface GrantedColumns {
+  readonly to: Audience
+  readonly columns: ReadonlyArray<string>
+}
+export interface Visibility {
+  /** To whom endpoints show whole rows, or answer with them. */
+  readonly all_columns: Audience
+  /**
+   * Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted.
+   */
+  readonly granted_columns?: ReadonlyArray<GrantedColumns>
+  /** Rows that are a person's own, or not for them, by their key. */
+  readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
+  /**
+   * Answers about other things show single rows of this table to people who are not given the table: those answers are
+   * the server's to give, as which rows they show follows from rows elsewhere.
+   */
+  readonly shown_by_reference?: true
+  /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
+  readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
+  /** The columns `by_row` reads, where it reads few: changes of many rows at once name them. */
+  readonly says_by?: ReadonlyArray<string>
+}
+interface TableOptions {
+  /** Default: the table's name without its last letter. */
+  readonly entity?: string
+  readonly soft_delete?: boolean
+  readonly indexes?: ReadonlyArray<ReadonlyArray<string>>
+  readonly partial_indexes?: ReadonlyArray<PartialIndex>
+  readonly uniques?: ReadonlyArray<Unique>
+  readonly no_overlap?: ReadonlyArray<NoOverlap>
+  readonly searched?: SearchedTexts
+  readonly stream?: RowStream
+  /** Few rows, seldom changed, looked up by many answers: a server may keep them between requests. */
+  readonly reference?: boolean
+  /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
+  readonly on_conflict_ignore?: boolean
+  /** Without it, rows are seen by people who may see everything only. */
+  readonly visibility?: Visibility
+  readonly references?: ReadonlyArray<ReferenceByType>
+  readonly merged_by?: MergedBy
+  /** Default: `name`, where there is such a column. */
+  readonly named_by?: ReadonlyArray<string>
+  /** Where people say otherwise than the interface does; default: the entity in words. */
+  readonly word?: string
+  /**
+   * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default
+   * 50, for what is rarely made in the field.
+   */
+  readonly lease_block_size?: number
+  readonly occupancy?: Occupancy
+  /** Columns the rules keep for themselves: left out where changes of a row are shown to people. */
+  readonly bookkeeping?: ReadonlyArray<string>
+  /** Columns that follow by themselves from work on other things: their change is nobody's work on the row. */
+  readonly follows?: ReadonlyArray<string>
+  /** Instants whose day means something to people: when the server's clock gives another one, they are told. */
+  readonly days?: ReadonlyArray<string>
+  /** Columns that a refusal of a field of another name is about: `{ state: ["status"] }`. */
+  readonly refused_as?: { readonly [field: string]: ReadonlyArray<string> }
+  /** Its events may change what somebody may see: whoever follows the journal is looked up again after one. */
+  readonly changes_reader?: boolean
+  /** Its rows name files. Both `uuid` and `sha256` need an index. */
+  readonly file?: FileColumns
+  /** Its rows' events stand in the stream of the row that `references` name, and are erased with it. */
+  readonly in_streams_of_references?: boolean
+}
+const lease_block_size_default = 50
+const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
+  named_by ?? ("name" in fields ? ["name"] : [])
+const wordOf = (name: string, { entity = name.slice(0, -1), word }: TableOptions): string =>
+  word ?? entity.replaceAll("_", " ")
+export interface Stamped extends Fields {
+  readonly id: Field<number>
+  readonly created_at: Field<string>
+  readonly updated_at: Field<string>
+  readonly deleted_at: Field<string | null>
+}
+/** What a business adds itself is filtered like columns, so its texts are folded too. */
+const searchableDocument = (name: string, field: Field): Field =>
+  name === "custom_fields" && field.type.kind === "json" ? { ...field, type: { ...field.type, search: true } } : field
+const stamps = { created_at: timestamp({ computed: true }), updated_at: timestamp({ computed: true }) } as const
+
+/** A table of an entity: an `id`, the declared fields that are stored, when it was created, changed and deleted. */
+export const table = <F extends Fields>(name: string, fields: F, options: TableOptions = {}): Table<F & Stamped> => ({
+  name,
+  entity: options.entity ?? name.slice(0, -1),
+  columns: {
+    id: idField(),
+    ...(Object.fromEntries(
+      Object.entries(fields)
+        .filter(([, field]) => !field.input_only)
+        .map(([name, field]) => [name, searchableDocument(name, field)])
+    ) as F),
+    ...stamps,
+    deleted_at: timestamp({ computed: true, nullable: true })
+  },
+  key: "id",
+  soft_delete: options.soft_delete ?? false,
+  indexes: options.indexes ?? [],
+  partial_indexes: options.partial_indexes ?? [],
+  uniques: options.uniques ?? [],
+  no_overlap: options.no_overlap ?? [],
+  searched: options.searched,
+  stream: options.stream,
+  reference: options.reference ?? false,
+  on_conflict_ignore: options.on_conflict_ignore ?? false,
+  visibility: options.visibility,
+  references: options.references ?? [],
+  merged_by: options.merged_by,
+  named_by: namedBy(fields, options),
+  word: wordOf(name, options),
+  lease_block_size: options.lease_block_size ?? lease_block_size_default,
+  occupancy: options.occupancy,
+  bookkeeping: options.bookkeeping ?? [],
+  follows: options.follows ?? [],
+  days: options.days ?? [],
+  refused_as: options.refused_as ?? {},
+  changes_reader: options.changes_reader ?? false,
+  file: options.file,
+  in_streams_of_references: options.in_streams_of_references ?? false
+})
+
+/** A table with a key of its own choosing and exactly these columns. */
+export const plainTable = <F extends Fields>(
+  name: string,
+  key: keyof F & string,
+  columns: F,
+  options: TableOptions = {}
+): Table<F> => ({
+  name,
+  columns,
+  key,
+  entity: options.entity ?? name.slice(0, -1),
+  soft_delete: options.soft_delete ?? false,
+  indexes: options.indexes ?? [],
+  partial_indexes: options.partial_indexes ?? [],
+  uniques: options.uniques ?? [],
+  no_overlap: options.no_overlap ?? [],
+  searched: options.searched,
+  stream: options.stream,
+  reference: options.reference ?? false,
+  on_conflict_ignore: options.on_conflict_ignore ?? false,
+  visibility: options.visibility,
+  references: options.references ?? [],
+  merged_by: options.merged_by,
+  named_by: namedBy(columns, options),
+  word: wordOf(name, options),
+  lease_block_size: options.lease_block_size ?? lease_block_size_default,
+  occupancy: options.occupancy,
+  bookkeeping: options.bookkeeping ?? [],
+  follows: options.follows ?? [],
+  days: options.days ?? [],
+  refused_as: options.refused_as ?? {},
+  changes_reader: options.changes_reader ?? false,
+  file: options.file,
+  in_streams_of_references: options.in_streams_of_references ?? false
+})
+
+export const isSearchable = (field: Field): boolean =>
+  (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
+/** The case-folded column beside a searchable one: filters that ignore case use it. */
+export const caseFoldedName = (column: string): string => `${column}_folded`
+/** Unicode case folding in one place, the same on both engines. */
+export const foldCase = (value: string): string => value.normalize("NFC").toLowerCase()
+/** What the case-folded column holds: the text folded; of a document its texts. */
+export const caseFoldedValue = (field: Field, value: unknown): unknown =>
+  field.type.kind !== "json"
+    ? foldCase(String(value))
+    : Object.fromEntries(
+        Object.entries(value as object).flatMap(([key, one]) => (typeof one === "string" ? [[key, foldCase(one)]] : []))
+      )

@@ -1,0 +1,104 @@
+/**
+ * Who may see which rows and columns of a table. Permissions guard endpoints; a device has the rows themselves, so that
+ * tables declare the same: a device is sent the rows that an endpoint would show to its user, and of other rows the
+ * columns that rules and answers of the endpoints its user may call need.
+ */
+import type { Field } from "../fields/field.ts"
+import type { Audience, Key, Table, Visibility } from "./table.ts"
+import { hasOnePermission, type Viewer } from "../fields/viewer.ts"
+
+export type { Audience, Visibility } from "./table.ts"
+
+/** Reference data that answers of every kind are made with. */
+export const visible_to_all: Visibility = { all_columns: "everyone" }
+/**
+ * The permission to read the action log is one to read everything: it shows every event of every table
+ * (rules/conventions 12).
+ */
+export const full_read_permission = "action-log.view"
+
+/** What a person sees of a table: all of its rows; these columns of them; or nothing. */
+export type VisibleColumns = "whole" | ReadonlySet<string> | undefined
+
+/** One permission, or any of an area. */
+export const hasPermission = (viewer: Viewer, wanted: string): boolean => {
+  if (!wanted.endsWith(".*")) return hasOnePermission(viewer, wanted)
+  if (viewer.is_owner) return true
+  const area = wanted.slice(0, -1)
+  for (const one of viewer.permissions) if (one.startsWith(area) && one !== `${area}access`) return true
+  return false
+}
+/** A token that may sync and nothing else shows its device nothing of the business. */
+export const hasBusinessAbility = (viewer: Viewer): boolean => {
+  for (const one of viewer.abilities) if (!one.startsWith("sync:")) return true
+  return false
+}
+const hasAnyPermission = (viewer: Viewer, holders: Audience): boolean =>
+  holders === "everyone" ? hasBusinessAbility(viewer) : holders.some((one) => hasPermission(viewer, one))
+
+/** Always sent: when a row was made (ids may be reused after a restore) and whether it is deleted. */
+const always_granted = ["created_at", "deleted_at"]
+
+/**
+ * The columns of a table that this person sees. A table without `visibility` is seen with `full_read_permission` only.
+ */
+export const visibleColumnsOf = ({ visibility, key, columns }: Table, viewer: Viewer): VisibleColumns => {
+  if (
+    hasOnePermission(viewer, full_read_permission) ||
+    (visibility !== undefined && hasAnyPermission(viewer, visibility.all_columns))
+  )
+    return "whole"
+  const granted = visibility?.granted_columns?.filter(({ to }) => hasAnyPermission(viewer, to)) ?? []
+  return granted.length === 0
+    ? undefined
+    : new Set([key, ...always_granted.filter((name) => name in columns), ...granted.flatMap((one) => one.columns)])
+}
+
+/** Whether somebody sees a column of a table. */
+export const columnsSeen = (table: Table, viewer: Viewer): ((column: string) => boolean) => {
+  const visible = visibleColumnsOf(table, viewer)
+  return visible === undefined ? () => false : visible === "whole" ? () => true : (column) => visible.has(column)
+}
+
+/** All columns but these. */
+export const allColumnsExcept = (
+  columns: { readonly [name: string]: Field },
+  ...left_out: ReadonlyArray<string>
+): ReadonlyArray<string> => Object.keys(columns).filter((name) => !left_out.includes(name))
+
+/**
+ * The placeholder for a column the reader may not see: its default, or nothing; a unique value derived from the key
+ * where it must be unique.
+ */
+export const redactedValue = (table: Table, column: string, key: Key): unknown => {
+  const field = table.columns[column]!
+  const { nullable, type } = field
+  if (nullable) return null
+  if (table.uniques.some(({ columns }) => columns.includes(column) || columns.includes(`${column}_folded`)))
+    return type.kind === "text" ? `withheld ${key}` : -Number(key)
+  if (field.default !== undefined) return field.default
+  switch (type.kind) {
+    case "text":
+      return ""
+    case "boolean":
+      return false
+    case "decimal":
+      return type.scale === 0 ? "0" : `0.${"0".repeat(type.scale)}`
+    case "date":
+      return "1970-01-01"
+    case "timestamp":
+      return "1970-01-01T00:00:00.000Z"
+    case "choice":
+      return Object.keys(type.labels)[0] ?? ""
+    case "code":
+      return Number(Object.keys(type.labels)[0] ?? 0)
+    case "json":
+      return type.form === "array" ? [] : {}
+    case "list":
+      return []
+    case "object":
+      return {}
+    default:
+      return 0
+  }
+}

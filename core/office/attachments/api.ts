@@ -1,0 +1,259 @@
+/** Endpoints of attachments (interface 4.10 and 4.11, rules/members-activities 4). */
+import { Effect, Option, Result } from "effect"
+import {
+  command,
+  type Decided,
+  type Endpoint,
+  get,
+  type Input,
+  type Params,
+  type UploadedFile
+} from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext } from "../../kernel/events/settings.ts"
+import { upload_bytes_max } from "../../kernel/fields/body-limits.ts"
+import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
+import { forbidden, invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import { shownFileName } from "../../values/file-name.ts"
+import { attachableStream, attachmentCreated, attachmentDeleted, deletedAttachment } from "./events.ts"
+import {
+  type Attachable,
+  attachableOf,
+  attachables,
+  attachmentFields,
+  type AttachmentRow,
+  attachments,
+  mayRead,
+  mayWrite
+} from "./attachables.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { text } from "../../kernel/fields/field.ts"
+import { reaction } from "../../kernel/events/react.ts"
+import {
+  created,
+  listOf,
+  noContent,
+  ok,
+  renderById,
+  renderOne,
+  resource,
+  viewContext
+} from "../../kernel/endpoints/resource.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { AnyRow, Table } from "../../kernel/tables/table.ts"
+import type { Viewer } from "../../kernel/fields/viewer.ts"
+import { oneOf, wordsOf } from "../../kernel/tables/words.ts"
+import { memberAnonymised } from "../../people/personal-data/erase.ts"
+import { rowsRecordedOf } from "../../people/personal-data/api.ts"
+
+// Rules of attaching a file (rules/members-activities 4).
+
+/**
+ * A UUID of version 8 (RFC 9562) from the content's SHA-256 and the row's id: the same wherever the command is decided,
+ * on a device or on the server.
+ */
+const attachmentUuid = (sha256: string, id: number): string => {
+  const hash = sha256.slice(0, 15)
+  const row = id.toString(16).padStart(15, "0")
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(12)}-8${row.slice(0, 3)}-${row.slice(3)}`
+}
+
+const size_max = `${upload_bytes_max / 1_048_576} MB (${upload_bytes_max} bytes)`
+/** The reason a file is not taken; undefined for one that is. */
+const fileProblem = (file: Pick<UploadedFile, "size_bytes"> | undefined): string | undefined =>
+  file === undefined
+    ? "The file field is required: send the file as multipart/form-data."
+    : file.size_bytes > upload_bytes_max
+      ? `The file must not be larger than ${size_max}; this one has ${file.size_bytes} bytes.`
+      : undefined
+
+const attachFile = (
+  file: UploadedFile | undefined,
+  values: Partial<AttachmentRow>,
+  context: DecideContext
+): Decided => {
+  const problem = fileProblem(file)
+  if (file === undefined || problem !== undefined) return Result.fail(invalidField("file", problem ?? ""))
+  const { attachable_id, attachable_type } = values
+  if (attachable_id === undefined || attachable_type === undefined)
+    return Result.fail(invalidField("attachable_id", "Say what the file is attached to."))
+  const id = context.id(attachments)
+  const row = {
+    ...initialRow(attachments, attachmentFields),
+    ...values,
+    id,
+    attachable_id,
+    attachable_type,
+    uuid: attachmentUuid(file.sha256, id),
+    original_name: shownFileName(file.name),
+    mime_type: file.mime_type,
+    file_size: file.size_bytes,
+    sha256: file.sha256,
+    uploaded_by: context.viewer.user_id || null
+  }
+  return Result.succeed({ events: [attachmentCreated.make(row)], result: { id } })
+}
+
+/** The signed addresses of files are the server's to give. */
+const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
+  Option.match(runtime, { onNone: () => undefined, onSome: ({ file_url }) => file_url })
+)
+const attachmentResource = resource({
+  singular: "attachment",
+  heading: "Deals",
+  table: attachments,
+  filters: [
+    "attachable_type",
+    "attachable_id",
+    "original_name",
+    "mime_type",
+    "category",
+    "file_size",
+    "uploaded_by",
+    "created_at",
+    "updated_at"
+  ],
+  sorts: ["original_name", "mime_type", "category", "file_size", "created_at", "updated_at"],
+  shows: {
+    url: text({
+      nullable: true,
+      describe: "A signed address that reads the file for an hour without a token; null on a device"
+    }),
+    thumb_url: text({ nullable: true, describe: "A smaller picture; null, as none is made" })
+  },
+  load: () => addressOf,
+  view: (base, row, _related, { now }, addressAt) => ({
+    ...base,
+    url: addressAt?.(row.uuid, now) ?? null,
+    thumb_url: null
+  })
+})
+
+const rightsOf = (
+  which: "read" | "write"
+): { readonly ability: ReadonlyArray<string>; readonly permission: ReadonlyArray<string> } => ({
+  ability: [...new Set(attachables.flatMap((one) => one[which].abilities))],
+  permission: [...new Set(attachables.flatMap((one) => one[which].permissions))]
+})
+const reading = rightsOf("read")
+const writing = rightsOf("write")
+const refused = (kind: Attachable | undefined, right: "read" | "write") => {
+  if (kind === undefined) return forbidden("What this is attached to is not known to this release.")
+  const { abilities, permissions } = kind[right]
+  return forbidden(`This needs the permission ${permissions.join(" or ")}, and the ability ${abilities.join(" or ")}.`)
+}
+/** What the row is attached to decides who may read or change it. */
+const authorise = (row: AttachmentRow, viewer: Viewer, right: "read" | "write") => {
+  const kind = attachableOf(row.attachable_type)
+  const may = kind !== undefined && (right === "read" ? mayRead(kind, viewer) : mayWrite(kind, viewer))
+  return may ? Effect.void : Effect.fail(refused(kind, right))
+}
+
+const list = get("/api/v1/attachments", {
+  answer: Shown.page(() => attachmentResource),
+  name: "attachments.list",
+  summary: "List attachments of everything one may see",
+  ...reading,
+  run: (input: Input) =>
+    Effect.map(
+      listOf(attachmentResource, input.query, viewContext(input), {
+        where: { attachable_type: attachables.filter((one) => mayRead(one, input.viewer)).map(({ type }) => type) }
+      }),
+      ok
+    )
+})
+
+const pluralOf = ({ name }: Table): string => name
+/** The attachments of one thing. */
+const listOfOne = (kind: Attachable): Endpoint => {
+  const params: Params = { id: { table: kind.table } }
+  return get(`/api/v1/${pluralOf(kind.table)}/{id}/attachments`, {
+    answer: Shown.page(() => attachmentResource),
+    name: `${pluralOf(kind.table)}.attachments`,
+    summary: `List the files attached to ${oneOf(kind.table)}`,
+    ability: kind.read.abilities,
+    permission: kind.read.permissions,
+    params,
+    run: (input: Input) => {
+      const { id }: AnyRow = (input.rows as { readonly id: AnyRow }).id
+      return Effect.map(
+        listOf(attachmentResource, input.query, viewContext(input), {
+          where: { attachable_type: kind.type, attachable_id: Number(id) }
+        }),
+        ok
+      )
+    }
+  })
+}
+
+const show = get("/api/v1/attachments/{id}", {
+  answer: { attachment: Shown.row(() => attachmentResource) },
+  name: "attachments.show",
+  summary: "Show one attachment, with an address to read its file for an hour",
+  ...reading,
+  params: { id: { table: attachments } },
+  authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "read"),
+  run: (input) => Effect.map(renderOne(attachmentResource, input.rows.id, input.query, viewContext(input)), ok)
+})
+
+const create = command("POST", "/api/v1/attachments", {
+  answer: { attachment: Shown.row(() => attachmentResource) },
+  error_answers: { 404: null },
+  name: "attachments.create",
+  summary: "Attach a file to a member, a product, an opportunity, an activity, a container or a unit",
+  ...writing,
+  fields: attachmentFields,
+  uploads: true,
+  creates: [attachments],
+  streams: (_params, body) => [attachableStream(body)],
+  facts: ({ values: { attachable_id, attachable_type }, viewer }) =>
+    Effect.gen(function* () {
+      const kind = attachableOf(attachable_type)
+      if (kind === undefined || !mayWrite(kind, viewer)) return yield* refused(kind, "write")
+      const target: AnyRow | undefined = yield* (yield* Store).get(kind.table, attachable_id ?? 0)
+      if (target === undefined || target["deleted_at"] !== null)
+        return yield* notFound(`No such ${wordsOf(kind.table)}.`)
+    }),
+  decide: (_facts, { files, values }, context) => attachFile(files?.["file"], values, context),
+  respond: ({ id }, input) => Effect.map(renderById(attachmentResource, id, input.query, viewContext(input)), created)
+})
+
+const remove = command("DELETE", "/api/v1/attachments/{id}", {
+  name: "attachments.delete",
+  summary: "Delete an attachment with its file",
+  ...writing,
+  params: { id: { table: attachments } },
+  authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "write"),
+  // The event stands in the stream of what the file is attached to.
+  facts: ({ rows }) => lockStreams([attachableStream(rows.id)]),
+  decide: (_facts, { rows: { id: row } }) =>
+    Result.succeed({ events: [deletedAttachment(row)], result: { id: row.id } }),
+  respond: () => Effect.succeed(noContent)
+})
+
+/** Whoever is erased leaves no files behind. */
+const erasedWithMember = reaction({
+  on: [memberAnonymised],
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const erased_ids = events.flatMap(({ data }) => [data.id, ...data.merged_ids])
+      const rows = [
+        ...(yield* store.find(attachments, { attachable_type: "Member", attachable_id: erased_ids })),
+        ...(yield* rowsRecordedOf(store, attachments, erased_ids))
+      ]
+      return [...new Map(rows.map((row) => [row.id, row])).values()]
+    }),
+  decide: (_happened, rows) => Result.succeed(rows.map(deletedAttachment))
+})
+
+export const attachmentsSlice: Slice = {
+  name: "attachments",
+  tables: [attachments],
+  resources: [attachmentResource],
+  events: [attachmentCreated, attachmentDeleted],
+  endpoints: [list, show, create, remove, ...attachables.map(listOfOne)],
+  react: [erasedWithMember]
+}

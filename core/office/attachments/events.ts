@@ -1,0 +1,29 @@
+/** Events of attachments. They stand in the stream of what the file is attached to, and are erased with it. */
+import { Schema } from "effect"
+import { eventType, streamOf } from "../../kernel/events/event-type.ts"
+import { rowMade } from "../../kernel/events/row-events.ts"
+import { remove } from "../../kernel/tables/row-change.ts"
+import { attachableOf, type AttachmentRow, attachments } from "./attachables.ts"
+
+/** The stream of what it is attached to: `member:12`. */
+export const attachableStream = (named: { readonly attachable_type?: unknown; readonly attachable_id?: unknown }) =>
+  streamOf(attachableOf(named.attachable_type)?.table.entity ?? "attachment", String(named.attachable_id))
+
+export const attachmentCreated = rowMade("attachment.created", attachments, {
+  meaning:
+    "A file was attached to what the event's stream is about: what it is called, of which kind, and its SHA-256.",
+  stream: attachableStream,
+  activity: ({ category = null, description = null, id, original_name = "" }) => ({
+    old_values: null,
+    new_values: { attachment_id: id, attachment: original_name, category, description }
+  })
+})
+
+/** Nothing but the id: everybody is told that a row is gone, also who could not see it. */
+export const attachmentDeleted = eventType("attachment.deleted", {
+  meaning: "An attachment was removed, with its file.",
+  data: () => Schema.Struct({ id: Schema.Int }),
+  project: ({ id }) => [remove(attachments, id)],
+  activity: ({ id }) => ({ old_values: { attachment_id: id }, new_values: null })
+})
+export const deletedAttachment = (row: AttachmentRow) => attachmentDeleted.make({ id: row.id }, attachableStream(row))

@@ -1,0 +1,292 @@
+/** Notifications as a whole: what people may be told of, the house's settings and members' preferences. */
+import { Effect, Result, Schema } from "effect"
+import { createdEvent, deletedEvent, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { type AnyEventType, eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
+import { insert, remove, removeWhere } from "../../kernel/tables/row-change.ts"
+import { storedValue } from "../../kernel/tables/stored-schema.ts"
+import {
+  notification_preferences,
+  notification_settings,
+  type NotificationPreferenceRow,
+  notificationRules,
+  type NotificationSettingRow
+} from "./rules.ts"
+import {
+  type CallerContext,
+  command,
+  type DecideContext,
+  type Decided,
+  get,
+  type SharedDraft
+} from "../../kernel/endpoints/endpoint.ts"
+import { sameJson } from "../../kernel/fields/json.ts"
+import {
+  type Change,
+  changesIn,
+  type ChannelChanges,
+  entryProblems,
+  preferenceFields,
+  settingFields
+} from "./fields.ts"
+import { notification_channels, type NotificationChannel, type NotificationType } from "./types.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { text } from "../../kernel/fields/field.ts"
+import { forbidden, notFound, type Rejection } from "../../kernel/fields/rejection.ts"
+import { ok, unpagedMeta } from "../../kernel/endpoints/resource.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
+import { members } from "../../people/members/schema.ts"
+import { preferences_shown, settings_shown, shownPreferences, shownSettings } from "./shown.ts"
+
+// What can happen to settings and preferences of notifications. Events carry what holds from then on.
+
+const { channels } = notification_settings.columns
+
+const notificationSettingChanged = eventType("notification_setting.changed", {
+  meaning:
+    "The house said by which channels people are told of a type, or that they are not; null leaves it to the type.",
+  data: () =>
+    Schema.Struct({ notification_type: Schema.String, channels: storedValue(channels), is_enabled: Schema.Boolean }),
+  stream: ({ notification_type }) => streamOf(notification_settings.entity, notification_type),
+  project: (setting) => [
+    remove(notification_settings, setting.notification_type),
+    ...(saysNothing(setting) ? [] : [insert(notification_settings, setting)])
+  ]
+})
+/** The house goes by the type's defaults again. */
+const saysNothing = (setting: { readonly channels: unknown; readonly is_enabled: boolean }): boolean =>
+  setting.channels === null && setting.is_enabled
+
+export const notificationEvents: ReadonlyArray<AnyEventType> = [
+  notificationSettingChanged,
+  ...rowEvents(notification_preferences)
+]
+
+/** An erased person's preferences go with the person. */
+const preferencesErased = follow(
+  "member.anonymised",
+  () => Schema.Struct({ id: Schema.Int, merged_ids: Schema.Array(Schema.Int) }),
+  ({ id, merged_ids }) => [removeWhere(notification_preferences, { member_id: [id, ...merged_ids] })]
+)
+
+// Rules for changing settings and preferences (rules/conventions 15).
+
+type Channels = ReadonlyArray<NotificationChannel> | null
+const every_channel = Object.keys(notification_channels) as ReadonlyArray<NotificationChannel>
+/** Kept in the order of the channels, so that the same choice is the same list. */
+const inOrder = (channels: ReadonlyArray<NotificationChannel>): ReadonlyArray<NotificationChannel> =>
+  every_channel.filter((one) => channels.includes(one))
+
+/**
+ * The channels from now on. Those that a change leaves out keep the value that is shown: the row's own, or what it has
+ * followed until now. A choice that says what holds anyway is a choice: it stays when what it followed changes.
+ */
+const changedChannels = (
+  own: Channels,
+  followed: ReadonlyArray<NotificationChannel>,
+  changes: ChannelChanges | undefined
+): Channels => {
+  if (changes === undefined) return own
+  if (changes === null) return null
+  if (Object.keys(changes).length === 0) return own
+  const before = own ?? followed
+  return every_channel.filter((one) => changes[one] ?? before.includes(one))
+}
+/** What a type that nobody said anything of would use. */
+const followedBy = (type: NotificationType, setting: NotificationSettingRow | undefined) =>
+  setting?.channels ?? type.default_channels
+
+interface PreferenceFacts {
+  readonly member_id: number
+  readonly settings: ReadonlyArray<NotificationSettingRow>
+  readonly preferences: ReadonlyArray<NotificationPreferenceRow>
+}
+/** Upserts the types it names. A preference that no longer says anything is taken away; what is said already stays. */
+export const changePreferences = (
+  changes: ReadonlyArray<Change>,
+  { member_id, preferences, settings }: PreferenceFacts,
+  context: DecideContext
+): Decided => {
+  const events = changes.flatMap(({ channels: given, flag, type }): ReadonlyArray<NewEvent> => {
+    const before = preferences.find((one) => one.notification_type === type.key)
+    const setting = settings.find((one) => one.notification_type === type.key)
+    const channels = changedChannels(before?.channels ?? null, followedBy(type, setting), given)
+    const is_muted = flag ?? before?.is_muted ?? false
+    const says_nothing = channels === null && !is_muted
+    if (before !== undefined && says_nothing) return [deletedEvent(notification_preferences, before.id, before)]
+    if (before !== undefined)
+      return [updatedEvent(notification_preferences, before, { channels, is_muted }) ?? []].flat()
+    if (says_nothing) return []
+    const id = context.id(notification_preferences)
+    const made = { id, member_id, notification_type: type.key, channels, is_muted }
+    return [createdEvent(notification_preferences, made)]
+  })
+  return Result.succeed({ events, result: { id: member_id } })
+}
+
+interface ChangedSettings {
+  readonly changed: ReadonlyArray<string>
+}
+export const changeSettings = (
+  changes: ReadonlyArray<Change>,
+  settings: ReadonlyArray<NotificationSettingRow>
+): Decided<ChangedSettings> => {
+  const events = changes.flatMap(({ channels: given, flag, type }) => {
+    const before = settings.find((one) => one.notification_type === type.key)
+    const now = {
+      notification_type: type.key,
+      channels: changedChannels(before?.channels ?? null, inOrder(type.default_channels), given),
+      is_enabled: flag ?? before?.is_enabled ?? true
+    }
+    const was = { channels: before?.channels ?? null, is_enabled: before?.is_enabled ?? true }
+    const is_same = now.is_enabled === was.is_enabled && sameJson(now.channels, was.channels)
+    return is_same ? [] : [notificationSettingChanged.make(now)]
+  })
+  return Result.succeed({ events, result: { changed: events.map(({ data }) => String(data["notification_type"])) } })
+}
+
+const own_path = "/api/v1/notification_preferences"
+const members_path = "/api/v1/members/{id}/notification_preferences"
+const settings_path = "/api/v1/notification_settings"
+
+const oneList = { notification_preferences: preferences_shown, meta: Shown.meta }
+const reads = { ability: "notification-preferences:read", permission: null } as const satisfies SharedDraft
+// A body without the list says nothing: it is refused.
+const writes = {
+  ability: "notification-preferences:write",
+  permission: null,
+  mode: "create"
+} as const satisfies SharedDraft
+const check = entryProblems("preferences")
+
+const editing = "members.edit"
+/**
+ * Needs `members.edit`. Asked for here and not by `permission`: this ability alone must not open to a token's device
+ * what the permission opens elsewhere, the members themselves (kernel/token-permissions.ts).
+ */
+const authorize = ({ viewer }: Pick<CallerContext, "viewer">): Effect.Effect<void, Rejection> =>
+  hasOnePermission(viewer, editing) ? Effect.void : Effect.fail(forbidden(`This needs the permission ${editing}.`))
+const of_member = { params: { id: { table: members } }, authorize } as const
+
+const listed = (member_id: number) =>
+  Effect.map(notificationRules([member_id]), (rules) => {
+    const rows = shownPreferences(member_id, rules)
+    return ok({ notification_preferences: rows, meta: unpagedMeta(rows.length) })
+  })
+/** Whose preferences a user's own are: every account has a member record. */
+const ownMember = ({ person_id }: Viewer): Effect.Effect<number, Rejection> =>
+  person_id === null
+    ? Effect.fail(notFound("Your account has no member record, which preferences are kept with."))
+    : Effect.succeed(person_id)
+const preferenceFacts = Effect.fnUntraced(function* (member_id: number) {
+  const store = yield* Store
+  return {
+    member_id,
+    settings: yield* store.find(notification_settings, {}),
+    preferences: yield* store.find(notification_preferences, { member_id })
+  }
+})
+
+const preferences = [
+  get(own_path, {
+    answer: oneList,
+    error_answers: { 404: null },
+    name: "notification_preferences.list",
+    summary: "Show your notification preferences by type and channel",
+    ...reads,
+    run: ({ viewer }) => Effect.flatMap(ownMember(viewer), listed)
+  }),
+  command("PUT", own_path, {
+    answer: oneList,
+    error_answers: { 404: null },
+    name: "notification_preferences.update",
+    summary: "Change your notification preferences by type and channel",
+    ...writes,
+    fields: preferenceFields,
+    check,
+    facts: ({ viewer }) =>
+      Effect.gen(function* () {
+        const member_id = yield* ownMember(viewer)
+        // The path names no row, so that the member's other writers are waited for here.
+        yield* lockStreams([streamOf(members.entity, member_id)])
+        return yield* preferenceFacts(member_id)
+      }),
+    decide: (facts, { body, values }, context) =>
+      changePreferences(
+        changesIn(values.preferences ?? [], body, "preferences", (one) => one.is_muted),
+        facts,
+        context
+      ),
+    respond: ({ id }) => listed(id)
+  }),
+  get(members_path, {
+    answer: oneList,
+    name: "members.notification_preferences.list",
+    summary: "Show a member's notification preferences by type and channel",
+    ...reads,
+    ...of_member,
+    run: ({ rows }) => listed(rows.id.id)
+  }),
+  command("PUT", members_path, {
+    answer: oneList,
+    name: "members.notification_preferences.update",
+    summary: "Change a member's notification preferences by type and channel",
+    ...writes,
+    ...of_member,
+    fields: preferenceFields,
+    check,
+    facts: ({ rows }) => preferenceFacts(rows.id.id),
+    decide: (facts, { body, values }, context) =>
+      changePreferences(
+        changesIn(values.preferences ?? [], body, "preferences", (one) => one.is_muted),
+        facts,
+        context
+      ),
+    respond: ({ id }) => listed(id)
+  })
+]
+
+const settingsListed = Effect.map(notificationRules([]), (rules) => {
+  const rows = shownSettings(rules)
+  return ok({ notification_settings: rows, meta: unpagedMeta(rows.length) })
+})
+const settingsList = { notification_settings: settings_shown, meta: Shown.meta }
+const settings = [
+  get(settings_path, {
+    answer: settingsList,
+    name: "notification_settings.list",
+    summary: "Show the company's notification defaults",
+    ability: "notification-settings:read",
+    permission: "notifications.manage",
+    run: () => settingsListed
+  }),
+  command("PUT", settings_path, {
+    answer: settingsList,
+    name: "notification_settings.update",
+    summary: "Change the company's notification defaults",
+    ability: "notification-settings:write",
+    permission: "notifications.manage",
+    mode: "create",
+    fields: settingFields,
+    check: entryProblems("settings"),
+    streams: () => [notification_settings.name],
+    facts: () => Effect.flatMap(Store, (store) => store.find(notification_settings, {})),
+    decide: (facts, { body, values }) =>
+      changeSettings(
+        changesIn(values.settings ?? [], body, "settings", (one) => one.is_enabled),
+        facts
+      ),
+    result: Shown.keys({ changed: Shown.list(text()) }),
+    respond: () => settingsListed
+  })
+]
+
+export const notificationsSlice: Slice = {
+  name: "notifications",
+  tables: [notification_settings, notification_preferences],
+  events: notificationEvents,
+  follows: [preferencesErased],
+  endpoints: [...preferences, ...settings]
+}

@@ -1,0 +1,113 @@
+/** What bodies say of types and channels, and what of it cannot be: known without a look at any row. */
+import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import { boolean, choice, type Fields, list, object } from "../../kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
+import {
+  notification_channels,
+  type NotificationChannel,
+  type NotificationType,
+  notificationType,
+  notificationTypes
+} from "./types.ts"
+
+const entries_max = 100
+const notification_type = choice(Object.fromEntries(notificationTypes.map(({ key, name }) => [key, name])), {
+  required: true,
+  describe: "Of a system type nothing can be changed"
+})
+const channels = object(
+  { database: boolean(), email: boolean(), broadcast: boolean() },
+  { describe: "Channels that the type has; what is left out keeps its value. Null: as the next level says" }
+)
+export const preferenceFields = {
+  preferences: list(
+    object({
+      notification_type,
+      channels,
+      is_muted: boolean({ describe: "Tells nothing of the type, whatever the channels" })
+    }),
+    { required: true, max_items: entries_max, describe: "Types that are left out stay as they are" }
+  )
+} satisfies Fields
+export const settingFields = {
+  settings: list(
+    object({ notification_type, channels, is_enabled: boolean({ describe: "False: the type is off for everybody" }) }),
+    { required: true, max_items: entries_max, describe: "Types that are left out stay as they are" }
+  )
+} satisfies Fields
+
+/** What an entry says of channels: on or off for some of them, or null for none of its own. */
+export type ChannelChanges = { readonly [channel in NotificationChannel]?: boolean } | null
+/** An entry as a rule takes it. */
+export interface Change {
+  readonly type: NotificationType
+  readonly channels: ChannelChanges | undefined
+  /** `is_muted` or `is_enabled`. */
+  readonly flag: boolean | undefined
+}
+interface Entry {
+  readonly notification_type: string
+  readonly channels?: { readonly [channel in NotificationChannel]?: boolean } | undefined
+}
+type Body = "preferences" | "settings"
+
+const listIn = (body: JsonObject, key: Body): ReadonlyArray<Json> => {
+  const entries = body[key]
+  return Array.isArray(entries) && entries.length <= entries_max ? entries : []
+}
+/** Entries whose every field was found to hold. `body` distinguishes channels that are null from those left out. */
+export const changesIn = <E extends Entry>(
+  entries: ReadonlyArray<E>,
+  body: JsonObject,
+  key: Body,
+  flagOf: (entry: E) => boolean | undefined
+): ReadonlyArray<Change> =>
+  listIn(body, key).flatMap((given, at) => {
+    const entry = entries[at]
+    const type = entry === undefined ? undefined : notificationType(entry.notification_type)
+    if (entry === undefined || type === undefined) return []
+    const channels = isJsonObject(given) && given["channels"] === null ? null : entry.channels
+    return [{ type, channels, flag: flagOf(entry) }]
+  })
+
+/**
+ * 422 for system types, for channels that there are not or that the type does not have, for a type that is named twice,
+ * and for a preference that says nothing.
+ */
+export const entryProblems =
+  (key: Body) =>
+  (_values: JsonObject, body: JsonObject): FieldErrors => {
+    const errors: { [path: string]: ReadonlyArray<string> } = {}
+    const first = new Map<string, number>()
+    for (const [at, entry] of listIn(body, key).entries()) {
+      if (!isJsonObject(entry)) continue
+      const path = `${key}.${at}`
+      const { channels, is_muted, notification_type: named } = entry
+      const type = typeof named === "string" ? notificationType(named.trim()) : undefined
+      if (type !== undefined) {
+        const before = first.get(type.key)
+        if (before === undefined) first.set(type.key, at)
+        const problem = typeProblem(type, before === undefined ? undefined : `${key}.${before}`)
+        if (problem !== undefined) errors[`${path}.notification_type`] = [problem]
+      }
+      if (key === "preferences" && channels === undefined && is_muted === undefined)
+        errors[`${path}.channels`] = ["The channels field is required where is_muted is left out."]
+      for (const channel of isJsonObject(channels) ? Object.keys(channels) : []) {
+        const problem = channelProblem(channel, type)
+        if (problem !== undefined) errors[`${path}.channels.${channel}`] = [problem]
+      }
+    }
+    return errors
+  }
+const typeProblem = (type: NotificationType, before: string | undefined): string | undefined =>
+  type.is_system
+    ? `${type.key} is a system type: it is always sent, and nothing of it can be changed.`
+    : before !== undefined
+      ? `${type.key} stands at ${before} already: name each type once.`
+      : undefined
+const channelProblem = (channel: string, type: NotificationType | undefined): string | undefined => {
+  const available: ReadonlyArray<string> = type?.available_channels ?? Object.keys(notification_channels)
+  return available.includes(channel)
+    ? undefined
+    : `${type?.key ?? "A type"} has no such channel: it has ${available.join(", ")}.`
+}

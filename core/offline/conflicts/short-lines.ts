@@ -1,0 +1,230 @@
+/** The lines of an order that are short, and what each may have: those of one product share what there is of it. */
+import type { Request } from "../../kernel/endpoints/endpoint.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
+import { demandPhaseOf } from "../../orders/availability/rules/phase.ts"
+import { damaged } from "../../orders/opportunities/tables/units.ts"
+
+// What is known of a refused command: what it was sent, and the rows it is about.
+
+/** A refused command: what its endpoint is called and says of itself, what it was sent, and the rows it names. */
+export interface Refused {
+  readonly name: string
+  readonly summary: string
+  readonly params: { readonly [name: string]: string }
+  readonly body: JsonObject
+  readonly errors: { readonly [field: string]: ReadonlyArray<string> }
+  readonly named: ReadonlyArray<{
+    readonly table: string
+    readonly id: number
+    /** In the body; undefined for one of the path. */
+    readonly field?: string
+  }>
+  /** Rows as they were when it was recorded, by `table/id`: they tell of what is gone since. */
+  readonly remembered: { readonly [row: string]: JsonObject }
+}
+export interface Named {
+  readonly id: number
+  readonly name: string
+}
+/** Each is null where the command is about none, or about one that is not here. */
+export interface About {
+  readonly person: string | null
+  readonly order:
+    | (Named & {
+        readonly number: string | null
+        /** Whose clock its times are read by. */
+        readonly store_id: number | null
+        readonly state_name: string
+        readonly starts_at: string | null
+        readonly ends_at: string | null
+      })
+    | null
+  readonly customer: Named | null
+  readonly product: Named | null
+  readonly units: ReadonlyArray<Named>
+  readonly container: Named | null
+  readonly quantity: number | null
+}
+
+export interface Facts extends About {
+  /** The line that its path names. */
+  readonly line: string | null
+  /** An invoice or another paper that its path names: `invoice 12`. */
+  readonly paper: string | null
+  /** What the rows are called that fields of its body name: `customer`. */
+  readonly referring: ReadonlyMap<string, string>
+  readonly zone: string
+}
+
+/** Answers reads: the replica, or the server where it knows better. */
+export type AskFacts = (request: Request) => Promise<Given>
+export interface Given {
+  readonly status: number
+  readonly body?: Json
+}
+
+export interface ShortLine {
+  readonly opportunity_item_id: number
+  readonly product_name: string
+  /** What is free for it, were it alone. */
+  readonly available: number
+  /** What is free for it once the lines before it have theirs. */
+  readonly quantity: number
+  /** What the other lines of its product have then. */
+  readonly beside: number
+}
+interface ShortLines {
+  readonly lines: ReadonlyArray<ShortLine>
+  /** What is short even were each line alone: that can be waited for. */
+  readonly alone: ReadonlyArray<ShortLine>
+  /** The order with its lines. */
+  readonly shown: JsonObject | undefined
+}
+/** Is something left for the line, or can it be done without, as others of its product have theirs? */
+export const canBeReduced = ({ available, quantity }: ShortLine): boolean => quantity > 0 || available > 0
+
+export const objectOf = ({ body, status }: Given): JsonObject => (status < 400 && isJsonObject(body) ? body : {})
+export const objectsIn = (value: Json | undefined): ReadonlyArray<JsonObject> =>
+  Array.isArray(value) ? value.filter(isJsonObject) : []
+
+export const shortLines = async (facts: AskFacts, id: number): Promise<ShortLines> => {
+  const path = `/api/v1/opportunities/${id}`
+  const read = async (below: string, query: ReadonlyArray<readonly [string, string]> = []): Promise<JsonObject> =>
+    objectOf(await facts({ method: "GET", path: `${path}${below}`, query, body: undefined }))
+  const told = objectsIn((await read("/shortages"))["shortages"])
+  const alone = told
+    .filter((one) => Number(one["remaining_shortfall"]) > 0)
+    .map((one): ShortLine => {
+      const available = Number(one["available_quantity"])
+      const product_name = String(one["product_name"])
+      const opportunity_item_id = Number(one["opportunity_item_id"])
+      return { opportunity_item_id, product_name, available, quantity: available, beside: 0 }
+    })
+  const opportunity = (await read("", [["include", "items"]]))["opportunity"]
+  const shown = isJsonObject(opportunity) ? opportunity : undefined
+  if (shown === undefined || !isWithoutDemands(shown)) return { lines: alone, alone, shown }
+  const on_order = new Map(told.map((one) => [Number(one["opportunity_item_id"]), Number(one["on_order_quantity"])]))
+  const asking = objectsIn((await read("/availability"))["availability"])
+    .map(entryOf)
+    .map((one) => ({ ...one, on_order: on_order.get(one.opportunity_item_id) ?? 0 }))
+  const groups = [...Map.groupBy(asking, (one) => `${one.store_id}/${one.product_id}`).values()]
+  const shared: Array<ShortLine> = []
+  for (const group of groups)
+    if (group.length > 1 && (await isTracked(facts, group[0]?.product_id))) shared.push(...sharedOut(group))
+  const ids = new Set(shared.map((one) => one.opportunity_item_id))
+  return { lines: [...alone.filter((one) => !ids.has(one.opportunity_item_id)), ...shared], alone, shown }
+}
+/** What takes no stock yet is not short of what it takes itself: its lines do not see each other. */
+const isWithoutDemands = ({ state, status }: JsonObject): boolean =>
+  typeof state === "number" && typeof status === "number" && demandPhaseOf(state, status) === "draft"
+const isTracked = async (facts: AskFacts, product_id: number | undefined): Promise<boolean> => {
+  const asked = { method: "GET", path: `/api/v1/products/${product_id}`, query: [], body: undefined } as const
+  const product = objectOf(await facts(asked))["product"]
+  return isJsonObject(product) && product["track_availability"] !== false
+}
+
+interface Entry {
+  readonly opportunity_item_id: number
+  readonly product_id: number
+  readonly product_name: string
+  readonly store_id: number
+  readonly requested: number
+  readonly available: number
+  readonly from: number
+  readonly to: number
+}
+const entryOf = (one: JsonObject): Entry => ({
+  opportunity_item_id: Number(one["opportunity_item_id"]),
+  product_id: Number(one["product_id"]),
+  product_name: String(one["product_name"]),
+  store_id: Number(one["store_id"]),
+  requested: Number(one["requested_quantity"]),
+  available: Math.max(0, Number(one["available_for_item"])),
+  from: Date.parse(String(one["from"])),
+  to: Date.parse(String(one["to"]))
+})
+/** In the order of the lines each takes what those before it leave; those that get less than they ask for. */
+const sharedOut = (lines: ReadonlyArray<Entry & { readonly on_order: number }>): ReadonlyArray<ShortLine> => {
+  const given: Array<Entry & { readonly quantity: number; readonly of_stock: number }> = []
+  for (const line of lines) {
+    const taken = given
+      .filter(({ from, to }) => from < line.to && line.from < to)
+      .reduce((sum, { of_stock }) => sum + of_stock, 0)
+    const of_stock = Math.min(line.requested, Math.max(0, line.available - taken))
+    // What is on order for a line is not taken from the others.
+    given.push({ ...line, of_stock, quantity: Math.min(line.requested, of_stock + line.on_order) })
+  }
+  const all = given.reduce((sum, { quantity }) => sum + quantity, 0)
+  return given
+    .filter(({ quantity, requested }) => quantity < requested)
+    .map(({ available, opportunity_item_id, product_name, quantity }) => ({
+      opportunity_item_id,
+      product_name,
+      available,
+      quantity,
+      beside: all - quantity
+    }))
+}
+
+// What a refused check-in says of a unit that came back damaged: it holds, whatever was wrong with the check-in.
+
+interface Damage {
+  readonly unit: About["units"][number]
+  /** Why it is out of service, as `stock_levels.quarantine` takes it. */
+  readonly body: JsonObject
+}
+
+/** Undefined of a command that reports no damage, of goods that are counted, and of a unit that is not here. */
+export const damageOf = ({ body, name }: Refused, { units }: About): Damage | undefined => {
+  const is_check_in = name === "scans.check_in" || (name === "opportunities.scan" && body["direction"] === "in")
+  const [unit] = units
+  if (!is_check_in || body["condition"] !== damaged || unit === undefined) return undefined
+  const { damage_notes, scanned_at } = body
+  return {
+    unit,
+    body: {
+      reason: "Checked in damaged",
+      ...(typeof damage_notes === "string" && damage_notes !== "" ? { note: damage_notes } : {}),
+      ...(typeof scanned_at === "string" ? { starts_at: scanned_at } : {})
+    }
+  }
+}
+
+/** Puts the unit in quarantine with what was said of it. 422 where it is out of service already. */
+export const quarantineFor = async (ask: AskFacts, damage: Damage | undefined): Promise<Given> => {
+  if (damage === undefined) return refused("--quarantine records damage: this command reports none of a single unit.")
+  if (!(await isInService(ask, damage))) return refused(`${damage.unit.name} is out of service already.`)
+  const path = `/api/v1/stock_levels/${damage.unit.id}/quarantine`
+  return ask({ method: "POST", path, query: [], body: damage.body })
+}
+export const isInService = async (ask: AskFacts, { unit }: Damage): Promise<boolean> => {
+  const path = `/api/v1/stock_levels/${unit.id}`
+  const { stock_level: level } = objectOf(await ask({ method: "GET", path, query: [], body: undefined }))
+  return level !== undefined && isJsonObject(level) && level["service_state"] === "in_service"
+}
+const refused = (message: string): Given => ({ status: 422, body: { message } })
+
+// Ways out for an invoice that would bill more of an opportunity than is left of it.
+
+export const isOverbilled = ({ errors, name }: Refused): boolean =>
+  name === "invoices.issue" && errors["items"]?.some((text) => text.includes("allow_overbilling")) === true
+const pathOf = ({ params }: Refused): string => `/api/v1/invoices/${params["id"]}`
+const rowOf = (answer: Given): JsonObject => {
+  const { invoice } = objectOf(answer)
+  return isJsonObject(invoice) ? invoice : {}
+}
+export const invoiceOf = async (ask: AskFacts, command: Refused): Promise<JsonObject> =>
+  rowOf(await ask({ method: "GET", path: pathOf(command), query: [], body: undefined }))
+
+/** Issues a new draft of what is left; the refused draft, which repeats it, is deleted. */
+export const billLeft = async (ask: AskFacts, command: Refused): Promise<Given> => {
+  const { opportunity_id } = await invoiceOf(ask, command)
+  if (!isOverbilled(command) || typeof opportunity_id !== "number")
+    return { status: 422, body: { message: "This command bills nothing of an opportunity twice." } }
+  const post = (path: string, body: JsonObject) => ask({ method: "POST", path, query: [], body })
+  const made = await post(`/api/v1/opportunities/${opportunity_id}/invoices`, {})
+  if (made.status >= 400) return made
+  const issued = await post(`/api/v1/invoices/${String(rowOf(made)["id"])}/issue`, command.body)
+  if (issued.status < 400) await ask({ method: "DELETE", path: pathOf(command), query: [], body: undefined })
+  return issued
+}

@@ -1,0 +1,140 @@
+/** Endpoints of availability for one product (rules/availability 6). */
+import { Effect } from "effect"
+import type { Slice } from "../../../kernel/endpoints/catalogue.ts"
+import { type Answer, type Failure, get, type Input } from "../../../kernel/endpoints/endpoint.ts"
+import { integer, ref, timestamp } from "../../../kernel/fields/field.ts"
+import { ok } from "../../../kernel/endpoints/resource.ts"
+import type { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { type ProductRow, products } from "../../../products/products/schema.ts"
+import { zoneOf } from "../../../setup/stores.ts"
+import { instantOf } from "../../../values/time.ts"
+import { clipped, inOrder, type Period } from "../../../values/period.ts"
+import { freeAssets } from "./assets-query.ts"
+import { access, planningEndpoints, requestedStore } from "./planning.ts"
+import { type AvailabilitySnapshot, snapshotOf } from "../rules/snapshot.ts"
+import { loadSnapshot } from "../facts/load.ts"
+import { free_shown, freeNow } from "./free-now.ts"
+import { overviewEndpoints, pastStock } from "./overviews.ts"
+import { pointAvailability } from "../rules/point.ts"
+import { rangeAvailability } from "../rules/line.ts"
+import { horizonIn, resolutionIn } from "../facts/settings.ts"
+import { dateOrRangeCheck, inOrderCheck, momentIn, rejectingLimits, spanIn, withMargin } from "./window.ts"
+import { availableAssetsShown, pointOrRangeShown } from "./answers.ts"
+import type * as Shown from "../../../kernel/lists/answer-schema.ts"
+
+const storeField = ref("stores", { required: true })
+
+const whenFields = {
+  date: timestamp({ nullable: true, describe: "One moment: a day of the store, or an instant" }),
+  from: timestamp({ nullable: true, describe: "Start of a range, with to" }),
+  to: timestamp({ nullable: true, describe: "End of the range, excluded" }),
+  as_of: timestamp({
+    nullable: true,
+    describe:
+      "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever " +
+      "claimed it are read again up to then, so it costs more the longer these are"
+  })
+}
+
+/** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
+const pointOrRange = Effect.fnUntraced(function* (
+  input: Input,
+  product: ProductRow | undefined,
+  product_id: number
+): Effect.fn.Return<Answer<Shown.KeysShown<typeof pointOrRangeShown>>, Failure, Store | CommandRuntime> {
+  const store = yield* requestedStore(input)
+  const zone = zoneOf(store)
+  // A deleted product counts as nothing.
+  const product_ids = product === undefined || product.deleted_at !== null ? [] : [product.id]
+  const as_of =
+    typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
+  const echoed_as_of = as_of === undefined ? {} : { as_of }
+  const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
+    as_of === undefined
+      ? loadSnapshot(store.id, { product_ids, window: withMargin(window) }, input)
+      : Effect.flatMap(pastStock, ({ snapshotAsOf }) => snapshotAsOf(store, [product_id], as_of, input))
+  if (input.body["date"] !== undefined && String(input.body["date"]).trim() !== "") {
+    const { at } = momentIn(input.body, "date", zone)
+    const snapshot = yield* snapshotOver({ from: at, to: at })
+    return ok({
+      availability: { ...(yield* rejectingLimits(() => pointAvailability(snapshot, product_id, at))), ...echoed_as_of }
+    })
+  }
+  const span = yield* spanIn(input.body, zone)
+  const window = { from: span.from.at, to: span.to.at }
+  const { horizon } = snapshotOf({
+    store,
+    resolution: resolutionIn(input.settings),
+    now: as_of ?? input.now,
+    demands: [],
+    stock: [],
+    horizon: horizonIn(input.settings)
+  })
+  const inside = clipped(window, horizon) ?? { from: horizon.from, to: horizon.from }
+  const snapshot = yield* snapshotOver(inOrder(inside))
+  return ok({
+    availability: {
+      ...(yield* rejectingLimits(() => rangeAvailability(snapshot, product_id, window))),
+      ...echoed_as_of
+    }
+  })
+})
+
+const flat = get("/api/v1/availability", {
+  answer: pointOrRangeShown,
+  name: "availability.show",
+  summary: "What is free of a product at a store, at one moment or over a range",
+  ...access,
+  fields: { product_id: ref("products", { required: true, live: false }), store_id: storeField, ...whenFields },
+  check: dateOrRangeCheck,
+  run: (input) =>
+    Effect.gen(function* () {
+      const product_id = input.values.product_id ?? 0
+      return yield* pointOrRange(input, yield* (yield* Store).get(products, product_id), product_id)
+    })
+})
+
+const ofProduct = get("/api/v1/products/{product}/availability", {
+  answer: pointOrRangeShown,
+  name: "products.availability",
+  summary: "What is free of this product at a store, at one moment or over a range",
+  ...access,
+  params: { product: { table: products } },
+  fields: { store_id: storeField, ...whenFields },
+  check: dateOrRangeCheck,
+  run: (input) => pointOrRange(input, input.rows.product, input.rows.product.id)
+})
+
+const availableAssets = get("/api/v1/products/{product}/available-assets", {
+  answer: availableAssetsShown,
+  name: "products.available_assets",
+  summary: "Serialised units of this product that are free in a window",
+  ...access,
+  params: { product: { table: products } },
+  fields: {
+    store_id: storeField,
+    from: timestamp({ required: true }),
+    to: timestamp({ required: true }),
+    per_page: integer({ min: 1, max: 100, default: 50, describe: "Rows a page" }),
+    page: integer({ min: 1, default: 1, describe: "Which page, from 1" })
+  },
+  check: inOrderCheck,
+  run: (input) =>
+    Effect.gen(function* () {
+      const { page = 1, per_page = 50 } = input.values
+      const store = yield* requestedStore(input)
+      const span = yield* spanIn(input.body, zoneOf(store))
+      const free = yield* freeAssets(input.rows.product.id, store.id, { from: span.from.at, to: span.to.at }, input)
+      return ok({
+        available_assets: free.slice((page - 1) * per_page, page * per_page).map((asset) => ({ ...asset })),
+        meta: { total: free.length, per_page, page }
+      })
+    })
+})
+
+export const availabilitySlice: Slice = {
+  name: "availability",
+  includes: { products: { free: { kind: "worked_out", shown: free_shown, of: freeNow } } },
+  endpoints: [flat, ofProduct, availableAssets, ...overviewEndpoints, ...planningEndpoints]
+}

@@ -1,0 +1,294 @@
+/**
+ * Availability as it was known at an earlier time: events up to then are projected again, in memory. Only the streams
+ * of the products asked about are read (the product, its parts, its stock levels, the cases of its kind, every
+ * opportunity and container that ever demanded it): the cost grows with their history. Buffers, kits and stock are
+ * those of that time; the store's time zone and the settings are today's.
+ */
+import type { RowChange, Where } from "../../../kernel/tables/row-change.ts"
+import { type Catalogue, foldStored } from "../../../kernel/endpoints/catalogue.ts"
+import { type StoredEvent, streamOf } from "../../../kernel/events/event-type.ts"
+import type { AnyRow, RowOf, Table } from "../../../kernel/tables/table.ts"
+import { Effect } from "effect"
+import { demandsEvents } from "../../demands/events.ts"
+import { demands, product_streams, stock_places } from "../../demands/schema.ts"
+import { container_items, containers } from "../../../products/packing.ts"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { journal, redacted_event } from "../../../kernel/events/journal.ts"
+import type { JsonObject } from "../../../kernel/fields/json.ts"
+import { invalidField } from "../../../kernel/fields/rejection.ts"
+import { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
+import { bindings, chunked } from "../../../kernel/store/statement.ts"
+import { Store, type StoreShape } from "../../../kernel/store/store.ts"
+import { kitPartOf } from "../../../products/kits/case.ts"
+import { product_components } from "../../../products/kits/schema.ts"
+import { products } from "../../../products/products/schema.ts"
+import { stock_levels } from "../../../products/stock/schema.ts"
+import type { StoreRow } from "../../../setup/stores.ts"
+import {
+  type AvailabilitySnapshot,
+  type PackedItem,
+  type SnapshotEntries,
+  snapshotOf,
+  withProducts
+} from "../rules/snapshot.ts"
+import { type SnapshotContext, stockLevelOf } from "../facts/load.ts"
+import { asStockedProduct } from "../facts/load-products.ts"
+import { kitDepthIn } from "../../../products/kits/settings.ts"
+import { horizonIn, resolutionIn } from "../facts/settings.ts"
+
+// Projects events onto tables held in memory, for answers about an earlier time.
+
+interface ProjectedTables {
+  /** The rows of one of the tables, in the order they were first written. */
+  readonly rows: <T extends Table>(table: T) => ReadonlyArray<RowOf<T>>
+}
+
+/** Projects events in their order onto these tables; changes of other tables are ignored. */
+export const projectInMemory = (
+  catalogue: Pick<Catalogue, "events" | "projection">,
+  tables: ReadonlyArray<Table>,
+  events: ReadonlyArray<StoredEvent>
+): ProjectedTables => {
+  const by_table = new Map<string, Map<unknown, AnyRow>>(tables.map((table) => [table.name, new Map()]))
+  for (const event of events) {
+    for (const change of foldStored(catalogue, event, event)) {
+      const rows = by_table.get(change.table.name)
+      if (rows !== undefined) carryOut(rows, change)
+    }
+  }
+  // Rows of a table hold what the projections of that table wrote.
+  return {
+    rows: <T extends Table>(table: T) =>
+      [...(by_table.get(table.name)?.values() ?? [])] as ReadonlyArray<unknown> as ReadonlyArray<RowOf<T>>
+  }
+}
+
+const carryOut = (rows: Map<unknown, AnyRow>, change: RowChange): void => {
+  const key = change.table.key
+  switch (change.op) {
+    case "insert":
+      rows.set(change.row[key], { ...defaultsOf(change.table), ...change.row })
+      return
+    case "update": {
+      const row = rows.get(change.key)
+      if (row !== undefined) rows.set(change.key, { ...row, ...change.set })
+      return
+    }
+    case "delete":
+      rows.delete(change.key)
+      return
+    case "update_where":
+      for (const [at, row] of rows) if (meets(row, change.where)) rows.set(at, { ...row, ...change.set })
+      return
+    case "delete_where":
+      for (const [at, row] of rows) if (meets(row, change.where)) rows.delete(at)
+  }
+}
+
+const defaultsOf = (table: Table): AnyRow =>
+  Object.fromEntries(Object.entries(table.columns).map(([name, field]) => [name, field.default ?? null]))
+
+const meets = (row: AnyRow, where: Where): boolean =>
+  Object.entries(where).every(([column, wanted]) => {
+    const value = row[column] ?? null
+    return Array.isArray(wanted) ? wanted.includes(value as string | number) : value === wanted
+  })
+
+/**
+ * The snapshot of a store at `as_of` (ISO 8601), for these products and their parts of that time. 422 on `as_of` in the
+ * future, or before the first event of the journal.
+ */
+export const snapshotAsOf = Effect.fnUntraced(function* (
+  store_row: StoreRow,
+  product_ids: ReadonlyArray<number>,
+  as_of: string,
+  { now, settings }: SnapshotContext
+): Effect.fn.Return<AvailabilitySnapshot, Failure, Store | CommandRuntime> {
+  const tables = yield* tablesAsOf(product_ids, yield* positionAt(as_of, now))
+  return withProducts(
+    snapshotOf({
+      store: store_row,
+      resolution: resolutionIn(settings),
+      now: as_of,
+      horizon: horizonIn(settings),
+      kit_nesting_max_depth: kitDepthIn(settings),
+      ...entriesOf(tables, store_row.id)
+    }),
+    productsKnownAt(tables, store_row.id)
+  )
+})
+
+const liveProducts = (tables: ProjectedTables): ReadonlySet<number> =>
+  new Set(
+    tables
+      .rows(products)
+      .filter((row) => row.deleted_at === null)
+      .map((row) => row.id)
+  )
+
+/** What the snapshot of a store is made of; a product deleted by then counts as nothing. */
+const entriesOf = (
+  tables: ProjectedTables,
+  store_id: number
+): Pick<SnapshotEntries, "demands" | "stock" | "products" | "containers"> => {
+  const live = liveProducts(tables)
+  const parts = Map.groupBy(
+    tables
+      .rows(product_components)
+      .filter((row) => live.has(row.component_product_id))
+      .sort((one, other) => one.sort_order - other.sort_order || one.id - other.id),
+    (row) => row.product_id
+  )
+  return {
+    demands: tables.rows(demands).filter((row) => live.has(row.product_id)),
+    stock: tables
+      .rows(stock_levels)
+      .filter((row) => live.has(row.product_id))
+      .map(stockLevelOf),
+    products: tables.rows(products).map((row) => asStockedProduct(row, (parts.get(row.id) ?? []).map(kitPartOf))),
+    containers: tables
+      .rows(containers)
+      .filter((one) => one.status !== "dissolved" && (one.store_id === null || one.store_id === store_id))
+      .map((one) => ({
+        id: one.id,
+        product_id: one.product_id,
+        housing_id: one.serialised_item_id,
+        items: packedItemsOf(tables, one.id)
+      }))
+  }
+}
+
+const packedItemsOf = (tables: ProjectedTables, container_id: number): ReadonlyArray<PackedItem> =>
+  tables
+    .rows(container_items)
+    .filter((item) => item.container_id === container_id)
+    .map((item) => ({
+      container_item_id: item.id,
+      stock_level_id: item.serialised_item_id,
+      product_id: item.product_id,
+      packed_at: item.packed_at,
+      unpacked_at: item.unpacked_at
+    }))
+
+/** Live products that the store had stock of by then. */
+const productsKnownAt = (tables: ProjectedTables, store_id: number): ReadonlyArray<number> => {
+  const live = liveProducts(tables)
+  const places = tables.rows(stock_places)
+  const productOf = new Map(
+    places.flatMap((one) => (one.product_id === null ? [] : [[one.stock_level_id, one.product_id] as const]))
+  )
+  return places
+    .flatMap((one) => (one.store_id === store_id ? (productOf.get(one.stock_level_id) ?? []) : []))
+    .filter((id) => live.has(id))
+}
+
+/** The position of the last event recorded by then. */
+const positionAt = Effect.fnUntraced(function* (as_of: string, now: string): Effect.fn.Return<number, Failure, Store> {
+  if (as_of > now) return yield* invalidField("as_of", "The as of field must not be in the future.")
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const [last] = yield* store.run<{ position: number }>(
+    `select position from journal where recorded_at <= ${bound.bind(as_of)} ` +
+      "order by recorded_at desc, position desc limit 1",
+    bound.values
+  )
+  if (last !== undefined) return Number(last.position)
+  const [first] = yield* store.run("select * from journal order by position limit 1")
+  const begins = first === undefined ? "is empty" : `begins at ${store.decode(journal, first).recorded_at}`
+  return yield* invalidField("as_of", `The journal ${begins}: what was believed before is not on record.`)
+})
+
+/** Events that change the parts of a product: they are read first, to find all products that matter. */
+const composition_types = ["product.merged", "component.created", "component.updated"]
+/** Types of the events that change the tables of a snapshot. */
+export const stock_event_types = [
+  ...composition_types,
+  "component.deleted",
+  "product.created",
+  "product.updated",
+  "product.deleted",
+  "stock_level.created",
+  "stock_level.updated",
+  "stock_level.deleted",
+  "stock_level.merged",
+  ...demandsEvents.map(({ type }) => type),
+  "container.created",
+  "container.updated",
+  "container.deleted",
+  "container.sealed",
+  "container.unsealed",
+  "container.dissolved",
+  "container.dispatched",
+  "container.returned",
+  "container.repack.started",
+  "container.item.packed",
+  "container.item.unpacked"
+]
+
+/** Finds the products' parts and the products merged into them, then projects the events of all of them in order. */
+const tablesAsOf = Effect.fnUntraced(function* (
+  product_ids: ReadonlyArray<number>,
+  position: number
+): Effect.fn.Return<ProjectedTables, Failure, Store | CommandRuntime> {
+  const store = yield* Store
+  const { catalogue } = yield* CommandRuntime
+  const streams = new Set<string>()
+  const visited = new Set<number>()
+  for (let next = [...new Set(product_ids)]; next.length > 0;) {
+    next.forEach((id) => visited.add(id))
+    const recorded = (yield* Effect.forEach(chunked(next, at_once_max), (some) =>
+      store.find(product_streams, { product_id: [...some] })
+    )).flat()
+    const found = [...recorded.map((row) => row.stream), ...next.map((id) => streamOf("product", id))]
+    found.forEach((stream) => streams.add(stream))
+    const composing = yield* eventsOf(
+      store,
+      found.filter((stream) => /^(product|component):/.test(stream)),
+      composition_types,
+      position
+    )
+    const related = composing
+      .flatMap(({ data }) => [data["component_product_id"], data["secondary_id"], ...productsInChanges(data)])
+      .filter((id) => typeof id === "number")
+    next = [...new Set(related)].filter((id) => !visited.has(id))
+  }
+  const events = yield* eventsOf(store, [...streams], stock_event_types, position)
+  return projectInMemory(
+    catalogue,
+    [products, product_components, stock_levels, stock_places, demands, containers, container_items],
+    events
+  )
+})
+
+/** The same of a redacted event, which holds row changes: the products that these rows name. */
+const productsInChanges = ({ changes }: JsonObject): ReadonlyArray<unknown> =>
+  !Array.isArray(changes)
+    ? []
+    : (changes as ReadonlyArray<{ readonly [part: string]: JsonObject | undefined }>).flatMap(({ row, set, where }) => [
+        row?.["component_product_id"],
+        set?.["component_product_id"],
+        where?.["product_id"]
+      ])
+
+/** Parameters of one statement. */
+const at_once_max = 500
+/** Events of these streams and types up to a position, in order. */
+const eventsOf = Effect.fnUntraced(function* (
+  store: StoreShape,
+  streams: ReadonlyArray<string>,
+  types: ReadonlyArray<string>,
+  position: number
+): Effect.fn.Return<ReadonlyArray<StoredEvent>, Failure> {
+  const found: Array<StoredEvent> = []
+  for (const some of chunked(streams, at_once_max)) {
+    const bound = bindings(store.dialect)
+    const rows = yield* store.run(
+      `select * from journal where stream in (${some.map(bound.bind).join(", ")}) ` +
+        `and position <= ${bound.bind(position)} ` +
+        `and type in (${[...types, redacted_event].map(bound.bind).join(", ")})`,
+      bound.values
+    )
+    for (const row of rows) found.push(store.decode(journal, row) as StoredEvent)
+  }
+  return found.sort((one, other) => one.position - other.position)
+})

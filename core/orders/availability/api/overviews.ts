@@ -1,0 +1,297 @@
+/**
+ * Endpoints for many products or days at once: calendar, chart, shortages; and the reasons (rules/availability 6.5 to
+ * 6.7).
+ */
+import { later } from "../../../kernel/fields/later.ts"
+import { instantOf } from "../../../values/time.ts"
+import { endOfMoment, type LocalMoment, type Period } from "../../../values/period.ts"
+import { type AvailabilitySnapshot, isTracked } from "../rules/snapshot.ts"
+import { dayCells, dayGrid } from "../rules/days.ts"
+import { Effect } from "effect"
+import { type Failure, get } from "../../../kernel/endpoints/endpoint.ts"
+import { boolean, integer, list, ref, timestamp } from "../../../kernel/fields/field.ts"
+import type { JsonObject } from "../../../kernel/fields/json.ts"
+import { ok } from "../../../kernel/endpoints/resource.ts"
+import { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import type { AnyRow } from "../../../kernel/tables/table.ts"
+import { products } from "../../../products/products/schema.ts"
+import { stores, zoneOf } from "../../../setup/stores.ts"
+import { access, requestedStore } from "./planning.ts"
+import type { OpportunityName } from "../rules/demand.ts"
+import type { AvailabilityGantt } from "../rules/gantt.ts"
+import { loadSnapshot, loadSnapshots } from "../facts/load.ts"
+import { spanMaxIn } from "../facts/settings.ts"
+import { inOrderCheck, momentIn, rejectingLimits, type Span, spanIn, withMargin } from "./window.ts"
+import { calendarShown, ganttShown, sweepShown, whyShown } from "./answers.ts"
+
+// What was believed at an earlier time is asked seldom: its rules are loaded when it is.
+
+export const pastStock = later(() => import("./as-of.ts"))
+
+// Days on which the demands at a store exceed its stock (rules/availability 6.7).
+
+interface Shortage {
+  readonly product_id: number
+  readonly product_name: string | null
+  readonly store_id: number
+  readonly date: string
+  /** The day's lowest, negative. */
+  readonly available: number
+  /** By how much the day falls short, positive. */
+  readonly severity: number
+  readonly calculated_at: string
+}
+
+/** One row per product, store and day from `from` to `to`, both included; by date, then product, then store. */
+export const shortages = (
+  snapshots: ReadonlyArray<AvailabilitySnapshot>,
+  from: LocalMoment,
+  to: LocalMoment
+): ReadonlyArray<Shortage> =>
+  snapshots
+    .flatMap((snapshot) => shortagesAt(snapshot, from, to))
+    .sort((one, other) =>
+      one.date < other.date
+        ? -1
+        : one.date > other.date
+          ? 1
+          : one.product_id - other.product_id || one.store_id - other.store_id
+    )
+
+const shortagesAt = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: LocalMoment): ReadonlyArray<Shortage> => {
+  const grid = dayGrid(snapshot, from, to)
+  return snapshot.known
+    .filter((id) => isTracked(snapshot, id))
+    .flatMap((product_id) =>
+      dayCells(snapshot, product_id, grid)
+        .filter((cell) => cell.min_available < 0)
+        .map(({ date, min_available }) => ({
+          product_id,
+          product_name: snapshot.products.get(product_id)?.name ?? null,
+          store_id: snapshot.store_id,
+          date,
+          available: min_available,
+          severity: -min_available,
+          calculated_at: instantOf(snapshot.now)
+        }))
+    )
+}
+
+const charting = later(() => import("../rules/gantt.ts"))
+const countingDays = later(() => import("./calendar.ts"))
+const reasoning = later(() => import("../rules/reasons.ts"))
+
+/** What these requests count in metering (rules/conventions 16). */
+const weight = 5
+const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
+const include_kits = boolean({
+  default: false,
+  describe: "Kits and other composed products too, each judged slot by slot by what its parts allow"
+})
+const windowOf = (span: Span, zone: string): Period =>
+  withMargin({ from: span.from.at, to: endOfMoment(span.to, zone) })
+
+const calendar = get("/api/v1/availability/calendar", {
+  answer: calendarShown,
+  name: "availability.calendar",
+  summary: "Lowest availability of every product of a store, day by day",
+  ...access,
+  metering_weight: weight,
+  fields: {
+    store_id: ref("stores", { required: true }),
+    ...spanFields,
+    product_ids: list(integer(), { nullable: true }),
+    include_kits
+  },
+  check: inOrderCheck,
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* requestedStore(input)
+      const zone = zoneOf(store)
+      const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
+      const product_ids = input.values.product_ids ?? undefined
+      const with_kits = input.values.include_kits === true
+      const snapshot = yield* loadSnapshot(
+        store.id,
+        { ...(product_ids === undefined ? { with_kits } : { product_ids }), window: windowOf(span, zone) },
+        input
+      )
+      const { availabilityCalendar } = yield* countingDays
+      const grid = yield* rejectingLimits(() =>
+        availabilityCalendar(snapshot, span.from, span.to, { product_ids, include_kits: with_kits })
+      )
+      return ok({
+        calendar: {
+          ...grid,
+          products: grid.products.map((one) => ({ ...one, days: one.days.map((day) => ({ ...day })) }))
+        }
+      })
+    })
+})
+
+const gantt = get("/api/v1/availability/{product}/gantt", {
+  answer: ganttShown,
+  name: "availability.gantt",
+  summary: "Every claim on a product at a store, and the days it is short",
+  ...access,
+  metering_weight: weight,
+  params: { product: { table: products } },
+  fields: {
+    store_id: ref("stores", { required: true }),
+    ...spanFields,
+    asset_ids: list(integer(), { nullable: true }),
+    include_kits
+  },
+  check: inOrderCheck,
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* requestedStore(input)
+      const zone = zoneOf(store)
+      const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
+      const { id } = input.rows.product
+      const snapshot = yield* loadSnapshot(store.id, { product_ids: [id], window: windowOf(span, zone) }, input)
+      const opportunities = yield* opportunityNames(snapshot, id)
+      const { availabilityGantt } = yield* charting
+      const chart = yield* rejectingLimits(() =>
+        availabilityGantt(snapshot, id, span.from, span.to, opportunities, input.values.asset_ids ?? undefined)
+      )
+      const kit = input.values.include_kits === true ? yield* kitOf(snapshot, id, span) : {}
+      return ok({ gantt: { ...chart, ...rowsJson(chart), ...kit } })
+    })
+})
+
+const rowsJson = ({ demands, shortages }: Pick<AvailabilityGantt, "demands" | "shortages">) => ({
+  demands: demands.map((one) => ({ ...one })),
+  shortages: shortages.map((one) => ({ ...one }))
+})
+const kitOf = Effect.fnUntraced(function* (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  span: Span
+): Effect.fn.Return<JsonObject, Failure, Store | CommandRuntime> {
+  const { kitGantt, leavesOf } = yield* charting
+  const opportunities = yield* opportunityNames(
+    snapshot,
+    product_id,
+    ...leavesOf(snapshot, product_id, 1, 0).map((leaf) => leaf.product_id)
+  )
+  const { days, parts } = yield* rejectingLimits(() =>
+    kitGantt(snapshot, product_id, span.from, span.to, opportunities)
+  )
+  return { days: days.map((one) => ({ ...one })), parts: parts.map((part) => ({ ...part, ...rowsJson(part) })) }
+})
+
+const sweep = get("/api/v1/availability/shortages", {
+  answer: sweepShown,
+  name: "availability.shortages",
+  summary: "Days on which more is promised than a store has; of all stores unless one is named",
+  ...access,
+  metering_weight: weight,
+  fields: {
+    store_id: ref("stores", { nullable: true }),
+    ...spanFields,
+    per_page: integer({ min: 1, max: 200, default: 50, describe: "Rows a page" }),
+    page: integer({ min: 1, default: 1, describe: "Which page, from 1" })
+  },
+  check: inOrderCheck,
+  run: (input) =>
+    Effect.gen(function* () {
+      const { page = 1, per_page = 50, store_id } = input.values
+      const swept = yield* (yield* Store).find(
+        stores,
+        typeof store_id === "number" ? { id: store_id } : { include_in_default_queries: true }
+      )
+      const zone = swept.length === 1 ? zoneOf(swept[0]) : "UTC"
+      const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
+      const snapshots = yield* loadSnapshots(
+        { store_ids: swept.map((one) => one.id), window: windowOf(span, zone) },
+        input
+      )
+      const found = yield* rejectingLimits(() => shortages([...snapshots.values()], span.from, span.to))
+      return ok({
+        shortages: found.slice((page - 1) * per_page, page * per_page).map((one) => ({ ...one })),
+        meta: { total: found.length, per_page, page }
+      })
+    })
+})
+
+const why = get("/api/v1/availability/why", {
+  answer: whyShown,
+  name: "availability.why",
+  summary: "What one number rests on: the stock counted, the claims that take it, the parts that limit it",
+  ...access,
+  fields: {
+    product_id: ref("products", { required: true }),
+    store_id: ref("stores", { required: true }),
+    date: timestamp({ required: true }),
+    as_of: timestamp({
+      nullable: true,
+      describe: "What was believed at this earlier time, at the cost of reading the product's history again"
+    })
+  },
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* requestedStore(input)
+      const product_id = input.values.product_id ?? 0
+      const zone = zoneOf(store)
+      const { at } = momentIn(input.body, "date", zone)
+      const as_of =
+        typeof input.values.as_of === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
+      const snapshot =
+        as_of === undefined
+          ? yield* loadSnapshot(
+              store.id,
+              { product_ids: [product_id], window: withMargin({ from: at, to: at }) },
+              input
+            )
+          : yield* (yield* pastStock).snapshotAsOf(store, [product_id], as_of, input)
+      const opportunities = yield* opportunityNames(snapshot, product_id)
+      const { availabilityReasons } = yield* reasoning
+      const {
+        cases,
+        claims: demands,
+        demand_breakdown,
+        parts,
+        stock_level_ids,
+        ...reasons
+      } = yield* rejectingLimits(() => availabilityReasons(snapshot, product_id, at, opportunities))
+      return ok({
+        reasons: {
+          ...reasons,
+          ...(as_of === undefined ? {} : { as_of }),
+          demand_breakdown: { ...demand_breakdown },
+          stock_level_ids: [...stock_level_ids],
+          claims: demands.map((one) => ({ ...one })),
+          parts: parts.map((one) => ({ ...one })),
+          cases: cases.map((one) => ({ ...one, missing: one.missing.map((part) => ({ ...part })) }))
+        }
+      })
+    })
+})
+
+/** Subjects and numbers of the opportunities with demands on any of these products. */
+const opportunityNames = Effect.fnUntraced(function* (
+  snapshot: AvailabilitySnapshot,
+  ...product_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, OpportunityName>, Failure, Store | CommandRuntime> {
+  const ids = [
+    ...new Set(
+      product_ids
+        .flatMap(snapshot.demandsOf)
+        .map(({ demand }) => demand.opportunity_id)
+        .filter((one) => one !== null)
+    )
+  ]
+  const table = (yield* CommandRuntime).catalogue.tables.find((one) => one.name === "opportunities")
+  if (ids.length === 0 || table === undefined) return new Map()
+  const rows: ReadonlyArray<AnyRow> = yield* (yield* Store).getMany(table, ids)
+  return new Map(
+    rows.map((row) => [
+      row["id"] as number,
+      { subject: row["subject"] as string | null, number: row["number"] as string | null }
+    ])
+  )
+})
+
+export const overviewEndpoints = [calendar, gantt, sweep, why]

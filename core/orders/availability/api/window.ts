@@ -1,0 +1,86 @@
+/** The span of a request: dates of the query string, read in the store's time zone (rules/availability 4 and 6.3). */
+import { Effect } from "effect"
+import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
+import { type FieldErrors, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { dayOfMoment, daysInclusive, type LocalMoment, momentOf, type Period } from "../../../values/period.ts"
+import { KitNestedTooDeep } from "../rules/kits.ts"
+import { KitTooLarge } from "../rules/line-demands.ts"
+import { TooManySlots } from "../rules/slots.ts"
+
+const isSent = (value: Json | undefined): boolean =>
+  value !== undefined && value !== null && (typeof value !== "string" || value.trim() !== "")
+const isPlainDate = (value: Json | undefined): boolean =>
+  typeof value === "string" && /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(value)
+const reversed_text = "The to field must be a date on or after from."
+
+/** 422 on `to` before `from`, as far as that can be decided before the store's time zone is known. */
+export const inOrderCheck = (values: JsonObject, body: JsonObject): FieldErrors =>
+  isPlainDate(body["from"]) === isPlainDate(body["to"]) &&
+  typeof values["from"] === "string" &&
+  typeof values["to"] === "string" &&
+  values["to"] < values["from"]
+    ? { to: [reversed_text] }
+    : {}
+
+/** 422 unless either `date`, or both `from` and `to` are given. */
+export const dateOrRangeCheck = (values: JsonObject, body: JsonObject): FieldErrors => {
+  const [date, from, to] = [isSent(body["date"]), isSent(body["from"]), isSent(body["to"])]
+  if (date) {
+    const both = (name: string): ReadonlyArray<string> => [`The ${name} field cannot be given together with date.`]
+    return { ...(from ? { from: both("from") } : {}), ...(to ? { to: both("to") } : {}) }
+  }
+  if (!from && !to) return { date: ["The date field is required unless from and to are given."] }
+  return {
+    ...(from ? {} : { from: ["The from field is required when to is given."] }),
+    ...(to ? {} : { to: ["The to field is required when from is given."] }),
+    ...inOrderCheck(values, body)
+  }
+}
+
+/** The moment of a field that was checked already; a plain date is known as such. */
+export const momentIn = (body: JsonObject, name: string, zone: string): LocalMoment => {
+  const moment = momentOf(String(body[name]), zone)
+  if (moment === undefined) throw new Error(`${name} was checked and is no date`)
+  return moment
+}
+
+export interface Span {
+  readonly from: LocalMoment
+  readonly to: LocalMoment
+}
+/** `from` and `to`; 422 on `to` when it lies before `from` or further than `days_max` days after it. */
+export const spanIn = (
+  body: JsonObject,
+  zone: string,
+  days_max = Number.POSITIVE_INFINITY
+): Effect.Effect<Span, Rejection> => {
+  const span = { from: momentIn(body, "from", zone), to: momentIn(body, "to", zone) }
+  if (span.to.at < span.from.at) return Effect.fail(invalidField("to", reversed_text))
+  return daysInclusive(dayOfMoment(span.from, zone), dayOfMoment(span.to, zone)) - 1 > days_max
+    ? Effect.fail(invalidField("to", tooLong(days_max)))
+    : Effect.succeed(span)
+}
+
+/** What is said of a window that the setting forbids: how long it may be, and where that is changed. */
+export const tooLong = (days_max: number): string =>
+  `The window must not be longer than ${days_max} days (setting availability.span_max_days).`
+
+const marginMillis = 2 * 86_400_000
+/** The window with two days before and after: every slot and every local day that meets it lies inside. */
+export const withMargin = ({ from, to }: Period): Period => ({ from: from - marginMillis, to: to + marginMillis })
+
+/** Runs a count; too many slots, too deep kits and too large kits become a 422 on the given fields. */
+export const rejectingLimits = <A>(
+  count: () => A,
+  fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }
+): Effect.Effect<A, Rejection> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(count())
+    } catch (thrown) {
+      if (thrown instanceof TooManySlots) return Effect.fail(invalidField(fields.window, thrown.message))
+      if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge)
+        return Effect.fail(invalidField(fields.product, thrown.message))
+      throw thrown
+    }
+  })

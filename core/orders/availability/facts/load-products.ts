@@ -1,0 +1,182 @@
+/** Queries for the products of a snapshot: their buffers, their parts and what is packed in their cases. */
+import { Effect } from "effect"
+import { demands } from "../../demands/schema.ts"
+import { container_items, containers, live_statuses } from "../../../products/packing.ts"
+import { product_components } from "../../../products/kits/schema.ts"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { decodeValue } from "../../../kernel/store/dialect.ts"
+import { bindings } from "../../../kernel/store/statement.ts"
+import { Store, type StoreShape } from "../../../kernel/store/store.ts"
+import { serialised } from "../../../products/products/schema.ts"
+import { instantOf, openEnd } from "../../../values/time.ts"
+import { compositionOf, type PackedContainer, type PackedItem, type StockedProduct } from "../rules/snapshot.ts"
+import type { ContainerMode, KitPart } from "../../../products/kits/case.ts"
+
+interface ProductRow {
+  readonly id: number
+  readonly name: string
+  readonly stock_method: number
+  readonly track_availability: boolean
+  readonly is_kit: boolean
+  readonly container_availability_mode: ContainerMode | null
+  readonly buffer_before_minutes: number
+  readonly post_rent_unavailability: number
+  readonly deleted_at: string | null
+}
+const columns =
+  "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, " +
+  "p.buffer_before_minutes, p.post_rent_unavailability, p.deleted_at"
+
+/** A product row and its parts in the form a snapshot holds. */
+export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
+  id: row.id,
+  name: row.deleted_at === null ? row.name : null,
+  is_serialised: row.stock_method === serialised,
+  track_availability: row.track_availability,
+  is_kit: row.is_kit,
+  container_mode: row.container_availability_mode,
+  before_minutes: row.buffer_before_minutes,
+  after_minutes: row.post_rent_unavailability,
+  parts
+})
+
+/** These products and their parts, at any depth, by id. Two queries. */
+export const loadStockedProducts = Effect.fnUntraced(function* (
+  product_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
+  if (product_ids.length === 0) return new Map()
+  const store = yield* Store
+  const distinct_ids = [...new Set(product_ids)]
+  const tree = (bind: (value: unknown) => string): string =>
+    `with recursive tree(id) as (select id from products where id in (${distinct_ids.map(bind).join(", ")}) ` +
+    "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) "
+  const forRows = bindings(store.dialect),
+    forParts = bindings(store.dialect)
+  const rows = yield* store.run<ProductRow>(
+    `${tree(forRows.bind)} select ${columns} from products p where p.id in (select id from tree)`,
+    forRows.values
+  )
+  const parts = yield* store.run<{
+    product_id: number
+    component_product_id: number
+    quantity: unknown
+    binding: "pool" | "fixed"
+  }>(
+    `${tree(forParts.bind)} select c.product_id, c.component_product_id, c.quantity, c.binding ` +
+      "from product_components c where c.product_id in (select id from tree) order by c.sort_order, c.id",
+    forParts.values
+  )
+  const live = new Set(rows.filter((row) => row.deleted_at === null).map((row) => row.id))
+  const partsOf = Map.groupBy(
+    parts.filter((part) => live.has(part.component_product_id)),
+    (part) => part.product_id
+  )
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      asStockedProduct(
+        row,
+        (partsOf.get(row.id) ?? []).map((part) => ({
+          component_product_id: part.component_product_id,
+          quantity: Number(decodeValue(product_components.columns.quantity, part.quantity, store.dialect)),
+          binding: part.binding
+        }))
+      )
+    ])
+  )
+})
+
+/** SQL condition: the product had a stock level there at any time. `there` is SQL for the store: `= 1`, `in (…)`. */
+export const everStockedSql = (product: string, there: string): string =>
+  "exists (select 1 from stock_places made join stock_places here on here.stock_level_id = made.stock_level_id " +
+  `where made.product_id = ${product} and here.store_id ${there})`
+
+/** Every product these stores have or had stock of or demands on, without its parts. One query. */
+export const loadProductsOfStores = Effect.fnUntraced(function* (
+  store_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const here = (): string => store_ids.map(bound.bind).join(", ")
+  const rows = yield* store.run<ProductRow>(
+    `select ${columns} from products p ` +
+      `where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
+      `or exists (select 1 from ${demands.name} c where c.product_id = p.id and c.store_id in (${here()})) ` +
+      `or (p.deleted_at is null and ${everStockedSql("p.id", `in (${here()})`)})`,
+    bound.values
+  )
+  return new Map(rows.map((row) => [row.id, asStockedProduct(row, [])]))
+})
+
+/** Every live kit and container product with its parts, at any depth. Three queries. */
+export const composedProducts = Effect.fnUntraced(function* (): Effect.fn.Return<
+  ReadonlyMap<number, StockedProduct>,
+  Failure,
+  Store
+> {
+  const store = yield* Store
+  const rows = yield* store.run<{ id: number }>(
+    "select id from products where deleted_at is null " +
+      "and ((is_kit = true and container_availability_mode is null) " +
+      "or container_availability_mode in ('kit', 'hybrid'))"
+  )
+  return yield* loadStockedProducts(rows.map((row) => row.id))
+})
+
+interface StoredContainer extends PackedContainer {
+  readonly store_id: number | null
+}
+
+/**
+ * Containers in use of the case kits among the products, with what is or was in them since `from` (ms). Two queries.
+ */
+export const packedContainers = Effect.fnUntraced(function* (
+  store_ids: ReadonlyArray<number>,
+  products: ReadonlyArray<StockedProduct>,
+  from: number
+): Effect.fn.Return<ReadonlyArray<StoredContainer>, Failure, Store> {
+  const cases = products
+    .filter((product) => ["kit", "hybrid"].includes(compositionOf(product)))
+    .map((product) => product.id)
+  if (cases.length === 0) return []
+  const store = yield* Store
+  const found = (yield* store.find(containers, { product_id: cases, status: live_statuses })).filter(
+    (one) => one.store_id === null || store_ids.includes(one.store_id)
+  )
+  const items = yield* loadItems(
+    store,
+    found.map((one) => one.id),
+    from
+  )
+  return found.map((one) => ({
+    id: one.id,
+    product_id: one.product_id,
+    housing_id: one.serialised_item_id,
+    store_id: one.store_id,
+    items: items.get(one.id) ?? []
+  }))
+})
+
+const loadItems = Effect.fnUntraced(function* (
+  store: StoreShape,
+  container_ids: ReadonlyArray<number>,
+  from: number
+): Effect.fn.Return<ReadonlyMap<number, ReadonlyArray<PackedItem>>, Failure> {
+  if (container_ids.length === 0) return new Map()
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run<PackedItem & { readonly container_id: number }>(
+    "select id as container_item_id, container_id, serialised_item_id as stock_level_id, product_id, packed_at, " +
+      `unpacked_at from ${container_items.name} where container_id in (${container_ids.map(bound.bind).join(", ")}) ` +
+      `and (unpacked_at is null or unpacked_at > ${bound.bind(boundInstant(from))}) order by id`,
+    bound.values
+  )
+  return Map.groupBy(rows, (row) => row.container_id)
+})
+
+/** An instant as text that both databases can compare; those before the year 1 or after `openEnd` are cut to these. */
+export const boundInstant = (millis: number): string =>
+  millis <= firstMillis ? firstInstant : millis >= lastMillis ? lastInstant : instantOf(millis)
+const firstInstant = "0001-01-01T00:00:00.000Z"
+const lastInstant = openEnd
+const firstMillis = Date.parse(firstInstant)
+const lastMillis = Date.parse(lastInstant)

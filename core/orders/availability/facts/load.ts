@@ -1,0 +1,204 @@
+/**
+ * Loads snapshots: stock, demands and parts of many products at many stores in a fixed number of queries. Only demands
+ * that meet the window are read, through an index over `reaches_to`: the cost grows with the window, not with history.
+ */
+import { Effect } from "effect"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import type { Settings } from "../../../kernel/events/settings.ts"
+import { decodeValue } from "../../../kernel/store/dialect.ts"
+import { type Bindings, bindings } from "../../../kernel/store/statement.ts"
+import { Store, type StoreShape } from "../../../kernel/store/store.ts"
+import { demands } from "../../demands/schema.ts"
+import { stock_levels } from "../../../products/stock/schema.ts"
+import { stores } from "../../../setup/stores.ts"
+import type { Period } from "../../../values/period.ts"
+import { type AvailabilitySnapshot, snapshotOf, withProducts } from "../rules/snapshot.ts"
+import type { Demand } from "../rules/demand.ts"
+import {
+  boundInstant,
+  composedProducts,
+  everStockedSql,
+  loadProductsOfStores,
+  loadStockedProducts,
+  packedContainers
+} from "./load-products.ts"
+import { kitDepthIn } from "../../../products/kits/settings.ts"
+import { horizonIn, resolutionIn } from "./settings.ts"
+import type { StockLevel } from "../rules/stock.ts"
+
+interface SnapshotRequest {
+  readonly store_ids: ReadonlyArray<number>
+  /**
+   * Products to count, their parts included. Undefined: every product with stock or demands there, composed ones
+   * excepted.
+   */
+  readonly product_ids?: ReadonlyArray<number>
+  /** Without `product_ids`: every composed product of the catalogue too, with its parts. */
+  readonly with_kits?: boolean
+  /** The span to count, milliseconds; demands outside it may be absent from the snapshots. */
+  readonly window: Period
+}
+export interface SnapshotContext {
+  readonly settings: Settings
+  readonly now: string
+}
+
+const named_products_max = 2_000
+
+/** One snapshot per store that exists. Twelve queries at most, whatever the number of stores, products and demands. */
+export const loadSnapshots = Effect.fnUntraced(function* (
+  request: SnapshotRequest,
+  { now, settings }: SnapshotContext
+): Effect.fn.Return<ReadonlyMap<number, AvailabilitySnapshot>, Failure, Store> {
+  const store = yield* Store
+  const found = yield* store.getMany(stores, request.store_ids)
+  const store_ids = found.map((one) => one.id)
+  if (store_ids.length === 0) return new Map()
+  const { product_ids } = request
+  const products =
+    product_ids !== undefined
+      ? yield* loadStockedProducts(product_ids)
+      : request.with_kits === true
+        ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
+        : yield* loadProductsOfStores(store_ids)
+  // A statement takes so many parameters and no more: beyond that the rows of all products are read.
+  const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
+  const levels = yield* loadStock(store, store_ids, of_products)
+  const rows = yield* loadDemands(store, store_ids, of_products, request.window)
+  const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
+  const known_pairs = yield* loadKnown(
+    store,
+    store_ids,
+    [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`)))
+  )
+  const containers =
+    product_ids === undefined && request.with_kits !== true
+      ? []
+      : yield* packedContainers(store_ids, [...products.values()], request.window.from)
+  const demandsAt = byStore(rows),
+    levelsAt = byStore(levels),
+    knownAt = byStore(known_pairs)
+  return new Map(
+    found.map((one) => {
+      const snapshot = snapshotOf({
+        store: one,
+        resolution: resolutionIn(settings),
+        now,
+        horizon: horizonIn(settings),
+        kit_nesting_max_depth: kitDepthIn(settings),
+        demands: demandsAt.get(one.id) ?? [],
+        stock: levelsAt.get(one.id) ?? [],
+        products: [...products.values()],
+        containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
+      })
+      // Demands outside the window and deleted stock were not read, yet the store still knows their products.
+      return [
+        one.id,
+        withProducts(
+          snapshot,
+          (knownAt.get(one.id) ?? []).map((pair) => pair.product_id)
+        )
+      ]
+    })
+  )
+})
+
+/** The snapshot of one store that is known to exist: a missing one is a defect. */
+export const loadSnapshot = Effect.fnUntraced(function* (
+  store_id: number,
+  request: Omit<SnapshotRequest, "store_ids">,
+  context: SnapshotContext
+): Effect.fn.Return<AvailabilitySnapshot, Failure, Store> {
+  const snapshot = (yield* loadSnapshots({ ...request, store_ids: [store_id] }, context)).get(store_id)
+  return snapshot ?? (yield* Effect.die(new Error(`store ${store_id} vanished while it was being counted`)))
+})
+
+const byStore = <Row extends { readonly store_id: number }>(
+  rows: ReadonlyArray<Row>
+): ReadonlyMap<number, ReadonlyArray<Row>> => Map.groupBy(rows, (row) => row.store_id)
+
+/** `store_id in (…) and product_id in (…)`, the latter only when products are named. */
+const whereSql = (
+  bound: Bindings,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number> | undefined
+): string =>
+  `store_id in (${store_ids.map(bound.bind).join(", ")})` +
+  (product_ids === undefined
+    ? ""
+    : product_ids.length === 0
+      ? " and 1 = 0"
+      : ` and product_id in (${product_ids.map(bound.bind).join(", ")})`)
+
+interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_type"> {
+  readonly quantity_held: unknown
+  readonly is_gone: boolean
+}
+const writtenOff = 6
+/** A row of the table in the form a snapshot holds. */
+export const stockLevelOf = (
+  row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }
+): StockLevel => ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
+
+const loadStock = Effect.fnUntraced(function* (
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number> | undefined
+): Effect.fn.Return<ReadonlyArray<StockLevel>, Failure> {
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run<StockRow>(
+    "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
+      "asset_number, serial_number, barcode, location, out_of_service from stock_levels " +
+      `where ${whereSql(bound, store_ids, product_ids)}`,
+    bound.values
+  )
+  return rows.map((row) =>
+    stockLevelOf({
+      ...row,
+      quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, store.dialect))
+    })
+  )
+})
+
+/** The columns of a demand: both databases give instants and booleans in their final form, so nothing is decoded. */
+const demandColumns =
+  "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, " +
+  'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, ' +
+  "opportunity_id, container_id"
+
+/**
+ * Active demands that meet the window; units that are out; units that wait for their check, or did within the window.
+ */
+const loadDemands = (
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number> | undefined,
+  window: Period
+): Effect.Effect<ReadonlyArray<Demand>, Failure> => {
+  const bound = bindings(store.dialect)
+  const from = boundInstant(window.from),
+    to = boundInstant(Math.max(window.to, window.from + 1))
+  return store.run<Demand>(
+    `select ${demandColumns} from ${demands.name} where ${whereSql(bound, store_ids, product_ids)} ` +
+      `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`,
+    bound.values
+  )
+}
+
+/** Which of these products ever had demands or stock at which of the stores: one look into an index for each pair. */
+const loadKnown = Effect.fnUntraced(function* (
+  store: StoreShape,
+  store_ids: ReadonlyArray<number>,
+  product_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyArray<{ readonly product_id: number; readonly store_id: number }>, Failure> {
+  if (product_ids.length === 0) return []
+  const bound = bindings(store.dialect)
+  return yield* store.run<{ product_id: number; store_id: number }>(
+    "select p.id as product_id, s.id as store_id from products p, stores s " +
+      `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
+      (product_ids.length > named_products_max ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
+      ` and (exists (select 1 from ${demands.name} c where c.product_id = p.id and c.store_id = s.id) ` +
+      `or ${everStockedSql("p.id", "= s.id")})`,
+    bound.values
+  )
+})

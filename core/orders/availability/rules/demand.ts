@@ -1,0 +1,96 @@
+/**
+ * Reading stored demands: windows with buffers, overdue returns, units waiting for their check (rules/availability 2).
+ */
+import { millisOf, openEnd, plusMinutes } from "../../../values/time.ts"
+import { openEndMillis, type Period } from "../../../values/period.ts"
+import type { Demand } from "../../demands/demand.ts"
+import { type Phase, takesBuffers } from "./phase.ts"
+
+export type { Demand }
+
+/** Minutes a product needs before and after every hire. */
+export interface Buffers {
+  readonly before_minutes: number
+  readonly after_minutes: number
+}
+
+export const noBuffers: Buffers = { before_minutes: 0, after_minutes: 0 }
+
+/** The window with buffers, to be stored with the demand. An open end stays open (rules/availability 2.6). */
+export const bufferedWindow = (
+  starts_at: string,
+  ends_at: string,
+  phase: Phase,
+  buffers: Buffers
+): { readonly buffered_starts_at: string; readonly buffered_ends_at: string } => {
+  if (!takesBuffers(phase)) return { buffered_starts_at: starts_at, buffered_ends_at: ends_at }
+  return {
+    buffered_starts_at: plusMinutes(starts_at, -buffers.before_minutes),
+    buffered_ends_at: ends_at >= openEnd ? ends_at : plusMinutes(ends_at, buffers.after_minutes)
+  }
+}
+
+/** A demand at a given instant: its windows in milliseconds, without an end where the return is overdue. */
+export interface ActiveDemand extends Period {
+  readonly demand: Demand
+  /** `from`, `to` of the period include buffers; these do not. */
+  readonly hire: Period
+  readonly is_overdue: boolean
+  /** While the returned unit waits for its check; undefined when it never did. */
+  readonly waiting: Period | undefined
+  /** Of stock that is out of service: the stock level. Such a demand is computed, never stored. */
+  readonly out_of_service_level_id?: number
+}
+
+/**
+ * Reads a demand at `now` (ms). Whether it is overdue is decided here, when it is read: an active demand whose end has
+ * passed while a unit is out has no known end (rules/availability 2.7). Waiting runs from the return to the check
+ * (2.8).
+ */
+export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
+  const starts = millisOf(demand.starts_at),
+    ends = millisOf(demand.ends_at)
+  const is_overdue = demand.is_active && demand.out && ends < now
+  return {
+    demand,
+    from: demand.buffered_starts_at === null ? starts : millisOf(demand.buffered_starts_at),
+    to: is_overdue ? openEndMillis : demand.buffered_ends_at === null ? ends : millisOf(demand.buffered_ends_at),
+    hire: { from: starts, to: is_overdue ? openEndMillis : ends },
+    is_overdue,
+    waiting: waitingTime(demand)
+  }
+}
+
+/** Only demands on single units wait; one that was checked as it came back, or finalised without a check, does not. */
+const waitingTime = (demand: Demand): Period | undefined => {
+  if (demand.asset_id === null || demand.returned_at === null) return undefined
+  if (demand.pending_checkin) return { from: millisOf(demand.returned_at), to: openEndMillis }
+  if (demand.checked_at === null) return undefined
+  const waited = { from: millisOf(demand.returned_at), to: millisOf(demand.checked_at) }
+  return waited.to > waited.from ? waited : undefined
+}
+
+/** Names and colours of the known sources; any other source goes by its own name (rules/availability 2.2). */
+const sources: ReadonlyMap<string, { readonly name: string; readonly colour: string }> = new Map([
+  ["opportunity_item", { name: "Bookings", colour: "#3B82F6" }],
+  ["container", { name: "Containers", colour: "#0EA5E9" }],
+  ["in_repair", { name: "In repair", colour: "#D97706" }],
+  ["lost", { name: "Lost", colour: "#DC2626" }]
+])
+
+export const sourceColour = (source_type: string): string | null => sources.get(source_type)?.colour ?? null
+
+/** What people call an opportunity. */
+export interface OpportunityName {
+  readonly subject: string | null
+  readonly number: string | null
+}
+
+/** The opportunity's subject, else its number; else "Bookings #12" (rules/availability 6.6). */
+export const sourceName = (demand: Demand, opportunities: ReadonlyMap<number, OpportunityName>): string => {
+  const opportunity = demand.opportunity_id === null ? undefined : opportunities.get(demand.opportunity_id)
+  const opportunity_name = [opportunity?.subject, opportunity?.number].find(
+    (text) => text !== undefined && text !== null && text !== ""
+  )
+  return opportunity_name ?? `${sources.get(demand.source_type)?.name ?? demand.source_type} #${demand.source_id}`
+}

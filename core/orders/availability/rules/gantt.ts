@@ -1,0 +1,202 @@
+/** The chart of one product's demands (rules/availability 6.6). */
+import { firstOf, itemAt } from "../../../values/text.ts"
+import { instantOf } from "../../../values/time.ts"
+import { endOfMoment, type LocalMoment, meets, overlaps, type Period } from "../../../values/period.ts"
+import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
+import { type ActiveDemand, type OpportunityName, sourceColour, sourceName } from "./demand.ts"
+import { dayCells, dayGrid, kitCells } from "./days.ts"
+import type { Phase } from "./phase.ts"
+import type { StockLevel } from "./stock.ts"
+import { stockTotals } from "./kits.ts"
+
+interface GanttDemand {
+  readonly demand_id: number
+  readonly asset_id: number | null
+  readonly asset_serial: string | null
+  readonly quantity: number
+  readonly source_type: string
+  readonly source_id: number
+  readonly source_name: string | null
+  readonly colour: string | null
+  readonly phase: Phase
+  readonly period_start: string
+  readonly buffer_before_end: string
+  readonly buffer_after_start: string
+  readonly period_end: string
+  readonly starts_at: string
+  readonly ends_at: string
+}
+
+interface GanttShortage {
+  /** One entry per day: `from` and `to` are the same plain date. */
+  readonly from: string
+  readonly to: string
+  readonly severity: number
+  /** Only preparation or turnaround time touches the day, no hire itself. */
+  readonly in_buffer_zone: boolean
+}
+
+export interface AvailabilityGantt {
+  readonly product_id: number
+  readonly store_id: number
+  readonly from: string
+  readonly to: string
+  readonly total_stock: number
+  readonly demands: ReadonlyArray<GanttDemand>
+  readonly shortages: ReadonlyArray<GanttShortage>
+}
+
+/**
+ * Active demands that meet the window, and its days with a shortage. A `to` given as a plain date includes that day.
+ */
+export const availabilityGantt = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  from: LocalMoment,
+  to: LocalMoment,
+  opportunities: ReadonlyMap<number, OpportunityName>,
+  asset_ids?: ReadonlyArray<number>
+): AvailabilityGantt => {
+  const window: Period = { from: from.at, to: endOfMoment(to, snapshot.zone) }
+  const active = snapshot.demandsOf(product_id).filter((demand) => demand.demand.is_active && meets(demand, window))
+  const wanted = asset_ids === undefined ? undefined : new Set<number | null>(asset_ids)
+  const levels = new Map(snapshot.stockOf(product_id).map(({ level }) => [level.id, level]))
+  return {
+    product_id,
+    store_id: snapshot.store_id,
+    from: instantOf(from.at),
+    to: instantOf(to.at),
+    total_stock: firstOf(
+      stockTotals([window.from, Math.max(window.to, window.from + 1)], snapshot.stockOf(product_id))
+    ),
+    demands: active
+      .filter(({ demand }) => wanted === undefined || wanted.has(demand.asset_id))
+      .sort(byAssetThenStart)
+      .map((demand) => demandRow(demand, levels, opportunities)),
+    shortages: isTracked(snapshot, product_id) ? shortDays(snapshot, product_id, from, to, active) : []
+  }
+}
+
+interface GanttPart extends Omit<AvailabilityGantt, "store_id" | "from" | "to"> {
+  readonly product_name: string | null
+  /** Units per kit, nested kits multiplied out. */
+  readonly quantity: number
+  readonly binding: "pool" | "fixed"
+}
+interface KitGantt {
+  /** What the parts allow, day by day; empty where that cannot be computed. */
+  readonly days: ReadonlyArray<{ readonly date: string; readonly available: number }>
+  /** A chart for every part, nested kits taken apart. */
+  readonly parts: ReadonlyArray<GanttPart>
+}
+
+/** Of a composed product: what its parts allow each day, and the demands on them. Of a plain one: no parts. */
+export const kitGantt = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  from: LocalMoment,
+  to: LocalMoment,
+  opportunities: ReadonlyMap<number, OpportunityName>
+): KitGantt => {
+  const grid = dayGrid(snapshot, from, to)
+  const cells =
+    compositionOf(snapshot.products.get(product_id)) === "plain"
+      ? dayCells(snapshot, product_id, grid)
+      : kitCells(snapshot, product_id, grid)
+  return {
+    days: (cells ?? []).map(({ date, min_available }) => ({ date, available: min_available })),
+    parts: leavesOf(snapshot, product_id, 1, 0).map(({ binding, product_id: part, quantity }) => {
+      const { demands, shortages, total_stock } = availabilityGantt(snapshot, part, from, to, opportunities)
+      return {
+        product_id: part,
+        product_name: snapshot.products.get(part)?.name ?? null,
+        quantity,
+        binding,
+        total_stock,
+        demands,
+        shortages
+      }
+    })
+  }
+}
+
+interface Leaf {
+  readonly product_id: number
+  readonly quantity: number
+  readonly binding: "pool" | "fixed"
+}
+/** The parts of a composed product that are stock themselves, no deeper than kits may be nested. */
+export const leavesOf = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  times: number,
+  depth: number
+): ReadonlyArray<Leaf> => {
+  const product = snapshot.products.get(product_id)
+  if (compositionOf(product) === "plain" || depth >= snapshot.kit_depth) return []
+  return (product?.parts ?? [])
+    .filter((part) => part.quantity > 0)
+    .flatMap((part): ReadonlyArray<Leaf> => {
+      const quantity = Math.round(times * part.quantity * 10_000) / 10_000
+      return compositionOf(snapshot.products.get(part.component_product_id)) === "catalogue"
+        ? leavesOf(snapshot, part.component_product_id, quantity, depth + 1)
+        : [{ product_id: part.component_product_id, quantity, binding: part.binding }]
+    })
+}
+
+const demandRow = (
+  { demand, from, hire, to }: ActiveDemand,
+  levels: ReadonlyMap<number, StockLevel>,
+  opportunities: ReadonlyMap<number, OpportunityName>
+): GanttDemand => {
+  const level = demand.asset_id === null ? undefined : levels.get(demand.asset_id)
+  const starts_at = instantOf(hire.from),
+    ends_at = instantOf(hire.to)
+  return {
+    demand_id: demand.id,
+    asset_id: demand.asset_id,
+    asset_serial: level?.serial_number || level?.asset_number || null,
+    quantity: demand.quantity,
+    source_type: demand.source_type,
+    source_id: demand.source_id,
+    source_name: sourceName(demand, opportunities),
+    colour: sourceColour(demand.source_type),
+    phase: demand.phase,
+    period_start: instantOf(from),
+    buffer_before_end: starts_at,
+    buffer_after_start: ends_at,
+    period_end: instantOf(to),
+    starts_at,
+    ends_at
+  }
+}
+
+/** Unit demands by unit, quantity demands after them; within that by start. */
+const byAssetThenStart = (one: ActiveDemand, other: ActiveDemand): number =>
+  (one.demand.asset_id ?? Number.MAX_SAFE_INTEGER) - (other.demand.asset_id ?? Number.MAX_SAFE_INTEGER) ||
+  one.hire.from - other.hire.from ||
+  one.demand.id - other.demand.id
+
+const shortDays = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  from: LocalMoment,
+  to: LocalMoment,
+  demands: ReadonlyArray<ActiveDemand>
+): ReadonlyArray<GanttShortage> => {
+  const grid = dayGrid(snapshot, from, to)
+  const cells = dayCells(snapshot, product_id, grid)
+  return grid.days.flatMap((day, at) => {
+    const { min_available } = itemAt(cells, at)
+    return min_available >= 0
+      ? []
+      : [
+          {
+            from: day.date,
+            to: day.date,
+            severity: -min_available,
+            in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, day))
+          }
+        ]
+  })
+}

@@ -1,0 +1,367 @@
+/** Availability of composed products: as many as their parts allow, slot by slot (rules/availability 7.3). */
+import {
+  type AvailabilitySnapshot,
+  compositionOf,
+  type PackedContainer,
+  type PackedItem,
+  type StockedProduct
+} from "./snapshot.ts"
+import type { ActiveDemand } from "./demand.ts"
+import { slotsTouched } from "./slots.ts"
+import { type StockPeriod, wholeUnits } from "./stock.ts"
+import { millisOf } from "../../../values/time.ts"
+import { openEndMillis } from "../../../values/period.ts"
+import type { KitPart } from "../../../products/kits/case.ts"
+
+// Stock and demands of a product over slots: the count behind every answer. Each demand and stock row marks only the
+// first and the last slot it touches, and one pass adds up: cost (demands + stock) × log slots + slots.
+
+/** Columns of equal length, one entry per slot; slot i runs from bounds[i] to bounds[i + 1]. */
+interface Timeline {
+  readonly bounds: ReadonlyArray<number>
+  readonly total_stock: ReadonlyArray<number>
+  readonly total_demanded: ReadonlyArray<number>
+  readonly available: ReadonlyArray<number>
+  readonly pending_checkin: ReadonlyArray<number>
+  readonly demanded_by_source: ReadonlyMap<string, ReadonlyArray<number>>
+}
+
+/** Sums per slot of amounts that cover ranges of slots: a difference array. */
+class SlotTally {
+  private readonly steps: Float64Array
+  private readonly bounds: ReadonlyArray<number>
+
+  constructor(bounds: ReadonlyArray<number>) {
+    this.bounds = bounds
+    this.steps = new Float64Array(bounds.length)
+  }
+
+  /** Adds `amount` to every slot the half-open period touches. */
+  add(from: number, to: number, amount: number): void {
+    const { first, last } = slotsTouched(this.bounds, from, to)
+    this.addSlots(first, last, amount)
+  }
+
+  /** Adds `amount` to the slots from `first` to `last`, both included; nothing when `last` lies before `first`. */
+  addSlots(first: number, last: number, amount: number): void {
+    if (last < first) return
+    this.step(first, amount)
+    this.step(last + 1, -amount)
+  }
+
+  private step(slot: number, amount: number): void {
+    this.steps[slot] = (this.steps[slot] ?? 0) + amount
+  }
+
+  /** One sum per slot. */
+  sums(): Array<number> {
+    const sums: Array<number> = []
+    let sum = 0
+    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push((sum += this.steps[slot] ?? 0))
+    return sums
+  }
+}
+
+/** The timeline of one product of the snapshot over the given bounds. */
+export const timelineOf = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>
+): Timeline => timeline(bounds, snapshot.demandsOf(product_id), snapshot.stockOf(product_id))
+
+/**
+ * Demands and stock of one product at one store. A stock row counts in every slot its window touches, like a demand.
+ */
+const timeline = (
+  bounds: ReadonlyArray<number>,
+  demands: ReadonlyArray<ActiveDemand>,
+  stock: ReadonlyArray<StockPeriod>
+): Timeline => {
+  const total_stock = stockTotals(bounds, stock)
+  const by_source = new Map<string, SlotTally>()
+  const waiting = new SlotTally(bounds)
+  for (const { demand, from, to, waiting: wait } of demands) {
+    if (demand.is_active) sourceTally(by_source, demand.source_type, bounds).add(from, to, demand.quantity)
+    if (wait !== undefined) waiting.add(wait.from, wait.to, demand.quantity)
+  }
+  const demanded_by_source = new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
+  const total_demanded = total_stock.map(() => 0)
+  for (const sums of demanded_by_source.values())
+    sums.forEach((sum, slot) => (total_demanded[slot] = (total_demanded[slot] ?? 0) + sum))
+  return {
+    bounds,
+    total_stock,
+    total_demanded,
+    available: total_stock.map((total, slot) => total - (total_demanded[slot] ?? 0)),
+    pending_checkin: waiting.sums(),
+    demanded_by_source
+  }
+}
+
+/** Quantity by source at one slot; sources without a demand there are absent (rules/availability 6.1). */
+export const breakdownAt = (line: Timeline, slot: number): { readonly [source_type: string]: number } => {
+  const breakdown: Record<string, number> = {}
+  for (const [source, sums] of line.demanded_by_source) {
+    const quantity = sums[slot] ?? 0
+    if (quantity !== 0) breakdown[source] = quantity
+  }
+  return breakdown
+}
+/**
+ * The same with what is back and not checked, which takes nothing from what is free and is listed all the same
+ * (rules/availability 2.8).
+ */
+export const breakdownWithWaitingAt = (line: Timeline, slot: number): ReturnType<typeof breakdownAt> => {
+  const waiting = line.pending_checkin[slot] ?? 0
+  return { ...breakdownAt(line, slot), ...(waiting === 0 ? {} : { returned_not_checked: waiting }) }
+}
+
+/** Whole units owned per slot: bulk rows summed, then rounded, plus one per serialised row (rules/availability 3). */
+export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<StockPeriod>): Array<number> => {
+  const bulk = new SlotTally(bounds),
+    units = new SlotTally(bounds)
+  for (const { from, is_unit, ten_thousandths, to } of stock) {
+    if (is_unit) units.add(from, to, 1)
+    else bulk.add(from, to, ten_thousandths)
+  }
+  const unitSums = units.sums()
+  return bulk.sums().map((sum, slot) => wholeUnits(sum) + (unitSums[slot] ?? 0))
+}
+
+const sourceTally = (
+  tallies: Map<string, SlotTally>,
+  source_type: string,
+  bounds: ReadonlyArray<number>
+): SlotTally => {
+  let tally = tallies.get(source_type)
+  if (tally === undefined) tallies.set(source_type, (tally = new SlotTally(bounds)))
+  return tally
+}
+
+/** Kits are nested more deeply than the setting `kit_nesting_max_depth` allows, or contain themselves. */
+export class KitNestedTooDeep extends Error {
+  readonly _tag = "KitNestedTooDeep"
+  readonly product_id: number
+  constructor(product_id: number, depth: number) {
+    super(`Kit ${product_id} is nested more than ${depth} levels deep.`)
+    this.product_id = product_id
+  }
+}
+
+/**
+ * Free units of any product per slot: stock minus demands for a plain one, as many as the parts allow for a composed
+ * one. Undefined for a catalogue kit without pool parts, which cannot be counted. Throws KitNestedTooDeep.
+ */
+export const freeUnits = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>,
+  known: FreeUnitsCache = new Map()
+): ReadonlyArray<number> | undefined => freeAt(snapshot, product_id, bounds, 0, known)
+
+/** Results by product, of one snapshot over one list of bounds: kits share parts. */
+export type FreeUnitsCache = Map<number, ReadonlyArray<number> | undefined>
+
+const freeAt = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>,
+  depth: number,
+  known: FreeUnitsCache
+): ReadonlyArray<number> | undefined => {
+  if (known.has(product_id)) return known.get(product_id)
+  const product = snapshot.products.get(product_id)
+  const composition = compositionOf(product)
+  const free =
+    product === undefined || composition === "plain"
+      ? timelineOf(snapshot, product_id, bounds).available
+      : composition === "catalogue"
+        ? fromPool(snapshot, product, bounds, depth, known)
+        : composition === "kit"
+          ? freeHousings(snapshot, product, bounds)
+          : lowest(freeHousings(snapshot, product, bounds), fromPool(snapshot, product, bounds, depth, known))
+  known.set(product_id, free)
+  return free
+}
+
+/** Parts a kit draws from general stock; a part of quantity 0 asks for nothing. */
+export const poolParts = (product: StockedProduct): ReadonlyArray<KitPart> =>
+  product.parts.filter((part) => part.binding === "pool" && part.quantity > 0)
+
+/** How many whole kits these units of one part make, at least 0. Exact to the four decimals of the part's quantity. */
+export const kitsFrom = (units: number, part: KitPart): number =>
+  Math.max(0, Math.floor((units * 10_000) / Math.round(part.quantity * 10_000)))
+
+const fromPool = (
+  snapshot: AvailabilitySnapshot,
+  kit: StockedProduct,
+  bounds: ReadonlyArray<number>,
+  depth: number,
+  known: FreeUnitsCache
+): ReadonlyArray<number> | undefined => {
+  const parts = poolParts(kit)
+  if (parts.length > 0 && depth >= snapshot.kit_depth) throw new KitNestedTooDeep(kit.id, snapshot.kit_depth)
+  return parts
+    .map((part) => {
+      const units = freeAt(snapshot, part.component_product_id, bounds, depth + 1, known)
+      return bounds.slice(1).map((_, slot) => kitsFrom(units?.[slot] ?? 0, part))
+    })
+    .reduce<ReadonlyArray<number> | undefined>((kits, more) => lowest(more, kits), undefined)
+}
+
+const lowest = (one: ReadonlyArray<number>, other: ReadonlyArray<number> | undefined): ReadonlyArray<number> =>
+  other === undefined ? one : one.map((units, slot) => Math.min(units, other[slot] ?? 0))
+
+/**
+ * Free cases of a container product per slot: its free stock minus the free cases whose fixed parts are not complete.
+ * Each case is judged by its own contents: demands on other units of a fixed part do not matter.
+ */
+const freeHousings = (
+  snapshot: AvailabilitySnapshot,
+  product: StockedProduct,
+  bounds: ReadonlyArray<number>
+): ReadonlyArray<number> => {
+  const own = timelineOf(snapshot, product.id, bounds).available
+  const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
+  if (fixed.length === 0) return own
+  const stock = snapshot.stockOf(product.id)
+  const demandsOnCases = demandsByAsset(snapshot.demandsOf(product.id))
+  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
+  const containerIn = new Map(snapshot.containersOf(product.id).map((container) => [container.housing_id, container]))
+  // Cases in bulk stock have no identity and so no contents: none of them is complete.
+  const unfit = stockTotals(
+    bounds,
+    stock.filter((row) => !row.is_unit)
+  )
+  for (const unit of stock.filter((row) => row.is_unit)) {
+    const here = new SlotTally(bounds),
+      demanded = new SlotTally(bounds)
+    here.add(unit.from, unit.to, 1)
+    for (const demand of demandsOnCases.get(unit.level.id) ?? []) demanded.add(demand.from, demand.to, 1)
+    const isFilled = filledSlots(containerIn.get(unit.level.id), fixed, demandsOnContents, bounds)
+    const demand_sums = demanded.sums()
+    here.sums().forEach((present, slot) => {
+      if (present > 0 && demand_sums[slot] === 0 && !isFilled[slot]) unfit[slot] = (unfit[slot] ?? 0) + 1
+    })
+  }
+  return own.map((units, slot) => units - (unfit[slot] ?? 0))
+}
+
+/** Per slot, whether every fixed part is packed in one container in full number, without demands of others. */
+const filledSlots = (
+  container: PackedContainer | undefined,
+  fixed: ReadonlyArray<KitPart>,
+  demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>,
+  bounds: ReadonlyArray<number>
+): ReadonlyArray<boolean> => {
+  const filled = bounds.slice(1).map(() => container !== undefined)
+  for (const part of container === undefined ? [] : fixed) {
+    packedUnits(container, part, demands, bounds).forEach((units, slot) => {
+      if (units < Math.ceil(part.quantity)) filled[slot] = false
+    })
+  }
+  return filled
+}
+
+/** Per slot, how many units of a part are packed in one container without a demand other than that of their packing. */
+const packedUnits = (
+  container: PackedContainer | undefined,
+  part: KitPart,
+  demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>,
+  bounds: ReadonlyArray<number>
+): ReadonlyArray<number> => {
+  const packed = new SlotTally(bounds)
+  for (const item of container?.items ?? []) {
+    if (item.product_id === part.component_product_id) addFreeSlots(packed, item, demands, bounds)
+  }
+  return packed.sums()
+}
+
+/** One case of a container product in one slot: whether it counts as free, and why not. */
+export interface CaseState {
+  readonly stock_level_id: number
+  readonly container_id: number | null
+  readonly is_claimed: boolean
+  /** Every fixed part is in it, in full number and without demands of others. */
+  readonly is_filled: boolean
+  readonly missing: ReadonlyArray<{
+    readonly product_id: number
+    readonly product_name: string | null
+    readonly quantity: number
+  }>
+}
+
+/** The cases here in the first slot of the bounds, by id; none for a product that is no case. */
+export const casesAt = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  bounds: ReadonlyArray<number>
+): ReadonlyArray<CaseState> => {
+  const product = snapshot.products.get(product_id)
+  if (product === undefined || !["kit", "hybrid"].includes(compositionOf(product))) return []
+  const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
+  const demandsOnCases = demandsByAsset(snapshot.demandsOf(product_id))
+  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
+  const containerIn = new Map(snapshot.containersOf(product_id).map((container) => [container.housing_id, container]))
+  const first_slot = bounds.slice(0, 2)
+  const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean =>
+    slotsTouched(first_slot, from, to).last === 0
+  return snapshot
+    .stockOf(product_id)
+    .filter((unit) => unit.is_unit && touches(unit))
+    .map(({ level }) => {
+      const container = containerIn.get(level.id)
+      const missing = fixed.flatMap((part) => {
+        const quantity = Math.ceil(part.quantity) - (packedUnits(container, part, demandsOnContents, bounds)[0] ?? 0)
+        return quantity <= 0
+          ? []
+          : [
+              {
+                product_id: part.component_product_id,
+                product_name: snapshot.products.get(part.component_product_id)?.name ?? null,
+                quantity
+              }
+            ]
+      })
+      return {
+        stock_level_id: level.id,
+        container_id: container?.id ?? null,
+        is_claimed: (demandsOnCases.get(level.id) ?? []).some(touches),
+        is_filled: missing.length === 0,
+        missing
+      }
+    })
+    .sort((one, other) => one.stock_level_id - other.stock_level_id)
+}
+
+/** Adds one packed unit to the slots in which it has no demand but that of its packing. */
+const addFreeSlots = (
+  packed: SlotTally,
+  item: PackedItem,
+  demands: ReadonlyMap<number, ReadonlyArray<ActiveDemand>>,
+  bounds: ReadonlyArray<number>
+): void => {
+  const until = item.unpacked_at === null ? openEndMillis : millisOf(item.unpacked_at)
+  const inside = slotsTouched(bounds, millisOf(item.packed_at), until)
+  const taken = (demands.get(item.stock_level_id) ?? [])
+    .filter(({ demand }) => demand.source_type !== "container" || demand.source_id !== item.container_item_id)
+    .map((demand) => slotsTouched(bounds, demand.from, demand.to))
+    .sort((one, other) => one.first - other.first)
+  let next = inside.first
+  for (const { first, last } of taken) {
+    packed.addSlots(next, Math.min(first - 1, inside.last), 1)
+    next = Math.max(next, last + 1)
+  }
+  packed.addSlots(next, inside.last, 1)
+}
+
+const demandsByAsset = (demands: ReadonlyArray<ActiveDemand>): ReadonlyMap<number, ReadonlyArray<ActiveDemand>> => {
+  const byAsset = new Map<number, Array<ActiveDemand>>()
+  for (const demand of demands) {
+    if (!demand.demand.is_active || demand.demand.asset_id === null) continue
+    const group = byAsset.get(demand.demand.asset_id)
+    if (group === undefined) byAsset.set(demand.demand.asset_id, [demand])
+    else group.push(demand)
+  }
+  return byAsset
+}

@@ -1,0 +1,359 @@
+/**
+ * The demands of opportunity lines and of packed units (rules/availability 2.4 to 2.6, 8.5, rules/opportunities 10).
+ */
+import { openEnd } from "../../../values/time.ts"
+import { compositionOf, type StockedProduct } from "./snapshot.ts"
+import type { NewDemand } from "../../demands/demand.ts"
+import { bufferedWindow, type Buffers, noBuffers } from "./demand.ts"
+import { KitNestedTooDeep, poolParts } from "./kits.ts"
+import { requestedUnits } from "./line.ts"
+import { demandPhaseOf, holdsStock, type Phase, type ReleasePoint } from "./phase.ts"
+
+/** Setting `demand_date_source`: the dates the gear is away, or the dates charged for. */
+export type DemandDateSource = "operational" | "charge"
+
+export interface OpportunityFacts {
+  readonly id: number
+  readonly state: number
+  readonly status: number
+  readonly store_id: number | null
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  readonly charge_starts_at: string | null
+  readonly charge_ends_at: string | null
+}
+
+/**
+ * One unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised.
+ */
+export interface AllocatedUnit {
+  readonly stock_level_id: number
+  readonly product_id: number
+  readonly status: number
+  readonly dispatched_at: string | null
+  readonly returned_at: string | null
+  readonly checked_at: string | null
+}
+
+export interface LineFacts {
+  readonly id: number
+  readonly product_id: number | null
+  readonly quantity: number
+  readonly dispatched_quantity: number
+  readonly returned_quantity: number
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  readonly dispatch_store_id: number | null
+  /** False for lines of superseded quote versions and removed lines: their demands are void. */
+  readonly is_live: boolean
+  readonly units: ReadonlyArray<AllocatedUnit>
+}
+
+export interface DemandSettings {
+  readonly release_point: ReleasePoint
+  readonly demand_date_source: DemandDateSource
+  readonly kit_nesting_max_depth: number
+  readonly now: string
+}
+
+/** The line's window before buffers: its own dates, else the opportunity's, else from now on. */
+export const lineWindow = (
+  line: Pick<LineFacts, "starts_at" | "ends_at">,
+  opportunity: OpportunityFacts,
+  settings: Pick<DemandSettings, "demand_date_source" | "now">
+): { readonly starts_at: string; readonly ends_at: string } => {
+  const starts_at = line.starts_at ?? opportunity.starts_at ?? settings.now
+  const ends_at = line.ends_at ?? opportunity.ends_at ?? openEnd
+  return settings.demand_date_source === "charge"
+    ? { starts_at: opportunity.charge_starts_at ?? starts_at, ends_at: opportunity.charge_ends_at ?? ends_at }
+    : { starts_at, ends_at }
+}
+
+/** The store whose stock the line takes. */
+export const storeOfLine = (
+  line: Pick<LineFacts, "dispatch_store_id">,
+  opportunity: Pick<OpportunityFacts, "store_id">
+): number | null => line.dispatch_store_id ?? opportunity.store_id
+
+/**
+ * Every demand of one line; none without a product or a store. A kit demands its pool parts, a case kit the case. Each
+ * allocated unit has a demand of its own, and one demand covers the rest of the quantity. Throws KitNestedTooDeep and
+ * KitTooLarge.
+ */
+export const demandsOfLine = (
+  line: LineFacts,
+  opportunity: OpportunityFacts,
+  products: ReadonlyMap<number, StockedProduct>,
+  settings: DemandSettings
+): ReadonlyArray<NewDemand> => {
+  const store_id = storeOfLine(line, opportunity)
+  const product = line.product_id === null ? undefined : products.get(line.product_id)
+  if (store_id === null || product === undefined) return []
+  const phase: Phase = line.is_live
+    ? demandPhaseOf(opportunity.state, opportunity.status, settings.release_point)
+    : "void"
+  const base: DemandBase = {
+    line,
+    phase,
+    store_id,
+    opportunity_id: opportunity.id,
+    releasesAtCheck: settings.release_point === "checked",
+    ...lineWindow(line, opportunity, settings)
+  }
+  return needsOf(product, products, settings.kit_nesting_max_depth).flatMap(({ per_line, product: needed, is_part }) =>
+    needed.is_serialised
+      ? demandsOfUnits(base, needed, {
+          all: unitsAsked(line, per_line, is_part, 0),
+          // Units of the line's own product have demands of their own when they return; parts follow the line's count.
+          left: unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0)
+        })
+      : demandOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity))
+  )
+}
+
+interface DemandBase {
+  readonly line: LineFacts
+  readonly phase: Phase
+  readonly store_id: number
+  readonly opportunity_id: number
+  readonly starts_at: string
+  readonly ends_at: string
+  readonly releasesAtCheck: boolean
+}
+
+interface Need {
+  readonly product: StockedProduct
+  /** Units per unit of the line. */
+  readonly per_line: number
+  readonly is_part: boolean
+}
+
+/** Different products one kit may demand: more than any real kit has, few enough for one event. */
+export const kit_products_max = 2_000
+/** A kit would demand more than `kit_products_max` different products. */
+export class KitTooLarge extends Error {
+  readonly _tag = "KitTooLarge"
+  readonly product_id: number
+  constructor(product_id: number) {
+    super(`Kit ${product_id} is made of more than ${kit_products_max.toLocaleString("en")} different products.`)
+    this.product_id = product_id
+  }
+}
+
+/** What one unit of a product takes, by product, and how many levels of kits are in it, itself included. */
+interface Exploded {
+  readonly per_unit: ReadonlyMap<number, number>
+  readonly levels: number
+}
+
+/**
+ * What one unit of a product takes from stock, kits resolved into their parts: each product once, also where several
+ * nested kits contain it. Each kit is resolved once, so the cost grows with the number of parts. Unknown products are
+ * skipped.
+ */
+const needsOf = (
+  product: StockedProduct,
+  products: ReadonlyMap<number, StockedProduct>,
+  max_depth: number
+): ReadonlyArray<Need> => {
+  const known = new Map<number, Exploded>()
+  const explode = (one: StockedProduct, depth: number): Exploded => {
+    const before = known.get(one.id)
+    const levels = before?.levels ?? 0
+    if (before !== undefined && depth + levels <= max_depth) return before
+    const composition = compositionOf(one)
+    const per_unit = new Map<number, number>(composition === "catalogue" ? [] : [[one.id, 1]])
+    const parts = composition === "plain" || composition === "kit" ? [] : poolParts(one)
+    if (before !== undefined || (parts.length > 0 && depth >= max_depth)) throw new KitNestedTooDeep(one.id, max_depth)
+    let below = 0
+    for (const part of parts) {
+      const component = products.get(part.component_product_id)
+      if (component === undefined) continue
+      const inside = explode(component, depth + 1)
+      for (const [id, units] of inside.per_unit) per_unit.set(id, (per_unit.get(id) ?? 0) + units * part.quantity)
+      below = Math.max(below, inside.levels)
+    }
+    if (per_unit.size > kit_products_max) throw new KitTooLarge(one.id)
+    const found = { per_unit, levels: parts.length === 0 ? 0 : below + 1 }
+    known.set(one.id, found)
+    return found
+  }
+  return [...explode(product, 0).per_unit].map(([id, per_line]) => ({
+    product: products.get(id) ?? product,
+    per_line,
+    is_part: id !== product.id
+  }))
+}
+
+/**
+ * How many units of each serialised product one unit of this product takes from stock beside itself: the parts of a kit
+ * that are tracked unit by unit. Empty for kits that are nested too deeply: they have no demands either.
+ */
+export const serialisedParts = (
+  product: StockedProduct,
+  products: ReadonlyMap<number, StockedProduct>,
+  max_depth: number
+): ReadonlyMap<number, number> => partsTracked(product, products, max_depth, true)
+/** The same of parts that are counted. */
+export const countedParts = (
+  product: StockedProduct,
+  products: ReadonlyMap<number, StockedProduct>,
+  max_depth: number
+): ReadonlyMap<number, number> => partsTracked(product, products, max_depth, false)
+const partsTracked = (
+  product: StockedProduct,
+  products: ReadonlyMap<number, StockedProduct>,
+  max_depth: number,
+  is_serialised: boolean
+): ReadonlyMap<number, number> => {
+  try {
+    return new Map(
+      needsOf(product, products, max_depth).flatMap(({ is_part, per_line, product: part }) =>
+        is_part && part.is_serialised === is_serialised ? [[part.id, per_line] as const] : []
+      )
+    )
+  } catch (thrown) {
+    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge) return new Map()
+    throw thrown
+  }
+}
+
+/** Whole units demanded: a line's own product rounded, a kit's part rounded up; none once all came back. */
+const unitsAsked = (line: LineFacts, per_line: number, is_part: boolean, returned: number): number => {
+  if (returned > 0 && returned >= line.quantity) return 0
+  if (!is_part) return Math.max(0, Math.ceil(exact(requestedUnits(line.quantity) - returned)))
+  return Math.max(1, Math.ceil(exact((line.quantity - returned) * per_line)))
+}
+
+/** Rounds off the error of binary fractions: 10 × 1.1 is 11, not slightly more. */
+const exact = (quantity: number): number => Math.round(quantity * 1e6) / 1e6
+
+const demandOfQuantity = (base: DemandBase, product: StockedProduct, quantity: number): ReadonlyArray<NewDemand> =>
+  quantity === 0
+    ? []
+    : [
+        {
+          ...demandOn(base, product, base.phase, base.starts_at, base.ends_at),
+          quantity,
+          out: isLineOut(base.line, product)
+        }
+      ]
+
+/** Units that are tracked one by one leave by their allocation: those not allocated are not out. */
+const isLineOut = (line: LineFacts, product: StockedProduct): boolean =>
+  line.dispatched_quantity > line.returned_quantity && !(product.is_serialised && product.id === line.product_id)
+
+/**
+ * A demand for each allocated unit, and one for what nobody has named yet. `asked.all`: units of the whole line;
+ * `asked.left`: those of it that did not come back by the line's count. A unit that is back lowers the rest once,
+ * whether it was scanned or counted with its kit.
+ */
+const demandsOfUnits = (
+  base: DemandBase,
+  product: StockedProduct,
+  asked: { readonly all: number; readonly left: number }
+): ReadonlyArray<NewDemand> => {
+  const units = base.line.units.filter((unit) => unit.product_id === product.id)
+  const back = units.filter(isUnitBack).length
+  const rest = Math.min(asked.left, asked.all - back) - (units.length - back)
+  const demands = units.map((unit) => demandOfUnit(base, product, unit))
+  return rest > 0 ? [...demands, ...demandOfQuantity(base, product, rest)] : demands
+}
+
+const dispatched = 2,
+  onHire = 3,
+  checkedIn = 4,
+  finalised = 5
+
+const isUnitBack = ({ status }: AllocatedUnit): boolean => status === checkedIn || status === finalised
+
+/** The demand of an allocated unit: from its dispatch where that was early, until its return where it is back. */
+const demandOfUnit = (base: DemandBase, product: StockedProduct, unit: AllocatedUnit): NewDemand => {
+  const starts_at =
+    unit.dispatched_at !== null && unit.dispatched_at < base.starts_at ? unit.dispatched_at : base.starts_at
+  const isBack = isUnitBack(unit)
+  const waits = unit.status === checkedIn && unit.returned_at !== null && unit.checked_at === null
+  // With release point `checked`, a returned unit stays demanded until its check.
+  const isHeldForCheck = waits && base.releasesAtCheck && holdsStock(base.phase)
+  const facts = {
+    asset_id: unit.stock_level_id,
+    returned_at: unit.returned_at,
+    checked_at: unit.checked_at,
+    pending_checkin: waits
+  }
+  if (!isBack || isHeldForCheck) {
+    const out = isHeldForCheck || unit.status === dispatched || unit.status === onHire
+    return { ...demandOn(base, product, base.phase, starts_at, base.ends_at), ...facts, out }
+  }
+  const ends_at = unit.returned_at ?? base.ends_at
+  const phase = base.phase === "void" ? "void" : "closed"
+  return { ...demandOn(base, product, phase, ends_at < starts_at ? ends_at : starts_at, ends_at), ...facts }
+}
+
+const demandOn = (
+  base: DemandBase,
+  product: Buffers & { readonly id: number },
+  phase: Phase,
+  starts_at: string,
+  ends_at: string
+): NewDemand => ({
+  product_id: product.id,
+  store_id: base.store_id,
+  asset_id: null,
+  quantity: 1,
+  starts_at,
+  ends_at,
+  ...bufferedWindow(starts_at, ends_at, phase, product),
+  source_type: "opportunity_item",
+  source_id: base.line.id,
+  phase,
+  is_active: holdsStock(phase),
+  out: false,
+  pending_checkin: false,
+  returned_at: null,
+  checked_at: null,
+  opportunity_id: base.opportunity_id,
+  container_id: null
+})
+
+/**
+ * Whether packing takes a unit out of general stock: in a kit always, in a hybrid where its product is a fixed part of
+ * the case's product, in a transport box or a temporary container never.
+ */
+export const isPackedUnitHeld = (
+  container_product: Pick<StockedProduct, "container_mode" | "parts"> | undefined,
+  packed_product_id: number
+): boolean =>
+  container_product?.container_mode === "kit" ||
+  (container_product?.container_mode === "hybrid" &&
+    container_product.parts.some((part) => part.component_product_id === packed_product_id && part.binding === "fixed"))
+
+/** The demand of one held unit: from its packing on, without buffers and without a known end. */
+export const demandOfPackedUnit = (
+  packed: {
+    readonly container_id: number
+    readonly container_item_id: number
+    readonly stock_level_id: number
+    readonly product_id: number
+    readonly packed_at: string
+  },
+  store_id: number
+): NewDemand => ({
+  product_id: packed.product_id,
+  store_id,
+  asset_id: packed.stock_level_id,
+  quantity: 1,
+  starts_at: packed.packed_at,
+  ends_at: openEnd,
+  ...bufferedWindow(packed.packed_at, openEnd, "reserved", noBuffers),
+  source_type: "container",
+  source_id: packed.container_item_id,
+  phase: "reserved",
+  is_active: true,
+  out: false,
+  pending_checkin: false,
+  returned_at: null,
+  checked_at: null,
+  opportunity_id: null,
+  container_id: packed.container_id
+})

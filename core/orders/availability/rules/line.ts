@@ -1,0 +1,267 @@
+/** What is free for one opportunity line, without its own demands (rules/availability 6.8 and 9). */
+import { instantOf, millisOf } from "../../../values/time.ts"
+import { clipped, inOrder, openEndMillis, type Period } from "../../../values/period.ts"
+import { type AvailabilitySnapshot, compositionOf, isTracked, withoutSource } from "./snapshot.ts"
+import { breakdownWithWaitingAt, freeUnits, timelineOf } from "./kits.ts"
+import { type Resolution, slotBounds, slotCeiling } from "./slots.ts"
+import { dayOf } from "../../../values/zone.ts"
+import { wholeUnits } from "./stock.ts"
+
+// What is free over a span, slot by slot (rules/availability 6.2).
+
+export interface AvailabilitySlot {
+  readonly slot_start: string
+  readonly total_stock: number
+  readonly total_demanded: number
+  readonly available: number
+  readonly demand_breakdown: { readonly [source_type: string]: number }
+  readonly pending_checkin_quantity: number
+}
+
+export interface RangeAvailability {
+  readonly product_id: number
+  readonly store_id: number
+  readonly from: string
+  readonly to: string
+  readonly min_available: number | null
+  readonly max_available: number | null
+  /** When the figures were computed; null without slots, and for composed products. */
+  readonly calculated_at: string | null
+  readonly slots: ReadonlyArray<AvailabilitySlot>
+}
+
+/**
+ * Slots of [from, to) inside the horizon, the one in progress at `from` included. No slots for a product that is not
+ * tracked or that the store never had stock of or demands on, nor for a kit without pool parts.
+ */
+export const rangeAvailability = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  window: Period
+): RangeAvailability => {
+  const isComposed = compositionOf(snapshot.products.get(product_id)) !== "plain"
+  const inside = clipped(window, snapshot.horizon)
+  const slots =
+    inside === undefined || !isTracked(snapshot, product_id)
+      ? []
+      : isComposed
+        ? composedSlots(snapshot, product_id, inside)
+        : snapshot.known.includes(product_id)
+          ? ownSlots(snapshot, product_id, inside)
+          : []
+  const free = slots.map((slot) => slot.available)
+  return {
+    product_id,
+    store_id: snapshot.store_id,
+    from: instantOf(window.from),
+    to: instantOf(window.to),
+    min_available: lowest(free),
+    max_available: highest(free),
+    calculated_at: slots.length === 0 || isComposed ? null : instantOf(snapshot.now),
+    slots
+  }
+}
+
+const ownSlots = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  { from, to }: Period
+): ReadonlyArray<AvailabilitySlot> => {
+  const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
+  const line = timelineOf(snapshot, product_id, bounds)
+  return line.available.map((available, slot) => {
+    return {
+      slot_start: instantOf(bounds[slot] ?? from),
+      total_stock: line.total_stock[slot] ?? 0,
+      total_demanded: line.total_demanded[slot] ?? 0,
+      available,
+      demand_breakdown: breakdownWithWaitingAt(line, slot),
+      pending_checkin_quantity: line.pending_checkin[slot] ?? 0
+    }
+  })
+}
+
+const composedSlots = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  { from, to }: Period
+): ReadonlyArray<AvailabilitySlot> => {
+  const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
+  return (freeUnits(snapshot, product_id, bounds) ?? []).map((available, slot) => ({
+    slot_start: instantOf(bounds[slot] ?? from),
+    total_stock: 0,
+    total_demanded: 0,
+    available,
+    demand_breakdown: {},
+    pending_checkin_quantity: 0
+  }))
+}
+
+/** The lowest figure, null of none. `Math.min(...)` would fail for the number of arguments of a long range. */
+const lowest = (figures: ReadonlyArray<number>): number | null =>
+  figures.reduce<number | null>((least, figure) => (least === null || figure < least ? figure : least), null)
+
+const highest = (figures: ReadonlyArray<number>): number | null =>
+  figures.reduce<number | null>((most, figure) => (most === null || figure > most ? figure : most), null)
+
+/** A product-backed line with its window resolved (`lineWindow`); the snapshot is that of the line's own store. */
+export interface LineRequest {
+  readonly id: number
+  readonly product_id: number
+  readonly quantity: number
+  readonly starts_at: string
+  readonly ends_at: string
+}
+
+export interface LineAvailability {
+  readonly opportunity_item_id: number
+  readonly product_id: number
+  readonly store_id: number
+  readonly requested_quantity: number
+  /** The lowest slot of the window; may be negative. */
+  readonly available_for_item: number
+  /** By how much the store falls short with this line, others' overbooking included. */
+  readonly shortage_quantity: number
+  readonly has_shortage: boolean
+  readonly from: string
+  readonly to: string
+}
+
+/** One entry of `GET /opportunities/{id}/availability`. A product that is not tracked is never short. */
+export const lineAvailability = (
+  snapshot: AvailabilitySnapshot,
+  line: LineRequest,
+  source_type = "opportunity_item"
+): LineAvailability => {
+  const window = inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) })
+  const requested_quantity = requestedUnits(line.quantity)
+  const available_for_item = lowestFree(withoutSource(snapshot, source_type, line.id), line.product_id, window)
+  const shortage_quantity = isTracked(snapshot, line.product_id)
+    ? Math.max(0, requested_quantity - available_for_item)
+    : 0
+  return {
+    opportunity_item_id: line.id,
+    product_id: line.product_id,
+    store_id: snapshot.store_id,
+    requested_quantity,
+    available_for_item,
+    shortage_quantity,
+    has_shortage: shortage_quantity > 0,
+    from: instantOf(window.from),
+    to: instantOf(window.to)
+  }
+}
+
+export const tracking_types = { bulk: "Bulk", serialised: "Serialised" } as const
+export interface LineShortage {
+  readonly opportunity_item_id: number
+  readonly opportunity_id: number
+  readonly product_id: number
+  readonly product_name: string | null
+  readonly store_id: number
+  /** The first and the last day of the store on which not all of it is free. */
+  readonly date: string
+  readonly last_date: string
+  readonly requested_quantity: number
+  /** The lowest slot of the window, without the line's own demands; negative where others are overbooked. */
+  readonly available: number
+  /** The same, never below 0. */
+  readonly available_quantity: number
+  /** What cannot be had of this line: at most all of it. */
+  readonly shortfall: number
+  /** By how much the store falls short on the worst day with this line counted, as the sweep says of a day. */
+  readonly severity: number
+  /** What resolutions under way do not cover. */
+  readonly remaining_shortfall: number
+  /** Ordered from suppliers for the line, and not yet received. */
+  readonly on_order_quantity: number
+  readonly tracking_type: "bulk" | "serialised"
+  readonly starts_at: string
+  readonly ends_at: string
+  /** The opportunity is an Order. */
+  readonly is_critical: boolean
+}
+
+/**
+ * The shortage of a line; undefined without one. This is the one place that says what a shortage is (rules/availability
+ * 9): the flag of an opportunity, its list, the list of all and the gates are computed from it.
+ */
+export const lineShortage = (
+  snapshot: AvailabilitySnapshot,
+  line: LineRequest,
+  opportunity: { readonly opportunity_id: number; readonly is_order: boolean },
+  resolved_quantity = 0
+): LineShortage | undefined => {
+  const found = lineAvailability(snapshot, line)
+  if (!found.has_shortage) return undefined
+  const product = snapshot.products.get(line.product_id)
+  const available_quantity = Math.max(0, found.available_for_item)
+  const shortfall = found.requested_quantity - available_quantity
+  return {
+    opportunity_item_id: line.id,
+    opportunity_id: opportunity.opportunity_id,
+    product_id: line.product_id,
+    product_name: product?.name ?? null,
+    store_id: snapshot.store_id,
+    ...shortDays(snapshot, line, found),
+    requested_quantity: found.requested_quantity,
+    available: found.available_for_item,
+    available_quantity,
+    shortfall,
+    severity: found.shortage_quantity,
+    remaining_shortfall: Math.max(0, shortfall - resolved_quantity),
+    on_order_quantity: resolved_quantity,
+    tracking_type: product?.is_serialised === true ? "serialised" : "bulk",
+    starts_at: found.from,
+    ends_at: found.to,
+    is_critical: opportunity.is_order
+  }
+}
+
+/** The days of the first and the last slot with less than is asked for. */
+const shortDays = (
+  snapshot: AvailabilitySnapshot,
+  line: LineRequest,
+  { from, requested_quantity, to }: LineAvailability
+): Pick<LineShortage, "date" | "last_date"> => {
+  const window = { from: millisOf(from), to: millisOf(to) }
+  const { bounds, free } = freeBySlot(withoutSource(snapshot, "opportunity_item", line.id), line.product_id, window)
+  const short = free.flatMap((quantity, slot) => (quantity < requested_quantity ? [bounds[slot] ?? window.from] : []))
+  // A slot may begin before the hire does, and a kit that cannot be counted has no slots.
+  const day = (at: number): string => dayOf(Math.max(at, window.from), snapshot.zone)
+  return { date: day(short[0] ?? window.from), last_date: day(short.at(-1) ?? window.from) }
+}
+
+/** Whole units a line asks for, at least one; halves round up. */
+export const requestedUnits = (quantity: number): number => Math.max(1, wholeUnits(Math.round(quantity * 10_000)))
+
+/** The fewest free units of a product in any slot the window touches; 0 for a kit that cannot be counted. */
+export const lowestFree = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): number =>
+  lowest(freeBySlot(snapshot, product_id, window).free) ?? 0
+
+/** What is free in each slot the window touches, with the slots' bounds; no slots for a kit that cannot be counted. */
+const freeBySlot = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  window: Period
+): { readonly bounds: ReadonlyArray<number>; readonly free: ReadonlyArray<number> } => {
+  const { from, to } = countable(snapshot, window)
+  const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
+  return { bounds, free: freeUnits(snapshot, product_id, bounds) ?? [] }
+}
+
+const slotMillis: { readonly [R in Resolution]: number } = {
+  daily: 86_400_000,
+  half_daily: 21_600_000,
+  hourly: 3_600_000
+}
+
+/** An open end is cut to the horizon; of a hire that starts beyond the horizon the first slot counts. */
+const countable = (snapshot: AvailabilitySnapshot, { from, to }: Period): Period => {
+  // A day may have 23 hours: 10 % below the ceiling no clock change exceeds it.
+  const isEndless = to >= openEndMillis || (to - from) / slotMillis[snapshot.resolution] > slotCeiling * 0.9
+  if (!isEndless) return { from, to }
+  return from >= snapshot.horizon.to
+    ? { from, to: from }
+    : { from: Math.max(from, snapshot.horizon.from), to: snapshot.horizon.to }
+}

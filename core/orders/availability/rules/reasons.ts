@@ -1,0 +1,108 @@
+/** The reasons behind one number: the stock counted, the demands that take it, the parts that limit a kit. */
+import { itemAt } from "../../../values/text.ts"
+import { instantOf } from "../../../values/time.ts"
+import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
+import { type ActiveDemand, type OpportunityName, sourceName } from "./demand.ts"
+import { breakdownWithWaitingAt, casesAt, type CaseState, freeUnits, kitsFrom, poolParts, timelineOf } from "./kits.ts"
+import type { Phase } from "./phase.ts"
+import { type PointAvailability, pointAvailability } from "./point.ts"
+import { slotBounds, slotsTouched } from "./slots.ts"
+
+interface DemandReason {
+  readonly claim_id: number
+  readonly source_type: string
+  readonly source_id: number
+  readonly source_name: string
+  readonly opportunity_id: number | null
+  readonly asset_id: number | null
+  readonly quantity: number
+  readonly phase: Phase
+  /** Buffers included. */
+  readonly from: string
+  readonly to: string
+  /** Due back and not returned: counted with no known end. */
+  readonly is_overdue: boolean
+}
+
+interface PartReason {
+  readonly product_id: number
+  readonly product_name: string | null
+  readonly quantity: number
+  readonly available: number
+  /** How many kits these units allow; the smallest decides. */
+  readonly kits: number
+}
+
+interface AvailabilityReasons extends PointAvailability {
+  readonly slot_start: string
+  readonly slot_end: string
+  readonly stock_level_ids: ReadonlyArray<number>
+  readonly claims: ReadonlyArray<DemandReason>
+  readonly parts: ReadonlyArray<PartReason>
+  /** Of a container product, each case: whether it has a demand, whether it is filled, what it lacks. */
+  readonly cases: ReadonlyArray<CaseState>
+}
+
+/** The availability at `at` (ms) and everything it is computed from; demands by start. */
+export const availabilityReasons = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  at: number,
+  opportunities: ReadonlyMap<number, OpportunityName>
+): AvailabilityReasons => {
+  const bounds = slotBounds(at, at, snapshot.resolution, snapshot.zone)
+  const product = snapshot.products.get(product_id)
+  const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean => {
+    const { first, last } = slotsTouched(bounds, from, to)
+    return first <= last
+  }
+  return {
+    ...pointAvailability(snapshot, product_id, at),
+    ...(compositionOf(product) === "plain"
+      ? { demand_breakdown: breakdownWithWaitingAt(timelineOf(snapshot, product_id, bounds), 0) }
+      : {}),
+    slot_start: instantOf(itemAt(bounds, 0)),
+    slot_end: instantOf(itemAt(bounds, 1)),
+    stock_level_ids: snapshot
+      .stockOf(product_id)
+      .filter(touches)
+      .map(({ level }) => level.id)
+      .sort((a, b) => a - b),
+    claims: snapshot
+      .demandsOf(product_id)
+      .filter((demand) => demand.demand.is_active && touches(demand))
+      .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
+      .map((demand) => demandReason(demand, opportunities)),
+    parts:
+      product === undefined || compositionOf(product) === "plain" || compositionOf(product) === "kit"
+        ? []
+        : poolParts(product).map((part) => {
+            const available = freeUnits(snapshot, part.component_product_id, bounds)?.[0] ?? 0
+            return {
+              product_id: part.component_product_id,
+              product_name: snapshot.products.get(part.component_product_id)?.name ?? null,
+              quantity: part.quantity,
+              available,
+              kits: kitsFrom(available, part)
+            }
+          }),
+    cases: casesAt(snapshot, product_id, bounds)
+  }
+}
+
+const demandReason = (
+  { demand, from, is_overdue, to }: ActiveDemand,
+  opportunities: ReadonlyMap<number, OpportunityName>
+): DemandReason => ({
+  claim_id: demand.id,
+  source_type: demand.source_type,
+  source_id: demand.source_id,
+  source_name: sourceName(demand, opportunities),
+  opportunity_id: demand.opportunity_id,
+  asset_id: demand.asset_id,
+  quantity: demand.quantity,
+  phase: demand.phase,
+  from: instantOf(from),
+  to: instantOf(to),
+  is_overdue
+})

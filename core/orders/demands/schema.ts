@@ -1,0 +1,165 @@
+/**
+ * Demands: what opportunity lines and packed units take from stock, one row each (rules/availability 2.1). The table is
+ * called `claims`, as in release 0.1: reports and devices read it by that name. SQL names it as `demands.name`.
+ */
+import { insert } from "../../kernel/tables/row-change.ts"
+import { boolean, choice, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
+import { plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
+import { openEnd } from "../../values/time.ts"
+
+/** Demands that count now, or will once their quotation does. */
+const live = [
+  { is_active: true },
+  { pending_checkin: true, phase: ["draft", "held", "reserved", "on_hire"] },
+  { phase: ["draft", "held"] }
+]
+
+export const demands = table(
+  "claims",
+  {
+    product_id: ref("products", { on_delete: "keep", on_merge: "follow_updated", merge_while: { is_active: true } }),
+    store_id: ref("stores", {
+      on_delete: "refuse",
+      while: live,
+      way_out: "end that hire or give it another store first"
+    }),
+    asset_id: ref("stock_levels", {
+      nullable: true,
+      on_delete: "refuse",
+      while: live,
+      way_out: "release the unit first"
+    }),
+    quantity: integer({ min: 1 }),
+    starts_at: timestamp(),
+    ends_at: timestamp(),
+    buffered_starts_at: timestamp(),
+    buffered_ends_at: timestamp(),
+    source_type: text(),
+    source_id: integer(),
+    phase: choice({
+      draft: "Draft",
+      held: "Held",
+      reserved: "Reserved",
+      on_hire: "On Hire",
+      closed: "Closed",
+      void: "Void"
+    }),
+    is_active: boolean(),
+    out: boolean(),
+    pending_checkin: boolean(),
+    returned_at: timestamp({ nullable: true }),
+    checked_at: timestamp({ nullable: true }),
+    opportunity_id: ref("opportunities", { nullable: true, live: false, on_delete: "keep" }),
+    container_id: ref("containers", { nullable: true, on_delete: "handled" }),
+    /**
+     * The last instant at which the row can change any figure; null if it changes none. An index over it finds the
+     * demands that matter to a window, however many older ones there are.
+     */
+    reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
+  },
+  {
+    lease_block_size: 2_000,
+    occupancy: {
+      active: "is_active",
+      thing: "asset_id",
+      kind: "product_id",
+      quantity: "quantity",
+      from: "starts_at",
+      to: "ends_at",
+      holders: ["opportunity_id", "container_id"],
+      wanted: { field: "shortages", table: "opportunity_items", holder: "opportunity_id", kind: "item_id" }
+    },
+    visibility: {
+      all_columns: [
+        "availability.view",
+        "containers.*",
+        "kits.*",
+        "opportunities.*",
+        "settings.manage",
+        "shortages.*",
+        "stock.*"
+      ]
+    },
+    indexes: [
+      ["product_id", "store_id", "reaches_to"],
+      ["store_id", "reaches_to"],
+      ["asset_id", "reaches_to"],
+      ["source_type", "source_id"],
+      ["opportunity_id"],
+      ["container_id"]
+    ],
+    references: [
+      {
+        column: "source_id",
+        where: { source_type: "opportunity_item" },
+        table: "opportunity_items",
+        rule: { on_delete: "handled" }
+      },
+      {
+        column: "source_id",
+        where: { source_type: "container" },
+        table: "container_items",
+        rule: { on_delete: "handled" }
+      }
+    ],
+    no_overlap: [
+      {
+        name: "claims_asset_overlap",
+        key: "asset_id",
+        from: "buffered_starts_at",
+        to: "buffered_ends_at",
+        active: "is_active"
+      }
+    ]
+  }
+)
+type StoredDemand = RowOf<typeof demands>
+/** A demand as rules see it: `reaches_to` is computed from the rest and serves queries only. */
+export type DemandRow = { readonly [C in keyof StoredDemand as C extends "reaches_to" ? never : C]: StoredDemand[C] }
+
+type RelevanceFields = Pick<DemandRow, "is_active" | "out" | "pending_checkin" | "buffered_ends_at" | "checked_at">
+/**
+ * The value of `reaches_to`. While the demand is active its end with buffers, or no end while a unit is out, because it
+ * may come back late; no end either while a returned unit waits for its check; otherwise the later of end and check, if
+ * any.
+ */
+export const relevantUntil = (demand: RelevanceFields): string | null => {
+  if (demand.pending_checkin || (demand.is_active && demand.out)) return openEnd
+  const end = demand.is_active ? demand.buffered_ends_at : null
+  return end === null || (demand.checked_at !== null && demand.checked_at > end) ? demand.checked_at : end
+}
+
+/**
+ * Which streams of the journal ever changed stock, demands, parts or cases of a product. Answers about an earlier time
+ * (`as_of`) read these streams only, not the whole journal.
+ */
+export const product_streams = plainTable(
+  "product_streams",
+  "key",
+  { key: text(), product_id: ref("products", { on_delete: "keep" }), stream: text() },
+  { visibility: { all_columns: ["availability.view"] }, indexes: [["product_id"]], on_conflict_ignore: true }
+)
+export const rememberStream = (product_id: number, stream: string) =>
+  insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
+/**
+ * Which stores ever had which stock level: a product is listed with 0 of 0 where its last level was deleted or moved
+ * away. Rows stay after the level is deleted. `product_id` is null where a level moved in: the row of its creation
+ * names it.
+ */
+export const stock_places = plainTable(
+  "stock_places",
+  "key",
+  {
+    key: text(),
+    stock_level_id: ref("stock_levels", { on_delete: "keep" }),
+    product_id: ref("products", { nullable: true, on_delete: "keep", on_merge: "follow" }),
+    store_id: ref("stores", { on_delete: "keep" })
+  },
+  {
+    visibility: { all_columns: ["availability.view"] },
+    indexes: [["product_id"], ["stock_level_id"], ["store_id"]],
+    on_conflict_ignore: true
+  }
+)
+export const rememberPlace = (stock_level_id: number, product_id: number | null, store_id: number) =>
+  insert(stock_places, { key: `${stock_level_id}/${store_id}`, stock_level_id, product_id, store_id })

@@ -1,0 +1,268 @@
+/** The slice of opportunities: its tables, events and endpoints, facet by facet. */
+import { Effect, Schema } from "effect"
+import { loadStockedProducts } from "../availability/facts/load-products.ts"
+import { type DecideContext, type Endpoint, type Failure, get, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { follow, type StoredEvent } from "../../kernel/events/event-type.ts"
+import { later } from "../../kernel/fields/later.ts"
+import { journal } from "../../kernel/events/journal.ts"
+import { pageOf } from "../../kernel/lists/query.ts"
+import { listOf, ok, unpagedMeta, viewContext, withMore } from "../../kernel/endpoints/resource.ts"
+import { bindings, columnList } from "../../kernel/store/statement.ts"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { users } from "../../people/users/schema.ts"
+import { withOwed } from "./state/standing.ts"
+import { activityEntry, activityKinds } from "./tables/activity.ts"
+import { availabilityOf } from "./state/demands.ts"
+import { opportunityStream } from "./events/event-families.ts"
+import { loadDecisionState } from "./state/load.ts"
+import { one, opportunity_participants, path, read } from "./tables/paths.ts"
+import {
+  assignmentResource,
+  opportunityAnswer,
+  opportunityResource,
+  opportunityShown,
+  warned
+} from "./state/resources.ts"
+import { loadWithDemands, shortageEndpoints, stockFactsOf } from "./shortages/api.ts"
+import { stepShown } from "../../pricing/explain/explain-step.ts"
+import { isAsked, isExplained } from "../../products/rates/engine-api.ts"
+import { boolean, integer, list as list_of, text, timestamp } from "../../kernel/fields/field.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { auditShown } from "../../people/activity-log.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { removeWhere } from "../../kernel/tables/row-change.ts"
+import { opportunityEvents } from "./events/participants.ts"
+import { extensionEndpoints } from "./extension/api.ts"
+import { headerEndpoints } from "./header/api.ts"
+import { lineEndpoints } from "./lines/api.ts"
+import { opportunity_items } from "./tables/lines.ts"
+import { moneyEndpoints } from "./money/decide.ts"
+import { opportunity_costs, opportunity_versions } from "./tables/money.ts"
+import { participantEndpoints } from "./participants.ts"
+import { opportunities } from "./tables/opportunities.ts"
+import { shortagesSeenAgain } from "./shortages/reactions.ts"
+import { acknowledgements } from "./tables/shortages.ts"
+import { statusEndpoints } from "./status/api.ts"
+import { bulkEndpoints } from "./units/api-bulk.ts"
+import { unitEndpoints } from "./units/api.ts"
+import { asset_assignments } from "./tables/units.ts"
+import { versionEndpoints } from "./versions/api.ts"
+import { waitingEndpoints } from "./waiting/api.ts"
+import { shortage_waits } from "./tables/waiting.ts"
+
+// Reading opportunities: the list and one of them, its units, what is free for its lines, its activity, and what may be
+// done with it (rules/opportunities 2, 4, 9.1, 10, 15).
+
+const explaining = later(() => import("./money/explain.ts"))
+const repricing = later(() => import("./money/reprice.ts"))
+const acting = later(() => import("./status/actions.ts"))
+
+/** To decide without recording anything: ids are placeholders and no document number is taken. */
+const decidingOnly = ({ happened_at, now, settings, viewer }: Input): DecideContext => {
+  let last = 0
+  return { now, happened_at, viewer, settings, id: () => --last, number: () => null }
+}
+
+const list = get(path, {
+  answer: Shown.page(() => opportunityResource),
+  name: "opportunities.list",
+  summary: "List opportunities",
+  ...read,
+  run: (input: Input) => Effect.map(listOf(opportunityResource, input.query, viewContext(input)), ok)
+})
+const show = get(`${path}/{id}`, {
+  answer: {
+    ...opportunityShown,
+    explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" }))
+  },
+  name: "opportunities.show",
+  summary: "Show one opportunity",
+  ...read,
+  params: one,
+  fields: {
+    explain: text({ nullable: true, describe: "1: say in words how each figure came about, too" }),
+    outdated: text({ nullable: true, describe: "1: say in meta.warnings what would come out otherwise today" })
+  },
+  run: (input) =>
+    Effect.gen(function* () {
+      const header = input.rows.id
+      const explanation = isExplained(input.query) ? yield* (yield* explaining).explanationOf(header, input) : undefined
+      const { outdatedWarnings, repriceFacts } = yield* repricing
+      const outdated = isAsked(input.query, "outdated")
+        ? outdatedWarnings(yield* repriceFacts(header, input), decidingOnly(input))
+        : []
+      const answer = warned(yield* opportunityAnswer(header.id, input), outdated)
+      return explanation === undefined ? answer : withMore(answer, { explanation })
+    })
+})
+
+const assets = get(`${path}/{id}/assets`, {
+  answer: Shown.page(() => assignmentResource),
+  name: "opportunities.assets",
+  summary: "List the units on all lines",
+  ...read,
+  params: one,
+  run: (input) =>
+    Effect.map(
+      listOf(assignmentResource, input.query, viewContext(input), { where: { opportunity_id: input.rows.id.id } }),
+      ok
+    )
+})
+
+/** One entry for each line with a product that exists, at its store; none for lines without a store. */
+const availability = get(`${path}/{id}/availability`, {
+  answer: {
+    availability: Shown.objects({
+      opportunity_item_id: integer(),
+      product_id: integer(),
+      product_name: text({ nullable: true }),
+      store_id: integer(),
+      requested_quantity: integer({ describe: "What the line still asks for" }),
+      available_for_item: integer({ describe: "Negative where others are overbooked" }),
+      shortage_quantity: integer({ describe: "By how much the store falls short with the line: its severity" }),
+      shortfall: integer({ describe: "What cannot be had of the line" }),
+      has_shortage: boolean(),
+      from: timestamp(),
+      to: timestamp()
+    }),
+    meta: Shown.meta
+  },
+  name: "opportunities.availability",
+  summary: "What is free for each line, and by how much it is short",
+  ...read,
+  params: one,
+  run: (input) =>
+    Effect.gen(function* () {
+      const found = yield* loadWithDemands([input.rows.id], input, true)
+      const stocked = yield* loadStockedProducts(
+        found.loaded.flatMap(({ opportunity }) => opportunity.lines.flatMap(({ item_id }) => item_id ?? []))
+      )
+      const entries = found.loaded
+        .flatMap((one) =>
+          availabilityOf(stockFactsOf(one, found), one.opportunity, one.demands, input.settings, input.now)
+        )
+        .filter(({ product_id }) => stocked.has(product_id))
+      return ok({
+        availability: entries.map((entry) => ({ ...entry })),
+        meta: unpagedMeta(entries.length, input.query)
+      })
+    })
+})
+
+/** The entries of one opportunity's stream, newest first: one page and how many there are. */
+const entriesOf = Effect.fnUntraced(function* (
+  id: number,
+  types: ReadonlyArray<string>,
+  page: { readonly page: number; readonly per_page: number }
+): Effect.fn.Return<{ readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }, Failure, Store> {
+  const store = yield* Store
+  const where = (bind: (value: unknown) => string): string =>
+    `from journal where stream = ${bind(opportunityStream(id))} and type in (${types.map(bind).join(", ")})`
+  const rows = bindings(store.dialect),
+    count = bindings(store.dialect)
+  const found = yield* store.run(
+    `select ${columnList(journal)} ${where(rows.bind)} order by position desc limit ${page.per_page} offset ${(page.page - 1) * page.per_page}`,
+    rows.values
+  )
+  const [counted] = yield* store.run<{ total: number }>(`select count(*) as total ${where(count.bind)}`, count.values)
+  return { rows: found.map((row) => store.decode(journal, row) as StoredEvent), total: Number(counted?.total ?? 0) }
+})
+
+const activity = get(`${path}/{id}/activity`, {
+  answer: { activity: Shown.objects(auditShown), meta: Shown.meta },
+  name: "opportunities.activity",
+  summary: "What happened to the opportunity, newest first",
+  reads_history: { of: "id" },
+  ability: "action-log:read",
+  permission: "action-log.view",
+  params: one,
+  run: (input) =>
+    Effect.gen(function* () {
+      const { id } = input.rows.id
+      const page = pageOf(input.query)
+      const kinds = activityKinds((yield* CommandRuntime).catalogue)
+      const { rows, total } = yield* entriesOf(id, [...kinds.keys()], page)
+      const actors = yield* (yield* Store).getMany(
+        users,
+        rows.map((row) => row.actor_id).filter((actor) => actor !== null)
+      )
+      const names = new Map(actors.map((user) => [user.id, user.name]))
+      return ok({
+        activity: rows.map((row) =>
+          activityEntry(row, kinds.get(row.type), id, row.actor_id === null ? null : (names.get(row.actor_id) ?? null))
+        ),
+        meta: { total, per_page: page.per_page, page: page.page }
+      })
+    })
+})
+
+const actions = get(`${path}/{id}/available_actions`, {
+  answer: {
+    available_actions: Shown.objects({
+      key: text(),
+      label: text(),
+      allowed: boolean(),
+      reason: text({ nullable: true }),
+      code: text({ nullable: true })
+    }),
+    meta: Shown.keys({
+      warnings: list_of(text(), { describe: "What to know before it becomes an order: the customer's standing, stock" })
+    })
+  },
+  name: "opportunities.available_actions",
+  summary: "What may be done with the opportunity now",
+  ...read,
+  params: one,
+  run: (input) =>
+    Effect.gen(function* () {
+      const state = yield* withOwed(yield* loadDecisionState(input.rows.id, input, { stock: true }), input.settings)
+      const { availableActions, orderWarnings } = yield* acting
+      const context = decidingOnly(input)
+      return ok({
+        available_actions: availableActions(state, context).map((action) => ({ ...action })),
+        meta: { warnings: orderWarnings(state, context) }
+      })
+    })
+})
+
+const readEndpoints: ReadonlyArray<Endpoint> = [list, show, assets, availability, activity, actions]
+
+export const opportunitiesSlice: Slice = {
+  name: "opportunities",
+  tables: [
+    opportunities,
+    opportunity_items,
+    opportunity_costs,
+    opportunity_participants,
+    asset_assignments,
+    opportunity_versions,
+    acknowledgements,
+    shortage_waits
+  ],
+  resources: [opportunityResource],
+  events: opportunityEvents,
+  endpoints: [
+    ...readEndpoints,
+    ...headerEndpoints,
+    ...extensionEndpoints,
+    ...statusEndpoints,
+    ...lineEndpoints,
+    ...moneyEndpoints,
+    ...participantEndpoints,
+    ...unitEndpoints,
+    ...bulkEndpoints,
+    ...versionEndpoints,
+    ...shortageEndpoints,
+    ...waitingEndpoints
+  ],
+  react: [shortagesSeenAgain],
+  // A line that goes takes its place on the waiting list with it.
+  follows: [
+    follow(
+      "opportunity.item_removed",
+      () => Schema.Struct({ item_id: Schema.Int }),
+      ({ item_id }) => [removeWhere(shortage_waits, { opportunity_item_id: item_id })]
+    )
+  ]
+}

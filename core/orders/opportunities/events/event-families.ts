@@ -1,0 +1,223 @@
+/**
+ * Families of events that the facets of an opportunity share: changes of its header, and the events of its child rows
+ * (lines, costs, participants, allocated units, versions). All are in the stream `opportunity:<id>`: read backwards, it is
+ * the opportunity's activity (rules/opportunities 15).
+ *
+ * In their data `set` holds the columns an event changes, `was` the same columns before, and `also` what the activity
+ * shows and no table stores.
+ */
+import { Schema } from "effect"
+import { remove, type RowChange, update } from "../../../kernel/tables/row-change.ts"
+import {
+  type ActivityValues,
+  type AnyEventType,
+  type EventType,
+  eventType,
+  type NewEvent,
+  type ProjectionContext,
+  streamOf
+} from "../../../kernel/events/event-type.ts"
+import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
+import {
+  jsonObject,
+  newRow,
+  type NewRow,
+  type SomeColumns,
+  someColumns,
+  type Stored,
+  withoutStamps
+} from "../../../kernel/tables/stored-schema.ts"
+import type { AnyRow, RowOf, Table } from "../../../kernel/tables/table.ts"
+import { typed } from "../../../kernel/fields/shown.ts"
+import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+
+/** The stream that holds all events of an opportunity. */
+export const opportunityStream = (id: number): string => streamOf("opportunity", id)
+
+interface Changed<T extends Table> {
+  readonly id: number
+  readonly set: SomeColumns<T>
+  readonly was: SomeColumns<T>
+  readonly also: JsonObject
+}
+/** The columns of `set` as they are in `row`. */
+export const columnsBefore = <T extends Table>(row: AnyRow, set: SomeColumns<T>): SomeColumns<T> =>
+  Object.fromEntries(Object.keys(set).map((name) => [name, row[name] ?? null])) as SomeColumns<T>
+
+/** Inserts a row made at `at`. */
+export const insertRow = (table: Table, row: AnyRow, at: string): RowChange => ({
+  op: "insert",
+  table,
+  row: { ...row, created_at: at, updated_at: at, deleted_at: null }
+})
+/** Sets columns of a row at `at`. */
+export const updateRow = (table: Table, id: number, set: AnyRow, at: string): RowChange =>
+  update(table, id, { ...set, updated_at: at })
+
+const answer_names: { readonly [column: string]: string | undefined } = {
+  manual_unit_price: "unit_price",
+  manual_total: "line_total"
+}
+/** Columns under the names that answers use. */
+const answerNames = (values: AnyRow): JsonObject =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [answer_names[name] ?? name, value as Json]))
+/** Columns of a row for the activity; null where the row has none. */
+export const pick = (row: AnyRow, names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(names.map((name) => [name, (row[name] ?? null) as Json]))
+/** Old and new values of a change; `child` names the child row, where the event is about one. */
+export const changedValues = (
+  { also, set, was }: Pick<Changed<Table>, "also" | "set" | "was">,
+  child: JsonObject = {}
+): ActivityValues => ({
+  old_values: { ...child, ...answerNames(was) },
+  new_values: { ...child, ...answerNames(set), ...also }
+})
+/** Adds `reason` to the new values: null where none was given. `key`: where the data keeps it. */
+export const withReason = ({ new_values, old_values }: ActivityValues, key = "reason"): ActivityValues => ({
+  old_values,
+  new_values: { ...new_values, reason: new_values?.[key] ?? null }
+})
+
+/**
+ * How one event of a family is declared: what it means, and how the activity shows it where that is not the family's
+ * way.
+ */
+type Declared<Data> =
+  | string
+  | { readonly meaning: string; readonly activity: ((data: Data) => ActivityValues) | "no entry" }
+const meaningOf = <Data>(declared: Declared<Data>): string =>
+  typeof declared === "string" ? declared : declared.meaning
+const activityOf = <Data>(
+  declared: Declared<Data>,
+  usual: (data: Data) => ActivityValues
+): { readonly activity?: (data: Data) => ActivityValues } => {
+  const activity = typeof declared === "string" ? usual : declared.activity
+  return activity === "no entry" ? {} : { activity }
+}
+
+export type HeaderChanged = Changed<typeof opportunities>
+const headerSchema = (): Stored<HeaderChanged> =>
+  Schema.Struct({ id: Schema.Int, set: someColumns(opportunities), was: someColumns(opportunities), also: jsonObject })
+/** An update that changed nothing is an entry of the activity and leaves the row as it was. */
+const projectHeader = ({ id, set }: HeaderChanged, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> =>
+  Object.keys(set).length === 0 ? [] : [updateRow(opportunities, id, set, recorded_at)]
+
+/** Events that change columns of the header, by their names after `opportunity.`. */
+export const headerChanges = <const Name extends string>(declared: {
+  readonly [N in Name]: Declared<HeaderChanged>
+}): {
+  readonly types: ReadonlyArray<AnyEventType>
+  readonly make: (
+    name: Name,
+    row: OpportunityRow,
+    set: SomeColumns<typeof opportunities>,
+    also?: JsonObject
+  ) => NewEvent
+} => {
+  const types = declareEach(declared, (name, event: Declared<HeaderChanged>) =>
+    eventType(`opportunity.${name}`, {
+      meaning: meaningOf(event),
+      data: headerSchema,
+      project: projectHeader,
+      ...activityOf(event, changedValues)
+    })
+  )
+  return {
+    types: Object.values(types),
+    make: (name, row, set, also = {}) => types[name].make({ id: row.id, set, was: columnsBefore(row, set), also })
+  }
+}
+const declareEach = <Name extends string, D, Data>(
+  declared: { readonly [N in Name]: D },
+  declare: (name: Name, one: D) => EventType<Data>
+): { readonly [N in Name]: EventType<Data> } =>
+  Object.fromEntries(Object.entries<D>(declared).map(([name, one]) => [name, declare(name as Name, one)])) as {
+    readonly [N in Name]: EventType<Data>
+  }
+
+/** Names the child row in an event's data: `item_id` for the child `item`. */
+type ChildId<Child extends string> = { readonly [N in `${Child}_id`]: number }
+type ChildAdded<Child extends string, T extends Table> = { readonly id: number; readonly also?: JsonObject } & {
+  readonly [N in Child]: SomeColumns<T> & { readonly id: number }
+} & ChildId<Child>
+export type ChildChanged<Child extends string, T extends Table> = Changed<T> & ChildId<Child>
+type ChildRemoved<Child extends string> = {
+  readonly id: number
+  readonly was: JsonObject
+  readonly also?: JsonObject
+} & ChildId<Child>
+/** A row that belongs to an opportunity. */
+export interface OwnedRow {
+  readonly id: number
+  readonly opportunity_id: number
+}
+
+/**
+ * The events of one kind of child row: `item` for lines, whose events name the line in `item_id` and bring a new one as
+ * `item`. Each event marks the opportunity as changed, too.
+ */
+export const childEvents = <const Child extends string, T extends Table>(child: Child, table: T) => {
+  const id_key = `${child}_id` as const
+  const childId = (data: ChildId<Child>): number => data[id_key]
+  const touched = (id: number, at: string): RowChange => update(opportunities, id, { updated_at: at })
+  // The keys of these structs are computed.
+  const struct = <Data>(fields: Schema.Struct.Fields): Stored<Data> =>
+    typed(Schema.Struct({ id: Schema.Int, [id_key]: Schema.Int, ...fields }))
+  const usualActivity = (data: ChildChanged<Child, T>): ActivityValues =>
+    changedValues(data, { [id_key]: childId(data) })
+
+  /** The row itself, as the event brings it. */
+  const added = (name: string, meaning: string, activity: (row: AnyRow & { readonly id: number }) => JsonObject) => {
+    const type: AnyEventType = eventType<ChildAdded<Child, T>>(`opportunity.${name}`, {
+      meaning,
+      data: () => struct({ [child]: newRow(table), also: Schema.optionalKey(jsonObject) }),
+      project: (data, { recorded_at }) => [insertRow(table, data[child], recorded_at), touched(data.id, recorded_at)],
+      activity: (data) => ({ old_values: null, new_values: activity(data[child]) })
+    })
+    return {
+      type,
+      make: (row: NewRow<T> & OwnedRow): NewEvent =>
+        type.make({ id: row.opportunity_id, [id_key]: row.id, [child]: withoutStamps(row), also: {} })
+    }
+  }
+  /** Columns of the row that change, in events named after `opportunity.`. */
+  const changes = <const Name extends string>(declared: {
+    readonly [N in Name]: Declared<ChildChanged<Child, T>>
+  }) => {
+    const types = declareEach(declared, (name, event: Declared<ChildChanged<Child, T>>) =>
+      eventType<ChildChanged<Child, T>>(`opportunity.${name}`, {
+        meaning: meaningOf(event),
+        data: () => struct({ set: someColumns(table), was: someColumns(table), also: jsonObject }),
+        project: (data, { recorded_at }) => [
+          updateRow(table, childId(data), data.set, recorded_at),
+          touched(data.id, recorded_at)
+        ],
+        ...activityOf(event, usualActivity)
+      })
+    )
+    return {
+      types: Object.values<AnyEventType>(types),
+      /** Each kind of event by its name. */
+      kinds: types,
+      make: (row: RowOf<T> & OwnedRow, name: Name, set: SomeColumns<T>, also: JsonObject = {}): NewEvent => {
+        const kind: AnyEventType = types[name]
+        return kind.make({ id: row.opportunity_id, [id_key]: row.id, set, was: columnsBefore(row, set), also })
+      }
+    }
+  }
+  /** The row goes; `was` is what the activity shows of it. */
+  const removed = (name: string, meaning: string) => {
+    const type: AnyEventType = eventType<ChildRemoved<Child>>(`opportunity.${name}`, {
+      meaning,
+      data: () => struct({ was: jsonObject, also: Schema.optionalKey(jsonObject) }),
+      project: (data, { recorded_at }) => [remove(table, childId(data)), touched(data.id, recorded_at)],
+      activity: ({ was }) => ({ old_values: was, new_values: null })
+    })
+    return {
+      type,
+      make: (row: OwnedRow, was: JsonObject, also: JsonObject = {}): NewEvent =>
+        type.make({ id: row.opportunity_id, [id_key]: row.id, was, also })
+    }
+  }
+  return { added, changes, removed, usualActivity }
+}

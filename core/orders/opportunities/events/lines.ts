@@ -1,0 +1,112 @@
+/** What happens to the lines of an opportunity (rules/opportunities 7, 9.3). */
+import { Schema } from "effect"
+import { type ActivityValues, type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
+import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
+import { update } from "../../../kernel/tables/row-change.ts"
+import type { AnyRow } from "../../../kernel/tables/table.ts"
+import { type ChildChanged, childEvents, pick } from "./event-families.ts"
+import { opportunities } from "../tables/opportunities.ts"
+import { type ItemRow, opportunity_items } from "../tables/lines.ts"
+
+const { added, changes, removed, usualActivity } = childEvents("item", opportunity_items)
+type Change = ChildChanged<"item", typeof opportunity_items>
+
+const item_added = added("item_added", "A line was added.", (row) => ({
+  item_id: row.id,
+  product_id: (row["item_id"] ?? null) as Json,
+  ...pick(row, ["name", "quantity", "unit_price", "total", "transaction_type", "is_optional"])
+}))
+export const lineAdded = item_added.make
+
+/** The quantity just counted out or in, without what was counted before. */
+const newOnly = (data: Change): ActivityValues => ({ old_values: null, new_values: usualActivity(data).new_values })
+/**
+ * The column `item_id` of a line is its product; in the activity `item_id` is the line, and `product_id` the product.
+ */
+const withProducts = (data: Change): ActivityValues => {
+  const { new_values, old_values } = usualActivity(data)
+  const product = (values: JsonObject | null, columns: AnyRow): JsonObject => ({
+    ...values,
+    item_id: data.item_id,
+    product_id: (columns["item_id"] ?? null) as Json
+  })
+  return { old_values: product(old_values, data.was), new_values: product(new_values, data.set) }
+}
+const line_changes = changes({
+  item_quantity_changed: "A line's quantity changed.",
+  item_dates_changed: "A line got other hire dates.",
+  item_price_overridden: "A line's price was set by hand, or is worked out again.",
+  item_discount_set: "A line got another discount.",
+  item_kind_changed: "A line is hired, sold or a service, or is charged per day or once.",
+  item_optional_toggled: "A line became optional, or no longer is.",
+  item_substituted: { meaning: "A line stands for another product.", activity: withProducts },
+  item_sub_rented: "All of a line is hired from a supplier: it is charged as a sub-rental.",
+  item_renamed: "A line got another name.",
+  item_details_updated: "A line's description or notes changed.",
+  bulk_dispatched: { meaning: "A quantity of a line was dispatched.", activity: newOnly },
+  bulk_returned: { meaning: "A quantity of a line came back.", activity: newOnly },
+  bulk_dispatch_reverted: { meaning: "A dispatched quantity of a line was taken back.", activity: newOnly },
+  bulk_return_reverted: { meaning: "A returned quantity of a line was taken back.", activity: newOnly },
+  bulk_quantity_adjusted: "The quantity of a line was put right while the order runs.",
+  item_on_order: { meaning: "What is on order for a line at suppliers changed.", activity: "no entry" },
+  item_store_set: {
+    meaning: "The store that a line leaves from, or comes back to, is settled by its units.",
+    activity: "no entry"
+  }
+})
+/** What is on order for a line changed: whether it is short is looked at again. */
+export const lineOnOrder = line_changes.kinds.item_on_order
+/** A quantity came back; `also` says how much, and in which condition. */
+export const bulkReturned = line_changes.kinds.bulk_returned
+/** What was counted as back is still out; `set` has what came back then. */
+export const bulkReturnReverted = line_changes.kinds.bulk_return_reverted
+export type LineChange = Parameters<typeof line_changes.make>[1]
+/** `set`: the columns that change; `also`: what the activity shows beside them. */
+export const lineChanged = line_changes.make
+
+const item_removed = removed("item_removed", "A line was removed.")
+/** What the activity shows of a line that was removed (rules/opportunities 15). */
+const lineSnapshot = (line: ItemRow): JsonObject => ({
+  item_id: line.id,
+  name: line.name,
+  product_id: line.item_id,
+  quantity: line.quantity,
+  unit_price: line.unit_price,
+  total: line.total,
+  transaction_type: line.transaction_type,
+  is_optional: line.is_optional
+})
+export const lineRemoved = (line: ItemRow): NewEvent => item_removed.make(line, lineSnapshot(line))
+
+/** `paths`: all lines in their order; `moved`: those whose path changes, absent from events of earlier releases. */
+const items_restructured = eventType("opportunity.items_restructured", {
+  meaning: "Lines were put in another order.",
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      paths: Schema.Array(Schema.Struct({ id: Schema.Int, path: Schema.String })),
+      moved: Schema.optionalKey(Schema.Array(Schema.Int))
+    }),
+  project: ({ id, moved, paths }, { recorded_at }) => {
+    const changed = moved === undefined ? undefined : new Set(moved)
+    return [
+      ...paths
+        .filter((line) => changed?.has(line.id) ?? true)
+        .map((line) => update(opportunity_items, line.id, { path: line.path, updated_at: recorded_at })),
+      update(opportunities, id, { updated_at: recorded_at })
+    ]
+  },
+  activity: ({ paths }) => ({ old_values: null, new_values: { paths: paths.map((line) => ({ ...line })) } })
+})
+export const linesRestructured = (
+  opportunity_id: number,
+  paths: ReadonlyArray<{ readonly id: number; readonly path: string }>,
+  moved: ReadonlyArray<number>
+): NewEvent => items_restructured.make({ id: opportunity_id, paths: paths.map((line) => ({ ...line })), moved })
+
+export const lineEvents: ReadonlyArray<AnyEventType> = [
+  item_added.type,
+  ...line_changes.types,
+  item_removed.type,
+  items_restructured
+]

@@ -1,0 +1,105 @@
+/** What happens to costs, prices and totals (rules/opportunities 8, 11). */
+import { Schema } from "effect"
+import {
+  type AnyEventType,
+  eventType,
+  type NewEvent,
+  type ProjectionContext
+} from "../../../kernel/events/event-type.ts"
+import type { JsonObject } from "../../../kernel/fields/json.ts"
+import { remove, type RowChange } from "../../../kernel/tables/row-change.ts"
+import { keyedColumns, newRow, type SomeColumns, someColumns, without } from "../../../kernel/tables/stored-schema.ts"
+import { childEvents, columnsBefore, headerChanges, insertRow, pick, updateRow } from "./event-families.ts"
+import { opportunity_items } from "../tables/lines.ts"
+import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { type CostRow, opportunity_costs, opportunity_versions } from "../tables/money.ts"
+
+const { added, changes, removed } = childEvents("cost", opportunity_costs)
+/** What the activity shows of a cost (rules/opportunities 15). */
+const shown = ["description", "cost_type", "amount", "quantity", "transaction_type", "is_optional"]
+
+const cost_added = added("cost_added", "A cost was added.", (row) => ({ cost_id: row.id, ...pick(row, shown) }))
+export const costAdded = cost_added.make
+
+const cost_changes = changes({ cost_updated: "A cost changed." })
+/** `was` holds all columns the activity shows, changed or not; those that stay the same are in `also` too. */
+export const costUpdated = (cost: CostRow, set: Partial<CostRow>): NewEvent => {
+  const was = pick(cost, shown)
+  const unchanged = Object.fromEntries(Object.entries(was).filter(([name]) => !(name in set)))
+  const event = cost_changes.make(cost, "cost_updated", set, unchanged)
+  return { ...event, data: { ...event.data, was: { ...was, ...(event.data["was"] as JsonObject) } } }
+}
+
+const cost_removed = removed("cost_removed", "A cost was removed.")
+export const costRemoved = (cost: CostRow): NewEvent =>
+  cost_removed.make(cost, { cost_id: cost.id, ...pick(cost, shown) })
+
+const deal_price_changes = headerChanges({
+  deal_price_set: "A price for the whole was agreed.",
+  deal_price_cleared: "The price for the whole no longer counts; lines do."
+})
+export const dealPriceChanged = deal_price_changes.make
+
+const priced_fields = () => ({
+  id: Schema.Int,
+  set: someColumns(opportunities),
+  lines: Schema.Array(keyedColumns(opportunity_items)),
+  costs: Schema.Struct({
+    added: Schema.Array(newRow(opportunity_costs)),
+    altered: Schema.Array(keyedColumns(opportunity_costs)),
+    removed: Schema.Array(Schema.Int)
+  }),
+  // The active version's own totals, where there are versions.
+  version: Schema.optionalKey(keyedColumns(opportunity_versions))
+})
+const pricedSchema = () => Schema.Struct(priced_fields())
+type Priced = ReturnType<typeof pricedSchema>["Type"]
+const projectPriced = (
+  { costs, id, lines, set, version }: Priced,
+  { recorded_at }: ProjectionContext
+): ReadonlyArray<RowChange> => [
+  ...(Object.keys(set).length === 0 ? [] : [updateRow(opportunities, id, set, recorded_at)]),
+  ...(version === undefined ? [] : [updateRow(opportunity_versions, version.id, without(version, "id"), recorded_at)]),
+  ...lines.map((line) => updateRow(opportunity_items, line.id, without(line, "id"), recorded_at)),
+  ...costs.removed.map((cost_id) => remove(opportunity_costs, cost_id)),
+  ...costs.altered.map((cost) => updateRow(opportunity_costs, cost.id, without(cost, "id"), recorded_at)),
+  ...costs.added.map((row) => insertRow(opportunity_costs, row, recorded_at))
+]
+/** Follows from other changes, so it is no entry of the activity. */
+export const opportunityPriced = eventType("opportunity.priced", {
+  meaning: "Prices, totals, taxes and surcharges as they are after a change.",
+  data: pricedSchema,
+  project: projectPriced
+})
+/** `was`: sums of the whole before it. */
+const opportunity_repriced = eventType("opportunity.repriced", {
+  meaning: "Prices, taxes and terms were brought up to date, with nothing else changed.",
+  data: () => Schema.Struct({ ...priced_fields(), was: someColumns(opportunities) }),
+  project: projectPriced,
+  activity: ({ set, was }) => ({
+    old_values: pick(was, Object.keys(was)),
+    new_values: pick({ ...was, ...set }, Object.keys(was))
+  })
+})
+const sums = { charge_total: 0, tax_total: 0, charge_including_tax_total: 0 }
+/** What `opportunity.priced` says, as a change by itself. */
+export const opportunityRepriced = (
+  before: OpportunityRow,
+  priced: NewEvent,
+  also: SomeColumns<typeof opportunities>
+): NewEvent => {
+  const data = priced.data as Priced
+  return opportunity_repriced.make({ ...data, set: { ...data.set, ...also }, was: columnsBefore(before, sums) })
+}
+/** Of columns of the opportunity alone. */
+export const headerPriced = (id: number, set: SomeColumns<typeof opportunities>): NewEvent =>
+  opportunityPriced.make({ id, set, lines: [], costs: { added: [], altered: [], removed: [] } })
+
+export const moneyEvents: ReadonlyArray<AnyEventType> = [
+  cost_added.type,
+  ...cost_changes.types,
+  cost_removed.type,
+  ...deal_price_changes.types,
+  opportunityPriced,
+  opportunity_repriced
+]

@@ -1,0 +1,51 @@
+/** Who takes part in an opportunity (rules/opportunities 12). */
+import type { AnyEventType, NewEvent } from "../../../kernel/events/event-type.ts"
+import { childEvents, pick } from "./event-families.ts"
+import { opportunity_participants, type ParticipantRow } from "../tables/paths.ts"
+import { extensionEvents } from "./extension.ts"
+import { headerEvents } from "./header.ts"
+import { lineEvents } from "./lines.ts"
+import { moneyEvents } from "./money.ts"
+import { shortageAcknowledged } from "./shortages.ts"
+import { statusEvents } from "./status.ts"
+import { unitEvents } from "./units.ts"
+import { versionEvents } from "./versions.ts"
+import { waitingEvents } from "./waiting.ts"
+
+const { added, changes, removed } = childEvents("participant", opportunity_participants)
+const shown = ["member_id", "role", "mute"]
+
+const participant_added = added("participant_added", "Somebody takes part in the opportunity.", (row) => ({
+  participant_id: row.id,
+  ...pick(row, shown)
+}))
+export const participantAdded = participant_added.make
+
+const participant_changes = changes({ participant_updated: "The part somebody takes changed." })
+export const participantUpdated = (row: ParticipantRow, set: Partial<ParticipantRow>): NewEvent =>
+  participant_changes.make(row, "participant_updated", set)
+
+const participant_removed = removed("participant_removed", "Somebody takes part no longer.")
+export const participantRemoved = (row: ParticipantRow): NewEvent =>
+  participant_removed.make(row, { participant_id: row.id, ...pick(row, shown) })
+
+const participantEvents: ReadonlyArray<AnyEventType> = [
+  participant_added.type,
+  ...participant_changes.types,
+  participant_removed.type
+]
+
+// What happens to opportunities: every kind of event they record.
+
+export const opportunityEvents: ReadonlyArray<AnyEventType> = [
+  ...headerEvents,
+  ...extensionEvents,
+  ...statusEvents,
+  ...lineEvents,
+  ...moneyEvents,
+  ...participantEvents,
+  ...unitEvents,
+  ...versionEvents,
+  shortageAcknowledged,
+  ...waitingEvents
+]

@@ -1,0 +1,101 @@
+/** What happens on the waiting list, in the streams of the opportunities whose lines wait (rules/availability 9). */
+import { Schema } from "effect"
+import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
+import { eventType } from "../../../kernel/events/event-type.ts"
+import { remove, update } from "../../../kernel/tables/row-change.ts"
+import { someColumns } from "../../../kernel/tables/stored-schema.ts"
+import { opportunityStream } from "./event-families.ts"
+import { shortage_waits, type WaitRow } from "../tables/waiting.ts"
+
+/** Why a line waits no longer, without having been told that goods came free. */
+const leave_reasons = {
+  asked: "Somebody took it off the list",
+  changed: "It was changed, and is not short as it is now",
+  removed: "The line is gone",
+  closed: "The opportunity is over",
+  past: "The time it was wanted for is over",
+  booked: "It was told, and its opportunity holds stock now"
+} as const
+export type LeaveReason = keyof typeof leave_reasons
+
+const stream = ({ opportunity_id }: { readonly opportunity_id: number }): string => opportunityStream(opportunity_id)
+const line = () => ({
+  id: Schema.Int,
+  opportunity_id: Schema.Int,
+  opportunity_item_id: Schema.Int,
+  product_id: Schema.Int,
+  quantity: Schema.Int
+})
+const lineOf = ({ id, opportunity_id, opportunity_item_id, product_id, quantity }: WaitRow) => ({
+  id,
+  opportunity_id,
+  opportunity_item_id,
+  product_id,
+  quantity
+})
+
+export const waitJoined = rowMade("shortage.waitlist.joined", shortage_waits, {
+  meaning: "A line that is short waits for goods to come free.",
+  stream: ({ opportunity_id }) => opportunityStream(opportunity_id ?? 0),
+  activity: ({ note, opportunity_item_id, product_id, quantity }) => ({
+    old_values: null,
+    new_values: {
+      opportunity_item_id: opportunity_item_id ?? null,
+      product_id: product_id ?? null,
+      quantity: quantity ?? null,
+      note: note ?? null
+    }
+  })
+})
+
+export const waitLeft = eventType("shortage.waitlist.left", {
+  meaning: "A line waits no longer: somebody took it off the list, or what it waited for is not wanted any more.",
+  stream,
+  data: () => Schema.Struct({ ...line(), reason: Schema.Literals(Object.keys(leave_reasons) as Array<LeaveReason>) }),
+  project: ({ id }) => [remove(shortage_waits, id)],
+  activity: ({ opportunity_item_id, product_id, quantity, reason }) => ({
+    old_values: { opportunity_item_id, product_id, quantity },
+    new_values: { reason }
+  })
+})
+export const leaves = (row: WaitRow, reason: LeaveReason) => waitLeft.make({ ...lineOf(row), reason })
+
+export const waitChanged = eventType("shortage.waitlist.changed", {
+  meaning: "A line that waits asks for something else now, and is still short of it: it keeps its place.",
+  stream,
+  data: () => Schema.Struct({ id: Schema.Int, opportunity_id: Schema.Int, set: someColumns(shortage_waits) }),
+  project: ({ id, set }, { recorded_at }) => [update(shortage_waits, id, { ...set, updated_at: recorded_at })]
+})
+
+export const waitMatched = eventType("shortage.waitlist.matched", {
+  meaning: "Goods came free for a line that waited: all it asks for is there in its time. Nothing is reserved by that.",
+  stream,
+  data: () =>
+    Schema.Struct({
+      ...line(),
+      waitlisted_by: Schema.NullOr(Schema.Int),
+      waitlisted_at: Schema.String,
+      matched_at: Schema.String,
+      /** A quotation demands nothing: its place is kept while it is open. An order has its goods by its own demand. */
+      keeps_place: Schema.Boolean
+    }),
+  project: ({ id, keeps_place, matched_at }, { recorded_at }) => [
+    keeps_place
+      ? update(shortage_waits, id, { status: "matched", matched_at, updated_at: recorded_at })
+      : remove(shortage_waits, id)
+  ],
+  activity: ({ opportunity_item_id, product_id, quantity, waitlisted_at, waitlisted_by }) => ({
+    old_values: null,
+    new_values: { opportunity_item_id, product_id, quantity, waitlisted_by, waitlisted_at }
+  })
+})
+export const matches = (row: WaitRow, now: string, keeps_place: boolean) =>
+  waitMatched.make({
+    ...lineOf(row),
+    waitlisted_by: row.waitlisted_by,
+    waitlisted_at: row.waitlisted_at,
+    matched_at: now,
+    keeps_place
+  })
+
+export const waitingEvents = [waitJoined, waitChanged, waitLeft, waitMatched]

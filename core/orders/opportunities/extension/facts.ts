@@ -1,0 +1,269 @@
+/** What extending a hire must know, and the rule that decides on it. */
+import { Effect, Result } from "effect"
+import type { LineShortage } from "../../availability/rules/line.ts"
+import type { DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../../kernel/events/event-type.ts"
+import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { formatMoney } from "../../../values/money.ts"
+import { millisOf } from "../../../values/time.ts"
+import { type DecisionState, liveLines, type Opportunity } from "../state/aggregate.ts"
+import {
+  conflictingHold,
+  demandSettings,
+  demandsOf,
+  linesTakingStock,
+  shortagesOf,
+  unitHeldText
+} from "../state/demands.ts"
+import { lineChanged } from "../events/lines.ts"
+import { recalculate, type Recalculated, unitName } from "../state/recalculate.ts"
+import { acknowledgements } from "../tables/shortages.ts"
+import { acknowledgementOf, gatePolicy, shortageText } from "../state/policy.ts"
+import { requireStanding, standingWarnings, withOwed } from "../state/standing.ts"
+import { order, requireTransition } from "../tables/statuses.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+import { hireExtended } from "../events/extension.ts"
+import {
+  asPlanned,
+  type dateFields,
+  type ExtensionPlan,
+  planExtension,
+  type seenFields,
+  type WhichLines
+} from "./plan.ts"
+import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
+import type { Extended, ExtensionShown, HireShown, ShownShortage } from "./shown.ts"
+import type { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
+import type { ValuesOf } from "../../../kernel/fields/field.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { opportunity_items } from "../tables/lines.ts"
+import { loadDecisionState } from "../state/load.ts"
+import { asset_assignments } from "../tables/units.ts"
+
+// Extending a hire as one thing: header, lines, charge and claims on stock move together, or nothing does
+// (rules/opportunities 4.3). Shortening is the same with an earlier end.
+
+interface ExtensionFacts {
+  readonly state: DecisionState
+  /** What the hire would be, or why it cannot be. */
+  readonly plan: Result.Result<ExtensionPlan, Rejection>
+  /** Other orders and quotations that want the same products meanwhile. */
+  readonly promised: ReadonlyArray<PromisedTo>
+}
+
+const shortagesIn = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  demands: Recalculated["demands"],
+  { now, settings }: DecideContext
+): ReadonlyArray<LineShortage> =>
+  state.snapshots === undefined
+    ? []
+    : shortagesOf(state, opportunity, demands, settings, now).filter((one) => one.remaining_shortfall > 0)
+
+/** 422 naming every unit of the lines that is promised to somebody else meanwhile, and to whom. */
+const requireUnits = (
+  state: DecisionState,
+  after: Opportunity,
+  changed: ReadonlyArray<number>,
+  context: DecideContext
+): Result.Result<void, Rejection> =>
+  Result.gen(function* () {
+    const held: Array<string> = []
+    for (const line of after.lines.filter(({ id }) => changed.includes(id))) {
+      for (const demand of yield* demandsOf(state, after, line, demandSettings(context.settings, context.now))) {
+        if (demand.asset_id === null || !demand.is_active) continue
+        const window = {
+          from: millisOf(demand.buffered_starts_at ?? demand.starts_at),
+          to: millisOf(demand.buffered_ends_at ?? demand.ends_at)
+        }
+        const hold = conflictingHold(state.unit_holds, demand.asset_id, window, context.now)
+        if (hold !== undefined) held.push(unitHeldText(unitName(state, demand.asset_id), hold))
+      }
+    }
+    if (held.length === 0) return
+    const way_out = "Give one of the two another unit, or leave the line out of lines."
+    return yield* Result.fail(invalidField("ends_at", [...held, way_out].join(" ")))
+  })
+
+/** More is promised: shortening a hire is never refused for what the customer owes. */
+const isLonger = ({ set }: ExtensionPlan, header: OpportunityRow): boolean =>
+  (set.ends_at ?? "") > (header.ends_at ?? "") ||
+  (typeof set.starts_at === "string" && header.starts_at !== null && set.starts_at < header.starts_at)
+const tellStanding: typeof requireStanding = (...given) => Result.succeed(standingWarnings(...given))
+
+/** Lines that are short of more than before. */
+const worse = (
+  before: ReadonlyArray<LineShortage>,
+  after: ReadonlyArray<LineShortage>
+): ReadonlyArray<LineShortage> => {
+  const was = new Map(before.map((one) => [one.opportunity_item_id, one.remaining_shortfall]))
+  return after.filter((one) => one.remaining_shortfall > (was.get(one.opportunity_item_id) ?? 0))
+}
+
+/**
+ * The store's policy on shortages, for orders, as on the way to becoming one: `block` refuses with 422 on `shortages`,
+ * `warn` records that somebody went ahead.
+ */
+const gate = (
+  state: DecisionState,
+  short: ReadonlyArray<LineShortage>,
+  { promised, reason }: { readonly promised: ReadonlyArray<PromisedTo>; readonly reason: string | null },
+  context: DecideContext
+): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+  const { header } = state.opportunity
+  const policy = gatePolicy(state, context.viewer)
+  if (header.state !== order || short.length === 0 || policy.effective === "allow") return Result.succeed([])
+  if (policy.effective === "block") {
+    const to = promisesOf(short, promised)
+    return Result.fail(invalidField("shortages", [shortageText(short), ...to].join(" ")))
+  }
+  return Result.succeed([
+    acknowledgementOf(context.id(acknowledgements), header.id, short, { policy, notes: reason }, context)
+  ])
+}
+
+const hireShown = ({ header }: Opportunity, shortages: ReadonlyArray<ShownShortage>): HireShown => {
+  const money = (minor: number): string => formatMoney(minor, header.currency_code)
+  return {
+    starts_at: header.starts_at,
+    ends_at: header.ends_at,
+    charge_starts_at: header.charge_starts_at,
+    charge_ends_at: header.charge_ends_at,
+    charge_total: money(header.charge_total),
+    tax_total: money(header.tax_total),
+    charge_including_tax_total: money(header.charge_including_tax_total),
+    has_shortage: header.has_shortage,
+    shortages
+  }
+}
+
+/** Lines whose claims on stock may change: those with new dates, and those that go by the hire's. */
+const demandedLines = (opportunity: Opportunity, plan: ExtensionPlan): ReadonlyArray<number> | "all" =>
+  "charge_starts_at" in plan.set || "charge_ends_at" in plan.set
+    ? "all"
+    : liveLines(opportunity)
+        .filter((line) => plan.lines.has(line.id) || line.starts_at === null || line.ends_at === null)
+        .map(({ id }) => id)
+
+/**
+ * One decision on header, lines, charge, claims on stock and units. 422: `state` where it is closed, `lines.N`,
+ * `ends_at` (also for units promised to somebody else then), `shortages` where the store's policy is to block.
+ */
+export const extendHire = (facts: ExtensionFacts, reason: string | null, context: DecideContext): Decided<Extended> =>
+  Result.gen(function* () {
+    const { promised, state } = facts
+    const { opportunity } = state
+    const { header } = opportunity
+    yield* requireTransition(header, "edit")
+    const plan = yield* facts.plan
+    const planned = asPlanned(opportunity, plan)
+    const repriced = liveLines(planned)
+      .filter((line) => line.item_type !== "group" && isRepriced(line.id, plan, opportunity))
+      .map(({ id }) => id)
+    const demanded = demandedLines(opportunity, plan)
+    yield* requireUnits(state, planned, demanded === "all" ? planned.lines.map(({ id }) => id) : demanded, context)
+    const before = shortagesIn(state, opportunity, state.demands, context)
+    const recalculated = yield* recalculate(state, planned, { priced: repriced, demanded }, context)
+    const after = recalculated.opportunity
+    const short = shortagesIn(state, after, recalculated.demands, context)
+    const standing = header.state === order && isLonger(plan, header) ? requireStanding : tellStanding
+    const concerns = yield* standing(state.customer, state.owed, after.header, context.settings)
+    const accepted = yield* gate(state, worse(before, short), { promised, reason }, context)
+    const extension: ExtensionShown = {
+      before: hireShown(
+        opportunity,
+        before.map((one) => shownShortage(one, []))
+      ),
+      after: hireShown(
+        after,
+        short.map((one) => shownShortage(one, promised))
+      ),
+      original_starts_at: after.header.original_starts_at,
+      original_ends_at: after.header.original_ends_at,
+      currency_code: header.currency_code,
+      lines_followed: plan.followed.map(({ id }) => id),
+      lines_kept: plan.kept.map(({ id }) => id)
+    }
+    const warnings = [
+      ...concerns,
+      ...warningsOf({
+        state,
+        plan,
+        after,
+        short: worse(before, short),
+        promised,
+        now: context.now,
+        viewer: context.viewer
+      })
+    ]
+    const changes_nothing = Object.keys(plan.set).length === 0 && plan.lines.size === 0
+    const totals = new Map(after.lines.map((line) => [line.id, line.total]))
+    const also = { lines_followed: [...extension.lines_followed], lines_kept: [...extension.lines_kept] }
+    return {
+      events: changes_nothing
+        ? []
+        : [
+            hireExtended(header, plan.set, reason === null ? also : { ...also, reason }),
+            ...opportunity.lines.flatMap((line) => {
+              const dates = plan.lines.get(line.id)
+              if (dates === undefined) return []
+              return [lineChanged(line, "item_dates_changed", dates, { total: totals.get(line.id) ?? line.total })]
+            }),
+            ...recalculated.events,
+            ...accepted
+          ],
+      result: { id: header.id, extension, warnings }
+    }
+  })
+
+/** A line is priced anew where its dates change, be they its own or the hire's. */
+const isRepriced = (id: number, plan: ExtensionPlan, opportunity: Opportunity): boolean => {
+  if (plan.lines.has(id)) return true
+  const line = opportunity.lines.find((one) => one.id === id)
+  return (
+    line !== undefined &&
+    ((line.starts_at === null && "starts_at" in plan.set) || (line.ends_at === null && "ends_at" in plan.set))
+  )
+}
+
+type Sent = Pick<Input, "settings" | "now"> & {
+  readonly values: Partial<ValuesOf<typeof dateFields & typeof seenFields>> & { readonly lines?: WhichLines | null }
+}
+
+/** The times that lines want goods at and did not want them before. */
+const addedTimes = (before: Opportunity, after: Opportunity, { now, settings }: Sent): ReadonlyArray<AddedTime> => {
+  const was = new Map(linesTakingStock(before, demandSettings(settings, now)).map((line) => [line.id, line]))
+  return linesTakingStock(after, demandSettings(settings, now)).flatMap(
+    ({ ends_at, id, product_id, starts_at, store_id }) => {
+      const earlier = was.get(id)
+      if (earlier === undefined) return []
+      return [
+        ...(ends_at > earlier.ends_at ? [{ product_id, store_id, starts_at: earlier.ends_at, ends_at }] : []),
+        ...(starts_at < earlier.starts_at ? [{ product_id, store_id, starts_at, ends_at: earlier.starts_at }] : [])
+      ]
+    }
+  )
+}
+
+/** A fixed number of queries, whatever the number of lines. */
+export const extensionFacts = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  input: Sent
+): Effect.fn.Return<ExtensionFacts, Failure, Store | CommandRuntime> {
+  const store = yield* Store
+  const of = { opportunity_id: header.id }
+  const lines = yield* store.find(opportunity_items, { ...of, is_live: true })
+  const units = yield* store.find(asset_assignments, of)
+  const before: Opportunity = { header, lines, units, costs: [] }
+  const plan = planExtension(before, input.values, input.values.lines ?? "follow")
+  if (Result.isFailure(plan)) return { state: yield* loadDecisionState(header, input), plan, promised: [] }
+  const after = asPlanned(before, plan.success)
+  const state = yield* loadDecisionState(header, input, {
+    stock: true,
+    lines: linesTakingStock(after, demandSettings(input.settings, input.now)),
+    rated_product_ids: [...new Set(lines.flatMap((line) => line.item_id ?? []))]
+  })
+  const promised = yield* loadPromised(header.id, state.snapshots ?? new Map(), addedTimes(before, after, input))
+  return { state: yield* withOwed(state, input.settings), plan, promised }
+})

@@ -1,0 +1,232 @@
+/**
+ * Which dates a hire gets and which of its lines go along (rules/opportunities 4.3). By default those that had the old
+ * dates: a line that ended with the hire ends with it again, one with an end of its own keeps that.
+ */
+import { Result } from "effect"
+import { calendarErrors } from "../../../kernel/fields/calendar-range.ts"
+import { timestamp, type ValuesOf } from "../../../kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
+import { type FieldErrors, invalid, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { liveLines, type Opportunity, unitsOf } from "../state/aggregate.ts"
+import { windowErrors } from "../header/decide.ts"
+import type { ItemRow } from "../tables/lines.ts"
+import { type OpportunityRow, phases } from "../tables/opportunities.ts"
+import { order } from "../tables/statuses.ts"
+import { checked_in } from "../tables/units.ts"
+
+const moment = () => timestamp({ nullable: true })
+const phaseWindows = Object.fromEntries(
+  phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`].map((name) => [name, moment()] as const))
+)
+/** Every date of the header. Null leaves it as it is, as in any change of the header. */
+export const dateFields = {
+  starts_at: timestamp({ nullable: true, describe: "When the hire begins now" }),
+  ends_at: timestamp({ nullable: true, describe: "When it ends now: later, or sooner" }),
+  charge_starts_at: timestamp({ nullable: true, describe: "Goes with starts_at where both were the same" }),
+  charge_ends_at: timestamp({ nullable: true, describe: "Goes with ends_at where both were the same" }),
+  ...phaseWindows
+}
+/** What the hire's dates were when the extension was decided on: lines that had these go along, too. */
+export const seenFields = {
+  was_starts_at: timestamp({ nullable: true, describe: "When it began, as you saw it: lines that did go along, too" }),
+  was_ends_at: timestamp({ nullable: true, describe: "When it ended, as you saw it: lines that did go along, too" })
+}
+type Seen = Partial<ValuesOf<typeof seenFields>>
+type Dates = Partial<Pick<OpportunityRow, "starts_at" | "ends_at" | "charge_starts_at" | "charge_ends_at">>
+/** Which lines go along: those that had the old dates, none, or these and no others. */
+export type WhichLines = "follow" | "keep" | ReadonlyArray<number>
+
+const bounds = ["starts_at", "ends_at"] as const
+type Bound = (typeof bounds)[number]
+/** The dates of a line that change. */
+type LineDates = Partial<Pick<ItemRow, Bound>>
+
+export interface ExtensionPlan {
+  /** Columns of the header that change. */
+  readonly set: Partial<OpportunityRow>
+  /** Columns of lines that change, by line. */
+  readonly lines: ReadonlyMap<number, LineDates>
+  /** Lines that have the new dates, also those without dates of their own. */
+  readonly followed: ReadonlyArray<ItemRow>
+  /** Lines with other dates than the hire has now. */
+  readonly kept: ReadonlyArray<ItemRow>
+  /** Of those, lines that had the old dates and stay behind, because all of theirs came back. */
+  readonly back: ReadonlyArray<ItemRow>
+}
+
+/** `lines` is one of two words, or a list of ids. */
+export const extensionErrors = (sent: JsonObject): FieldErrors => ({
+  ...whichLinesErrors(sent),
+  ...calendarErrors(sent, Object.keys(dateFields))
+})
+const whichLinesErrors = ({ lines }: JsonObject): FieldErrors =>
+  lines === undefined || lines === null || lines === "follow" || lines === "keep" || isIdList(lines)
+    ? {}
+    : { lines: ["The lines field must be follow, keep, or a list of ids of lines."] }
+const isIdList = (lines: Json): boolean =>
+  Array.isArray(lines) && lines.every((id) => Number.isSafeInteger(id) && Number(id) > 0)
+
+/** All of a line came back: it is not charged for longer. */
+const isBack = (opportunity: Opportunity, line: ItemRow): boolean => {
+  const units = unitsOf(opportunity, line.id)
+  return units.length > 0
+    ? units.length >= Number(line.quantity) && units.every((unit) => unit.status >= checked_in)
+    : Number(line.quantity) > 0 && Number(line.returned_quantity) >= Number(line.quantity)
+}
+
+/** It is the hire's date, or was when the extension was decided on: others may have moved the header alone since. */
+const isOfHire = (date: string | null, bound: Bound, header: OpportunityRow, seen: Seen): boolean =>
+  date !== null && (date === header[bound] || date === seen[`was_${bound}`])
+
+/** The header's dates as they will be. Charge dates that were those of the hire go along unless they are sent. */
+const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen: Seen): Partial<OpportunityRow> => {
+  const along: { -readonly [D in keyof Dates]: Dates[D] } = {}
+  for (const bound of bounds) {
+    const charged = `charge_${bound}` as const
+    const goes_along = isOfHire(header[charged], bound, header, seen)
+    if (sent[bound] !== undefined && sent[charged] === undefined && goes_along) along[charged] = sent[bound]
+  }
+  const wanted = Object.entries({ ...along, ...sent })
+  return Object.fromEntries(wanted.filter(([name, value]) => header[name as keyof OpportunityRow] !== value))
+}
+/** What was agreed when it became an order, kept from the first change on. */
+const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Partial<OpportunityRow> =>
+  header.state !== order
+    ? {}
+    : Object.fromEntries(
+        bounds.flatMap((bound) => {
+          const agreed = header[`original_${bound}`]
+          if (set[bound] === undefined || (agreed !== null && agreed !== set[bound])) return []
+          // Back at what was agreed, there is nothing to tell.
+          return [[`original_${bound}`, agreed === null ? header[bound] : null] as const]
+        })
+      )
+
+/** The lines that are named; 422 on `lines.N` for one that has no dates here. */
+const namedLines = (
+  { header, lines }: Opportunity,
+  ids: ReadonlyArray<number>
+): Result.Result<ReadonlySet<number>, Rejection> => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  for (const [at, id] of ids.entries()) {
+    const line = lines.find((one) => one.id === id)
+    const wrong =
+      line === undefined
+        ? `${header.number ?? `Opportunity ${header.id}`} has no line ${id}; name some of its own.`
+        : !line.is_live
+          ? `${line.name} belongs to a version that is not active; activate it first.`
+          : line.item_type === "group"
+            ? `${line.name} is a group, which has no dates; name the lines in it.`
+            : undefined
+    if (wrong !== undefined) errors[`lines.${at}`] = [wrong]
+  }
+  return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed(new Set(ids))
+}
+
+/** The new dates of one line; what stays as it is is left out. */
+const lineDates = (
+  line: ItemRow,
+  header: OpportunityRow,
+  { seen, sent }: { readonly sent: Dates; readonly seen: Seen },
+  goes: "if it had the old ones" | "named" | "stays"
+): LineDates => {
+  const set: { -readonly [B in Bound]?: string | null } = {}
+  for (const bound of bounds) {
+    const date = sent[bound]
+    if (date === undefined || date === null) continue
+    const own = line[bound]
+    // A line without a date of its own has the hire's: where it stays behind, it is given the one it had.
+    if (goes === "stays") {
+      if (own === null && header[bound] !== null && date !== header[bound]) set[bound] = header[bound]
+    } else if (own !== null && own !== date && (goes === "named" || isOfHire(own, bound, header, seen)))
+      set[bound] = date
+    // A hire without an end gets one.
+    else if (own === null && header[bound] === null) set[bound] = date
+  }
+  return set
+}
+
+/**
+ * 422: `ends_at` without any date or where something would end before it begins, `starts_at` where there is no hire to
+ * extend yet, and `lines.N`.
+ */
+export const planExtension = (
+  opportunity: Opportunity,
+  values: Partial<ValuesOf<typeof dateFields>> & Seen,
+  which: WhichLines
+): Result.Result<ExtensionPlan, Rejection> =>
+  Result.gen(function* () {
+    const { header } = opportunity
+    const sent = Object.fromEntries(
+      Object.keys(dateFields).flatMap((name) => {
+        const value = values[name as keyof typeof values]
+        return value === undefined || value === null ? [] : [[name, value]]
+      })
+    ) as Partial<OpportunityRow>
+    if (Object.keys(sent).length === 0)
+      return yield* Result.fail(invalidField("ends_at", "Say when the hire ends now, or when it begins: give ends_at."))
+    if (header.starts_at === null)
+      return yield* Result.fail(
+        invalidField(
+          "starts_at",
+          "The hire has no dates yet that could be moved; set starts_at and ends_at by a plain change (orders update)."
+        )
+      )
+    const set = headerDates(header, sent, values)
+    const wrong = windowErrors({ ...header, ...set } as JsonObject)
+    if (Object.keys(wrong).length > 0) return yield* Result.fail(invalid(wrong))
+    const named = typeof which === "string" ? undefined : yield* namedLines(opportunity, which)
+    const next = { ...header, ...set }
+    const lines = new Map<number, LineDates>()
+    const followed: Array<ItemRow> = []
+    const kept: Array<ItemRow> = []
+    const back: Array<ItemRow> = []
+    for (const line of liveLines(opportunity)) {
+      if (line.item_type === "group") continue
+      const is_back = named === undefined && which === "follow" && isBack(opportunity, line)
+      const goes =
+        named === undefined
+          ? which === "keep" || is_back
+            ? "stays"
+            : "if it had the old ones"
+          : named.has(line.id)
+            ? "named"
+            : "stays"
+      const dates = lineDates(line, header, { sent, seen: values }, goes)
+      if (Object.keys(dates).length > 0) lines.set(line.id, dates)
+      const after = { ...line, ...dates }
+      yield* inOrder(after, next)
+      const has_new = bounds.every(
+        (bound) => sent[bound] === undefined || (after[bound] ?? next[bound]) === next[bound]
+      )
+      if (has_new) followed.push(after)
+      else kept.push(after)
+      if (is_back && !has_new && bounds.some((bound) => isOfHire(line[bound], bound, header, values))) back.push(after)
+    }
+    return { set: { ...set, ...agreedDates(header, set) }, lines, followed, kept, back }
+  })
+
+/** 422 on `ends_at` for a line that would end before it begins. */
+const inOrder = (line: ItemRow, header: OpportunityRow): Result.Result<void, Rejection> => {
+  const starts_at = line.starts_at ?? header.starts_at
+  const ends_at = line.ends_at ?? header.ends_at
+  return starts_at !== null && ends_at !== null && ends_at < starts_at
+    ? Result.fail(
+        invalidField(
+          "ends_at",
+          `${line.name} would end at ${ends_at}, before it begins at ${starts_at}. ` +
+            "Change that line first, or leave it out of lines."
+        )
+      )
+    : Result.succeed(undefined)
+}
+
+/** The opportunity as it is planned. */
+export const asPlanned = (opportunity: Opportunity, { lines, set }: ExtensionPlan): Opportunity => ({
+  ...opportunity,
+  header: { ...opportunity.header, ...set },
+  lines: opportunity.lines.map((line) => {
+    const dates = lines.get(line.id)
+    return dates === undefined ? line : { ...line, ...dates }
+  })
+})

@@ -1,0 +1,349 @@
+/** Endpoints of an opportunity as a whole: create, change, delete, restore, clone (rules/opportunities 4, 5). */
+import { Effect, Result } from "effect"
+import {
+  command,
+  type DecideContext,
+  type Decided,
+  type Endpoint,
+  type Failure,
+  type Input
+} from "../../../kernel/endpoints/endpoint.ts"
+import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
+import { invalidField } from "../../../kernel/fields/rejection.ts"
+import { type DecisionState, liveLines, type Opportunity } from "../state/aggregate.ts"
+import { opportunityCloned, opportunityCreated } from "../events/header.ts"
+import { lineAdded } from "../events/lines.ts"
+import { costAdded } from "../events/money.ts"
+import { costTaxRateOf } from "../state/pricing.ts"
+import { type CostRow, opportunity_costs } from "../tables/money.ts"
+import { type ItemRow, opportunity_items } from "../tables/lines.ts"
+import { createFields, opportunities, type OpportunityRow, phases, updateFields } from "../tables/opportunities.ts"
+import { recalculate } from "../state/recalculate.ts"
+import { depthOf, restructured } from "../state/tree.ts"
+import { zoneOf } from "../../../values/zone.ts"
+import { createOpportunity, mayHire, nextNumber, snapshotRate, updateOpportunity, windowErrors } from "./decide.ts"
+import { type NewDates, newDatesErrors, redated } from "./redated.ts"
+import { customFieldFacts } from "../../../kernel/lists/custom-field.ts"
+import { text, timestamp } from "../../../kernel/fields/field.ts"
+import { noContent } from "../../../kernel/endpoints/resource.ts"
+import { baseCurrency } from "../../../kernel/events/settings.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { addresses, members } from "../../../people/members/schema.ts"
+import { defaultSurchargeGroupIds } from "../../../products/rates/surcharge-groups.ts"
+import { exchangeRateAt } from "../../../setup/reference-data/currencies.ts"
+import { demandSettings, hasShortageCheck, linesTakingStock } from "../state/demands.ts"
+import { stores } from "../../../setup/stores.ts"
+import { loadCustomer, loadDecisionState, type LoadOptions } from "../state/load.ts"
+import { edit, one, path, write } from "../tables/paths.ts"
+import { loadOwed, withOwed } from "../state/standing.ts"
+import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult, withParts } from "../state/resources.ts"
+import { deleteOpportunity, restoreOpportunity } from "../status/decide.ts"
+
+// A new draft that copies an opportunity (rules/opportunities 5, rules/rulings 6).
+
+interface CloneFacts {
+  readonly state: DecisionState
+  /** The customer may hire and is not archived, or there is none. */
+  readonly customer_is_valid: boolean
+  readonly exchange_rate: string | undefined
+}
+
+const windows = phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`] as const)
+const copied = [
+  "member_id",
+  "store_id",
+  "owned_by",
+  "venue_id",
+  "reference",
+  "description",
+  "external_description",
+  "starts_at",
+  "ends_at",
+  "charge_starts_at",
+  "charge_ends_at",
+  ...windows,
+  "currency_code",
+  "prices_include_tax",
+  "tag_list",
+  "custom_fields",
+  "use_chargeable_days",
+  "chargeable_days",
+  "open_ended_rental",
+  "customer_collecting",
+  "customer_returning",
+  "delivery_address_id",
+  "collection_address_id",
+  "delivery_instructions",
+  "collection_instructions",
+  "surcharge_group_ids",
+  "discount_rule_ids"
+] as const satisfies ReadonlyArray<keyof OpportunityRow>
+
+const suffix = " (cloned)"
+/** The source's subject with the suffix, shortened to 255 characters. */
+export const clonedSubject = (subject: string): string => [...subject].slice(0, 255 - suffix.length).join("") + suffix
+
+/**
+ * Copies the header, the lines of the active version with their manual prices, and the costs; no status, unit or
+ * version.
+ */
+const cloneOpportunity = (
+  facts: CloneFacts,
+  { subject, ...dates }: NewDates & { readonly subject?: string | null },
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const source = yield* redated(facts.state.opportunity, dates, zoneOf(facts.state.store?.timezone))
+    if (!facts.customer_is_valid)
+      return yield* Result.fail(invalidField("member_id", "The customer is archived or may no longer be one."))
+    const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)
+    const header: OpportunityRow = {
+      ...(initialRow(opportunities, {}) as OpportunityRow),
+      ...Object.fromEntries(copied.map((name) => [name, source.header[name]])),
+      id: context.id(opportunities),
+      subject: subject ?? clonedSubject(source.header.subject),
+      exchange_rate,
+      number: nextNumber(source.header.store_id, context.settings, context),
+      source_opportunity_id: source.header.id
+    }
+    const lines = yield* copiedLines(source, header, context)
+    const costs = source.costs
+      .filter((cost) => cost.surcharge_id === null)
+      .map((cost): CostRow => ({
+        ...cost,
+        id: context.id(opportunity_costs),
+        opportunity_id: header.id,
+        tax_rate: costTaxRateOf(facts.state, header)
+      }))
+    const empty: Opportunity = { header, lines: [], costs: [], units: [] }
+    const ids = lines.map(({ id }) => id)
+    const state: DecisionState = {
+      ...facts.state,
+      opportunity: empty,
+      versions: [],
+      demands: [],
+      touched_line_ids: undefined,
+      unit_holds: [],
+      units_out_elsewhere: new Map()
+    }
+    const recalculated = yield* recalculate(state, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
+    return {
+      events: [
+        opportunityCreated.make(header),
+        ...recalculated.opportunity.lines.map(lineAdded),
+        ...costs.map(costAdded),
+        ...recalculated.events,
+        opportunityCloned.make({ id: header.id, source_opportunity_id: source.header.id })
+      ],
+      result: { id: header.id }
+    }
+  })
+
+/** Lines of the active version with paths without gaps; nothing is allocated, dispatched or returned. */
+const copiedLines = (source: Opportunity, header: OpportunityRow, context: DecideContext) => {
+  const live = liveLines(source).toSorted((one, other) => (one.path < other.path ? -1 : 1))
+  const byId = new Map(live.map((line) => [line.id, line]))
+  const nodes = live.map((line) => ({ id: line.id, depth: depthOf(line.path) }))
+  return Result.map(restructured(nodes, byId), (paths) =>
+    paths.flatMap(({ id, path }): ReadonlyArray<ItemRow> => {
+      const line = byId.get(id)
+      if (line === undefined) return []
+      return [
+        {
+          ...line,
+          id: context.id(opportunity_items),
+          opportunity_id: header.id,
+          path,
+          version_id: null,
+          is_live: true,
+          dispatched_quantity: "0.00",
+          on_order_quantity: "0.00",
+          returned_quantity: "0.00",
+          dispatch_store_id: null,
+          return_store_id: null,
+          origin_item_id: null,
+          first_made_at: null,
+          rule_discount: 0,
+          created_at: ""
+        }
+      ]
+    })
+  )
+}
+
+/** Reads the customer, addresses and custom fields that a request refers to. */
+const headerFacts = Effect.fnUntraced(function* (sent: { readonly [name: string]: unknown }) {
+  const store = yield* Store
+  const id = (name: string): number | null => (typeof sent[name] === "number" ? sent[name] : null)
+  const address_ids = [id("delivery_address_id"), id("collection_address_id")].filter((one) => one !== null)
+  return {
+    customer: yield* loadCustomer(id("member_id")),
+    addresses: yield* store.getMany(addresses, address_ids),
+    custom: yield* customFieldFacts("Opportunity")
+  }
+})
+
+const create = command("POST", path, {
+  answer: opportunityShown,
+  name: "opportunities.create",
+  summary: "Create an opportunity: a draft",
+  ability: write,
+  permission: "opportunities.create",
+  fields: createFields,
+  creates: [opportunities],
+  check: windowErrors,
+  facts: (input) =>
+    Effect.gen(function* () {
+      const base_currency = baseCurrency(input.settings)
+      const facts = yield* headerFacts(input.values)
+      return {
+        ...facts,
+        owed: yield* loadOwed(facts.customer, null, input.settings),
+        exchange_rate: yield* exchangeRateAt({
+          from: input.values.currency ?? base_currency,
+          to: base_currency,
+          base_currency,
+          at: input.now
+        }),
+        surcharge_group_ids: yield* defaultSurchargeGroupIds(input.values.store_id ?? null)
+      }
+    }),
+  decide: createOpportunity,
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts, 201)
+})
+
+const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
+/**
+ * What to read where a header changes the times or the store of its lines: shortages are checked again, demands stay
+ * (rules/opportunities 4).
+ */
+const stockFor = Effect.fnUntraced(function* (
+  before: OpportunityRow,
+  after: OpportunityRow,
+  { settings, now }: Pick<Input, "settings" | "now">,
+  as_they_will_be?: ReadonlyArray<ItemRow>
+): Effect.fn.Return<LoadOptions, Failure, Store> {
+  if (!hasShortageCheck(after, settings)) return {}
+  const lines =
+    as_they_will_be ?? (yield* (yield* Store).find(opportunity_items, { opportunity_id: before.id, is_live: true }))
+  const isCopy = after.id !== before.id
+  return {
+    stock: true,
+    lines: linesTakingStock(
+      {
+        header: after,
+        lines: isCopy ? lines.map((line) => ({ ...line, dispatch_store_id: null })) : lines,
+        costs: [],
+        units: []
+      },
+      demandSettings(settings, now)
+    )
+  }
+})
+
+const update = command("PUT", `${path}/{id}`, {
+  answer: opportunityShown,
+  name: "opportunities.update",
+  summary: "Change the header of an opportunity; what is left out stays",
+  ...edit,
+  params: one,
+  fields: updateFields,
+  check: windowErrors,
+  facts: (input) =>
+    Effect.gen(function* () {
+      const { member_id, store_id, surcharge_group_ids } = input.values
+      const placed = Object.fromEntries(
+        placing.flatMap((name) => (input.values[name] === undefined ? [] : [[name, input.values[name]]]))
+      )
+      const state = yield* loadDecisionState(input.rows.id, input, {
+        ...(Object.keys(placed).length === 0
+          ? {}
+          : yield* stockFor(input.rows.id, { ...input.rows.id, ...placed }, input)),
+        ...(typeof member_id === "number" ? { member_id } : {}),
+        ...(typeof store_id === "number" ? { store_id } : {}),
+        ...(surcharge_group_ids === undefined ? {} : { surcharge_group_ids })
+      })
+      return {
+        ...(yield* headerFacts(input.values)),
+        state: typeof member_id === "number" ? yield* withOwed(state, input.settings) : state
+      }
+    }),
+  decide: updateOpportunity,
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts)
+})
+
+const remove = command("DELETE", `${path}/{id}`, {
+  name: "opportunities.delete",
+  summary: "Delete an opportunity; it can be restored",
+  ability: write,
+  permission: "opportunities.delete",
+  params: one,
+  facts: (input) => loadDecisionState(input.rows.id, input),
+  decide: (state, _input, context) => deleteOpportunity(state, context),
+  respond: () => Effect.succeed(noContent)
+})
+const restore = command("POST", `${path}/{id}/restore`, {
+  answer: opportunityShown,
+  name: "opportunities.restore",
+  summary: "Bring a deleted opportunity back",
+  ability: write,
+  permission: "opportunities.delete",
+  params: { id: { table: opportunities, with_deleted: true } },
+  facts: (input) => loadDecisionState(input.rows.id, input, { stock: true, lock: true }),
+  decide: (state, _input, context) => restoreOpportunity(state, context),
+  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withParts)
+})
+
+const clone = command("POST", `${path}/{id}/clone`, {
+  answer: opportunityShown,
+  success_status: 201,
+  name: "opportunities.clone",
+  summary: "Make a new draft like this opportunity",
+  ...edit,
+  permission: "opportunities.create",
+  params: one,
+  fields: {
+    subject: text({ nullable: true }),
+    starts_at: timestamp({ nullable: true, describe: "When the copy begins; lines and phases keep their place in it" }),
+    ends_at: timestamp({ nullable: true, describe: "When it ends (default: after as long as it lasted)" })
+  },
+  check: newDatesErrors,
+  creates: [opportunities],
+  facts: (input) =>
+    Effect.gen(function* () {
+      const header = input.rows.id
+      const store = yield* Store
+      const lines = yield* store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
+      const customer = header.member_id === null ? undefined : yield* store.get(members, header.member_id)
+      const base_currency = baseCurrency(input.settings)
+      const place = header.store_id === null ? undefined : yield* store.get(stores, header.store_id)
+      const source = { header, lines, units: [], costs: [] }
+      // Dates that cannot be are refused by the rule.
+      const copy = Result.getOrElse(redated(source, input.values, zoneOf(place?.timezone)), () => source)
+      return {
+        state: yield* loadDecisionState(header, input, {
+          ...(yield* stockFor(
+            copy.header,
+            { ...copy.header, id: 0, state: 0, status: 0, deleted_at: null },
+            input,
+            copy.lines
+          )),
+          rated_product_ids: [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))]
+        }),
+        customer_is_valid:
+          header.member_id === null || (mayHire(customer, input.settings) && customer?.deleted_at === null),
+        exchange_rate: yield* exchangeRateAt({
+          from: header.currency_code,
+          to: base_currency,
+          base_currency,
+          at: input.now
+        })
+      }
+    }),
+  decide: (facts, { values }, context) => cloneOpportunity(facts, values, context),
+  respond: (result, input) => opportunityAnswer(result.id, input, withParts, 201)
+})
+
+export const headerEndpoints: ReadonlyArray<Endpoint> = [create, update, remove, restore, clone]

@@ -1,0 +1,213 @@
+/** Lines of an opportunity: add, change, remove, restructure (rules/opportunities 7). */
+import { Effect, Result } from "effect"
+import {
+  command,
+  type DecideContext,
+  type Decided,
+  type Endpoint,
+  type Input
+} from "../../../kernel/endpoints/endpoint.ts"
+import { invalidField } from "../../../kernel/fields/rejection.ts"
+import { type DecisionState, liveLines } from "../state/aggregate.ts"
+import { recalculate } from "../state/recalculate.ts"
+import { requireTransition } from "../tables/statuses.ts"
+import { type Node, restructured } from "../state/tree.ts"
+import { addLine, type AddLine, removable, removeLine, subtreeOf, windowOf } from "./decide.ts"
+import { lineRemoved, linesRestructured } from "../events/lines.ts"
+import type { LineAtStore } from "../../availability/api/lines-query.ts"
+import { lineWindow } from "../../availability/rules/line-demands.ts"
+import { boolean, integer, list, object } from "../../../kernel/fields/field.ts"
+import type { Settings } from "../../../kernel/events/settings.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { product_accessories } from "../../../products/kits/schema.ts"
+import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult, withParts } from "../state/resources.ts"
+import { demandSettings, hasShortageCheck } from "../state/demands.ts"
+import { changeLine, type ChangeLine } from "./change.ts"
+import { loadDecisionState } from "../state/load.ts"
+import { addItemFields, changeItemFields } from "../tables/lines.ts"
+import { edit, item, one, path } from "../tables/paths.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+
+// Putting all lines in a new order and nesting (rules/opportunities 7.5).
+
+/** Every line once, in display order. With `prune`, lines left out are removed, under the guards of removal. */
+const restructure = (
+  state: DecisionState,
+  nodes: ReadonlyArray<Node>,
+  prune: boolean,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    const lines = liveLines(opportunity)
+    const refuse = (text: string) => Result.fail(invalidField("nodes", text))
+    const ids = new Set(nodes.map(({ id }) => id))
+    if (ids.size !== nodes.length) return yield* refuse("A line is listed twice.")
+    const byId = new Map(lines.map((line) => [line.id, line]))
+    const foreign = nodes.find(({ id }) => !byId.has(id))
+    if (foreign !== undefined) return yield* refuse(`Line ${foreign.id} does not belong to this opportunity.`)
+    const unlisted = lines.filter(({ id }) => !ids.has(id))
+    if (unlisted.length > 0 && !prune)
+      return yield* refuse(`Lines are missing: ${unlisted.map(({ id }) => id).join(", ")}. List every line once.`)
+    yield* removable(opportunity, unlisted)
+    const paths = yield* restructured(nodes, byId)
+    const places = new Map(paths.map(({ id, path }) => [id, path]))
+    const removed_ids = new Set(unlisted.map(({ id }) => id))
+    const moved = paths.filter(({ id, path }) => byId.get(id)?.path !== path).map(({ id }) => id)
+    const remaining = opportunity.lines
+      .filter(({ id }) => !removed_ids.has(id))
+      .map((line) => {
+        const path = places.get(line.id) ?? line.path
+        return path === line.path ? line : { ...line, path }
+      })
+    const recalculated = yield* recalculate(
+      state,
+      { ...opportunity, lines: remaining },
+      { demanded: [...removed_ids], ...(unlisted.length === 0 ? { totals: false } : {}) },
+      context
+    )
+    return {
+      events: [
+        ...unlisted.map(lineRemoved),
+        ...(moved.length > 0 ? [linesRestructured(opportunity.header.id, paths, moved)] : []),
+        ...recalculated.events
+      ],
+      result: { id: opportunity.header.id }
+    }
+  })
+
+const shown = (_result: unknown, input: Input) =>
+  opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
+
+/** What to read of stock: none where the opportunity needs no more of it; otherwise for the line as it will be, too. */
+const stockOptions = (
+  header: OpportunityRow,
+  given: { readonly settings: Settings; readonly now: string },
+  product_ids: ReadonlyArray<number>,
+  sent: { readonly starts_at?: string | null; readonly ends_at?: string | null }
+): { readonly stock: boolean; readonly lines: ReadonlyArray<LineAtStore> } => {
+  const { store_id } = header
+  const window = lineWindow(windowOf(header, sent, given.now), header, demandSettings(given.settings, given.now))
+  return {
+    stock: hasShortageCheck(header, given.settings),
+    lines:
+      store_id === null || window.ends_at < window.starts_at
+        ? []
+        : product_ids.map((product_id) => ({ id: 0, product_id, store_id, quantity: 1, ...window }))
+  }
+}
+
+const add = command("POST", `${path}/{id}/items`, {
+  answer: opportunityShown,
+  success_status: 201,
+  name: "opportunities.add_item",
+  summary: "Add a line",
+  ...edit,
+  params: one,
+  fields: addItemFields,
+  split_by: "quantity",
+  facts: (input) =>
+    Effect.gen(function* () {
+      const header = input.rows.id
+      const sent: AddLine = input.values
+      const item_id = sent.item_id ?? sent.itemable_id ?? null
+      const included =
+        item_id === null || (sent.item_type ?? "product") !== "product"
+          ? []
+          : yield* (yield* Store).find(
+              product_accessories,
+              { product_id: item_id, included: true },
+              { order: ["sort_order", "id"] }
+            )
+      const product_ids = [...(item_id === null ? [] : [item_id]), ...included.map((one) => one.accessory_product_id)]
+      return {
+        included,
+        state: yield* loadDecisionState(header, input, {
+          product_ids,
+          rated_product_ids: product_ids,
+          live_only: true,
+          touched_line_ids: [],
+          ...stockOptions(header, input, product_ids, sent)
+        })
+      }
+    }),
+  decide: (facts, input, context) => addLine(facts, input.values, context),
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts, 201)
+})
+
+const change = command("PATCH", `${path}/{id}/items/{item}`, {
+  answer: opportunityShown,
+  name: "opportunities.update_item",
+  summary: "Change a line; what is left out stays",
+  ...edit,
+  params: item,
+  fields: changeItemFields,
+  together: [
+    ["starts_at", "ends_at"],
+    ["item_id", "itemable_type", "name"]
+  ],
+  facts: (input) => {
+    const sent: ChangeLine = input.values
+    const header = input.rows.id
+    const ids = [sent.item_id, input.rows.item.item_id].filter((id) => typeof id === "number")
+    return loadDecisionState(header, input, {
+      product_ids: ids,
+      rated_product_ids: ids,
+      live_only: true,
+      touched_line_ids: [input.rows.item.id],
+      ...stockOptions(header, input, ids, sent)
+    })
+  },
+  decide: (state, input, context) => changeLine(state, input.rows.item, input.values, input.body, context),
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts)
+})
+
+const remove = command("DELETE", `${path}/{id}/items/{item}`, {
+  answer: opportunityShown,
+  name: "opportunities.remove_item",
+  summary: "Remove a line and all below it",
+  ...edit,
+  params: item,
+  success_status: 200,
+  facts: (input) =>
+    loadDecisionState(input.rows.id, input, {
+      live_only: true,
+      stock: hasShortageCheck(input.rows.id, input.settings),
+      touched_line_ids: (opportunity) => subtreeOf(opportunity, input.rows.item).map(({ id }) => id)
+    }),
+  decide: (state, input, context) => removeLine(state, input.rows.item, context),
+  respond: shown
+})
+
+const tree = command("PATCH", `${path}/{id}/items/tree`, {
+  answer: opportunityShown,
+  name: "opportunities.restructure_items",
+  summary: "Put all lines in a new order and nesting",
+  ...edit,
+  params: one,
+  mode: "create",
+  fields: {
+    nodes: list(
+      object({ id: integer({ required: true, min: 1 }), depth: integer({ required: true, min: 1, max: 100 }) }),
+      { required: true, min_items: 1 }
+    ),
+    prune_orphans: boolean({ default: false })
+  },
+  // Another order changes neither charges nor demands, unless lines are pruned.
+  facts: (input) =>
+    loadDecisionState(
+      input.rows.id,
+      input,
+      input.values.prune_orphans === true
+        ? { live_only: true, stock: hasShortageCheck(input.rows.id, input.settings) }
+        : { live_only: true, touched_line_ids: [] }
+    ),
+  decide: (state, input, context) =>
+    restructure(state, input.values.nodes ?? [], input.values.prune_orphans ?? false, context),
+  respond: shown
+})
+
+export const lineEndpoints: ReadonlyArray<Endpoint> = [add, tree, change, remove]

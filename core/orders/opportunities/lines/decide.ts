@@ -1,0 +1,292 @@
+/** Adding and removing lines (rules/opportunities 7.2, 7.4). */
+import { Result } from "effect"
+import type { LineShortage } from "../../availability/rules/line.ts"
+import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
+import type { ValuesOf } from "../../../kernel/fields/field.ts"
+import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
+import { invalidField, notFound, type Rejection } from "../../../kernel/fields/rejection.ts"
+import type { AccessoryRow } from "../../../products/kits/schema.ts"
+import type { ProductRow } from "../../../products/products/schema.ts"
+import { exact, formatDecimal, truncateAt, wholeUnits } from "../../../values/decimal.ts"
+import { formatMoney } from "../../../values/money.ts"
+import { plusDays } from "../../../values/time.ts"
+import {
+  type DecisionState,
+  inActiveVersion,
+  liveLines,
+  type Opportunity,
+  unitsOf,
+  type Warned
+} from "../state/aggregate.ts"
+import { lineAdded, lineRemoved } from "../events/lines.ts"
+import { type addItemFields, type ItemRow, type ItemType, opportunity_items } from "../tables/lines.ts"
+import { kindOfProduct, line_quantity_max, rental_line, sale_line } from "../tables/child-columns.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+import { shareOf } from "../../../pricing/pricing/line.ts"
+import { comesToNothing } from "../money/unpriced.ts"
+import { pricingRequestOf } from "../state/pricing.ts"
+import { recalculate } from "../state/recalculate.ts"
+import { isTold, shortageText } from "../state/policy.ts"
+import { requireTransition } from "../tables/statuses.ts"
+import { isBelow, nextPath } from "../state/tree.ts"
+
+export type AddLine = Partial<ValuesOf<typeof addItemFields>>
+interface AddFacts {
+  readonly state: DecisionState
+  /** Accessories included with the product, in their order. */
+  readonly included: ReadonlyArray<AccessoryRow>
+}
+const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+
+/**
+ * A line's own window: what was sent, else the opportunity's dates, else one day from now (rules/opportunities 7.2).
+ * Lines of an opportunity with a start and no end are open-ended: they take stock without limit.
+ */
+export const windowOf = (
+  header: OpportunityRow,
+  sent: { readonly starts_at?: string | null; readonly ends_at?: string | null },
+  now: string
+): { readonly starts_at: string; readonly ends_at: string | null } => {
+  const starts_at = sent.starts_at ?? header.starts_at ?? now
+  if (header.starts_at !== null && header.ends_at === null) return { starts_at, ends_at: sent.ends_at ?? null }
+  const default_end = header.ends_at !== null && header.ends_at >= starts_at ? header.ends_at : undefined
+  return { starts_at, ends_at: sent.ends_at ?? default_end ?? plusDays(starts_at, 1) }
+}
+/** 422 on `currency` where a price is sent in another currency than the opportunity's. */
+export const sameCurrency = (
+  header: OpportunityRow,
+  currency: string | null | undefined
+): Result.Result<void, Rejection> =>
+  currency === undefined || currency === null || currency === header.currency_code
+    ? Result.succeed(undefined)
+    : refuse("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
+
+/** A price by hand: for one, or for the whole line; null where a rate decides. 422 on `line_total` for both. */
+export const manualPrice = (
+  sent: { readonly unit_price?: number | null; readonly line_total?: number | null },
+  quantity: string
+): Result.Result<Pick<ItemRow, "manual_unit_price" | "manual_total">, Rejection> => {
+  const { line_total = null, unit_price = null } = sent
+  if (line_total === null) return Result.succeed({ manual_unit_price: unit_price, manual_total: null })
+  if (unit_price !== null) return refuse("line_total", "Send the price of one or the total of the line, not both.")
+  if (wholeUnits(quantity) === 0) return refuse("line_total", "A line of nothing has no total.")
+  return Result.succeed({ manual_unit_price: shareOf(line_total, quantity), manual_total: line_total })
+}
+
+const stamps = { created_at: "", updated_at: "", deleted_at: null }
+const blankLine = (header: OpportunityRow, context: DecideContext): ItemRow => ({
+  ...(initialRow(opportunity_items, {}) as ItemRow),
+  ...stamps,
+  id: context.id(opportunity_items),
+  opportunity_id: header.id,
+  version_id: header.active_version_id === 0 ? null : header.active_version_id,
+  currency_code: header.currency_code
+})
+
+/** A line from a request, before it has a price and a path. */
+const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): Result.Result<ItemRow, Rejection> =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    const type: ItemType = sent.item_type ?? "product"
+    const blank = { ...blankLine(header, context), item_type: type, name: sent.name ?? "" }
+    if (type === "group") return { ...blank, custom_fields: sent.custom_fields ?? {} }
+    yield* sameCurrency(header, sent.currency)
+    if (typeof sent.store_id === "number" && sent.store_id !== header.store_id)
+      return yield* refuse("store_id", "Lines take stock of their opportunity's store; allocate units of another one.")
+    const item_id = type === "text" ? null : (sent.item_id ?? sent.itemable_id ?? null)
+    const catalogued = {
+      item_id,
+      itemable_type: item_id === null ? null : (sent.itemable_type ?? null),
+      quantity: sent.quantity ?? "1.00"
+    }
+    const kind = kindOfProduct(item_id === null ? undefined : state.products.get(item_id))
+    if (type === "accessory") {
+      // While a deal price is agreed, accessories added afterwards are free (rules/opportunities 7.2).
+      const manual_unit_price = header.deal_total === null ? null : 0
+      return {
+        ...blank,
+        ...catalogued,
+        ...windowOf(header, {}, context.now),
+        manual_unit_price,
+        transaction_type: kind,
+        revenue_group_id: revenueGroup(state, item_id, kind)
+      }
+    }
+    const window = windowOf(header, sent, context.now)
+    if (window.ends_at !== null && window.ends_at < window.starts_at)
+      return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
+    const transaction_type = sent.transaction_type ?? kind
+    return {
+      ...blank,
+      ...catalogued,
+      ...window,
+      transaction_type,
+      charge_period: sent.charge_period ?? 1,
+      is_optional: sent.is_optional ?? false,
+      discount_percent: sent.discount_percent ?? null,
+      ...(yield* manualPrice(sent, sent.quantity ?? "1.00")),
+      revenue_group_id: sent.revenue_group_id ?? revenueGroup(state, item_id, transaction_type),
+      description: sent.description ?? null,
+      notes: sent.notes ?? null,
+      custom_fields: sent.custom_fields ?? {}
+    }
+  })
+const revenueGroup = (state: DecisionState, item_id: number | null, transaction_type: number): number | null => {
+  const product: ProductRow | undefined = item_id === null ? undefined : state.products.get(item_id)
+  return (transaction_type === sale_line ? product?.sale_revenue_group_id : product?.rental_revenue_group_id) ?? null
+}
+
+/** The path of a new line: an accessory goes below its principal line, others where the request says. */
+const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Result.Result<string, Rejection> => {
+  const lines = liveLines(opportunity)
+  if (type !== "accessory") return nextPath(lines, type, sent.parent_path ?? null)
+  if (sent.principal_item_id === undefined || sent.principal_item_id === null)
+    return refuse("principal_item_id", "The principal item field is required.")
+  const principal = lines.find((line) => line.id === sent.principal_item_id)
+  if (principal === undefined) return Result.fail(notFound("No such opportunity item."))
+  if (principal.item_type !== "product")
+    return refuse("principal_item_id", "The principal item must be a product line.")
+  return nextPath(lines, type, principal.path)
+}
+
+/**
+ * Lines for the accessories included with a product, one level deep, with the terms of its line (rules/opportunities
+ * 7.2).
+ */
+const includedLines = (
+  state: DecisionState,
+  principal: ItemRow,
+  included: ReadonlyArray<AccessoryRow>,
+  context: DecideContext
+): ReadonlyArray<ItemRow> =>
+  included.flatMap((accessory, index) => {
+    const product = state.products.get(accessory.accessory_product_id)
+    if (product === undefined || product.deleted_at !== null) return []
+    // What comes along with hired goods may be sold: fluid with a fog machine.
+    const transaction_type =
+      principal.transaction_type === rental_line ? kindOfProduct(product) : principal.transaction_type
+    return [
+      {
+        ...blankLine(state.opportunity.header, context),
+        item_type: "accessory" as const,
+        item_id: product.id,
+        name: product.name,
+        path: `${principal.path}${String(index + 1).padStart(4, "0")}`,
+        quantity: formatDecimal(truncateAt(exact(accessory.quantity).times(exact(principal.quantity)), 2), 2),
+        starts_at: principal.starts_at,
+        ends_at: principal.ends_at,
+        transaction_type,
+        charge_period: principal.charge_period,
+        is_optional: principal.is_optional,
+        manual_unit_price: accessory.zero_priced ? 0 : null,
+        revenue_group_id: revenueGroup(state, product.id, transaction_type)
+      }
+    ]
+  })
+
+/** What to tell of lines that are short, unless the store's policy lets that pass (rules/opportunities 9.5). */
+export const shortLineWarnings = (
+  state: DecisionState,
+  short: ReadonlyArray<LineShortage>,
+  line_ids: ReadonlyArray<number>
+): ReadonlyArray<string> => {
+  const own = short.filter((one) => line_ids.includes(one.opportunity_item_id) && one.remaining_shortfall > 0)
+  return own.length === 0 || !isTold(state) ? [] : [shortageText(own)]
+}
+
+/** What to say of a line that is to be charged and comes out at nothing, where no price of 0 was set by hand. */
+export const unpricedWarnings = (
+  state: DecisionState,
+  { header, lines }: Opportunity,
+  line_id: number
+): ReadonlyArray<string> =>
+  lines.flatMap((line) => {
+    if (line.id !== line_id || !comesToNothing(line)) return []
+    const { rate, request } = pricingRequestOf(state, header, line)
+    return request.rate !== null
+      ? []
+      : [
+          `${line.name} comes out at ${formatMoney(0, header.currency_code)}: ` +
+            (rate === null ? "it has no product. " : `no ${rate.question.transaction_type} rate holds for it here. `) +
+            "Set a unit price, 0 where it is free."
+        ]
+  })
+
+export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided<Warned> =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    const type = sent.item_type ?? "product"
+    const line = { ...(yield* newLine(state, sent, context)), path: yield* placeOf(opportunity, type, sent) }
+    const accessories =
+      type === "product" && line.item_id !== null && sent.materialize_included_accessories !== false
+        ? includedLines(state, line, included, context)
+        : []
+    const too_many = accessories.find(({ quantity }) => Number(quantity) > line_quantity_max)
+    if (too_many !== undefined)
+      return yield* refuse(
+        "quantity",
+        `${too_many.quantity} ${too_many.name} would come along, which is too many. Lower the quantity.`
+      )
+    const ids = [line, ...accessories].map(({ id }) => id)
+    const recalculated = yield* recalculate(
+      state,
+      { ...opportunity, lines: [...opportunity.lines, line, ...accessories] },
+      { priced: ids, demanded: ids },
+      context
+    )
+    const added = recalculated.opportunity.lines.filter(({ id }) => ids.includes(id))
+    return {
+      events: [...added.map(lineAdded), ...recalculated.events],
+      result: {
+        id: opportunity.header.id,
+        warnings: [
+          ...shortLineWarnings(state, recalculated.short, ids),
+          ...unpricedWarnings(state, recalculated.opportunity, line.id)
+        ]
+      }
+    }
+  })
+
+/** The line with all below it. */
+export const subtreeOf = (opportunity: Opportunity, line: ItemRow): ReadonlyArray<ItemRow> => [
+  ...opportunity.lines.filter(
+    (one) => one.is_live === line.is_live && one.version_id === line.version_id && isBelow(one.path, line.path)
+  ),
+  line
+]
+
+/** 422 on `item` when something of it is allocated or was dispatched. */
+export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow>): Result.Result<void, Rejection> => {
+  for (const line of lines) {
+    if (unitsOf(opportunity, line.id).length > 0)
+      return refuse("item", `${line.name}: units are allocated to the line; release them first.`)
+    if (Number(line.dispatched_quantity) > 0)
+      return refuse("item", `${line.name}: units of the line were dispatched already.`)
+  }
+  return Result.succeed(undefined)
+}
+
+/** A group goes with its whole subtree, a product with its accessories; siblings keep their paths. */
+export const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    yield* inActiveVersion(line)
+    // Deepest first, so that the activity reads as it happened.
+    const removed_lines = subtreeOf(opportunity, line).toSorted(
+      (one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1)
+    )
+    yield* removable(opportunity, removed_lines)
+    const ids = removed_lines.map(({ id }) => id)
+    const recalculated = yield* recalculate(
+      state,
+      { ...opportunity, lines: opportunity.lines.filter(({ id }) => !ids.includes(id)) },
+      { demanded: ids },
+      context
+    )
+    return {
+      events: [...removed_lines.map(lineRemoved), ...recalculated.events],
+      result: { id: opportunity.header.id }
+    }
+  })

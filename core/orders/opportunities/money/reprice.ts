@@ -1,0 +1,124 @@
+/** Bringing prices, taxes and terms of an open opportunity up to date (rules/opportunities 8.1). */
+import { Effect, Result } from "effect"
+import type { DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
+import { sameJson } from "../../../kernel/fields/json.ts"
+import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { formatDecimal } from "../../../values/decimal.ts"
+import { formatMoney } from "../../../values/money.ts"
+import { type DecisionState, liveLines, type Opportunity, withHeader } from "../state/aggregate.ts"
+import { loadDecisionState } from "../state/load.ts"
+import { opportunity_items } from "../tables/lines.ts"
+import { recalculate } from "../state/recalculate.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+import { requireTransition } from "../tables/statuses.ts"
+import { headerPriced, opportunityPriced, opportunityRepriced } from "../events/money.ts"
+import { presentTaxes } from "../state/pricing.ts"
+import { repriceRequest } from "../state/untaxed.ts"
+
+/** A figure that comes out otherwise than it is stored; without a line it is a sum of the whole. */
+interface PriceChange {
+  readonly opportunity_item_id: number | null
+  readonly name: string
+  readonly figure: string
+  readonly from: string
+  readonly to: string
+}
+interface Repriced {
+  readonly id: number
+  readonly changes: ReadonlyArray<PriceChange>
+}
+
+/** Everything that pricing needs, rates of all products included. */
+export const repriceFacts = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  input: Pick<Input, "now" | "settings">
+): Effect.fn.Return<DecisionState, Failure, Store> {
+  const lines = yield* (yield* Store).find(opportunity_items, { opportunity_id: header.id, is_live: true })
+  const rated = [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))]
+  return yield* loadDecisionState(header, input, { live_only: true, rated_product_ids: rated, touched_line_ids: [] })
+})
+
+const accepted = 2
+const refuse = (text: string): Result.Result<never, Rejection> => Result.fail(invalidField("state", text))
+/** 422 on `state` where prices were promised: closed, invoiced, accepted, or locked (unless for its taxes alone). */
+const requireRepricing = ({ opportunity: { header }, versions }: DecisionState, only_tax: boolean) =>
+  Result.gen(function* () {
+    yield* requireTransition(header, "edit")
+    if (header.invoiced) return yield* refuse("It is invoiced; what was billed keeps its prices.")
+    if (versions.some(({ id, status }) => id === header.active_version_id && status === accepted))
+      return yield* refuse("The customer accepted this version; make a new one to offer other prices.")
+    if (!only_tax && (header.tax_locked || header.exchange_rate_locked))
+      return yield* refuse('Prices are locked; only: "tax" takes the tax rates of today, unlock_locks frees the rest.')
+  })
+
+/** One event with all that changes, or none. Locked taxes are locked again at the rates of today. */
+export const reprice = (state: DecisionState, only_tax: boolean, context: DecideContext): Decided<Repriced> =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    const { header } = opportunity
+    yield* requireRepricing(state, only_tax)
+    const priced = only_tax ? [] : liveLines(opportunity).map(({ id }) => id)
+    const locked_taxes = header.tax_locked ? presentTaxes(state) : header.locked_taxes
+    const is_relocked = !sameJson(locked_taxes, header.locked_taxes)
+    const relocked = is_relocked ? withHeader(opportunity, { locked_taxes }) : opportunity
+    const after = yield* recalculate(state, relocked, { priced, taxed: true }, context)
+    const changes = changesBetween(opportunity, after.opportunity)
+    const result = { id: header.id, changes }
+    if (changes.length === 0 && !is_relocked) return { events: [], result }
+    const priced_event = after.events.find(({ type }) => type === opportunityPriced.type) ?? headerPriced(header.id, {})
+    return { events: [opportunityRepriced(header, priced_event, is_relocked ? { locked_taxes } : {})], result }
+  })
+
+const sums = { charge_total: "net", tax_total: "tax", charge_including_tax_total: "total with tax" } as const
+const changesBetween = (before: Opportunity, after: Opportunity): ReadonlyArray<PriceChange> => {
+  const money = (minor: number): string => formatMoney(minor, before.header.currency_code)
+  const percent = (rate: string | null): string => `${formatDecimal(rate ?? "0", 2)} %`
+  const change = (opportunity_item_id: number | null, name: string, figure: string, from: string, to: string) =>
+    from === to ? [] : [{ opportunity_item_id, name, figure, from, to }]
+  const was = new Map(before.lines.map((line) => [line.id, line]))
+  const surcharges = (one: Opportunity) => one.costs.filter((cost) => cost.surcharge_id !== null)
+  const of_lines = liveLines(after).flatMap((line) => {
+    const old = was.get(line.id) ?? line
+    return line.item_type === "group"
+      ? []
+      : [
+          ...change(line.id, line.name, "unit price", money(old.unit_price), money(line.unit_price)),
+          ...change(line.id, line.name, "tax rate", percent(old.tax_rate), percent(line.tax_rate)),
+          ...change(line.id, line.name, "net", money(old.total), money(line.total))
+        ]
+  })
+  const of_costs = after.costs.flatMap(({ description, id, tax_rate }) => {
+    const old = before.costs.find((cost) => cost.id === id)
+    return old === undefined ? [] : change(null, description, "tax rate", percent(old.tax_rate), percent(tax_rate))
+  })
+  const named = new Set([...surcharges(before), ...surcharges(after)].map(({ description }) => description))
+  const of_terms = [...named].flatMap((name) => {
+    const amount = (one: Opportunity) =>
+      surcharges(one).reduce((sum, cost) => (cost.description === name ? sum + cost.amount : sum), 0)
+    return change(null, name, "surcharge", money(amount(before)), money(amount(after)))
+  })
+  const of_whole = Object.entries(sums).flatMap(([column, figure]) => {
+    const name = column as keyof typeof sums
+    return change(null, "", figure, money(before.header[name]), money(after.header[name]))
+  })
+  return [...of_lines, ...of_costs, ...of_terms, ...of_whole]
+}
+
+const named_max = 3
+/** What would come out otherwise today, in one sentence; none where nothing would, or where prices stay as promised. */
+export const outdatedWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> =>
+  Result.match(reprice(state, false, context), {
+    onFailure: () => [],
+    onSuccess: ({ result: { changes } }) => {
+      if (changes.length === 0) return []
+      const texts = changes.map(
+        ({ figure, from, name, to }) => `${name === "" ? "" : `${name} `}${figure} ${from} → ${to}`
+      )
+      const own = texts.filter((_text, at) => changes[at]?.name !== "")
+      const whole = texts.filter((_text, at) => changes[at]?.name === "")
+      const more = own.length - named_max
+      const listed = [...own.slice(0, named_max), ...(more > 0 ? [`${more} more`] : []), ...whole.slice(-1)]
+      return [`Would come out otherwise today: ${listed.join(", ")}; ${repriceRequest(state.opportunity.header)}.`]
+    }
+  })

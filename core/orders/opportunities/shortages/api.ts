@@ -1,0 +1,319 @@
+/**
+ * Endpoints of shortages: those of one opportunity, those of all, and acknowledging them (rules/opportunities 9.5,
+ * rules/availability 9).
+ */
+import { Effect, Result } from "effect"
+import {
+  command,
+  type DecideContext,
+  type Decided,
+  type Endpoint,
+  type Failure,
+  get,
+  type Input
+} from "../../../kernel/endpoints/endpoint.ts"
+import { type FieldErrors, invalidField } from "../../../kernel/fields/rejection.ts"
+import { demandSettings, hasShortageCheck, linesTakingStock, shortagesOf } from "../state/demands.ts"
+import type { DecisionState, Opportunity } from "../state/aggregate.ts"
+import { acknowledgements } from "../tables/shortages.ts"
+import { acknowledgementOf, gatePolicy } from "../state/policy.ts"
+import { snapshotsForLines } from "../../availability/api/lines-query.ts"
+import { type LineShortage, tracking_types } from "../../availability/rules/line.ts"
+import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
+import { type DemandRow, demands } from "../../demands/schema.ts"
+import type { Settings } from "../../../kernel/events/settings.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { opportunity_items } from "../tables/lines.ts"
+import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { asset_assignments } from "../tables/units.ts"
+import { spanMaxIn } from "../../availability/facts/settings.ts"
+import { inOrderCheck, spanIn } from "../../availability/api/window.ts"
+import { boolean, choice, date, integer, longText, ref, text, timestamp } from "../../../kernel/fields/field.ts"
+import type { JsonObject } from "../../../kernel/fields/json.ts"
+import { created, ok, renderById, resource, unpagedMeta, viewContext } from "../../../kernel/endpoints/resource.ts"
+import { members } from "../../../people/members/schema.ts"
+import { stores, zoneOf } from "../../../setup/stores.ts"
+import { endOfMoment } from "../../../values/period.ts"
+import { instantOf } from "../../../values/time.ts"
+import { loadDecisionState } from "../state/load.ts"
+import { one, path } from "../tables/paths.ts"
+import { loadLinePieces } from "../state/pieces.ts"
+import { states } from "../tables/statuses.ts"
+import { countToReplace, toReplaceShown, unitsToReplace } from "../units/to-replace.ts"
+import { waitingOf, waitingShown } from "../waiting/api.ts"
+import * as Shown from "../../../kernel/lists/answer-schema.ts"
+
+// Acknowledging shortages on request, outside the conversion to an order (rules/opportunities 9.5).
+
+/** 422 on `shortages` when nothing is short. `permission_used` is false: no policy had to be overruled. */
+const acknowledgeShortages = (state: DecisionState, notes: string | null, context: DecideContext): Decided => {
+  const short = shortagesOf(state, state.opportunity, state.demands, context.settings, context.now)
+  if (short.length === 0) return Result.fail(invalidField("shortages", "Nothing is short."))
+  const id = context.id(acknowledgements)
+  const { store } = gatePolicy(state, context.viewer)
+  const policy = { store, effective: store }
+  return Result.succeed({
+    events: [acknowledgementOf(id, state.opportunity.header.id, short, { policy, notes }, context)],
+    result: { id }
+  })
+}
+
+// Reads opportunities with what they demand and what there is for them: a fixed number of queries, however many.
+
+interface Now {
+  readonly settings: Settings
+  readonly now: string
+}
+/** An opportunity with its live lines and its demands. */
+interface Loaded {
+  readonly opportunity: Opportunity
+  readonly demands: ReadonlyArray<DemandRow>
+}
+export interface WithDemands {
+  readonly loaded: ReadonlyArray<Loaded>
+  /** Stock by store, over the time of all their lines. */
+  readonly snapshots: ReadonlyMap<number, AvailabilitySnapshot>
+}
+
+/** Those that still need stock, unless `over_too`. */
+export const loadWithDemands = Effect.fnUntraced(function* (
+  all: ReadonlyArray<OpportunityRow>,
+  { now, settings }: Now,
+  over_too = false
+): Effect.fn.Return<WithDemands, Failure, Store> {
+  const headers = over_too ? all : all.filter((row) => hasShortageCheck(row, settings))
+  if (headers.length === 0) return { loaded: [], snapshots: new Map() }
+  const store = yield* Store
+  const opportunity_id = headers.map(({ id }) => id)
+  const lines = Map.groupBy(
+    yield* store.find(opportunity_items, { opportunity_id, is_live: true }, { order: ["path", "id"] }),
+    (row) => row.opportunity_id
+  )
+  const units = Map.groupBy(yield* store.find(asset_assignments, { opportunity_id }), (row) => row.opportunity_id)
+  const own = Map.groupBy(yield* store.find(demands, { opportunity_id }), (row) => row.opportunity_id)
+  const loaded = headers.map((header) => ({
+    opportunity: { header, lines: lines.get(header.id) ?? [], units: units.get(header.id) ?? [], costs: [] },
+    demands: own.get(header.id) ?? []
+  }))
+  const needed = loaded.flatMap(({ opportunity }) => linesTakingStock(opportunity, demandSettings(settings, now)))
+  return { loaded, snapshots: yield* snapshotsForLines(needed, { settings, now }) }
+})
+
+/** The facts of one of them, as the rules of shortages take them. */
+export const stockFactsOf = ({ opportunity }: Loaded, { snapshots }: WithDemands) => ({
+  opportunity,
+  snapshots,
+  touched_line_ids: undefined
+})
+
+/** The shortages of many opportunities, in their order. */
+const shortagesNow = Effect.fnUntraced(function* (
+  headers: ReadonlyArray<OpportunityRow>,
+  context: Now
+): Effect.fn.Return<
+  ReadonlyArray<{ readonly opportunity: Opportunity; readonly shortages: ReadonlyArray<LineShortage> }>,
+  Failure,
+  Store
+> {
+  const found = yield* loadWithDemands(headers, context)
+  return found.loaded.map((one) => ({
+    opportunity: one.opportunity,
+    shortages: shortagesOf(stockFactsOf(one, found), one.opportunity, one.demands, context.settings, context.now)
+  }))
+})
+
+const acknowledgementResource = resource({
+  singular: "acknowledgement",
+  plural: "acknowledgements",
+  table: acknowledgements
+})
+
+const number_of_pieces = integer({ describe: "Ordered from suppliers for the line, and not yet received" })
+/** A line that is short, as `LineShortage` has it, and whose it is. */
+const shortageShown = {
+  opportunity_item_id: integer(),
+  opportunity_id: integer(),
+  opportunity: Shown.keys({
+    id: integer(),
+    number: text({ nullable: true }),
+    name: text({ describe: "The subject" }),
+    state_name: text({ nullable: true }),
+    member: Shown.keys({ id: integer(), name: text() }, { nullable: true }),
+    to_replace: integer({ describe: "Allocated units of it that are out of service; its own shortages name them" })
+  }),
+  product_id: integer(),
+  product_name: text({ nullable: true }),
+  store_id: integer(),
+  date: date({ describe: "The first day of the store on which not all of it is free" }),
+  last_date: date({ describe: "The last such day" }),
+  requested_quantity: integer({ describe: "What the line still asks for" }),
+  available: integer({
+    describe: "The fewest free in its time, without the line; negative where others are overbooked"
+  }),
+  available_quantity: integer({ describe: "The same, at least 0" }),
+  shortfall: integer({ describe: "What cannot be had of the line" }),
+  severity: integer({
+    describe: "By how much the store falls short on the worst day with this line: never below shortfall"
+  }),
+  remaining_shortfall: integer({ describe: "Shortfall that is not on order" }),
+  on_order_quantity: number_of_pieces,
+  tracking_type: choice(tracking_types),
+  starts_at: timestamp(),
+  ends_at: timestamp(),
+  is_critical: boolean({ describe: "It is an order's" }),
+  is_out: boolean({ describe: "All of the line has left: it has what it needs, and what is missing is others'" })
+}
+
+/** Shortages with the names of the opportunities and customers, one query. `to_replace`: units, by opportunity. */
+const withNames = Effect.fnUntraced(function* (
+  found: ReadonlyArray<{ readonly header: OpportunityRow; readonly shortages: ReadonlyArray<LineShortage> }>,
+  to_replace: ReadonlyMap<number, number>,
+  { settings }: Pick<Input, "settings">
+) {
+  const piecesOf = yield* loadLinePieces(
+    found.map(({ header }) => header.id),
+    settings
+  )
+  const customers = new Map(
+    (yield* (yield* Store).getMany(
+      members,
+      found.flatMap(({ header }) => header.member_id ?? [])
+    )).map((member) => [member.id, member])
+  )
+  return found.flatMap(({ header, shortages }) => {
+    const { id, member_id, number, state, subject } = header
+    const customer = member_id === null ? undefined : customers.get(member_id)
+    const member = customer === undefined ? null : { id: customer.id, name: customer.name }
+    const state_name = states[state] ?? null
+    const opportunity = { id, number, name: subject, state_name, member, to_replace: to_replace.get(id) ?? 0 }
+    const all_out = new Set(
+      piecesOf(id).flatMap(({ gone, opportunity_item_id, wanted }) => (gone >= wanted ? [opportunity_item_id] : []))
+    )
+    return shortages.map((shortage) => ({
+      ...shortage,
+      is_out: all_out.has(shortage.opportunity_item_id),
+      opportunity
+    }))
+  })
+})
+
+/**
+ * For a draft, what it would be short of; nothing, once an opportunity is over. All in one page, with the total in
+ * `meta` (rules/conventions 2).
+ */
+const ofOpportunity = get(`${path}/{id}/shortages`, {
+  answer: {
+    shortages: Shown.objects(shortageShown),
+    waiting: waitingShown,
+    to_replace: toReplaceShown,
+    meta: Shown.meta
+  },
+  name: "opportunities.shortages",
+  summary: "The lines that are short, and by how much; allocated units that another one has to replace",
+  ability: "opportunities:read",
+  permission: "shortages.view",
+  params: one,
+  run: (input) =>
+    Effect.gen(function* () {
+      const found = yield* shortagesNow([input.rows.id], input)
+      const { id } = input.rows.id
+      const waiting = yield* waitingOf(id, input)
+      const to_replace = yield* unitsToReplace(input.rows.id, input)
+      const shortages = yield* withNames(
+        found.map(({ opportunity, shortages: own }) => ({ header: opportunity.header, shortages: own })),
+        new Map([[id, to_replace.length]]),
+        input
+      )
+      return ok({ shortages, waiting, to_replace, meta: unpagedMeta(shortages.length, input.query) })
+    })
+})
+
+/** Opportunities of which anything is short, or would be if nothing were on order. */
+const withShortages = Effect.fnUntraced(function* (): Effect.fn.Return<ReadonlyArray<OpportunityRow>, Failure, Store> {
+  const store = yield* Store
+  const ordered_for = yield* store.run<{ readonly id: number | string }>(
+    `select distinct opportunity_id as id from ${opportunity_items.name} where on_order_quantity > 0`
+  )
+  const flagged = yield* store.find(opportunities, { has_shortage: true, deleted_at: null })
+  const known = new Set(flagged.map(({ id }) => id))
+  const others = ordered_for.map(({ id }) => Number(id)).filter((id) => !known.has(id))
+  return [...flagged, ...(others.length === 0 ? [] : yield* store.getMany(opportunities, others))]
+})
+
+/** When: lines whose time meets the days from `from` to `to`, both included; all that are not over unless given. */
+const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>) {
+  const { store_id } = input.values
+  const store = typeof store_id === "number" ? yield* (yield* Store).get(stores, store_id) : undefined
+  const zone = zoneOf(store)
+  if (typeof input.values.from !== "string" || typeof input.values.to !== "string") return undefined
+  const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
+  return { from: instantOf(span.from.at), to: instantOf(endOfMoment(span.to, zone)) }
+})
+const listFields = {
+  from: timestamp({ nullable: true, describe: "With to: lines whose time meets these days, both included" }),
+  to: timestamp({ nullable: true }),
+  store_id: ref("stores", { nullable: true }),
+  product_id: ref("products", { nullable: true, live: false }),
+  per_page: integer({ min: 1, max: 200, default: 50, describe: "Rows a page" }),
+  page: integer({ min: 1, default: 1, describe: "Which page, from 1" })
+}
+const bothOrNone = ({ from = null, to = null }: JsonObject): FieldErrors =>
+  (from === null) === (to === null)
+    ? {}
+    : { [from === null ? "from" : "to"]: ["The fields from and to are given together, or neither."] }
+const byStart = (one: LineShortage, other: LineShortage): number =>
+  one.date === other.date
+    ? one.opportunity_id - other.opportunity_id || one.opportunity_item_id - other.opportunity_item_id
+    : one.date < other.date
+      ? -1
+      : 1
+
+const listOfAll = get("/api/v1/shortages", {
+  answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
+  name: "shortages.list",
+  summary: "Every line that is short, of orders, quotations and drafts: whose, when, and by how much",
+  ability: "opportunities:read",
+  permission: "shortages.view",
+  metering_weight: 5,
+  fields: listFields,
+  check: (values, body) => ({ ...inOrderCheck(values, body), ...bothOrNone(values) }),
+  run: (input) =>
+    Effect.gen(function* () {
+      const { page = 1, per_page = 50, product_id, store_id } = input.values
+      const span = yield* spanOf(input)
+      const found = yield* shortagesNow(yield* withShortages(), input)
+      const meets = (short: LineShortage): boolean =>
+        (span === undefined ? short.ends_at > input.now : short.starts_at < span.to && short.ends_at > span.from) &&
+        (typeof store_id !== "number" || short.store_id === store_id) &&
+        (typeof product_id !== "number" || short.product_id === product_id)
+      const headers = new Map(found.map(({ opportunity }) => [opportunity.header.id, opportunity.header]))
+      const all = found.flatMap(({ shortages }) => shortages.filter(meets)).sort(byStart)
+      const shown = all.slice((page - 1) * per_page, page * per_page).flatMap((short) => {
+        const header = headers.get(short.opportunity_id)
+        return header === undefined ? [] : [{ header, shortages: [short] }]
+      })
+      const to_replace = yield* countToReplace([...new Set(shown.map(({ header }) => header.id))], input)
+      return ok({
+        shortages: yield* withNames(shown, to_replace, input),
+        meta: { ...unpagedMeta(all.length, input.query), per_page, page }
+      })
+    })
+})
+
+const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {
+  answer: { acknowledgement: Shown.row(() => acknowledgementResource) },
+  name: "opportunities.acknowledge_shortages",
+  summary: "Record that the shortages were seen",
+  ability: "opportunities:write",
+  permission: "shortages.resolve",
+  params: one,
+  success_status: 201,
+  creates: [acknowledgements],
+  fields: { notes: longText({ nullable: true, max: 2000 }) },
+  facts: (input) => loadDecisionState(input.rows.id, input, { live_only: true, stock: true }),
+  decide: (state, input, context) => acknowledgeShortages(state, input.values.notes ?? null, context),
+  respond: (result, input) =>
+    Effect.map(renderById(acknowledgementResource, result.id, input.query, viewContext(input)), created)
+})
+
+export const shortageEndpoints: ReadonlyArray<Endpoint> = [ofOpportunity, listOfAll, acknowledge]

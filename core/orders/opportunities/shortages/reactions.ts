@@ -1,0 +1,334 @@
+/**
+ * When stock comes, goes or is ordered, or somebody else takes more or less of it, the flag `has_shortage` of the
+ * opportunities that want it is looked at again (rules/rulings 26).
+ */
+import { Effect, Result } from "effect"
+import { activeDemand, type Demand } from "../../availability/rules/demand.ts"
+import { lowestFree } from "../../availability/rules/line.ts"
+import { loadSnapshots, stockLevelOf } from "../../availability/facts/load.ts"
+import { type AvailabilitySnapshot, withLevels, withSources } from "../../availability/rules/snapshot.ts"
+import { withMargin } from "../../availability/api/window.ts"
+import { demandsReplacedEvent } from "../../demands/events.ts"
+import { demands } from "../../demands/schema.ts"
+import type { DecideContext, Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
+import type { Settings } from "../../../kernel/events/settings.ts"
+import { bindings, chunked } from "../../../kernel/store/statement.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import type { Period } from "../../../values/period.ts"
+import { instantOf, millisOf } from "../../../values/time.ts"
+import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import type { StockLevel } from "../../availability/rules/stock.ts"
+import { lockClaims } from "../../demands/lock.ts"
+import { isJsonObject } from "../../../kernel/fields/json.ts"
+import { lockIfFree } from "../../../kernel/runtime/locks.ts"
+import { reaction } from "../../../kernel/events/react.ts"
+import { products } from "../../../products/products/schema.ts"
+import type { StockLevelRow } from "../../../products/stock/schema.ts"
+import { opportunityStream } from "../events/event-families.ts"
+import { isShort, shortagesOf } from "../state/demands.ts"
+import type { Opportunity } from "../state/aggregate.ts"
+import { headerUpdated } from "../events/header.ts"
+import { lineOnOrder } from "../events/lines.ts"
+import { loadWithDemands, type WithDemands } from "./api.ts"
+import { levelChanged, levelDeleted, levelMade, stockMoved, type StockMoved, wanting } from "./stock-moved.ts"
+
+// What commands do to the demands on stock, and which other opportunities it may matter to: those that want the same
+// products at the same time.
+
+/** Identifies what demands: `opportunity_item/7`. */
+const sourceKey = ({ source_id, source_type }: Pick<Demand, "source_id" | "source_type">): string =>
+  `${source_type}/${source_id}`
+
+/** All demands of the sources that changed, as they were and as the events leave them. */
+interface DemandsMoved {
+  readonly sources: ReadonlySet<string>
+  readonly before: ReadonlyArray<Demand>
+  readonly after: ReadonlyArray<Demand>
+}
+const no_demands_moved: DemandsMoved = { sources: new Set(), before: [], after: [] }
+
+/** Of what only enters another phase nothing counts otherwise: such events are no moves. */
+const demandsMoved = Effect.fnUntraced(function* (
+  all: ReadonlyArray<NewEvent>
+): Effect.fn.Return<DemandsMoved, Failure, Store> {
+  const replaced = dataOf(demandsReplacedEvent, all)
+  if (replaced.length === 0) return no_demands_moved
+  const after = new Map<string, ReadonlyArray<Demand>>()
+  for (const one of replaced) after.set(sourceKey(one), one.claims)
+  const store = yield* Store
+  const before: Array<Demand> = []
+  for (const [source_type, ones] of Map.groupBy(replaced, (one) => one.source_type))
+    before.push(
+      ...(yield* store.find(demands, { source_type, source_id: [...new Set(ones.map(({ source_id }) => source_id))] }))
+    )
+  return { sources: new Set(after.keys()), before, after: [...after.values()].flat() }
+})
+
+/** While more or less of one product is taken at one store than before. */
+interface DemandChange {
+  readonly product_id: number
+  readonly store_id: number
+  readonly window: Period
+  readonly is_more: boolean
+  readonly is_less: boolean
+}
+const hull = (one: Period, other: Period): Period => ({
+  from: Math.min(one.from, other.from),
+  to: Math.max(one.to, other.to)
+})
+const counting = ["product_id", "store_id", "asset_id", "buffered_starts_at", "buffered_ends_at", "out"] as const
+
+/** Demands that do not count before nor after, and those that count as before, change nothing. */
+const changesOf = ({ after, before }: DemandsMoved, now: string): ReadonlyArray<DemandChange> => {
+  const [was, is] = [before, after].map(
+    (rows) => new Map(rows.filter((row) => row.is_active || row.pending_checkin).map((row) => [row.id, row]))
+  )
+  const found = new Map<string, DemandChange>()
+  const add = (row: Demand, is_more: boolean, is_less: boolean): void => {
+    const key = `${row.product_id}/${row.store_id}`
+    const earlier = found.get(key)
+    const window: Period = activeDemand(row, millisOf(now))
+    found.set(key, {
+      product_id: row.product_id,
+      store_id: row.store_id,
+      window: hull(window, earlier?.window ?? window),
+      is_more: is_more || earlier?.is_more === true,
+      is_less: is_less || earlier?.is_less === true
+    })
+  }
+  for (const id of new Set([...(was?.keys() ?? []), ...(is?.keys() ?? [])])) {
+    const [one, other] = [was?.get(id), is?.get(id)]
+    if (one === undefined || other === undefined) {
+      if (one !== undefined) add(one, false, true)
+      if (other !== undefined) add(other, true, false)
+    } else if (
+      counting.some((name) => one[name] !== other[name]) ||
+      one.is_active !== other.is_active ||
+      one.pending_checkin !== other.pending_checkin
+    ) {
+      add(one, true, true)
+      add(other, true, true)
+    } else if (one.quantity !== other.quantity) add(other, other.quantity > one.quantity, other.quantity < one.quantity)
+  }
+  return [...found.values()]
+}
+
+/** Stock and demands count in every slot they touch: no slot is longer, a change of clocks included. */
+const slot_max = 26 * 3_600_000
+const earliest_millis = Date.parse("0001-01-01T00:00:00.000Z")
+const at_once = 100
+
+interface Wanted {
+  readonly id: number
+  readonly source: string
+  readonly product_id: number
+  readonly store_id: number
+  readonly is_active: boolean
+  readonly quantity: number
+}
+/** What opportunities with this flag want of what changed, while it did: one row for each line and product. */
+const wantedOf = Effect.fnUntraced(function* (
+  changes: ReadonlyArray<DemandChange & { readonly held_too: boolean }>,
+  has_shortage: boolean,
+  own: ReadonlySet<number>
+): Effect.fn.Return<ReadonlyArray<Wanted>, Failure, Store> {
+  const store = yield* Store
+  const found: Array<Wanted> = []
+  for (const some of chunked(changes, at_once)) {
+    const { bind, values } = bindings(store.dialect)
+    const places = some.map(
+      ({ held_too, product_id, store_id, window }) =>
+        `(c.product_id = ${bind(product_id)} and c.store_id = ${bind(store_id)}` +
+        ` and c.buffered_ends_at > ${bind(instantOf(Math.max(window.from - slot_max, earliest_millis)))}` +
+        ` and c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))}` +
+        `${held_too ? "" : " and c.is_active = false"})`
+    )
+    const rows = yield* store.run<{ readonly [column: string]: unknown }>(
+      `select o.id, c.source_type, c.source_id, c.product_id, c.store_id, ` +
+        `max(case when c.is_active then 1 else 0 end) as active, ` +
+        `sum(c.quantity) as quantity from ${demands.name} c join ${opportunities.name} o on o.id = c.opportunity_id ` +
+        `where c.phase in ('draft', 'held', 'reserved', 'on_hire') and o.has_shortage = ${String(has_shortage)} ` +
+        `and (${places.join(" or ")}) group by o.id, c.source_type, c.source_id, c.product_id, c.store_id`,
+      values
+    )
+    for (const row of rows)
+      if (!own.has(Number(row["id"])))
+        found.push({
+          id: Number(row["id"]),
+          source: `${String(row["source_type"])}/${String(row["source_id"])}`,
+          product_id: Number(row["product_id"]),
+          store_id: Number(row["store_id"]),
+          is_active: Number(row["active"]) === 1,
+          quantity: Number(row["quantity"])
+        })
+  }
+  return found
+})
+
+const placeOf = ({ product_id, store_id }: { readonly product_id: number; readonly store_id: number }): string =>
+  `${product_id}/${store_id}`
+
+/** The fewest that will be free of each product while its demands changed. */
+const fewestFree = Effect.fnUntraced(function* (
+  changes: ReadonlyArray<DemandChange>,
+  { after, sources }: DemandsMoved,
+  context: { readonly settings: Settings; readonly now: string }
+): Effect.fn.Return<ReadonlyMap<string, number>, Failure, Store> {
+  const window = changes.map((one) => one.window).reduce(hull)
+  const snapshots = yield* loadSnapshots(
+    {
+      store_ids: [...new Set(changes.map(({ store_id }) => store_id))],
+      product_ids: [...new Set(changes.map(({ product_id }) => product_id))],
+      window: withMargin(window)
+    },
+    context
+  )
+  const now = new Map<number, AvailabilitySnapshot>(
+    [...snapshots].map(([id, snapshot]) => [id, withSources(snapshot, sources, sourceKey, after)])
+  )
+  return new Map(
+    changes.flatMap((change) => {
+      const snapshot = now.get(change.store_id)
+      return snapshot === undefined
+        ? []
+        : [[placeOf(change), lowestFree(snapshot, change.product_id, change.window)] as const]
+    })
+  )
+})
+
+/**
+ * Other opportunities whose flag may change: short ones where something comes free; where more is taken, those that are
+ * not short yet and want more than is left.
+ */
+const concernedBy = Effect.fnUntraced(function* (
+  moved: DemandsMoved,
+  context: { readonly settings: Settings; readonly now: string }
+): Effect.fn.Return<ReadonlyArray<number>, Failure, Store> {
+  const changes = changesOf(moved, context.now)
+  if (changes.length === 0) return []
+  const own = new Set([...moved.before, ...moved.after].flatMap(({ opportunity_id }) => opportunity_id ?? []))
+  const less = changes.filter(({ is_less }) => is_less).map((one) => ({ ...one, held_too: true }))
+  const more = changes.filter(({ is_more }) => is_more)
+  const relieved = less.length === 0 ? [] : yield* wantedOf(less, true, own)
+  const left = more.length === 0 ? new Map<string, number>() : yield* fewestFree(more, moved, context)
+  // Where nothing is overbooked, those that hold stock have what they asked for.
+  const tight = more.map((one) => ({ ...one, held_too: (left.get(placeOf(one)) ?? 0) < 0 }))
+  const wanted = tight.length === 0 ? [] : yield* wantedOf(tight, false, own)
+  const pressed = wanted.filter((one) => one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0))
+  return [...new Set([...relieved, ...pressed].map(({ id }) => id))]
+})
+
+const asStock = (row: StockLevelRow): StockLevel => stockLevelOf(row)
+
+type FactsContext = Pick<DecideContext, "now" | "settings" | "viewer">
+interface ShortageFacts extends WithDemands {
+  readonly moved: StockMoved
+  readonly demands: DemandsMoved
+}
+const nothing: ShortageFacts = {
+  loaded: [],
+  snapshots: new Map(),
+  moved: { before: [], after: [] },
+  demands: no_demands_moved
+}
+
+const loadFacts = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number>,
+  moved: StockMoved,
+  demands: DemandsMoved,
+  context: FactsContext
+): Effect.fn.Return<ShortageFacts, Failure, Store> {
+  const headers = yield* (yield* Store).getMany(opportunities, ids)
+  return { ...(yield* loadWithDemands(headers, context)), moved, demands }
+})
+
+/** The lines of the opportunity with what is on order for them now. */
+const ordered = (opportunity: Opportunity, all: ReadonlyArray<NewEvent>): Opportunity => {
+  const now = new Map(dataOf(lineOnOrder, all).map(({ item_id, set }) => [item_id, set.on_order_quantity]))
+  return {
+    ...opportunity,
+    lines: opportunity.lines.map((line) => ({ ...line, on_order_quantity: now.get(line.id) ?? line.on_order_quantity }))
+  }
+}
+/** The flag as the events so far leave it. */
+const flagAfter = (all: ReadonlyArray<NewEvent>, header: OpportunityRow): boolean => {
+  const last = all.findLast(
+    ({ data, type }) =>
+      type === "opportunity.updated" &&
+      data["id"] === header.id &&
+      isJsonObject(data["set"]) &&
+      data["set"]["has_shortage"] !== undefined
+  )
+  return last === undefined || !isJsonObject(last.data["set"])
+    ? header.has_shortage
+    : last.data["set"]["has_shortage"] === true
+}
+
+/** What the flags become, for those that change. */
+const changedFlags = (
+  all: ReadonlyArray<NewEvent>,
+  { demands, loaded, moved, snapshots }: ShortageFacts,
+  { now, settings }: FactsContext
+): ReadonlyArray<{ readonly header: OpportunityRow; readonly has_shortage: boolean }> => {
+  const kept = new Set(moved.after.map(({ id }) => id))
+  const gone = new Set(moved.before.flatMap(({ id }) => (kept.has(id) ? [] : [id])))
+  const levels = moved.after.map(asStock)
+  const after = new Map(
+    [...snapshots].map(
+      ([id, snapshot]) =>
+        [id, withSources(withLevels(snapshot, levels, gone), demands.sources, sourceKey, demands.after)] as const
+    )
+  )
+  return loaded.flatMap(({ demands: stored, opportunity: before }) => {
+    const opportunity = ordered(before, all)
+    const own = [
+      ...stored.filter((one) => !demands.sources.has(sourceKey(one))),
+      ...demands.after.filter(({ opportunity_id }) => opportunity_id === before.header.id)
+    ]
+    const state = { opportunity, snapshots: after, touched_line_ids: undefined }
+    const has_shortage = isShort(shortagesOf(state, opportunity, own, settings, now))
+    return has_shortage === flagAfter(all, before.header) ? [] : [{ header: before.header, has_shortage }]
+  })
+}
+
+/** Postgres holds some thousands of locks for all transactions together. */
+const waited_for_max = 500
+
+/**
+ * Looks at those opportunities again that want what moved while it did, and at those that something is on order for.
+ * Whoever changes one of them is waited for. Where they are too many for that, only those whose flag changes are
+ * locked, and looked at once more. What the same command does to an opportunity itself is settled by its own rule.
+ */
+export const shortagesSeenAgain = reaction({
+  on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent],
+  facts: ({ all }, context) =>
+    Effect.gen(function* (): Effect.fn.Return<ShortageFacts, Failure, Store> {
+      // A merge moves lines, demands and stock together: what was enough stays enough.
+      if (all.some(({ type }) => type === products.merged_by?.event)) return nothing
+      const moved = yield* stockMoved(all)
+      const demands = yield* demandsMoved(all)
+      // What others claim of it meanwhile is not to be seen before they are done.
+      const goods = [...moved.before, ...moved.after, ...demands.before, ...demands.after]
+      yield* lockClaims(new Set(goods.map(({ product_id }) => product_id)))
+      const ordered_for = dataOf(lineOnOrder, all).map(({ id }) => id)
+      const concerned = [...(yield* concernedBy(demands, context)), ...ordered_for]
+      const around = new Set([...(yield* wanting(moved, "all")), ...concerned])
+      if (around.size === 0) return nothing
+      // Whoever changes one of them has read the stock as it was: their flags are those that are written last.
+      const waits = around.size <= waited_for_max
+      if (waits) yield* lockIfFree([...around].map(opportunityStream))
+      const ids = [...new Set([...(yield* wanting(moved, "changing")), ...concerned])]
+      if (ids.length === 0) return nothing
+      if (waits) return yield* loadFacts(ids, moved, demands, context)
+      const changing = changedFlags(all, yield* loadFacts(ids, moved, demands, context), context)
+      if (changing.length === 0) return nothing
+      const changing_ids = changing.map(({ header }) => header.id)
+      yield* lockIfFree(changing_ids.map(opportunityStream))
+      return yield* loadFacts(changing_ids, moved, demands, context)
+    }),
+  decide: ({ all }, facts, context) =>
+    Result.succeed(
+      changedFlags(all, facts, context).map(({ has_shortage, header }) => headerUpdated(header, { has_shortage }))
+    )
+})

@@ -1,0 +1,144 @@
+/** What commands do to stock, and which opportunities it may matter to: those that want it while it changes. */
+import { Effect } from "effect"
+import { rowCreated, rowDeleted, rowUpdated } from "../../../kernel/endpoints/crud-resource.ts"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
+import { sameJson } from "../../../kernel/fields/json.ts"
+import { bindings, chunked } from "../../../kernel/store/statement.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { demands } from "../../demands/schema.ts"
+import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
+import { openEndMillis, type Period } from "../../../values/period.ts"
+import { instantOf, millisOf } from "../../../values/time.ts"
+import { opportunities } from "../tables/opportunities.ts"
+
+export const levelMade = rowCreated(stock_levels),
+  levelChanged = rowUpdated(stock_levels),
+  levelDeleted = rowDeleted(stock_levels)
+
+/** Columns of a level that say how much is where, and when. */
+const counting = [
+  "product_id",
+  "store_id",
+  "quantity_held",
+  "is_gone",
+  "starts_at",
+  "ends_at",
+  "out_of_service"
+] as const
+
+/** Levels as the events leave them, and those that are gone. */
+export interface StockMoved {
+  readonly before: ReadonlyArray<StockLevelRow>
+  readonly after: ReadonlyArray<StockLevelRow>
+}
+export const stockMoved = Effect.fnUntraced(function* (
+  all: ReadonlyArray<NewEvent>
+): Effect.fn.Return<StockMoved, Failure, Store> {
+  const changed = dataOf(levelChanged, all).filter((data) => counting.some((name) => name in data))
+  const deleted = dataOf(levelDeleted, all)
+  const made = dataOf(levelMade, all) as ReadonlyArray<StockLevelRow>
+  const before = yield* (yield* Store).getMany(stock_levels, [...new Set([...changed, ...deleted].map(({ id }) => id))])
+  const after = new Map([...before, ...made].map((row) => [row.id, row]))
+  for (const { id, ...set } of changed) {
+    const row = after.get(id)
+    if (row !== undefined) after.set(id, { ...row, ...set })
+  }
+  for (const { id } of deleted) after.delete(id)
+  return {
+    before,
+    after: [...after.values()].filter((row) => Number(row.quantity_held) > 0 || row.stock_category !== 10)
+  }
+})
+
+const always: Period = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY }
+/** What databases take as an instant begins with the year 1. */
+const earliest_millis = Date.parse("0001-01-01T00:00:00.000Z")
+const windowOf = ({ ends_at, starts_at }: StockLevelRow): Period => ({
+  from: starts_at === null ? always.from : millisOf(starts_at),
+  to: ends_at === null ? always.to : millisOf(ends_at)
+})
+const hull = (one: Period, other: Period): Period => ({
+  from: Math.min(one.from, other.from),
+  to: Math.max(one.to, other.to)
+})
+
+/** What became of one level: when it counts otherwise than before, and whether there is more of it, or less. */
+interface Moved {
+  readonly window: Period
+  readonly is_more: boolean
+  readonly is_less: boolean
+}
+type Level = StockLevelRow | undefined
+/** Undefined where nothing that counts changed. */
+const movedBetween = (before: Level, after: Level): Moved | undefined => {
+  if (before === undefined || after === undefined) {
+    const there = before ?? after
+    return there && { window: windowOf(there), is_more: before === undefined, is_less: after === undefined }
+  }
+  const [was, is] = [windowOf(before), windowOf(after)]
+  const more = Number(after.quantity_held) - Number(before.quantity_held)
+  if (before.product_id !== after.product_id || before.store_id !== after.store_id || before.is_gone !== after.is_gone)
+    return { window: hull(was, is), is_more: true, is_less: true }
+  const is_longer = is.from < was.from || is.to > was.to
+  const is_shorter = is.from > was.from || is.to < was.to
+  // More of it may be out of service, or less, or for another time.
+  if (!sameJson(before.out_of_service, after.out_of_service))
+    return { window: hull(was, is), is_more: true, is_less: true }
+  if (more === 0 && !is_longer && !is_shorter) return undefined
+  const window =
+    more !== 0 || (was.from !== is.from && was.to !== is.to)
+      ? hull(was, is)
+      : was.from === is.from
+        ? { from: Math.min(was.to, is.to), to: Math.max(was.to, is.to) }
+        : { from: Math.min(was.from, is.from), to: Math.max(was.from, is.from) }
+  return { window, is_more: more > 0 || is_longer, is_less: more < 0 || is_shorter }
+}
+
+/** Stock and demands count in every slot they touch: no slot is longer, a change of clocks included. */
+const slot_max = 26 * 3_600_000
+
+/**
+ * Opportunities with demands on what moved, while it did, that may need stock yet. More stock ends shortages only,
+ * less of it makes them only: `which` may leave the others out.
+ */
+export const wanting = Effect.fnUntraced(function* (
+  moved: StockMoved,
+  which: "all" | "changing"
+): Effect.fn.Return<ReadonlyArray<number>, Failure, Store> {
+  const rows = [...moved.before, ...moved.after]
+  const [before, after] = [moved.before, moved.after].map((levels) => new Map(levels.map((row) => [row.id, row])))
+  const changes = [...new Set(rows.map(({ id }) => id))].flatMap(
+    (id) => movedBetween(before?.get(id), after?.get(id)) ?? []
+  )
+  if (changes.length === 0) return []
+  const window = changes.map((one) => one.window).reduce(hull)
+  const is_mixed = changes.some(({ is_less }) => is_less) && changes.some(({ is_more }) => is_more)
+  const store_ids = [...new Set(rows.map(({ store_id }) => store_id))]
+  const store = yield* Store
+  const found = new Set<number>()
+  for (const some of chunked([...new Set(rows.map(({ product_id }) => product_id))], 500)) {
+    const { bind, values } = bindings(store.dialect)
+    const conditions = [
+      `c.product_id in (${some.map(bind).join(", ")})`,
+      `c.store_id in (${store_ids.map(bind).join(", ")})`,
+      "c.phase in ('draft', 'held', 'reserved', 'on_hire')",
+      ...(window.from - slot_max <= earliest_millis
+        ? []
+        : [`c.buffered_ends_at > ${bind(instantOf(window.from - slot_max))}`]),
+      ...(window.to + slot_max >= openEndMillis
+        ? []
+        : [`c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))}`]),
+      ...(is_mixed || which === "all"
+        ? []
+        : [`o.has_shortage = ${changes.some(({ is_more }) => is_more) ? "true" : "false"}`])
+    ]
+    const ids = yield* store.run<{ id: number | string }>(
+      `select distinct o.id from ${demands.name} c join ${opportunities.name} o on o.id = c.opportunity_id ` +
+        `where ${conditions.join(" and ")}`,
+      values
+    )
+    for (const { id } of ids) found.add(Number(id))
+  }
+  return [...found]
+})

@@ -1,0 +1,376 @@
+/**
+ * What an opportunity demands of stock, who else holds its units, and which of its lines are short (rules/opportunities
+ * 10, rules/availability 2 and 9).
+ */
+import { Result } from "effect"
+import { type AvailabilitySnapshot, compositionOf } from "../../availability/rules/snapshot.ts"
+import {
+  type ActiveDemand,
+  activeDemand,
+  bufferedWindow,
+  type Demand,
+  noBuffers
+} from "../../availability/rules/demand.ts"
+import { KitNestedTooDeep } from "../../availability/rules/kits.ts"
+import {
+  type LineAvailability,
+  lineAvailability,
+  type LineShortage,
+  lineShortage,
+  lowestFree,
+  requestedUnits
+} from "../../availability/rules/line.ts"
+import type { NewDemand } from "../../demands/demand.ts"
+import {
+  type DemandSettings,
+  demandsOfLine,
+  KitTooLarge,
+  lineWindow,
+  type OpportunityFacts,
+  storeOfLine
+} from "../../availability/rules/line-demands.ts"
+import type { LineAtStore } from "../../availability/api/lines-query.ts"
+import { holdsStock, phaseOf } from "../../availability/rules/phase.ts"
+import { kitDepthIn } from "../../../products/kits/settings.ts"
+import { demandDateSourceIn, releasePointIn } from "../../availability/facts/settings.ts"
+import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import type { Settings } from "../../../kernel/events/settings.ts"
+import { inOrder, meets } from "../../../values/period.ts"
+import { millisOf } from "../../../values/time.ts"
+import {
+  type DecisionState,
+  liveLines,
+  type Opportunity,
+  stockedProductOf,
+  type UnitHold,
+  unitsByLine
+} from "./aggregate.ts"
+import { checked_in } from "../tables/units.ts"
+import type { ItemRow } from "../tables/lines.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+import { order } from "../tables/statuses.ts"
+
+export const demandSettings = (settings: Settings, now: string): DemandSettings => ({
+  release_point: releasePointIn(settings),
+  demand_date_source: demandDateSourceIn(settings),
+  kit_nesting_max_depth: kitDepthIn(settings),
+  now
+})
+
+const factsOf = (header: OpportunityRow): OpportunityFacts => header
+
+/** The largest quantity of one demand: what both databases keep as an integer. */
+const demand_quantity_max = 2_147_483_647
+
+/**
+ * The demands of one line; a deleted opportunity has none. 422 on `item_id` for kits nested too deeply or of too many
+ * parts, on `quantity` for more of one product than can be counted.
+ */
+export const demandsOf = (
+  state: Pick<DecisionState, "stocked" | "levels">,
+  opportunity: Opportunity,
+  line: ItemRow,
+  settings: DemandSettings
+): Result.Result<ReadonlyArray<NewDemand>, Rejection> => {
+  if (opportunity.header.deleted_at !== null) return Result.succeed([])
+  try {
+    const demands = demandsOfLine(
+      {
+        id: line.id,
+        product_id: stockedProductOf(line),
+        quantity: Number(line.quantity),
+        dispatched_quantity: Number(line.dispatched_quantity),
+        returned_quantity: Number(line.returned_quantity),
+        starts_at: line.starts_at,
+        ends_at: line.ends_at,
+        dispatch_store_id: line.dispatch_store_id,
+        is_live: line.is_live,
+        units: (unitsByLine(opportunity).get(line.id) ?? []).map((unit) => ({
+          ...unit,
+          product_id: state.levels.get(unit.stock_level_id)?.product_id ?? line.item_id ?? 0
+        }))
+      },
+      factsOf(opportunity.header),
+      state.stocked,
+      settings
+    )
+    return demands.some((demand) => demand.quantity > demand_quantity_max)
+      ? Result.fail(
+          invalidField(
+            "quantity",
+            `${line.name}: the line would take more units of one product than can be counted. Lower its quantity.`
+          )
+        )
+      : Result.succeed(demands)
+  } catch (thrown) {
+    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge)
+      return Result.fail(invalidField("item_id", thrown.message))
+    throw thrown
+  }
+}
+
+/** Does the opportunity take stock away from others as it stands? */
+export const isHoldingStock = (header: OpportunityRow, settings: Settings): boolean =>
+  header.deleted_at === null && holdsStock(phaseOf(header.state, header.status, releasePointIn(settings)))
+
+/** Are its lines checked for shortages? Only while the opportunity may still need stock (rules/availability 6.8). */
+export const hasShortageCheck = (header: OpportunityRow, settings: Settings): boolean =>
+  header.deleted_at === null &&
+  ["draft", "held", "reserved", "on_hire"].includes(phaseOf(header.state, header.status, releasePointIn(settings)))
+
+/**
+ * The window a unit of the line would be held for, buffers included, whatever the opportunity's status. `product_id`:
+ * the unit's, where it is a part of the line's kit.
+ */
+export const unitWindow = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  line: ItemRow,
+  settings: DemandSettings,
+  product_id = line.item_id
+) => {
+  const { starts_at, ends_at } = lineWindow(line, factsOf(opportunity.header), settings)
+  const product = product_id === null ? undefined : state.stocked.get(product_id)
+  const buffered = bufferedWindow(starts_at, ends_at, "reserved", product ?? noBuffers)
+  return { from: millisOf(buffered.buffered_starts_at), to: millisOf(buffered.buffered_ends_at), starts_at, ends_at }
+}
+
+/** The demand of somebody else that keeps a unit from being held in a window; undefined when there is none. */
+export const conflictingHold = (
+  unit_holds: ReadonlyArray<UnitHold>,
+  stock_level_id: number,
+  window: { readonly from: number; readonly to: number },
+  now: string
+): UnitHold | undefined =>
+  unit_holds
+    .filter(
+      ({ demand }) =>
+        demand.asset_id === stock_level_id && demand.is_active && meets(activeDemand(demand, millisOf(now)), window)
+    )
+    .sort((one, other) => (one.demand.starts_at < other.demand.starts_at ? -1 : 1))[0]
+
+export const unitHeldText = (unit: string, { demand, holder }: UnitHold): string =>
+  `${unit} is held by ${holder} from ${demand.starts_at} to ${demand.ends_at}.`
+
+/**
+ * A snapshot in which the opportunity's demands `own` replace those that are stored. The demands of a product are
+ * computed once.
+ */
+const withOpportunity = (
+  snapshot: AvailabilitySnapshot,
+  {
+    opportunity: {
+      header: { id: opportunity_id }
+    },
+    touched_line_ids
+  }: Pick<DecisionState, "opportunity" | "touched_line_ids">,
+  own: ReadonlyArray<Demand>
+): AvailabilitySnapshot => {
+  const isKept = (demand: Demand): boolean =>
+    demand.opportunity_id !== opportunity_id ||
+    (touched_line_ids !== undefined &&
+      (demand.source_type !== "opportunity_item" || !touched_line_ids.has(demand.source_id)))
+  const ownOf = Map.groupBy(
+    own.filter((demand) => demand.store_id === snapshot.store_id),
+    (demand) => demand.product_id
+  )
+  const computed = new Map<number, ReadonlyArray<ActiveDemand>>()
+  return {
+    ...snapshot,
+    demandsOf: (product_id) => {
+      const found = computed.get(product_id)
+      if (found !== undefined) return found
+      const demands = [
+        ...snapshot.demandsOf(product_id).filter(({ demand }) => isKept(demand)),
+        ...(ownOf.get(product_id) ?? []).map((demand) => activeDemand(demand, snapshot.now))
+      ]
+      computed.set(product_id, demands)
+      return demands
+    }
+  }
+}
+
+/** Live lines that take stock from a store, with their windows. */
+export const linesTakingStock = (opportunity: Opportunity, settings: DemandSettings): ReadonlyArray<LineAtStore> =>
+  liveLines(opportunity).flatMap((line) => {
+    const product_id = stockedProductOf(line)
+    const store_id = storeOfLine(line, opportunity.header)
+    return product_id === null || store_id === null
+      ? []
+      : [
+          {
+            id: line.id,
+            product_id,
+            store_id,
+            quantity: Number(line.quantity),
+            ...lineWindow(line, factsOf(opportunity.header), settings)
+          }
+        ]
+  })
+
+/**
+ * What is on order for a line, or for one of the same product that takes at least its time: what comes for that is
+ * there for both.
+ */
+const coveredBy = (
+  line: LineAtStore,
+  lines: ReadonlyArray<LineAtStore>,
+  onOrder: ReadonlyMap<number, number>
+): number =>
+  onOrder.size === 0
+    ? 0
+    : lines
+        .filter((one) => one.starts_at <= line.starts_at && one.ends_at >= line.ends_at)
+        .reduce((sum, one) => sum + (onOrder.get(one.id) ?? 0), 0)
+
+/** Facts that say what is free for the lines of an opportunity; `demands`: all of its own as they will be. */
+type StockFacts = Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">
+const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): ReadonlyMap<number, AvailabilitySnapshot> =>
+  new Map([...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)]))
+
+/**
+ * Lines that take stock with what they still ask for: what is back is not asked for any more, unless another one is out
+ * in its place. Units come back one by one, anything else is counted on the line.
+ */
+const linesStillAsking = (
+  { opportunity, snapshots }: StockFacts,
+  settings: Settings,
+  now: string
+): ReadonlyArray<LineAtStore> => {
+  const returned = new Map(opportunity.lines.map((line) => [line.id, Number(line.returned_quantity)]))
+  const units = unitsByLine(opportunity)
+  return linesTakingStock(opportunity, demandSettings(settings, now)).map((line) => {
+    const { is_serialised = false } = snapshots?.get(line.store_id)?.products.get(line.product_id) ?? {}
+    const own = is_serialised ? (units.get(line.id) ?? []) : []
+    const back = own.filter(({ status }) => status >= checked_in).length
+    const left = line.quantity - Math.max(returned.get(line.id) ?? 0, back)
+    return { ...line, quantity: Math.max(left, own.length - back) }
+  })
+}
+
+interface NamedAvailability extends LineAvailability {
+  readonly product_name: string | null
+  /** What cannot be had of the line: at most all of it. */
+  readonly shortfall: number
+}
+/**
+ * What is free for each line, and by how much it is short: of the same lines, by the same numbers as `shortagesOf`.
+ * Lines that are back, and all of an opportunity that is over, ask for nothing and are never short.
+ */
+export const availabilityOf = (
+  state: StockFacts,
+  opportunity: Opportunity,
+  demands: ReadonlyArray<Demand>,
+  settings: Settings,
+  now: string
+): ReadonlyArray<NamedAvailability> => {
+  const snapshots = snapshotsWith(state, demands)
+  const is_over = !hasShortageCheck(opportunity.header, settings)
+  return linesStillAsking({ ...state, opportunity }, settings, now).flatMap((line) => {
+    const snapshot = snapshots.get(line.store_id)
+    if (snapshot === undefined) return []
+    const found = lineAvailability(snapshot, line)
+    const named = { ...found, product_name: snapshot.products.get(line.product_id)?.name ?? null }
+    if (line.quantity > 0 && !is_over)
+      return [{ ...named, shortfall: Math.min(found.requested_quantity, found.shortage_quantity) }]
+    const requested_quantity = line.quantity > 0 ? found.requested_quantity : 0
+    return [{ ...named, requested_quantity, shortage_quantity: 0, has_shortage: false, shortfall: 0 }]
+  })
+}
+
+/**
+ * The lines that are short, given all demands of the opportunity as they will be; none of one that is over, and lines
+ * whose units are all back ask for nothing. Where a plain product suffices for all its lines, they are not checked one
+ * by one. `leaving`: of these lines alone, the units that are allocated, if any, are asked for: they are what is
+ * dispatched.
+ */
+export const shortagesOf = (
+  state: StockFacts & Partial<Pick<DecisionState, "levels">>,
+  opportunity: Opportunity,
+  demands: ReadonlyArray<Demand>,
+  settings: Settings,
+  now: string,
+  leaving?: ReadonlySet<number>
+): ReadonlyArray<LineShortage> => {
+  if (!hasShortageCheck(opportunity.header, settings)) return []
+  const snapshots = snapshotsWith(state, demands)
+  const onOrder = new Map(
+    opportunity.lines
+      .filter((line) => Number(line.on_order_quantity) > 0)
+      .map((line) => [line.id, Math.floor(Number(line.on_order_quantity))])
+  )
+  const needed = linesStillAsking({ ...state, opportunity }, settings, now).filter((line) => line.quantity > 0)
+  const units = leaving === undefined ? undefined : unitsStillHeld(opportunity, state.levels)
+  const short = [...Map.groupBy(needed, (line) => `${line.store_id}/${line.product_id}`).values()].flatMap((lines) => {
+    const [first] = lines
+    const snapshot = first === undefined ? undefined : snapshots.get(first.store_id)
+    if (
+      first === undefined ||
+      snapshot === undefined ||
+      (leaving !== undefined && !lines.some((line) => leaving.has(line.id))) ||
+      suffices(snapshot, first.product_id, lines)
+    )
+      return []
+    return lines.flatMap(
+      (line) =>
+        lineShortage(
+          snapshot,
+          { ...line, quantity: units?.get(line.id) ?? line.quantity },
+          { opportunity_id: opportunity.header.id, is_order: opportunity.header.state === order },
+          coveredBy(line, lines, onOrder)
+        ) ?? []
+    )
+  })
+  const places = new Map(needed.map((line, place) => [line.id, place]))
+  const placeOf = (one: LineShortage): number => places.get(one.opportunity_item_id) ?? 0
+  return short.toSorted((one, other) => placeOf(one) - placeOf(other))
+}
+/** Is anything short that is not on order yet? What the flag `has_shortage` says, and the gates ask. */
+export const isShort = (shortages: ReadonlyArray<LineShortage>): boolean =>
+  shortages.some((one) => one.remaining_shortfall > 0)
+
+/** How many units of its own product are allocated to each line that has any, those that are back aside. */
+const unitsStillHeld = (
+  { lines, units }: Opportunity,
+  levels: DecisionState["levels"] | undefined
+): ReadonlyMap<number, number> => {
+  const productOf = new Map(lines.map((line) => [line.id, line.item_id]))
+  const counts = new Map<number, number>()
+  for (const { opportunity_item_id, status, stock_level_id } of units) {
+    // Units of a kit's parts say nothing of how many kits the line asks for.
+    const product_id = levels?.get(stock_level_id)?.product_id
+    if (status < checked_in && (product_id === undefined || product_id === productOf.get(opportunity_item_id)))
+      counts.set(opportunity_item_id, (counts.get(opportunity_item_id) ?? 0) + 1)
+  }
+  return counts
+}
+
+/**
+ * Is there enough of a plain product for all demands, those of the opportunity included, at every moment from the first
+ * start of these lines to their last end? False where that cannot be told for all lines together.
+ */
+const suffices = (snapshot: AvailabilitySnapshot, product_id: number, lines: ReadonlyArray<LineAtStore>): boolean => {
+  if (compositionOf(snapshot.products.get(product_id)) !== "plain") return false
+  const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
+  const from = windows.reduce((first, window) => Math.min(first, window.from), Number.POSITIVE_INFINITY)
+  const to = windows.reduce((last, window) => Math.max(last, window.to), Number.NEGATIVE_INFINITY)
+  const own = snapshot
+    .demandsOf(product_id)
+    .filter(({ demand }) => demand.is_active && demand.source_type === "opportunity_item")
+  // The answer for all lines holds for each line only where each demands as much as it asks for.
+  const demandsByLine = Map.groupBy(own, ({ demand }) => demand.source_id)
+  // Lines of which none demands anything yet do not compete with each other: the largest must be free.
+  if (lines.every((line) => !demandsByLine.has(line.id))) {
+    return (
+      lowestFree(snapshot, product_id, { from, to }) >=
+      lines.reduce((most, line) => Math.max(most, requestedUnits(line.quantity)), 0)
+    )
+  }
+  return (
+    lines.every(
+      (line) =>
+        (demandsByLine.get(line.id) ?? []).reduce((sum, { demand }) => sum + demand.quantity, 0) >=
+        requestedUnits(line.quantity)
+    ) && lowestFree(snapshot, product_id, { from, to }) >= 0
+  )
+}

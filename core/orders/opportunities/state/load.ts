@@ -1,0 +1,244 @@
+/** Reads the state that rules decide on: a fixed number of queries, whatever the number of lines. */
+import { opportunityName } from "./called.ts"
+import { Effect } from "effect"
+import { type LineAtStore, snapshotsForLines } from "../../availability/api/lines-query.ts"
+import { loadStockedProducts } from "../../availability/facts/load-products.ts"
+import type { StockedProduct } from "../../availability/rules/snapshot.ts"
+import { lockClaims } from "../../demands/lock.ts"
+import { type DemandRow, demands } from "../../demands/schema.ts"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { baseCurrency, type Settings } from "../../../kernel/events/settings.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { members } from "../../../people/members/schema.ts"
+import type { TaxTable } from "../../../pricing/pricing/tax.ts"
+import { products } from "../../../products/products/schema.ts"
+import { discountFacts } from "../../../products/rates/discount-rules.ts"
+import { rateFacts } from "../../../products/rates/facts.ts"
+import { surchargeFacts } from "../../../products/rates/surcharge-groups.ts"
+import { taxFacts } from "../../../setup/reference-data/tax.ts"
+import { stock_levels } from "../../../products/stock/schema.ts"
+import { stores } from "../../../setup/stores.ts"
+import { demandSettings, linesTakingStock } from "./demands.ts"
+import type { Customer, DecisionState, Opportunity, UnitHold } from "./aggregate.ts"
+import { asset_assignments, dispatched, on_hire } from "../tables/units.ts"
+import { opportunity_costs, opportunity_versions } from "../tables/money.ts"
+import { opportunity_items } from "../tables/lines.ts"
+import { order } from "../tables/statuses.ts"
+import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+
+export interface LoadOptions {
+  /** Products beside those on the lines: of a line that is added, or that replaces another product. */
+  readonly product_ids?: ReadonlyArray<number>
+  /** Products whose rates may price a line. Rates are read for no others. */
+  readonly rated_product_ids?: ReadonlyArray<number>
+  readonly level_ids?: ReadonlyArray<number>
+  /**
+   * Locks its units and its store against deletion until the command ends: for moves after which it holds them again.
+   */
+  readonly lock?: boolean
+  /** Reads the stock that the lines take from, to find shortages. */
+  readonly stock?: boolean
+  /** Lines as they may be after the command, where windows or products change. */
+  readonly lines?: ReadonlyArray<LineAtStore>
+  /** The customer after the command. */
+  readonly member_id?: number | null
+  readonly store_id?: number | null
+  readonly surcharge_group_ids?: ReadonlyArray<number>
+  /**
+   * Reads lines of the active version, and of other versions only those that hold units. Not enough for rules about
+   * versions, nor for those that depend on whether anything was ever dispatched.
+   */
+  readonly live_only?: boolean
+  /**
+   * The stored lines whose demands and units the command may change; those of other lines are not read. Absent: all
+   * lines.
+   */
+  readonly touched_line_ids?: ReadonlyArray<number> | ((opportunity: Opportunity) => ReadonlyArray<number>)
+  /** Lines to read whatever their version. */
+  readonly line_ids?: ReadonlyArray<number>
+}
+const untaxed: TaxTable = {
+  rules: [],
+  rates: [],
+  default_organisation_tax_class_id: null,
+  default_product_tax_class_id: null
+}
+export interface Now {
+  readonly settings: Settings
+  readonly now: string
+}
+
+const loadOpportunity = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  { line_ids = [], live_only = false }: LoadOptions = {}
+): Effect.fn.Return<Opportunity, Failure, Store> {
+  const store = yield* Store
+  const units = yield* store.find(asset_assignments, { opportunity_id: header.id })
+  const reads_all = !live_only || header.version_count < 2
+  const found = yield* store.find(
+    opportunity_items,
+    { opportunity_id: header.id, ...(reads_all ? {} : { is_live: true }) },
+    { order: ["path", "id"] }
+  )
+  const there = new Set(found.map((line) => line.id))
+  const others = reads_all
+    ? []
+    : yield* store.getMany(
+        opportunity_items,
+        [...line_ids, ...units.map((unit) => unit.opportunity_item_id)].filter((id) => !there.has(id))
+      )
+  return {
+    header,
+    units,
+    lines: others.length === 0 ? found : [...found, ...others],
+    costs: yield* store.find(opportunity_costs, { opportunity_id: header.id }, { order: ["sort_order", "id"] })
+  }
+})
+
+export const loadCustomer = Effect.fnUntraced(function* (
+  member_id: number | null
+): Effect.fn.Return<Customer | undefined, Failure, Store> {
+  return member_id === null ? undefined : yield* (yield* Store).get(members, member_id)
+})
+
+/** Products with their parts, at any depth. */
+const withParts = (
+  product_ids: ReadonlyArray<number>,
+  stocked: ReadonlyMap<number, Pick<StockedProduct, "parts">>
+): ReadonlySet<number> => {
+  const found = new Set(product_ids)
+  // What is added meanwhile is gone through as well.
+  for (const id of found) for (const part of stocked.get(id)?.parts ?? []) found.add(part.component_product_id)
+  return found
+}
+
+/** The opportunity with all that pricing, demands and the rules need. */
+export const loadDecisionState = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  { now, settings }: Now,
+  options: LoadOptions = {}
+): Effect.fn.Return<DecisionState, Failure, Store> {
+  const store = yield* Store
+  const opportunity = yield* loadOpportunity(header, options)
+  const store_id = options.store_id === undefined ? header.store_id : options.store_id
+  const product_ids = [
+    ...new Set([
+      ...opportunity.lines.map((line) => line.item_id).filter((id) => id !== null),
+      ...(options.product_ids ?? [])
+    ])
+  ]
+  const touches =
+    typeof options.touched_line_ids === "function" ? options.touched_line_ids(opportunity) : options.touched_line_ids
+  const touched =
+    touches === undefined
+      ? opportunity.units
+      : opportunity.units.filter((unit) => touches.includes(unit.opportunity_item_id))
+  const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...(options.level_ids ?? [])])]
+  const customer = yield* loadCustomer(options.member_id === undefined ? header.member_id : options.member_id)
+  const needed =
+    options.stock === true
+      ? [...linesTakingStock(opportunity, demandSettings(settings, now)), ...(options.lines ?? [])]
+      : undefined
+  const stocked = yield* loadStockedProducts(product_ids)
+  if (needed !== undefined) {
+    const claiming = opportunity.lines.flatMap(({ id, item_id }) =>
+      item_id !== null && touches?.includes(id) !== false ? [item_id] : []
+    )
+    yield* lockClaims(
+      withParts([...claiming, ...(options.product_ids ?? [])], stocked),
+      needed.map(({ product_id }) => product_id)
+    )
+  }
+  return {
+    opportunity,
+    versions:
+      header.version_count === 0
+        ? []
+        : yield* store.find(opportunity_versions, { opportunity_id: header.id }, { order: ["version_number"] }),
+    base_currency: baseCurrency(settings),
+    products: new Map((yield* store.getMany(products, product_ids)).map((row) => [row.id, row])),
+    stocked,
+    rates:
+      options.rated_product_ids === undefined || options.rated_product_ids.length === 0
+        ? new Map()
+        : yield* rateFacts(options.rated_product_ids, { store_id }),
+    // A customer without a tax class is not taxed, unless tax was locked while it had one.
+    tax: (customer?.sale_tax_class_id ?? null) === null && !header.tax_locked ? untaxed : yield* taxFacts,
+    customer,
+    store:
+      store_id === null
+        ? undefined
+        : options.lock === true
+          ? (yield* store.getManyLocked(stores, [store_id]))[0]
+          : yield* store.get(stores, store_id),
+    discount_rules: yield* discountFacts(header.created_at === "" ? null : header.created_at),
+    surcharge_groups: yield* surchargeFacts(options.surcharge_group_ids ?? header.surcharge_group_ids),
+    levels: new Map(
+      (yield* (options.lock === true ? store.getManyLocked : store.getMany)(stock_levels, level_ids)).map((row) => [
+        row.id,
+        row
+      ])
+    ),
+    demands:
+      touches?.length === 0
+        ? []
+        : yield* store.find(
+            demands,
+            touches === undefined
+              ? { opportunity_id: header.id }
+              : { source_type: "opportunity_item", source_id: touches }
+          ),
+    touched_line_ids: touches === undefined ? undefined : new Set(touches),
+    unit_holds: yield* loadUnitHolds(header.id, level_ids),
+    units_out_elsewhere: header.state === order ? yield* loadUnitsOutElsewhere(header.id, level_ids) : new Map(),
+    snapshots: needed === undefined ? undefined : yield* snapshotsForLines(needed, { now, settings })
+  }
+})
+
+/** Active demands of others on these units, each with the name of its holder. Two queries. */
+const loadUnitHolds = Effect.fnUntraced(function* (
+  opportunity_id: number,
+  level_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyArray<UnitHold>, Failure, Store> {
+  if (level_ids.length === 0) return []
+  const store = yield* Store
+  const found = (yield* store.find(demands, { asset_id: level_ids, is_active: true })).filter(
+    (demand) => demand.opportunity_id !== opportunity_id
+  )
+  const holders = yield* store.getMany(
+    opportunities,
+    found.map((demand) => demand.opportunity_id).filter((id) => id !== null)
+  )
+  const names = new Map(holders.map((opportunity) => [opportunity.id, opportunity]))
+  return found.map((demand) => ({
+    demand,
+    holder: holderName(demand, demand.opportunity_id === null ? undefined : names.get(demand.opportunity_id))
+  }))
+})
+/** Those of these units that are dispatched or on hire with another opportunity, each with its name. Two queries at most. */
+const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
+  opportunity_id: number,
+  level_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+  if (level_ids.length === 0) return new Map()
+  const store = yield* Store
+  const out = (yield* store.find(asset_assignments, {
+    stock_level_id: level_ids,
+    status: [dispatched, on_hire]
+  })).filter((unit) => unit.opportunity_id !== opportunity_id)
+  const others = new Map(
+    (yield* store.getMany(
+      opportunities,
+      out.map((unit) => unit.opportunity_id)
+    )).map((one) => [one.id, one])
+  )
+  return new Map(
+    out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])
+  )
+})
+const holderName = (demand: DemandRow, opportunity: OpportunityRow | undefined): string =>
+  opportunity !== undefined
+    ? opportunityName(opportunity.id, opportunity)
+    : demand.source_type === "container"
+      ? `container ${demand.container_id ?? demand.source_id}`
+      : `${demand.source_type} ${demand.source_id}`

@@ -1,0 +1,176 @@
+/** How far an opportunity is: pieces it asks for, packed, gone and back. Worked out here alone, whoever shows it. */
+import { type DemandSettings, serialisedParts } from "../../availability/rules/line-demands.ts"
+import { type DecisionState, type Opportunity, stockedProductOf, unitsOf } from "./aggregate.ts"
+import { type ItemRow, opportunity_items } from "../tables/lines.ts"
+import {
+  asset_assignments,
+  type AssignmentRow,
+  checked_in,
+  damaged,
+  dispatched,
+  missing,
+  prepared
+} from "../tables/units.ts"
+import { Effect } from "effect"
+import { loadStockedProducts } from "../../availability/facts/load-products.ts"
+import { kitDepthIn } from "../../../products/kits/settings.ts"
+import type { Failure } from "../../../kernel/store/failure.ts"
+import type { Settings } from "../../../kernel/events/settings.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { stock_levels } from "../../../products/stock/schema.ts"
+import { exact } from "../../../values/decimal.ts"
+
+// Units on a line that are not of its own product: parts of its kit that are tracked one by one (rules/opportunities
+// 9.1). They stand on the kit's line, so that it is known which serial numbers went out with which kit.
+
+type Known = Pick<DecisionState, "stocked" | "levels">
+type Depth = Pick<DemandSettings, "kit_nesting_max_depth">
+
+/** How many units of each serialised product one of the line's kit takes; empty for lines of anything else. */
+export const partsOfLine = (
+  { stocked }: Pick<Known, "stocked">,
+  line: Pick<ItemRow, "item_id">,
+  { kit_nesting_max_depth }: Depth
+): ReadonlyMap<number, number> => {
+  const product = line.item_id === null ? undefined : stocked.get(line.item_id)
+  return product === undefined || product.parts.length === 0
+    ? new Map()
+    : serialisedParts(product, stocked, kit_nesting_max_depth)
+}
+
+/** How many units of the product the line can hold: its quantity, of a part what that many kits take; 0 of others. */
+export const roomOf = (state: Known, line: ItemRow, product_id: number, depth: Depth): number => {
+  if (line.item_id === product_id) return Math.ceil(Number(line.quantity))
+  const per_kit = partsOfLine(state, line, depth).get(product_id) ?? 0
+  // Rounds off the error of binary fractions, as demands do.
+  return Math.ceil(Math.round(Number(line.quantity) * per_kit * 1e6) / 1e6)
+}
+
+/** A unit that came back damaged or missing makes room on its line for the one that is sent in its place. */
+export const takesRoom = ({ condition_on_return }: Pick<AssignmentRow, "condition_on_return">): boolean =>
+  condition_on_return !== damaged && condition_on_return !== missing
+
+/** The units of one product that take room on the line. */
+export const unitsOfProduct = (
+  { levels }: Pick<DecisionState, "levels">,
+  opportunity: Opportunity,
+  line: ItemRow,
+  product_id: number | null
+): ReadonlyArray<AssignmentRow> =>
+  unitsOf(opportunity, line.id).filter(
+    (unit) => takesRoom(unit) && (levels.get(unit.stock_level_id)?.product_id ?? line.item_id) === product_id
+  )
+/** The units of the line's own product that take room on it. */
+export const ownUnits = (
+  state: Pick<DecisionState, "levels">,
+  opportunity: Opportunity,
+  line: ItemRow
+): ReadonlyArray<AssignmentRow> => unitsOfProduct(state, opportunity, line, line.item_id)
+
+/** Pieces of one line. `packed` is prepared or further, and `gone` has left, whether it is back or not. */
+export interface LinePieces {
+  readonly wanted: number
+  readonly packed: number
+  readonly gone: number
+  readonly back: number
+}
+/** Pieces of an opportunity; `out` is out now. */
+export interface Pieces {
+  readonly wanted: number
+  readonly packed: number
+  readonly out: number
+  readonly back: number
+}
+interface CountedLine {
+  readonly line: Pick<ItemRow, "item_id" | "quantity" | "dispatched_quantity" | "returned_quantity">
+  readonly units: ReadonlyArray<Pick<AssignmentRow, "status"> & { readonly product_id: number }>
+  readonly is_serialised: boolean
+  /** Units of each serialised part that one kit takes. */
+  readonly parts: ReadonlyMap<number, number>
+}
+
+/**
+ * Units are counted one by one, anything else by its quantity. A kit is one piece: packed, gone or back as all of its
+ * serialised parts are, where nobody counted it.
+ */
+export const piecesOfLine = ({ is_serialised, line, parts, units }: CountedLine): LinePieces => {
+  const has = (product_id: number, status: number): number =>
+    units.filter((unit) => unit.product_id === product_id && unit.status >= status).length
+  const of = (status: number): number =>
+    is_serialised
+      ? has(line.item_id ?? 0, status)
+      : parts.size === 0
+        ? 0
+        : Math.min(...[...parts].map(([product_id, per_kit]) => Math.floor(has(product_id, status) / per_kit)))
+  const counted = (quantity: string): number => (is_serialised ? 0 : Number(quantity))
+  const wanted = Number(line.quantity)
+  // One that went in the place of a damaged one is the same piece of the line.
+  const exchanged = is_serialised ? Math.max(0, of(dispatched) - Math.ceil(wanted)) : 0
+  const gone = Math.max(counted(line.dispatched_quantity), of(dispatched) - exchanged)
+  return {
+    wanted,
+    packed: Math.max(gone, of(prepared) - exchanged),
+    gone,
+    back: Math.max(counted(line.returned_quantity), of(checked_in) - exchanged, 0)
+  }
+}
+
+/** Of several lines; what was packed beyond what is wanted is not told. */
+export const sumOfPieces = (lines: ReadonlyArray<LinePieces>): Pieces =>
+  lines.reduce(
+    (sum, { back, gone, packed, wanted }) => ({
+      wanted: exact(sum.wanted).plus(wanted).toNumber(),
+      packed: exact(sum.packed).plus(Math.min(wanted, packed)).toNumber(),
+      out: exact(sum.out).plus(gone).minus(back).toNumber(),
+      back: exact(sum.back).plus(back).toNumber()
+    }),
+    { wanted: 0, packed: 0, out: 0, back: 0 }
+  )
+
+/** What is counted by. */
+const line_columns = [
+  ...(["id", "opportunity_id", "item_type", "item_id", "transaction_type"] as const),
+  ...(["quantity", "dispatched_quantity", "returned_quantity"] as const)
+]
+const unit_columns = ["opportunity_item_id", "stock_level_id", "status"] as const
+
+interface LoadedPieces extends LinePieces {
+  readonly opportunity_item_id: number
+}
+/** The pieces of each live line with goods, by opportunity: five queries, however many there are. */
+export const loadLinePieces = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number>,
+  settings: Settings
+): Effect.fn.Return<(id: number) => ReadonlyArray<LoadedPieces>, Failure, Store> {
+  const opportunity_id = [...new Set(ids)]
+  if (opportunity_id.length === 0) return () => []
+  const store = yield* Store
+  const lines = (yield* store.pick(opportunity_items, line_columns, { opportunity_id, is_live: true })).filter(
+    (line) => stockedProductOf(line) !== null
+  )
+  const units = yield* store.pick(asset_assignments, unit_columns, { opportunity_id })
+  const stock_level_ids = units.map((unit) => unit.stock_level_id)
+  const levels = new Map(
+    (yield* store.pickMany(stock_levels, ["id", "product_id"], stock_level_ids)).map((level) => [level.id, level])
+  )
+  const stocked = yield* loadStockedProducts([...new Set(lines.flatMap((line) => stockedProductOf(line) ?? []))])
+  const depth = { kit_nesting_max_depth: kitDepthIn(settings) }
+  const unitsOfLine = Map.groupBy(units, (unit) => unit.opportunity_item_id)
+  const pieces = Map.groupBy(
+    lines.map((line) => ({
+      opportunity_id: line.opportunity_id,
+      opportunity_item_id: line.id,
+      ...piecesOfLine({
+        line,
+        is_serialised: stocked.get(line.item_id ?? 0)?.is_serialised === true,
+        parts: partsOfLine({ stocked }, line, depth),
+        units: (unitsOfLine.get(line.id) ?? []).map(({ status, stock_level_id }) => ({
+          status,
+          product_id: levels.get(stock_level_id)?.product_id ?? line.item_id ?? 0
+        }))
+      })
+    })),
+    (one) => one.opportunity_id
+  )
+  return (id) => pieces.get(id) ?? []
+})

@@ -1,0 +1,260 @@
+/**
+ * Prices of an opportunity: each line by the rate engine, then discount rules, surcharges, totals and tax for all
+ * (rules/rates 9, rules/billing 4).
+ */
+import { Result } from "effect"
+import type { NewEvent } from "../../../kernel/events/event-type.ts"
+import { sameJson } from "../../../kernel/fields/json.ts"
+import { type FieldErrors, invalid, type Rejection } from "../../../kernel/fields/rejection.ts"
+import type { PricedRate, RateLookup } from "../../../pricing/pricing/resolution.ts"
+import {
+  discountRuleIn,
+  type LineCurrency,
+  type LineRate,
+  resolveLineRate
+} from "../../../pricing/pricing/discounts.ts"
+import {
+  chargeableDays,
+  type LineRequest,
+  overrideErrors,
+  priceLine,
+  rateTypeOfLine,
+  transactionTypes
+} from "../../../pricing/pricing/line.ts"
+import {
+  type PricedOpportunity,
+  priceOpportunity,
+  type RuleOutcome,
+  type StageLine,
+  type StagesRequest,
+  surchargeGroupIn
+} from "../../../pricing/pricing/surcharges.ts"
+import { inclusiveTax, lockedTaxes, noTax, type ResolvedTax, resolveLockedTax } from "../../../pricing/pricing/tax.ts"
+import { instantOf, millisOf, plusDays } from "../../../values/time.ts"
+import { dayOf, offsetAt, zoneOf } from "../../../values/zone.ts"
+import { type DecisionState, liveLines, type Opportunity } from "./aggregate.ts"
+import { fixed_charge, type ItemRow } from "../tables/lines.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+import { headerPriced } from "../events/money.ts"
+import { states } from "../tables/statuses.ts"
+
+const taxOf = (
+  { customer, tax }: DecisionState,
+  header: OpportunityRow,
+  product_tax_class_id: number | null
+): ResolvedTax => resolveLockedTax(header, tax, customer?.sale_tax_class_id ?? null, product_tax_class_id)
+const taxClassOf = (state: DecisionState, line: ItemRow): number | null =>
+  line.item_id === null ? null : (state.products.get(line.item_id)?.tax_class_id ?? null)
+export const taxRateOf = (state: DecisionState, header: OpportunityRow, line: ItemRow): string =>
+  taxOf(state, header, taxClassOf(state, line)).percentage
+
+/** Costs are taxed in the default product class. */
+export const costTaxRateOf = (state: DecisionState, header: OpportunityRow): string =>
+  taxOf(state, header, state.tax.default_product_tax_class_id).percentage
+
+/** The percentages of today, to be locked. */
+export const presentTaxes = ({ customer, tax }: DecisionState): OpportunityRow["locked_taxes"] =>
+  lockedTaxes(tax, customer?.sale_tax_class_id ?? null)
+/** Keeps the percentages of today of an opportunity that is about to be locked; nothing where it is already. */
+export const taxesLocked = (state: DecisionState): ReadonlyArray<NewEvent> => {
+  const { id, tax_locked } = state.opportunity.header
+  return tax_locked ? [] : [headerPriced(id, { locked_taxes: presentTaxes(state) })]
+}
+/** Of a lock that is released: percentages that are today's are forgotten at once, as no line changes by them. */
+export const taxesReleased = (state: DecisionState): ReadonlyArray<NewEvent> => {
+  const { id, locked_taxes } = state.opportunity.header
+  return locked_taxes.length > 0 && sameJson(locked_taxes, presentTaxes(state))
+    ? [headerPriced(id, { locked_taxes: [] })]
+    : []
+}
+/** Others stay until the next roll-up, which taxes every line anew and forgets them. */
+export const isTaxReleased = ({ locked_taxes, tax_locked }: OpportunityRow): boolean =>
+  !tax_locked && locked_taxes.length > 0
+
+/** An instant with the offset of the store's time zone, because rates count local days and times (rules/rates 4.2). */
+const onStoreClock = (state: DecisionState, instant: string): string => {
+  const epoch_ms = millisOf(instant)
+  const offset_minutes = offsetAt(epoch_ms, zoneOf(state.store?.timezone)) / 60_000
+  if (offset_minutes === 0) return instant
+  const sign = offset_minutes < 0 ? "-" : "+"
+  const size = Math.abs(offset_minutes)
+  const two = (part: number): string => String(Math.trunc(part)).padStart(2, "0")
+  return `${instantOf(epoch_ms + offset_minutes * 60_000).slice(0, -1)}${sign}${two(size / 60)}:${two(size % 60)}`
+}
+
+const moneyOf = (state: DecisionState, header: OpportunityRow): LineCurrency => ({
+  currency: header.currency_code,
+  base_currency: state.base_currency,
+  exchange_rate: header.exchange_rate
+})
+
+/** Input of stage 1 for a line, and the rates it was chosen from. */
+interface LinePricingRequest {
+  readonly request: LineRequest & { readonly rate: LineRate | null }
+  /** Null where no rate applies: without a product or dates, or with a manual price. */
+  readonly rate: {
+    readonly question: RateLookup
+    readonly money: LineCurrency
+    readonly rates: ReadonlyArray<PricedRate>
+  } | null
+}
+export const pricingRequestOf = (state: DecisionState, header: OpportunityRow, line: ItemRow): LinePricingRequest => {
+  const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
+  const starts_at = line.starts_at ?? header.starts_at
+  const rate_choice =
+    line.item_id === null || line.manual_unit_price !== null || starts_at === null
+      ? null
+      : {
+          rates: state.rates.get(line.item_id) ?? [],
+          question: {
+            transaction_type: rateTypeOfLine[transaction_type],
+            store_id: header.store_id,
+            start: onStoreClock(state, starts_at)
+          },
+          money: moneyOf(state, header)
+        }
+  // An open-ended hire is charged as one day until it has an end.
+  const ends_at = line.ends_at ?? header.ends_at ?? (starts_at === null ? null : plusDays(starts_at, 1))
+  return {
+    rate: rate_choice,
+    request: {
+      transaction_type,
+      quantity: line.quantity,
+      manual_unit_price: line.manual_unit_price,
+      manual_total: line.manual_total,
+      rate: rate_choice === null ? null : resolveLineRate(rate_choice.rates, rate_choice.question, rate_choice.money),
+      carried_unit_price: line.unit_price,
+      discount_percent: line.discount_percent,
+      starts_at: starts_at === null ? null : onStoreClock(state, starts_at),
+      ends_at: ends_at === null ? null : onStoreClock(state, ends_at),
+      is_fixed: line.charge_period === fixed_charge,
+      days: { use_chargeable_days: header.use_chargeable_days, chargeable_days: header.chargeable_days },
+      currency: header.currency_code,
+      prices_include_tax: header.prices_include_tax,
+      tax_rate: taxRateOf(state, header, line)
+    }
+  }
+}
+
+/** The columns that pricing sets on a line. Failures name the line's fields. */
+export const priceOne = (
+  state: DecisionState,
+  header: OpportunityRow,
+  line: ItemRow
+): Result.Result<Partial<ItemRow>, FieldErrors> => {
+  if (line.item_type === "group") return Result.succeed({ unit_price: 0, discounted_total: 0, tax_rate: null })
+  const { request } = pricingRequestOf(state, header, line)
+  return Result.flatMap(priceLine(request), (found) => {
+    const errors = line.manual_unit_price === null ? undefined : overrideErrors(line.manual_unit_price, found)
+    return errors !== undefined
+      ? Result.fail(errors)
+      : Result.succeed({
+          unit_price: found.unit_price,
+          discounted_total: found.subtotal - found.discount,
+          tax_rate: request.tax_rate
+        })
+  })
+}
+
+/** The net of a line before discount rules. */
+const netOf = (header: OpportunityRow, line: ItemRow): number =>
+  header.prices_include_tax
+    ? inclusiveTax(line.discounted_total, line.tax_rate ?? noTax.percentage).net
+    : line.discounted_total
+
+/**
+ * Discount rules, surcharges and totals of an opportunity whose lines are priced. 422 on `charge_total` beyond the
+ * range.
+ */
+export const priceTogether = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  now: string
+): Result.Result<PricedOpportunity, Rejection> =>
+  Result.mapError(priceOpportunity(stagesOf(state, opportunity, now)), invalid)
+
+/** Input of stages 2 to 4 for an opportunity whose lines are priced. */
+export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: string): StagesRequest => {
+  const { header } = opportunity
+  const lines = liveLines(opportunity).filter((line) => line.item_type !== "group")
+  const starts_at = header.starts_at ?? now
+  const zone = zoneOf(state.store?.timezone)
+  const days = chargeableDays(header, header)
+  const sum = lines.reduce((total, line) => total + (line.is_optional ? 0 : netOf(header, line)), 0)
+  const day = dayOf(millisOf(starts_at), zone)
+  const stageLines = lines.map((line): StageLine => {
+    const product = line.item_id === null ? undefined : state.products.get(line.item_id)
+    const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
+    return {
+      id: line.id,
+      transaction_type,
+      net: netOf(header, line),
+      product_tax_class_id: taxClassOf(state, line),
+      tax_rate: line.tax_rate,
+      is_optional: line.is_optional,
+      discountable: product?.discountable ?? true,
+      made_at: (line.first_made_at ?? line.created_at) || undefined,
+      priced_by_hand: line.manual_unit_price !== null || line.discount_percent !== null,
+      facts: {
+        member_id: header.member_id,
+        "member.membership_type": state.customer?.membership_type ?? null,
+        "member.discount_category_id": state.customer?.discount_category_id ?? null,
+        "member.price_category_id": state.customer?.price_category_id ?? null,
+        "member.tag_list": state.customer?.tag_list ?? null,
+        store_id: header.store_id,
+        product_id: line.item_id,
+        product_group_id: product?.product_group_id ?? null,
+        product_type: product?.product_type ?? null,
+        transaction_type,
+        quantity: line.quantity,
+        chargeable_days: String(days),
+        line_total: netOf(header, line),
+        charge_total: sum,
+        starts_at: header.starts_at === null ? null : onStoreClock(state, header.starts_at),
+        ends_at: header.ends_at === null ? null : onStoreClock(state, header.ends_at),
+        day_of_week: weekday(day),
+        state: states[header.state]?.toLowerCase() ?? null
+      }
+    }
+  })
+  return {
+    lines: stageLines,
+    costs: opportunity.costs.filter((cost) => cost.surcharge_id === null),
+    rules: state.discount_rules.map((rule) => discountRuleIn(rule, moneyOf(state, header))),
+    named_rule_ids: [...header.discount_rule_ids, ...header.kept_rule_ids],
+    surcharge_groups: state.surcharge_groups.map((group) => surchargeGroupIn(group, moneyOf(state, header))),
+    currency: header.currency_code,
+    store_id: header.store_id,
+    start_date: day,
+    days,
+    prices_include_tax: header.prices_include_tax,
+    deal_total: header.deal_total,
+    tax_locked: header.tax_locked,
+    locked: header.exchange_rate_locked || header.tax_locked ? keptOutcome(opportunity) : null,
+    default_product_tax_class_id: state.tax.default_product_tax_class_id,
+    taxOf: (product_tax_class_id) => taxOf(state, header, product_tax_class_id)
+  }
+}
+
+/** The results of discount rules and surcharges from before the lock. */
+const keptOutcome = (opportunity: Opportunity): RuleOutcome => ({
+  line_discounts: new Map(opportunity.lines.map((line) => [line.id, line.rule_discount])),
+  applied_rules: opportunity.header.applied_discounts.map((one) => ({
+    rule_id: Number(one["rule_id"]),
+    name: String(one["name"]),
+    amount: Number(one["amount"])
+  })),
+  surcharges: opportunity.costs
+    .filter((cost) => cost.surcharge_id !== null)
+    .map((cost) => ({
+      surcharge_group_id: cost.surcharge_group_id ?? 0,
+      surcharge_id: cost.surcharge_id ?? 0,
+      name: cost.description,
+      cost_type: cost.cost_type,
+      product_tax_class_id: cost.product_tax_class_id,
+      net: cost.amount
+    }))
+})
+
+/** 1 Monday to 7 Sunday. */
+const weekday = (date: string): number => new Date(`${date}T00:00:00Z`).getUTCDay() || 7

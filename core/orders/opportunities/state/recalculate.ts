@@ -1,0 +1,349 @@
+/**
+ * What follows from a change of an opportunity: the changed lines are priced, then discount rules, surcharges, totals
+ * and tax of the whole are computed, and the demands on stock are updated. Events carry results, never differences.
+ */
+import { Result } from "effect"
+import type { LineShortage } from "../../availability/rules/line.ts"
+import type { NewDemand } from "../../demands/demand.ts"
+import { demandsPhaseChanged, demandsReplaced } from "../../demands/events.ts"
+import { type DemandRow, demands as demands_table } from "../../demands/schema.ts"
+import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../../kernel/events/event-type.ts"
+import { type Json, sameJson } from "../../../kernel/fields/json.ts"
+import { invalid, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { type Without, without, withoutStamps } from "../../../kernel/tables/stored-schema.ts"
+import type { AnyRow } from "../../../kernel/tables/table.ts"
+import type { PricedOpportunity } from "../../../pricing/pricing/surcharges.ts"
+import { SURCHARGE_COST_TYPE } from "../../../pricing/pricing/totals.ts"
+import {
+  conflictingHold,
+  demandSettings,
+  demandsOf,
+  hasShortageCheck,
+  isHoldingStock,
+  isShort,
+  shortagesOf,
+  unitHeldText
+} from "./demands.ts"
+import type { DecisionState, Opportunity } from "./aggregate.ts"
+import { opportunityPriced } from "../events/money.ts"
+import { opportunityStream } from "../events/event-families.ts"
+import { type CostRow, opportunity_costs } from "../tables/money.ts"
+import type { ItemRow } from "../tables/lines.ts"
+import { costTaxRateOf, isTaxReleased, priceOne, priceTogether, taxRateOf } from "./pricing.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+
+export interface RecalculationScope {
+  /** Lines whose own price is computed again. */
+  readonly priced?: ReadonlyArray<number>
+  /** Lines whose demands are computed again; removed lines release theirs. */
+  readonly demanded?: ReadonlyArray<number> | "all"
+  /** False: totals stay as they are, because nothing that is charged has changed. */
+  readonly totals?: false
+  /** The tax of every line and cost is looked up again, unless it is locked, and not locked anew just now. */
+  readonly taxed?: boolean
+}
+export interface Recalculated {
+  readonly opportunity: Opportunity
+  /** The opportunity's demands after the change. */
+  readonly demands: ReadonlyArray<DemandRow>
+  /** Lines that would be short, for opportunities that hold stock and whose stock was read. */
+  readonly shortages: ReadonlyArray<LineShortage>
+  /** The same whatever the opportunity holds: what it would be short of. */
+  readonly short: ReadonlyArray<LineShortage>
+  /** What follows from the change; the change's own event comes before. */
+  readonly events: ReadonlyArray<NewEvent>
+}
+
+/**
+ * `after`: the opportunity with the change, new lines included; `state.opportunity`: before it. 422 where prices or
+ * demands are refused.
+ */
+export const recalculate = (
+  state: DecisionState,
+  after: Opportunity,
+  touched: RecalculationScope,
+  context: DecideContext
+): Result.Result<Recalculated, Rejection> =>
+  Result.gen(function* () {
+    let opportunity = yield* pricedLines(state, after, touched)
+    if (touched.totals !== false && (hasCharges(opportunity) || hasCharges(state.opportunity)))
+      opportunity = withPrices(opportunity, yield* priceTogether(state, opportunity, context.now), context)
+    const demanded = yield* demandsAfter(state, opportunity, touched.demanded ?? [], context)
+    const holding = isHoldingStock(opportunity.header, context.settings)
+    const is_checked = hasShortageCheck(opportunity.header, context.settings)
+    const short = shortagesOf(state, opportunity, demanded.demands, context.settings, context.now)
+    const shortages = holding ? short : []
+    const has_shortage =
+      is_checked && (state.snapshots === undefined ? opportunity.header.has_shortage : isShort(short))
+    opportunity = { ...opportunity, header: { ...opportunity.header, has_shortage } }
+    const priced = pricedEvent(after, state.opportunity, opportunity)
+    return {
+      opportunity,
+      demands: demanded.demands,
+      shortages,
+      short,
+      events: [...(priced === undefined ? [] : [priced]), ...demanded.events]
+    }
+  })
+
+/** New prices of the lines in scope; new tax rates of all lines and costs where the customer changed. */
+const pricedLines = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  touched: RecalculationScope
+): Result.Result<Opportunity, Rejection> =>
+  Result.gen(function* () {
+    const wanted = new Set(touched.priced ?? [])
+    const { locked_taxes, tax_locked } = opportunity.header
+    const is_locked = tax_locked && locked_taxes === state.opportunity.header.locked_taxes
+    const is_released = touched.totals !== false && isTaxReleased(opportunity.header)
+    const retaxed = is_released || (touched.taxed === true && !is_locked)
+    if (wanted.size === 0 && !retaxed) return opportunity
+    const lines: Array<ItemRow> = []
+    for (const line of opportunity.lines) {
+      const priced = wanted.has(line.id)
+        ? { ...line, ...(yield* Result.mapError(priceOne(state, opportunity.header, line), invalid)) }
+        : line
+      lines.push(
+        retaxed && line.item_type !== "group"
+          ? { ...priced, tax_rate: taxRateOf(state, opportunity.header, line) }
+          : priced
+      )
+    }
+    if (!retaxed) return { ...opportunity, lines }
+    const tax_rate = costTaxRateOf(state, opportunity.header)
+    const costs = opportunity.costs.map((cost) => (cost.surcharge_id === null ? { ...cost, tax_rate } : cost))
+    const header = is_released ? { ...opportunity.header, locked_taxes: [] } : opportunity.header
+    return { ...opportunity, header, lines, costs }
+  })
+
+/** Is there anything to add up? Until then an estimated total entered by hand stays. */
+const hasCharges = (opportunity: Opportunity): boolean =>
+  opportunity.lines.length + opportunity.costs.length > 0 || opportunity.header.deal_total !== null
+
+/** The opportunity with line nets, totals and computed costs as pricing gives them. */
+const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context: DecideContext): Opportunity => {
+  const lines = opportunity.lines.map((line): ItemRow => {
+    const total = priced.line_nets.get(line.id)
+    if (total === undefined) return line.item_type === "group" ? { ...line, total: 0 } : line
+    const rule_discount = priced.line_discounts.get(line.id) ?? 0
+    return line.total === total && line.rule_discount === rule_discount ? line : { ...line, total, rule_discount }
+  })
+  const computed = priced.surcharges.map((one, index): CostRow => {
+    const before = opportunity.costs.find((cost) => cost.surcharge_id === one.surcharge_id)
+    const fresh = { ...newCostRow(opportunity.header, context), sort_order: 1_000_000 + index }
+    return {
+      ...(before ?? fresh),
+      description: one.name,
+      cost_type: SURCHARGE_COST_TYPE,
+      amount: one.net,
+      surcharge_id: one.surcharge_id,
+      surcharge_group_id: one.surcharge_group_id,
+      product_tax_class_id: one.product_tax_class_id
+    }
+  })
+  return {
+    ...opportunity,
+    header: {
+      ...opportunity.header,
+      ...priced.totals,
+      applied_discounts: priced.applied_rules.map((rule) => ({ ...rule }))
+    },
+    lines,
+    costs: [...opportunity.costs.filter((cost) => cost.surcharge_id === null), ...computed]
+  }
+}
+
+/** Placeholders for the stamps of a new row, which are set when its event is projected. */
+export const unstamped = { created_at: "", updated_at: "", deleted_at: null }
+/** A cost of the opportunity with every column at its default. */
+export const newCostRow = (header: OpportunityRow, context: DecideContext): CostRow => ({
+  id: context.id(opportunity_costs),
+  opportunity_id: header.id,
+  description: "",
+  cost_type: 5,
+  transaction_type: 2,
+  amount: 0,
+  quantity: "1.00",
+  tax_rate: null,
+  currency_code: header.currency_code,
+  is_optional: false,
+  sort_order: 0,
+  notes: null,
+  surcharge_id: null,
+  surcharge_group_id: null,
+  product_tax_class_id: null,
+  ...unstamped
+})
+
+/** A demand as events record it: without `reaches_to`, which follows from the rest. */
+const asRecorded = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
+  without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
+const changed = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
+  Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
+  ) as Partial<R>
+
+/**
+ * Everything that pricing changed, in one event; undefined where nothing did. `change`: the opportunity after the
+ * command's own events.
+ */
+const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunity): NewEvent | undefined => {
+  const set = changed(change.header, after.header)
+  const known = new Map(before.lines.map((line) => [line.id, line]))
+  const sent = new Map(change.lines.map((line) => [line.id, line]))
+  const lines = after.lines.flatMap((line) => {
+    // New lines are recorded whole, with their prices.
+    if (!known.has(line.id) || sent.get(line.id) === line) return []
+    const difference = changed(sent.get(line.id) ?? {}, line)
+    return Object.keys(difference).length === 0 ? [] : [{ ...difference, id: line.id }]
+  })
+  const costsBefore = new Map(change.costs.map((cost) => [cost.id, cost]))
+  const kept = new Set(after.costs.map(({ id }) => id))
+  const removed = change.costs.filter((cost) => !kept.has(cost.id)).map(({ id }) => id)
+  const added = after.costs.filter((cost) => !costsBefore.has(cost.id)).map(withoutStamps)
+  const altered = after.costs.flatMap((cost) => {
+    const earlier = costsBefore.get(cost.id)
+    const difference = earlier === undefined ? {} : changed(earlier, cost)
+    return Object.keys(difference).length === 0 ? [] : [{ ...difference, id: cost.id }]
+  })
+  const isNothing = Object.keys(set).length + lines.length + removed.length + added.length + altered.length === 0
+  const { active_version_id, id } = after.header
+  const version = active_version_id === 0 ? {} : { version: { id: active_version_id, ...versionTotals(after.header) } }
+  return isNothing
+    ? undefined
+    : opportunityPriced.make({ id, set, lines, costs: { added, altered, removed }, ...version })
+}
+/** The totals a version keeps of its own; the active one's are the opportunity's (rules/opportunities 8). */
+export const versionTotals = ({
+  charge_excluding_tax_total,
+  charge_including_tax_total,
+  charge_total,
+  tax_total
+}: OpportunityRow) => ({ charge_excluding_tax_total, tax_total, charge_including_tax_total, charge_total })
+
+interface DemandUpdate {
+  readonly demands: ReadonlyArray<DemandRow>
+  readonly events: ReadonlyArray<NewEvent>
+}
+
+/**
+ * The demands of the lines in scope; those that stay keep their ids. 422 on `state` when somebody else holds a unit.
+ */
+const demandsAfter = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  touched: ReadonlyArray<number> | "all",
+  context: DecideContext
+): Result.Result<DemandUpdate, Rejection> =>
+  Result.gen(function* () {
+    const settings = demandSettings(context.settings, context.now)
+    const own = state.demands
+    // Lines that were not read belong to versions that are not active, and have no demands.
+    const lines = new Set(
+      touched === "all" ? [...opportunity.lines, ...state.opportunity.lines].map(({ id }) => id) : touched
+    )
+    const events: Array<NewEvent> = []
+    const set: Array<DemandRow> = []
+    const phased = new Map<DemandRow["phase"], Array<number>>()
+    const lineOf = new Map(opportunity.lines.map((line) => [line.id, line]))
+    const stored_by_line = Map.groupBy(own, (demand) => demand.source_id)
+    for (const id of lines) {
+      const line = lineOf.get(id)
+      const wanted = line === undefined ? [] : yield* demandsOf(state, opportunity, line, settings)
+      yield* requireFreeUnits(state, wanted, context)
+      const before = stored_by_line.get(id) ?? []
+      const rows = withIds(wanted, before, context)
+      set.push(...rows)
+      if (sameDemands(rows, before)) continue
+      const phase = onlyPhased(rows, before)
+      if (phase === undefined) {
+        events.push(
+          demandsReplaced(opportunityStream(opportunity.header.id), "opportunity_item", id, rows.map(asRecorded))
+        )
+        continue
+      }
+      const others = phased.get(phase)
+      if (others === undefined) phased.set(phase, [id])
+      else others.push(id)
+    }
+    for (const [phase, ids] of phased)
+      events.push(demandsPhaseChanged(opportunityStream(opportunity.header.id), "opportunity_item", ids, phase))
+    const rest = own.filter((demand) => !lines.has(demand.source_id))
+    return { demands: [...rest, ...set], events }
+  })
+
+/** 422 on `state` with the name of the holder; the database constraint would refuse it without a name. */
+const requireFreeUnits = (
+  state: DecisionState,
+  wanted: ReadonlyArray<NewDemand>,
+  context: DecideContext
+): Result.Result<void, Rejection> => {
+  for (const demand of wanted) {
+    if (demand.asset_id === null || !demand.is_active) continue
+    const window = {
+      from: Date.parse(demand.buffered_starts_at ?? demand.starts_at),
+      to: Date.parse(demand.buffered_ends_at ?? demand.ends_at)
+    }
+    const unit_hold = conflictingHold(state.unit_holds, demand.asset_id, window, context.now)
+    if (unit_hold !== undefined)
+      return Result.fail(invalidField("state", unitHeldText(unitName(state, demand.asset_id), unit_hold)))
+  }
+  return Result.succeed(undefined)
+}
+/** What people call a unit: its name, else its asset number, else its id (rules/opportunities 9.1). */
+export const unitName = (state: DecisionState, stock_level_id: number): string => {
+  const level = state.levels.get(stock_level_id)
+  return level?.item_name ?? level?.asset_number ?? `Stock level ${stock_level_id}`
+}
+
+/** Demands on the same unit and product keep their ids, in order. */
+const withIds = (
+  wanted: ReadonlyArray<NewDemand>,
+  before: ReadonlyArray<DemandRow>,
+  context: DecideContext
+): ReadonlyArray<DemandRow> => {
+  const free = Map.groupBy(before, unitKey)
+  const used = new Map<string, number>()
+  return wanted.map((demand) => {
+    const key = unitKey(demand)
+    const at = used.get(key) ?? 0
+    used.set(key, at + 1)
+    return {
+      ...unstamped,
+      ...demand,
+      id: free.get(key)?.[at]?.id ?? context.id(demands_table),
+      buffered_starts_at: demand.buffered_starts_at ?? demand.starts_at,
+      buffered_ends_at: demand.buffered_ends_at ?? demand.ends_at
+    }
+  })
+}
+const unitKey = ({ asset_id, product_id }: NewDemand): string => `${product_id}/${asset_id}`
+/** The new phase of all demands of a line, where nothing but the phase changes. */
+const onlyPhased = (
+  rows: ReadonlyArray<DemandRow>,
+  before: ReadonlyArray<DemandRow>
+): DemandRow["phase"] | undefined => {
+  const phase = rows[0]?.phase
+  return phase !== undefined && rows.every((row) => row.phase === phase) && sameDemands(rows, before, "phase")
+    ? phase
+    : undefined
+}
+const recorded_columns = Object.keys(asRecorded(demands_table.columns as AnyRow)) as ReadonlyArray<keyof DemandRow>
+/** Equal in all recorded columns, `but` perhaps one. */
+const sameDemands = (
+  one: ReadonlyArray<DemandRow>,
+  other: ReadonlyArray<DemandRow>,
+  but?: keyof DemandRow
+): boolean => {
+  if (one.length !== other.length) return false
+  const before = new Map(other.map((row) => [row.id, row]))
+  return one.every((row) => {
+    const earlier = before.get(row.id)
+    return (
+      earlier !== undefined &&
+      recorded_columns.every((name) => name === but || (row[name] ?? null) === (earlier[name] ?? null))
+    )
+  })
+}

@@ -1,0 +1,338 @@
+/** How answers show opportunities and their child rows (rules/opportunities 7.1, 9.1, 11 to 13). */
+import { Effect } from "effect"
+import { phase_labels, phaseOf } from "../../availability/rules/phase.ts"
+import { releasePointIn } from "../../availability/facts/settings.ts"
+import { includesOfOne, render, type Resource, resource, viewContext } from "../../../kernel/endpoints/resource.ts"
+import { addresses, members } from "../../../people/members/schema.ts"
+import { stock_levels } from "../../../products/stock/schema.ts"
+import type { AnyRow } from "../../../kernel/tables/table.ts"
+import { stores } from "../../../setup/stores.ts"
+import { exact, formatDecimal, wholeUnits } from "../../../values/decimal.ts"
+import { asset_assignments, assignment_statuses, condition_labels } from "../tables/units.ts"
+import { charge_period_labels, type ItemRow, opportunity_items } from "../tables/lines.ts"
+import {
+  cost_type_labels,
+  opportunity_costs,
+  opportunity_versions,
+  version_statuses,
+  version_types
+} from "../tables/money.ts"
+import { opportunity_participants } from "../tables/paths.ts"
+import { transaction_type_labels } from "../tables/child-columns.ts"
+import { loadLinePieces, sumOfPieces } from "./pieces.ts"
+import { opportunities, type OpportunityRow, phases } from "../tables/opportunities.ts"
+import { isClosed, states, statusLabelOf, statusNames } from "../tables/statuses.ts"
+import { depthOf, parentPath } from "./tree.ts"
+import { boolean, choice, integer, list, text } from "../../../kernel/fields/field.ts"
+import * as Shown from "../../../kernel/lists/answer-schema.ts"
+import type { Answer, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import type { Warned } from "./aggregate.ts"
+import { hasOnePermission, type Viewer } from "../../../kernel/fields/viewer.ts"
+import { untaxedWarnings } from "./untaxed.ts"
+import { dispatch_meta_fields, type HeldBack } from "./progress.ts"
+
+const named = (labels: { readonly [code: number]: string }, value: number | null): string | null =>
+  value === null ? null : (labels[value] ?? null)
+
+/** Days or other periods of a line with all multipliers and factors in them; null where nothing is charged. */
+const chargedPeriods = (row: ItemRow): string | null => {
+  const paid = exact(row.discount_percent ?? 0)
+    .negated()
+    .plus(100)
+    .times(wholeUnits(row.quantity))
+    .times(row.unit_price)
+  return paid.isZero() ? null : exact(row.discounted_total).times(100).dividedBy(paid).toDecimalPlaces(2).toFixed()
+}
+
+/** How far an opportunity is: pieces it asks for, of these prepared or further, out now, and back. */
+export const pieces_shown = {
+  wanted: Shown.number({ describe: "Pieces it asks for; a kit is one" }),
+  packed: Shown.number({ describe: "Of these, prepared or further" }),
+  out: Shown.number({ describe: "Of these, out now" }),
+  back: Shown.number({ describe: "Of these, back" })
+}
+
+export const assignmentResource = resource({
+  singular: "asset",
+  plural: "assets",
+  table: asset_assignments,
+  shows: { status_label: text(), condition_on_return_label: text({ nullable: true }), stock_level: Shown.brief() },
+  filters: ["status", "opportunity_item_id", "stock_level_id", "container_stock_level_id", "created_at", "updated_at"],
+  sorts: ["status", "dispatched_at", "allocated_at", "created_at", "returned_at", "updated_at"],
+  order: ["created_at", "id"],
+  lookups: { level: { via: "stock_level_id", table: stock_levels } },
+  view: (base, row, { level }) => ({
+    ...base,
+    status_label: named(assignment_statuses, row.status),
+    condition_on_return_label: named(condition_labels, row.condition_on_return),
+    stock_level:
+      level === undefined
+        ? null
+        : { id: row.stock_level_id, name: String(level["item_name"] ?? level["asset_number"] ?? row.stock_level_id) }
+  })
+})
+
+export const itemResource = resource({
+  singular: "item",
+  plural: "items",
+  table: opportunity_items,
+  shows: {
+    parent_path: text({ nullable: true }),
+    depth: integer(),
+    charge_period_label: text({ nullable: true }),
+    transaction_type_label: text({ nullable: true }),
+    charged_periods: text({ nullable: true, describe: "What the unit price was multiplied by beside the quantity" })
+  },
+  order: ["path", "id"],
+  includes: { assets: { kind: "many", via: "opportunity_item_id", resource: () => assignmentResource } },
+  view: (base, row) => ({
+    ...base,
+    parent_path: parentPath(row.path),
+    depth: depthOf(row.path),
+    // For information only: tax is computed with all four decimals.
+    tax_rate: row.tax_rate === null ? null : formatDecimal(row.tax_rate, 2),
+    charge_period_label: named(charge_period_labels, row.charge_period),
+    charged_periods: chargedPeriods(row),
+    transaction_type_label: named(transaction_type_labels, row.transaction_type)
+  })
+})
+
+export const costResource = resource({
+  singular: "cost",
+  plural: "costs",
+  table: opportunity_costs,
+  shows: { cost_type_label: text({ nullable: true }), transaction_type_label: text({ nullable: true }) },
+  order: ["sort_order", "id"],
+  view: (base, row) => ({
+    ...base,
+    cost_type_label: named(cost_type_labels, row.cost_type),
+    transaction_type_label: named(transaction_type_labels, row.transaction_type)
+  })
+})
+
+export const participantResource = resource({
+  singular: "participant",
+  table: opportunity_participants,
+  plural: "participants",
+  shows: { member: Shown.brief() },
+  lookups: { who: { via: "member_id", table: members } },
+  includes: { member: { kind: "always", key: "member" } },
+  view: (base, row, { who }) => ({
+    ...base,
+    member: who === undefined ? null : { id: row.member_id, name: String(who["name"]) }
+  })
+})
+
+export const versionResource = resource({
+  singular: "version",
+  plural: "versions",
+  table: opportunity_versions,
+  shows: { version_type_label: text({ nullable: true }), status_label: text({ nullable: true }) },
+  order: ["version_number"],
+  includes: { items: { kind: "many", via: "version_id", resource: () => itemResource } },
+  view: (base, row) => ({
+    ...base,
+    version_type_label: named(version_types, row.version_type),
+    status_label: named(version_statuses, row.status)
+  })
+})
+
+/** Every address has a street. A device that may not see it holds the row, which a rule needs, with an empty one. */
+const is_known = (address: AnyRow): boolean => address["street"] !== ""
+/** An address embedded in an opportunity, as the members endpoints show it but without its member. */
+const addressResource: Resource<typeof addresses> = resource({
+  singular: "address",
+  plural: "addresses",
+  table: addresses,
+  title: "EmbeddedAddress",
+  hides: ["member_id"],
+  view: (base) => {
+    const { member_id: _member, ...address } = base
+    return address
+  }
+})
+
+const windows = phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`] as const)
+export const opportunityResource = resource({
+  singular: "opportunity",
+  called: { by: ["number"] },
+  plural: "opportunities",
+  table: opportunities,
+  shows: {
+    state_label: text(),
+    state_name: text(),
+    status_label: text(),
+    status_name: text(),
+    availability_phase: choice(phase_labels, { describe: "What its status means for stock" }),
+    pricing_locked: boolean()
+  },
+  custom_module: "Opportunity",
+  filters: [
+    "subject",
+    "number",
+    "reference",
+    "state",
+    "status",
+    "member_id",
+    "venue_id",
+    "store_id",
+    "owned_by",
+    "invoiced",
+    "has_shortage",
+    "use_chargeable_days",
+    "open_ended_rental",
+    "customer_collecting",
+    "customer_returning",
+    "source_opportunity_id",
+    "tag_list",
+    "starts_at",
+    "ends_at",
+    "charge_starts_at",
+    "charge_ends_at",
+    ...windows,
+    "ordered_at",
+    "quote_invalid_at",
+    "created_at",
+    "updated_at",
+    "charge_total",
+    "rating"
+  ],
+  sorts: [
+    "created_at",
+    "starts_at",
+    "subject",
+    "charge_total",
+    "state",
+    "status",
+    "number",
+    "reference",
+    "ends_at",
+    "charge_starts_at",
+    "charge_ends_at",
+    ...windows,
+    "ordered_at",
+    "quote_invalid_at",
+    "updated_at"
+  ],
+  value_names: { status: statusNames },
+  related: {
+    "member.name": { via: "member_id", table: members, column: "name" },
+    "store.name": { via: "store_id", table: stores, column: "name" }
+  },
+  includes: {
+    member: { kind: "brief", via: "member_id", table: members },
+    venue: { kind: "brief", via: "venue_id", table: members },
+    store: { kind: "brief", via: "store_id", table: stores },
+    owner: { kind: "brief", via: "owned_by", table: members },
+    delivery_address: { kind: "one", via: "delivery_address_id", resource: () => addressResource, is_known },
+    collection_address: { kind: "one", via: "collection_address_id", resource: () => addressResource, is_known },
+    items: { kind: "many", via: "opportunity_id", resource: () => itemResource, where: { is_live: true } },
+    costs: { kind: "many", via: "opportunity_id", resource: () => costResource },
+    versions: { kind: "many", via: "opportunity_id", resource: () => versionResource },
+    participants: { kind: "many", via: "opportunity_id", resource: () => participantResource },
+    pieces: {
+      kind: "worked_out",
+      shown: Shown.keys(pieces_shown),
+      of: (rows, { settings }) =>
+        Effect.map(
+          loadLinePieces(
+            rows.map((row) => Number(row["id"])),
+            settings
+          ),
+          (piecesOf) => (row) => ({ ...sumOfPieces(piecesOf(Number(row["id"]))) })
+        )
+    }
+  },
+  view: (base, row, _found, { settings }) => ({
+    ...base,
+    state_label: states[row.state] ?? null,
+    state_name: states[row.state] ?? null,
+    status_label: statusLabelOf(row),
+    status_name: statusLabelOf(row),
+    availability_phase: phaseOf(row.state, row.status, releasePointIn(settings)),
+    pricing_locked: row.exchange_rate_locked || row.tax_locked
+  })
+})
+
+// The answer of opportunity endpoints: the opportunity, and what this viewer may do with it (rules/opportunities 4,
+// 4.1).
+
+/** The answer with one opportunity. */
+export const opportunityShown = {
+  opportunity: Shown.row(() => opportunityResource),
+  meta: Shown.keys({
+    can_edit: boolean(),
+    can_destroy: boolean(),
+    warnings: Shown.optional(
+      list(text(), {
+        describe: "Warnings about the document and the change, such as untaxed lines; absent without any"
+      })
+    )
+  })
+}
+type OpportunityAnswer = Answer<Shown.KeysShown<typeof opportunityShown>>
+/** The lines that were short on a dispatch the store's policy let pass with a warning. */
+export const dispatchMetaShown = { _meta: Shown.optional(Shown.keys(dispatch_meta_fields)) }
+
+/** The `_meta` key of an answer, where a dispatch had lines that were short. */
+export const dispatchMeta = (_meta: HeldBack | null) => (_meta === null ? {} : { _meta })
+
+/** By permission and status. Locks, deal prices and the abilities of the token do not count. */
+const metaOf = (row: OpportunityRow, viewer: Viewer) => ({
+  can_edit: hasOnePermission(viewer, "opportunities.edit") && !isClosed(row),
+  can_destroy: hasOnePermission(viewer, "opportunities.delete")
+})
+
+/** The answer with `meta.warnings`, where there are any. */
+export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string>): OpportunityAnswer =>
+  answer.body === undefined || warnings.length === 0
+    ? answer
+    : {
+        ...answer,
+        body: {
+          ...answer.body,
+          meta: { ...answer.body.meta, warnings: [...warnings, ...(answer.body.meta.warnings ?? [])] }
+        }
+      }
+
+/** What commands come to that have something to say beside the opportunity. */
+export const warnedResult = Shown.keys({ id: integer(), warnings: list(text()) })
+/** The opportunity with what to know of what was done. */
+export const warnedOpportunity = (
+  { id, warnings }: Warned,
+  input: Input,
+  embedded?: ReadonlyArray<string>,
+  status?: 200 | 201
+) => Effect.map(opportunityAnswer(id, input, embedded, status), (answer) => warned(answer, warnings))
+
+/** What answers to writes include beside what the request asks for. */
+export const withParts: ReadonlyArray<string> = ["items", "costs"]
+export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
+
+/** The answer where the opportunity's prices are not what it is about: without `meta.warnings`. */
+export const plainAnswer = Effect.fnUntraced(function* (
+  id: number,
+  input: Input,
+  embedded: ReadonlyArray<string> = [],
+  status: 200 | 201 = 200
+): Effect.fn.Return<OpportunityAnswer, Failure, Store> {
+  const row = yield* (yield* Store).get(opportunities, id)
+  if (row === undefined) return yield* Effect.die(new Error(`opportunity ${id} vanished while it was being shown`))
+  const context = viewContext(input)
+  const [opportunity] = yield* render(
+    opportunityResource,
+    [row],
+    [...new Set([...embedded, ...includesOfOne(opportunityResource, input.query, context)])],
+    context
+  )
+  return { status, body: { opportunity: opportunity!, meta: metaOf(row, input.viewer) } }
+})
+/** The answer, with the lines that are untaxed for lack of a tax class in `meta.warnings`. */
+export const opportunityAnswer = Effect.fnUntraced(function* (
+  ...asked: Parameters<typeof plainAnswer>
+): Effect.fn.Return<OpportunityAnswer, Failure, Store> {
+  const answer = yield* plainAnswer(...asked)
+  const row = yield* (yield* Store).get(opportunities, asked[0])
+  return row === undefined ? answer : warned(answer, yield* untaxedWarnings(row))
+})

@@ -1,0 +1,138 @@
+/**
+ * What is to know of a customer before more is promised to them: that they are on stop, or would owe more than their
+ * limit (rules/opportunities 4.4). The settings `opportunities.on_stop_policy` and `credit_limit_policy` say whether
+ * that is told, refuses an order, or does not matter.
+ */
+import { Effect, Result } from "effect"
+import { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { type FieldErrors, invalid, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
+import { decodeValue } from "../../../kernel/store/dialect.ts"
+import { bindings } from "../../../kernel/store/statement.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import type { AnyRow, Table } from "../../../kernel/tables/table.ts"
+import { scaleOf } from "../../../values/currency.ts"
+import { exact, roundHalfAway } from "../../../values/decimal.ts"
+import { formatMoney } from "../../../values/money.ts"
+import type { Customer, DecisionState, Owed } from "./aggregate.ts"
+import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { order, statuses } from "../tables/statuses.ts"
+
+/** An amount in minor units of the base currency. `exchange_rate`: one unit of the currency in the base currency. */
+const inBase = (minor: number, currency: string, exchange_rate: string, base: string): number =>
+  roundHalfAway(
+    exact(minor)
+      .times(exact(exchange_rate))
+      .times(exact(10).pow(scaleOf(base) - scaleOf(currency)))
+  ).toNumber()
+
+interface SumRow extends AnyRow {
+  readonly currency_code: string
+  readonly amount: number | string
+}
+/** Sums a column by currency and rate: as many rows as there are rates, not as there are orders. */
+const sumOf = Effect.fnUntraced(function* (
+  table: Table,
+  column: string,
+  where: (bind: (value: unknown) => string) => string,
+  base: string
+): Effect.fn.Return<number, Failure, Store> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run<SumRow>(
+    `select currency_code, exchange_rate, sum(${column}) as amount from ${table.name} ` +
+      `where ${where(bind)} group by currency_code, exchange_rate`,
+    values
+  )
+  return rows.reduce((sum, row) => {
+    const rate = decodeValue(opportunities.columns.exchange_rate, row["exchange_rate"], store.dialect)
+    return sum + inBase(Number(row.amount), row.currency_code, String(rate), base)
+  }, 0)
+})
+
+/** Undefined for a customer without a limit: nothing is read then. Two queries otherwise. */
+export const loadOwed = Effect.fnUntraced(function* (
+  customer: Customer | undefined,
+  opportunity_id: number | null,
+  settings: Settings
+): Effect.fn.Return<Owed | undefined, Failure, Store | CommandRuntime> {
+  if (customer === undefined || customer.credit_limit === null) return undefined
+  const base = baseCurrency(settings)
+  const orders = yield* sumOf(
+    opportunities,
+    "charge_including_tax_total",
+    (bind) =>
+      `member_id = ${bind(customer.id)} and state = ${bind(order)} and status <> ${bind(statuses.cancelled.status)} ` +
+      `and invoiced = ${bind(false)} and deleted_at is null and id <> ${bind(opportunity_id ?? 0)}`,
+    base
+  )
+  // Invoices build on opportunities, so that their table is known here by its name only.
+  const { catalogue } = yield* CommandRuntime
+  const billed = catalogue.tables.find(({ name }) => name === "invoices")
+  const invoices =
+    billed === undefined
+      ? 0
+      : yield* sumOf(
+          billed,
+          "amount_outstanding",
+          (bind) =>
+            `member_id = ${bind(customer.id)} and status in (${["issued", "partially_paid"].map(bind).join(", ")}) ` +
+            `and type <> ${bind("proforma")} and deleted_at is null`,
+          base
+        )
+  return { orders, invoices }
+})
+
+/** The state with what its customer owes beside this. */
+export const withOwed = Effect.fnUntraced(function* (
+  state: DecisionState,
+  settings: Settings
+): Effect.fn.Return<DecisionState, Failure, Store | CommandRuntime> {
+  return { ...state, owed: yield* loadOwed(state.customer, state.opportunity.header.id, settings) }
+})
+
+interface Concern {
+  readonly policy: string
+  readonly text: string
+}
+const concernsOf = (
+  customer: Customer | undefined,
+  owed: Owed | undefined,
+  header: OpportunityRow,
+  settings: Settings
+): ReadonlyArray<Concern> => {
+  if (customer === undefined) return []
+  const concerns: Array<Concern> = []
+  if (customer.is_on_stop)
+    concerns.push({
+      policy: settingText(settings, "opportunities", "on_stop_policy"),
+      text: `${customer.name} is on stop: agree with whoever keeps the account before anything is promised.`
+    })
+  const { credit_limit } = customer
+  if (credit_limit === null || owed === undefined) return concerns
+  const base = baseCurrency(settings)
+  const own = inBase(header.charge_including_tax_total, header.currency_code, header.exchange_rate, base)
+  // Once it is invoiced, it is among the invoices.
+  const total = owed.orders + owed.invoices + (header.invoiced ? 0 : own)
+  if (total <= credit_limit) return concerns
+  const money = (minor: number): string => `${formatMoney(Math.round(minor), base)} ${base}`
+  concerns.push({
+    policy: settingText(settings, "opportunities", "credit_limit_policy"),
+    text:
+      `${customer.name} would owe ${money(total)}, over the limit of ${money(credit_limit)}: ` +
+      `invoices ${money(owed.invoices)}, other orders ${money(owed.orders)}, this ${money(header.invoiced ? 0 : own)}.`
+  })
+  return concerns
+}
+type Given = Parameters<typeof concernsOf>
+
+/** What to tell with an answer. */
+export const standingWarnings = (...given: Given): ReadonlyArray<string> =>
+  concernsOf(...given).flatMap(({ policy, text }) => (policy === "allow" ? [] : [text]))
+/** 422 on `member_id` where a policy is to block: more is promised, as an order or for longer. */
+export const requireStanding = (...given: Given): Result.Result<ReadonlyArray<string>, Rejection> => {
+  const blocked = concernsOf(...given).filter(({ policy }) => policy === "block")
+  const errors: FieldErrors = { member_id: blocked.map(({ text }) => text) }
+  return blocked.length > 0 ? Result.fail(invalid(errors)) : Result.succeed(standingWarnings(...given))
+}

@@ -1,0 +1,121 @@
+/**
+ * Which actions an opportunity allows now, and why not the others (rules/opportunities 2): by the rules that decide the
+ * actions.
+ */
+import { Result } from "effect"
+import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
+import { hasOnePermission } from "../../../kernel/fields/viewer.ts"
+import { type DecisionState, liveLines } from "../state/aggregate.ts"
+import { isDispatchBlocked, shortLinesOf } from "../state/progress.ts"
+import { gatePolicy, isTold, shortageText, shortageToldText } from "../state/policy.ts"
+import { previewAsOrder, wasDispatched } from "./decide.ts"
+import { standingWarnings } from "../state/standing.ts"
+import { type Transition, transitionRefusal } from "../tables/statuses.ts"
+
+interface AvailableAction {
+  readonly key: string
+  readonly label: string
+  readonly allowed: boolean
+  readonly reason: string | null
+  readonly code: string | null
+}
+interface Denial {
+  readonly code: string
+  readonly reason: string
+}
+interface Action {
+  readonly key: string
+  readonly label: (state: DecisionState) => string
+  /** One of these is enough. */
+  readonly permissions: ReadonlyArray<"edit" | "fulfil" | "unlock_rates" | "create" | "delete">
+  readonly move: Transition
+  /** A reason against the action beside status and permission. */
+  readonly rule?: (state: DecisionState, context: DecideContext) => Denial | undefined
+}
+
+const isLocked = ({ opportunity }: DecisionState): boolean =>
+  opportunity.header.exchange_rate_locked || opportunity.header.tax_locked
+const plain = (
+  key: Transition,
+  label: string,
+  permissions: Action["permissions"] = ["edit"],
+  rule?: Action["rule"]
+): Action => ({ key, label: () => label, permissions, move: key, ...(rule === undefined ? {} : { rule }) })
+
+const wouldFallShort = (state: DecisionState, context: DecideContext): Denial | undefined => {
+  if (gatePolicy(state, context.viewer).effective !== "block") return undefined
+  const short = Result.match(previewAsOrder(state, context), {
+    onSuccess: ({ recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0),
+    onFailure: () => []
+  })
+  return short.length === 0 ? undefined : { code: "shortage_block", reason: shortageText(short) }
+}
+const isHeldBack = (state: DecisionState, context: DecideContext): Denial | undefined => {
+  const held = shortLinesOf(
+    state,
+    liveLines(state.opportunity).map(({ id }) => id),
+    context
+  )
+  return isDispatchBlocked(state, held) ? { code: "dispatch_block", reason: shortageText(held) } : undefined
+}
+
+/** All actions, in the order of the answer. */
+const actions: ReadonlyArray<Action> = [
+  plain("convert_to_quotation", "Convert to Quotation"),
+  plain("convert_to_order", "Convert to Order", ["edit"], wouldFallShort),
+  plain("change_status", "Change Status"),
+  plain("reinstate", "Reinstate"),
+  plain("reopen", "Re-open"),
+  plain("revert_to_quotation", "Revert to Quotation", ["edit"], ({ opportunity }) =>
+    wasDispatched(opportunity)
+      ? { code: "dispatched", reason: "Units of this order were dispatched already." }
+      : undefined
+  ),
+  plain("revert_to_draft", "Revert to Draft"),
+  {
+    key: "unlock_locks",
+    label: (state) => (isLocked(state) ? "Unlock price" : "Lock price"),
+    permissions: ["unlock_rates"],
+    move: "locks",
+    rule: (state) =>
+      !isLocked(state) && state.opportunity.header.deal_total !== null
+        ? { code: "deal_price_active", reason: "A deal price is set; clear it before locking prices." }
+        : undefined
+  },
+  plain("clone", "Clone", ["create"]),
+  plain("dispatch", "Dispatch", ["edit", "fulfil"], isHeldBack),
+  plain("delete", "Delete", ["delete"])
+]
+
+export const availableActions = (state: DecisionState, context: DecideContext): ReadonlyArray<AvailableAction> =>
+  actions.map((action) => {
+    const refusal = transitionRefusal(state.opportunity.header, action.move)
+    const permissions = action.permissions.map((one) => `opportunities.${one}`)
+    const denial: Denial | undefined = !permissions.some((one) => hasOnePermission(context.viewer, one))
+      ? { code: "permission_denied", reason: `This needs the permission ${permissions.join(" or ")}.` }
+      : refusal !== undefined
+        ? { code: "invalid_state", reason: refusal }
+        : action.rule?.(state, context)
+    return {
+      key: action.key,
+      label: action.label(state),
+      allowed: denial === undefined,
+      reason: denial?.reason ?? null,
+      code: denial?.code ?? null
+    }
+  })
+
+/** What to know before a quotation becomes an order: its customer's standing, and what would be short. */
+export const orderWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> => {
+  const { customer, opportunity, owed } = state
+  if (transitionRefusal(opportunity.header, "convert_to_order") !== undefined) return []
+  const short = Result.match(previewAsOrder(state, context), {
+    onSuccess: ({ recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0),
+    onFailure: () => []
+  })
+  const is_told = short.length > 0 && isTold(state)
+  return [
+    ...standingWarnings(customer, owed, opportunity.header, context.settings),
+    ...(is_told ? [shortageToldText(state, short, context.viewer)] : [])
+  ]
+}

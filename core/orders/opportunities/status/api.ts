@@ -1,0 +1,108 @@
+/** Endpoints that move an opportunity from status to status, and lock it (rules/opportunities 1, 6). */
+import { Effect } from "effect"
+import {
+  command,
+  type DecideContext,
+  type Decided,
+  type Endpoint,
+  type Input
+} from "../../../kernel/endpoints/endpoint.ts"
+import { integer, longText, text } from "../../../kernel/fields/field.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import type { DecisionState, Warned } from "../state/aggregate.ts"
+import { loadDecisionState } from "../state/load.ts"
+import { unpricedLines, unpricedText } from "../money/unpriced.ts"
+import { edit, one, path, write } from "../tables/paths.ts"
+import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult } from "../state/resources.ts"
+import { opportunities } from "../tables/opportunities.ts"
+import { withOwed } from "../state/standing.ts"
+import {
+  changeStatus,
+  convertToOrder,
+  convertToQuotation,
+  lockRates,
+  reinstate,
+  reopen,
+  revertToDraft,
+  revertToQuotation,
+  unlockRates
+} from "./decide.ts"
+
+const reasonField = { reason: text({ nullable: true, max: 1000 }) }
+/** An endpoint whose body holds no more than a reason. */
+const move = (
+  name: string,
+  summary: string,
+  decide: (state: DecisionState, reason: string | null, context: DecideContext) => Decided,
+  options: { readonly permission?: string; readonly stock?: boolean } = {}
+) =>
+  command("POST", `${path}/{id}/${name}`, {
+    answer: opportunityShown,
+    name: `opportunities.${name}`,
+    summary,
+    ability: write,
+    permission: options.permission ?? edit.permission,
+    params: one,
+    fields: reasonField,
+    facts: (input) => loadDecisionState(input.rows.id, input, { stock: options.stock ?? false, lock: true }),
+    decide: (state, input, context) => decide(state, input.values.reason ?? null, context),
+    respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
+  })
+
+const moves = [
+  move("reinstate", "Reinstate a lost, dead or postponed quotation or a cancelled order", reinstate, { stock: true }),
+  move("reopen", "Reopen a complete order", reopen, { stock: true }),
+  move("revert_to_quotation", "Make an order a quotation again", revertToQuotation, { stock: true }),
+  move("revert_to_draft", "Make a provisional quotation a draft again", revertToDraft, { stock: true }),
+  move("lock_locks", "Lock exchange rate and tax", lockRates, { permission: "opportunities.unlock_rates" }),
+  move("unlock_locks", "Release the locks on exchange rate and tax", unlockRates, {
+    permission: "opportunities.unlock_rates"
+  })
+]
+const toQuotation = command("POST", `${path}/{id}/convert_to_quotation`, {
+  answer: opportunityShown,
+  name: "opportunities.convert_to_quotation",
+  summary: "Make a draft a quotation",
+  ...edit,
+  params: one,
+  fields: reasonField,
+  facts: (input) =>
+    Effect.flatMap(loadDecisionState(input.rows.id, input, { lock: true }), (state) => withOwed(state, input.settings)),
+  decide: (state, { values }, context) => convertToQuotation(state, values.reason ?? null, context),
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input)
+})
+/** The answer, with lines in `meta.warnings` that come out at nothing without being meant to. */
+const orderAnswer = Effect.fnUntraced(function* ({ id, warnings }: Warned, input: Input) {
+  const header = yield* (yield* Store).get(opportunities, id)
+  const unpriced = header === undefined ? [] : unpricedText(header, yield* unpricedLines(header, input))
+  return yield* warnedOpportunity({ id, warnings: [...warnings, ...unpriced] }, input)
+})
+const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
+  answer: opportunityShown,
+  name: "opportunities.convert_to_order",
+  summary: "Make a quotation an order",
+  ...edit,
+  params: one,
+  fields: { shortage_notes: longText({ nullable: true, max: 2000 }) },
+  facts: (input) =>
+    Effect.flatMap(loadDecisionState(input.rows.id, input, { stock: true }), (state) =>
+      withOwed(state, input.settings)
+    ),
+  decide: (state, input, context) => convertToOrder(state, input.values.shortage_notes ?? null, context),
+  result: warnedResult,
+  respond: (result, input) => orderAnswer(result, input)
+})
+const status = command("POST", `${path}/{id}/change_status`, {
+  answer: opportunityShown,
+  name: "opportunities.change_status",
+  summary: "Move to another status of the same state",
+  ...edit,
+  params: one,
+  fields: { status: integer({ required: true }), ...reasonField },
+  facts: (input) => loadDecisionState(input.rows.id, input, { stock: true }),
+  decide: (state, { values }, context) => changeStatus(state, values.status!, context, values.reason ?? null),
+  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
+})
+
+export const statusEndpoints: ReadonlyArray<Endpoint> = [toQuotation, ...moves, toOrder, status]

@@ -1,0 +1,292 @@
+/** Rules that move an opportunity from status to status, lock, delete and restore it (rules/opportunities 1, 6). */
+import { Result } from "effect"
+import type { DecideContext, Decided, Id } from "../../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../../kernel/events/event-type.ts"
+import type { JsonObject } from "../../../kernel/fields/json.ts"
+import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { type DecisionState, liveLines, type Opportunity, type Warned, withHeader } from "../state/aggregate.ts"
+import { checked_in, dispatched, finalised, on_hire, prepared } from "../tables/units.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+import { acknowledgementOf, gatePolicy, isTold, shortageText, shortageToldText } from "../state/policy.ts"
+import { taxesLocked, taxesReleased } from "../state/pricing.ts"
+import { recalculate } from "../state/recalculate.ts"
+import { requireStanding, standingWarnings } from "../state/standing.ts"
+import { acknowledgements } from "../tables/shortages.ts"
+import {
+  isAbandoned,
+  requireTransition,
+  statusLabelOf,
+  statusNamed,
+  targetStatus,
+  type Transition
+} from "../tables/statuses.ts"
+import { opportunityDeleted, type StatusChange, statusChanged } from "../events/status.ts"
+import { unitChanged, unitDeallocated } from "../events/units.ts"
+import { confirmVersion } from "../versions/decide.ts"
+
+const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): boolean =>
+  opportunity.units.some((unit) => statuses.includes(unit.status))
+const isMore = (one: string, other: string): boolean => Number(one) > Number(other)
+/** Something left and has not come back. Lines of all versions count. */
+const isStockOut = (opportunity: Opportunity): boolean =>
+  units(opportunity, dispatched, on_hire) ||
+  opportunity.lines.some((line) => isMore(line.dispatched_quantity, line.returned_quantity))
+/** Something is out, or back and not yet checked. */
+const isUnreturned = (opportunity: Opportunity): boolean => isStockOut(opportunity) || units(opportunity, checked_in)
+/** Something left at some time, even if all came back. */
+export const wasDispatched = (opportunity: Opportunity): boolean =>
+  opportunity.units.some((unit) => unit.status >= dispatched) ||
+  opportunity.lines.some((line) => isMore(line.dispatched_quantity, "0"))
+
+const refuse = (text: string, field = "state"): Result.Result<never, Rejection> =>
+  Result.fail(invalidField(field, text))
+const done = (id: number): Id => ({ id })
+
+/**
+ * Sets columns of the header; the demands of all lines follow. `before`: the opportunity and the events of what comes
+ * first.
+ */
+const moveTo = (
+  state: DecisionState,
+  name: StatusChange,
+  set: Partial<OpportunityRow>,
+  also: JsonObject,
+  context: DecideContext,
+  before: { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
+    opportunity: state.opportunity,
+    events: []
+  }
+): Decided =>
+  Result.map(
+    recalculate(state, withHeader(before.opportunity, set), { totals: false, demanded: "all" }, context),
+    ({ events }) => ({
+      events: [...before.events, statusChanged(name, state.opportunity.header, set, also), ...events],
+      result: done(state.opportunity.header.id)
+    })
+  )
+/** Drops the assignments of units that were deleted while the opportunity was closed or deleted itself. */
+const withoutDeletedUnits = (
+  state: DecisionState
+): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
+  const { opportunity } = state
+  const deleted = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
+  if (deleted.length === 0) return { opportunity, events: [] }
+  // A unit that never left is released; one that left and was not checked counts as checked.
+  const dropped = deleted.filter((unit) => unit.status <= prepared)
+  const over = { status: finalised }
+  return {
+    opportunity: {
+      ...opportunity,
+      units: opportunity.units
+        .filter((unit) => !dropped.includes(unit))
+        .map((unit) => (deleted.includes(unit) ? { ...unit, ...over } : unit))
+    },
+    events: deleted.map((unit) =>
+      dropped.includes(unit)
+        ? unitDeallocated(unit, { reason: "The unit has been deleted." })
+        : unitChanged(unit, "asset_checked", over, { reason: "The unit has been deleted." })
+    )
+  }
+}
+const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow, "state" | "status"> => {
+  const { state, status } = targetStatus(header, move)
+  return { state, status }
+}
+/** A move that depends on the status alone. */
+const simpleMove =
+  (move: Transition, name: StatusChange, set: Partial<OpportunityRow> = {}) =>
+  (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
+    Result.gen(function* () {
+      const { header } = state.opportunity
+      yield* requireTransition(header, move)
+      return yield* moveTo(
+        state,
+        name,
+        { ...statusOf(header, move), ...set },
+        reason === null ? {} : { reason },
+        context,
+        withoutDeletedUnits(state)
+      )
+    })
+
+/** Whoever makes a quotation is told what to know of the customer, and what is short by now. */
+export const convertToQuotation = (
+  state: DecisionState,
+  reason: string | null,
+  context: DecideContext
+): Decided<Warned> =>
+  Result.map(simpleMove("convert_to_quotation", "quoted")(state, reason, context), (decision) => ({
+    ...decision,
+    result: {
+      id: decision.result.id,
+      warnings: standingWarnings(state.customer, state.owed, state.opportunity.header, context.settings)
+    }
+  }))
+export const reinstate = simpleMove("reinstate", "reinstated")
+export const reopen = simpleMove("reopen", "reopened")
+export const revertToDraft = simpleMove("revert_to_draft", "reverted_to_draft")
+
+export const revertToQuotation = (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "revert_to_quotation")
+    if (wasDispatched(state.opportunity))
+      return yield* refuse("Units of this order were dispatched already, so it cannot go back to being a quotation.")
+    return yield* simpleMove("revert_to_quotation", "reverted_to_quotation", {
+      exchange_rate_locked: false,
+      tax_locked: false
+    })(state, reason, context)
+  })
+
+/** The order a quotation would become, and its shortages. */
+export const previewAsOrder = (state: DecisionState, context: DecideContext) => {
+  const { header } = state.opportunity
+  const set = {
+    ...statusOf(header, "convert_to_order"),
+    exchange_rate_locked: true,
+    tax_locked: true,
+    ordered_at: header.ordered_at ?? context.now
+  }
+  return Result.gen(function* () {
+    const confirmed = yield* confirmVersion(state, context)
+    const { has_alternatives } = confirmed.opportunity.header
+    const recalculated = yield* recalculate(
+      { ...state, opportunity: confirmed.opportunity },
+      withHeader(confirmed.opportunity, set),
+      { totals: false, demanded: "all" },
+      context
+    )
+    return {
+      set: has_alternatives === header.has_alternatives ? set : { ...set, has_alternatives },
+      recalculated,
+      confirmed
+    }
+  })
+}
+
+export const convertToOrder = (
+  state: DecisionState,
+  shortage_notes: string | null,
+  context: DecideContext
+): Decided<Warned> =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, "convert_to_order")
+    const { confirmed, set, recalculated } = yield* previewAsOrder(state, context)
+    if (liveLines(recalculated.opportunity).length === 0)
+      return yield* refuse("The quotation has no lines yet; add one before it becomes an order.")
+    const short = recalculated.shortages.filter((one) => one.remaining_shortfall > 0)
+    const standing = yield* requireStanding(
+      state.customer,
+      state.owed,
+      recalculated.opportunity.header,
+      context.settings
+    )
+    const policy = gatePolicy(state, context.viewer)
+    if (short.length > 0 && policy.effective === "block") return yield* refuse(shortageText(short), "shortages")
+    const notice =
+      short.length === 0 || policy.effective === "allow"
+        ? []
+        : [
+            acknowledgementOf(
+              context.id(acknowledgements),
+              header.id,
+              short,
+              { policy, notes: shortage_notes },
+              context
+            )
+          ]
+    return {
+      events: [
+        ...confirmed.events,
+        statusChanged("converted_to_order", header, set),
+        ...taxesLocked(state),
+        ...recalculated.events,
+        ...notice
+      ],
+      result: {
+        id: header.id,
+        warnings: [
+          ...standing,
+          ...(short.length === 0 || !isTold(state) ? [] : [shortageToldText(state, short, context.viewer)])
+        ]
+      }
+    }
+  })
+
+/**
+ * To any status of the same state; to the present one nothing happens. 422 on `status` for a number the state does not
+ * have.
+ */
+export const changeStatus = (
+  state: DecisionState,
+  status: number,
+  context: DecideContext,
+  reason: string | null = null
+): Decided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    const name = statusNamed(header.state, status)
+    if (name === undefined) return yield* refuse(`Status ${status} does not exist in this state.`, "status")
+    yield* requireTransition(header, "change_status")
+    if (status === header.status) return { events: [], result: done(header.id) }
+    if (isAbandoned(name) && isStockOut(state.opportunity))
+      return yield* refuse(
+        `Units are still out; check them in before it is ${statusLabelOf({ ...header, status }).toLowerCase()}.`
+      )
+    if (name === "complete" && isUnreturned(state.opportunity))
+      return yield* refuse("Units are still out or unchecked; check them in before the order is complete.")
+    return yield* moveTo(state, "status_changed", { status }, reason === null ? {} : { reason }, context)
+  })
+
+export const lockRates = (state: DecisionState, reason: string | null): Decided => {
+  const { header } = state.opportunity
+  if (header.deal_total !== null) return refuse("A deal price is set; clear it before locking prices.", "opportunity")
+  if (header.exchange_rate_locked || header.tax_locked) return refuse("Exchange rate and tax are locked already.")
+  return locksChanged(header, "locks_applied", true, reason, taxesLocked(state))
+}
+export const unlockRates = (state: DecisionState, reason: string | null): Decided => {
+  const { header } = state.opportunity
+  return header.exchange_rate_locked || header.tax_locked
+    ? locksChanged(header, "locks_released", false, reason, header.tax_locked ? taxesReleased(state) : [])
+    : refuse("Neither exchange rate nor tax is locked.")
+}
+const locksChanged = (
+  header: OpportunityRow,
+  name: StatusChange,
+  locked: boolean,
+  reason: string | null,
+  also: ReadonlyArray<NewEvent> = []
+): Decided =>
+  Result.succeed({
+    events: [
+      statusChanged(
+        name,
+        header,
+        { exchange_rate_locked: locked, tax_locked: locked },
+        reason === null ? {} : { reason }
+      ),
+      ...also
+    ],
+    result: done(header.id)
+  })
+
+/**
+ * A deleted opportunity takes no stock. 422 on `state` while units are out (rules/opportunities 1.1).
+ */
+export const deleteOpportunity = (state: DecisionState, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    if (isStockOut(state.opportunity)) return yield* refuse("Units are still out; check them in before deleting.")
+    const { events } = yield* recalculate(
+      state,
+      withHeader(state.opportunity, { deleted_at: context.now }),
+      { totals: false, demanded: "all" },
+      context
+    )
+    return { events: [...events, opportunityDeleted.make({ id: header.id })], result: done(header.id) }
+  })
+/** On an opportunity that is not deleted: nothing happens (rules/opportunities 1.1). */
+export const restoreOpportunity = (state: DecisionState, context: DecideContext): Decided =>
+  state.opportunity.header.deleted_at === null
+    ? Result.succeed({ events: [], result: done(state.opportunity.header.id) })
+    : moveTo(state, "restored", { deleted_at: null }, {}, context, withoutDeletedUnits(state))

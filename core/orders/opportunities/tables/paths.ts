@@ -1,0 +1,72 @@
+/** Paths, path parameters and rights that endpoints of opportunities share. */
+import { boolean, ref, text } from "../../../kernel/fields/field.ts"
+import { type RowOf, table } from "../../../kernel/tables/table.ts"
+import { opportunityId } from "./child-columns.ts"
+import type { SharedDraft } from "../../../kernel/endpoints/endpoint.ts"
+import { fulfil_permission } from "../../../people/users/permissions.ts"
+import { opportunities } from "./opportunities.ts"
+import { asset_assignments } from "./units.ts"
+import { opportunity_costs, opportunity_versions } from "./money.ts"
+import { opportunity_items } from "./lines.ts"
+
+// Members who take part in an opportunity (rules/opportunities 12).
+
+export const opportunity_participants = table(
+  "opportunity_participants",
+  {
+    opportunity_id: opportunityId(),
+    member_id: ref("members", {
+      required: true,
+      create_only: true,
+      on_delete: "keep",
+      on_merge: "follow",
+      merge_once_per: "opportunity_id"
+    }),
+    role: text({ nullable: true, max: 100, on_null: "clear" }),
+    mute: boolean({ default: false })
+  },
+  {
+    entity: "opportunity_participant",
+    visibility: {
+      all_columns: ["opportunities.*"],
+      granted_columns: [{ to: ["members.delete"], columns: ["opportunity_id", "member_id"] }]
+    },
+    indexes: [["member_id"]],
+    uniques: [
+      { columns: ["opportunity_id", "member_id"], field: "member_id", message: "The member takes part already." }
+    ]
+  }
+)
+export type ParticipantRow = RowOf<typeof opportunity_participants>
+
+export const path = "/api/v1/opportunities"
+export const one = { id: { table: opportunities } } as const
+export const item = {
+  ...one,
+  item: { table: opportunity_items, of: { param: "id", column: "opportunity_id" } }
+} as const
+export const cost = {
+  ...one,
+  cost: { table: opportunity_costs, of: { param: "id", column: "opportunity_id" } }
+} as const
+export const participant = {
+  ...one,
+  participant: { table: opportunity_participants, of: { param: "id", column: "opportunity_id" } }
+} as const
+export const version = {
+  ...one,
+  version: { table: opportunity_versions, of: { param: "id", column: "opportunity_id" } }
+} as const
+export const asset = {
+  ...item,
+  asset: { table: asset_assignments, of: { param: "item", column: "opportunity_item_id" } }
+} as const
+
+export const read = { ability: "opportunities:read", permission: "opportunities.view" } as const satisfies SharedDraft
+export const write = "opportunities:write"
+export const edit = { ability: write, permission: "opportunities.edit" } as const satisfies SharedDraft
+/** What the warehouse does with units; nothing here may change money or the header (rules/conventions 11). */
+export const fulfil = {
+  ability: [write, "opportunities:fulfil"],
+  permission: [edit.permission, fulfil_permission]
+} as const satisfies SharedDraft

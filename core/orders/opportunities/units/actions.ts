@@ -1,0 +1,195 @@
+/**
+ * What can be done with one unit by `PATCH …/assets/{asset}`: the fields, and the rule of each action
+ * (rules/opportunities 9.1).
+ */
+import { Effect, Result } from "effect"
+import type {
+  Alternative,
+  Alternatives,
+  AskEndpoint,
+  DecideContext,
+  Decided,
+  RefusedReference
+} from "../../../kernel/endpoints/endpoint.ts"
+import { wholeNumber } from "../../../kernel/fields/input.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../kernel/fields/json.ts"
+import { choice, code, integer, longText, ref, text, timestamp, type ValuesOf } from "../../../kernel/fields/field.ts"
+import { invalidField } from "../../../kernel/fields/rejection.ts"
+import type { DecisionState } from "../state/aggregate.ts"
+import type { UnitDecided } from "../state/progress.ts"
+import { substitute } from "./decide.ts"
+import {
+  checking,
+  dispatching,
+  goingOnHire,
+  moveUnits,
+  preparing,
+  returning,
+  revertUnit,
+  setContainer,
+  unpreparing
+} from "./lifecycle.ts"
+import { assignment_statuses, type AssignmentRow, condition_labels } from "../tables/units.ts"
+
+// Which other units may take the place of one that cannot be allocated: what a refused command is offered instead.
+
+const objectsIn = (value: Json | undefined): ReadonlyArray<JsonObject> =>
+  Array.isArray(value) ? value.filter(isJsonObject) : []
+const objectIn = (body: JsonObject | undefined, key: string): JsonObject | undefined => {
+  const value = body?.[key]
+  return isJsonObject(value) ? value : undefined
+}
+
+/** The line the refused unit was meant for: the body names it beside the unit, or the path does. */
+const lineOf = (opportunity: JsonObject, { body, field, params }: RefusedReference): JsonObject | undefined => {
+  const around = field
+    .split(".")
+    .slice(0, -1)
+    .reduce<Json | undefined>(
+      (at, step) => (Array.isArray(at) ? at[Number(step)] : isJsonObject(at) ? at[step] : undefined),
+      body
+    )
+  const id = wholeNumber((isJsonObject(around) ? around["opportunity_item_id"] : undefined) ?? params["item"])
+  return objectsIn(opportunity["items"]).find((line) => line["id"] === id)
+}
+
+const unitShown = (unit: JsonObject): ReadonlyArray<Alternative> => {
+  const { asset_number, barcode, id, item_name, location, serial_number } = unit
+  if (typeof id !== "number") return []
+  const name = asset_number ?? serial_number ?? barcode ?? item_name
+  return [
+    {
+      id,
+      name: typeof name === "string" ? name : `unit ${id}`,
+      location: typeof location === "string" ? location : null
+    }
+  ]
+}
+
+/** Units of the same product that are free while the line is out. */
+const find = Effect.fnUntraced(function* (refused: RefusedReference, ask: AskEndpoint) {
+  const opportunity = objectIn(
+    yield* ask(`/api/v1/opportunities/${refused.params["id"] ?? 0}`, [["include", "items"]]),
+    "opportunity"
+  )
+  const line = opportunity === undefined ? undefined : lineOf(opportunity, refused)
+  const product_id =
+    line?.["item_id"] ?? objectIn(yield* ask(`/api/v1/stock_levels/${refused.id}`), "stock_level")?.["product_id"]
+  const from = line?.["starts_at"] ?? opportunity?.["starts_at"]
+  const to = line?.["ends_at"] ?? opportunity?.["ends_at"]
+  if (typeof product_id !== "number" || typeof from !== "string" || typeof to !== "string") return []
+  const store_id = line?.["dispatch_store_id"] ?? opportunity?.["store_id"]
+  const found = yield* ask(`/api/v1/products/${product_id}/available-assets`, [
+    ["from", from],
+    ["to", to],
+    ["per_page", "100"],
+    ...(typeof store_id === "number" ? [["store_id", String(store_id)] as const] : [])
+  ])
+  return objectsIn(found?.["available_assets"]).flatMap(unitShown)
+})
+
+export const unitAlternatives: Alternatives = {
+  field: "stock_level_id",
+  none: "No other unit of the product is free in that time.",
+  find
+}
+
+export const when = () => timestamp({ nullable: true })
+
+/** The actions on one unit; `unitFields` are the fields of all of them. */
+const actions = {
+  prepare: "Prepare",
+  revert: "Revert preparation",
+  set_container: "Set container",
+  clear_container: "Clear container",
+  substitute: "Substitute",
+  dispatch: "Dispatch",
+  on_hire: "On hire",
+  return: "Return",
+  check: "Check",
+  revert_status: "Revert status"
+} as const
+export const unitFields = {
+  action: choice(actions, { required: true }),
+  prepared_at: when(),
+  dispatched_at: when(),
+  on_hire_at: when(),
+  returned_at: when(),
+  checked_at: when(),
+  stock_level_id: ref("stock_levels", { nullable: true }),
+  container_stock_level_id: ref("stock_levels", { nullable: true }),
+  dispatched_by: ref("users", { nullable: true }),
+  received_by: ref("users", { nullable: true }),
+  checked_by: ref("users", { nullable: true }),
+  vehicle_id: integer({ nullable: true }),
+  return_store_id: ref("stores", { nullable: true }),
+  condition: code(condition_labels, { nullable: true }),
+  damage_notes: longText({ nullable: true }),
+  notes: longText({ nullable: true }),
+  status: code(assignment_statuses, { nullable: true }),
+  reason: text({ nullable: true, max: 1000 })
+}
+type UnitBody = Partial<ValuesOf<typeof unitFields>>
+type Act = (state: DecisionState, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => UnitDecided
+const missing = (field: string, words: string): Decided<never> =>
+  Result.fail(invalidField(field, `The ${words} field is required.`))
+export const acts: { readonly [A in keyof typeof actions]: Act } = {
+  prepare: (state, unit, sent, context) =>
+    moveUnits(state, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.happened_at)], context),
+  revert: (state, unit, _sent, context) => moveUnits(state, [{ unit, field: "action" }], [unpreparing], context),
+  set_container: (state, unit, sent) =>
+    sent.container_stock_level_id === null || sent.container_stock_level_id === undefined
+      ? missing("container_stock_level_id", "container stock level")
+      : setContainer(state, unit, sent.container_stock_level_id),
+  clear_container: (state, unit) => setContainer(state, unit, null),
+  substitute: (state, unit, sent, context) =>
+    sent.stock_level_id === null || sent.stock_level_id === undefined
+      ? missing("stock_level_id", "stock level")
+      : substitute(state, unit, sent.stock_level_id, sent.reason ?? null, context),
+  dispatch: (state, unit, sent, context) =>
+    moveUnits(
+      state,
+      [{ unit, field: "action" }],
+      [
+        dispatching(sent.dispatched_at ?? context.happened_at, {
+          dispatched_by: sent.dispatched_by ?? null,
+          vehicle_id: sent.vehicle_id ?? null,
+          notes: sent.notes ?? null
+        })
+      ],
+      context
+    ),
+  on_hire: (state, unit, sent, context) =>
+    moveUnits(state, [{ unit, field: "action" }], [goingOnHire(sent.on_hire_at ?? context.happened_at)], context),
+  return: (state, unit, sent, context) =>
+    moveUnits(
+      state,
+      [{ unit, field: "action" }],
+      [
+        returning(sent.returned_at ?? context.happened_at, {
+          received_by: sent.received_by ?? null,
+          return_store_id: sent.return_store_id ?? null
+        })
+      ],
+      context
+    ),
+  check: (state, unit, sent, context) =>
+    sent.condition === null || sent.condition === undefined
+      ? missing("condition", "condition")
+      : moveUnits(
+          state,
+          [{ unit, field: "action" }],
+          [
+            checking(sent.checked_at ?? context.happened_at, {
+              condition: sent.condition,
+              checked_by: sent.checked_by ?? null,
+              damage_notes: sent.damage_notes ?? null
+            })
+          ],
+          context
+        ),
+  revert_status: (state, unit, sent, context) =>
+    sent.status === null || sent.status === undefined
+      ? missing("status", "status")
+      : revertUnit(state, unit, sent.status, sent.reason ?? null, context)
+}

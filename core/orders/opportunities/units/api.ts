@@ -1,0 +1,302 @@
+/**
+ * Endpoints of single units: allocate them to lines and move them through their statuses, one or many at once
+ * (rules/opportunities 9.1, 9.2).
+ */
+import { Effect } from "effect"
+import {
+  command,
+  type DecideContext,
+  type Endpoint,
+  type Input,
+  type Streams
+} from "../../../kernel/endpoints/endpoint.ts"
+import {
+  boolean,
+  code,
+  type Fields,
+  integer,
+  list,
+  longText,
+  object,
+  ref,
+  text,
+  type ValuesOf
+} from "../../../kernel/fields/field.ts"
+import { lockStreams } from "../../../kernel/runtime/engine.ts"
+import { invalid, notFound } from "../../../kernel/fields/rejection.ts"
+import { created, noContent, ok, renderById, viewContext, withMore } from "../../../kernel/endpoints/resource.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import {
+  assignmentResource,
+  dispatchMeta,
+  dispatchMetaShown,
+  opportunityShown,
+  plainAnswer,
+  withUnits
+} from "../state/resources.ts"
+import { isHoldingStock } from "../state/demands.ts"
+import type { DecisionState } from "../state/aggregate.ts"
+import { checking, dispatching, moveUnits, preparing, returning, type UnitMovement } from "./lifecycle.ts"
+import { acts, unitAlternatives, unitFields, when } from "./actions.ts"
+import { allocate, deallocate } from "./decide.ts"
+import { loadDecisionState, type LoadOptions } from "../state/load.ts"
+import { asset_assignments, condition_labels, good } from "../tables/units.ts"
+import { asset, fulfil, item, one, path } from "../tables/paths.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+import * as Shown from "../../../kernel/lists/answer-schema.ts"
+import { type UnitDecided, unitResult } from "../state/progress.ts"
+import { isJsonObject, type JsonObject } from "../../../kernel/fields/json.ts"
+
+/** Writers of one unit wait for each other, whichever opportunity they work on. */
+const unitStreams =
+  (entries: (body: JsonObject) => ReadonlyArray<unknown>): Streams =>
+  (params, body) => [
+    `opportunity:${params["id"]}`,
+    ...entries(body)
+      .filter((id) => typeof id === "number" || typeof id === "string")
+      .map((id) => `stock_level:${id}`)
+  ]
+const stockOf = (input: Input): LoadOptions => ({
+  live_only: true,
+  stock: isHoldingStock((input.rows as { readonly id: OpportunityRow }).id, input.settings)
+})
+
+const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
+  answer: opportunityShown,
+  name: "opportunities.quick_allocate",
+  summary: "Allocate many units to lines, all or none",
+  ...fulfil,
+  params: one,
+  streams: unitStreams((body) =>
+    Array.isArray(body["allocations"])
+      ? body["allocations"].map((one) => (isJsonObject(one) ? one["stock_level_id"] : undefined))
+      : []
+  ),
+  fields: {
+    allocations: list(
+      object({
+        opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }),
+        stock_level_id: ref("stock_levels", { required: true })
+      }),
+      { required: true, min_items: 1, max_items: 1_000 }
+    )
+  },
+  split_by: "allocations",
+  alternatives: unitAlternatives,
+  facts: (input) =>
+    Effect.gen(function* () {
+      const requested = input.values.allocations ?? []
+      const ids = requested.map((one) => one.stock_level_id)
+      const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
+      if (repeated >= 0)
+        return yield* invalid({ [`allocations.${repeated}.stock_level_id`]: ["The unit is listed twice."] })
+      const state = yield* loadDecisionState(input.rows.id, input, { level_ids: ids, ...stockOf(input) })
+      const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))
+      const allocations = requested.flatMap((one, at) => {
+        const line = lines.get(one.opportunity_item_id)
+        return line === undefined
+          ? []
+          : [
+              {
+                line,
+                stock_level_id: one.stock_level_id,
+                field: `allocations.${at}.stock_level_id`,
+                count_field: "allocations"
+              }
+            ]
+      })
+      return allocations.length < requested.length
+        ? yield* notFound("No such opportunity item.")
+        : { state, allocations }
+    }),
+  decide: ({ state, allocations }, _input, context) => allocate(state, allocations, context),
+  result: unitResult,
+  respond: (_result, input) => plainAnswer(input.rows.id.id, input, withUnits)
+})
+
+/** The units that a body names. 404 for units of other opportunities, 422 on `asset_ids.<n>` for one named twice. */
+const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  const header = (input.rows as { readonly id: OpportunityRow }).id
+  const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
+  if (repeated >= 0) return yield* invalid({ [`asset_ids.${repeated}`]: ["The unit is listed twice."] })
+  const units = yield* store.getMany(asset_assignments, ids)
+  if (units.some((unit) => unit.opportunity_id !== header.id)) return yield* notFound("No such asset assignment.")
+  yield* lockStreams(units.map((unit) => `stock_level:${unit.stock_level_id}`))
+  const state = yield* loadDecisionState(header, input, { live_only: true, stock: true })
+  const byId = new Map(state.opportunity.units.map((unit) => [unit.id, unit]))
+  const moving = ids.flatMap((id, at): ReadonlyArray<UnitMovement> => {
+    const unit = byId.get(id)
+    return unit === undefined ? [] : [{ unit, field: `asset_ids.${at}` }]
+  })
+  return moving.length < ids.length ? yield* notFound("No such asset assignment.") : { state, moving }
+})
+const asset_ids = list(ref("asset_assignments"), { required: true, min_items: 1, max_items: 1_000 })
+const batch = <const B extends Fields & { readonly asset_ids: typeof asset_ids }>(
+  name: string,
+  summary: string,
+  fields: B,
+  decide: (
+    state: DecisionState,
+    moving: ReadonlyArray<UnitMovement>,
+    sent: Partial<ValuesOf<B>>,
+    context: DecideContext
+  ) => UnitDecided
+): Endpoint =>
+  command("POST", `${path}/{id}/${name}`, {
+    answer: { ...opportunityShown, ...dispatchMetaShown },
+    name: `opportunities.${name}`,
+    summary,
+    ...fulfil,
+    params: one,
+    fields,
+    split_by: "asset_ids",
+    facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
+    decide: ({ state, moving }, input, context) => decide(state, moving, input.values, context),
+    result: unitResult,
+    respond: ({ _meta }, input) =>
+      Effect.map(plainAnswer(input.rows.id.id, input, withUnits), (answer) => withMore(answer, dispatchMeta(_meta)))
+  })
+
+const batches: ReadonlyArray<Endpoint> = [
+  batch(
+    "quick_prepare",
+    "Mark many units as prepared, all or none",
+    { prepared_at: when(), asset_ids },
+    (state, moving, sent, context) =>
+      moveUnits(state, moving, [preparing(sent.prepared_at ?? context.happened_at)], context)
+  ),
+  batch(
+    "quick_book_out",
+    "Dispatch many units, all or none",
+    {
+      dispatched_by: ref("users", { nullable: true }),
+      vehicle_id: integer({ nullable: true }),
+      dispatched_at: when(),
+      asset_ids
+    },
+    (state, moving, sent, context) =>
+      moveUnits(
+        state,
+        moving,
+        [
+          dispatching(sent.dispatched_at ?? context.happened_at, {
+            dispatched_by: sent.dispatched_by ?? null,
+            vehicle_id: sent.vehicle_id ?? null
+          })
+        ],
+        context
+      )
+  ),
+  batch(
+    "quick_check_in",
+    "Take many units back, all or none",
+    {
+      received_by: ref("users", { nullable: true }),
+      return_store_id: ref("stores", { nullable: true }),
+      finalise: boolean({ default: false }),
+      condition: code(condition_labels, { nullable: true, describe: "Of all of them; checks them, too" }),
+      damage_notes: longText({ nullable: true }),
+      returned_at: when(),
+      asset_ids
+    },
+    (state, moving, sent, context) => {
+      const at = sent.returned_at ?? context.happened_at
+      const received_by = sent.received_by ?? null
+      const back = returning(at, { received_by, return_store_id: sent.return_store_id ?? null })
+      return moveUnits(
+        state,
+        moving,
+        sent.finalise === true || typeof sent.condition === "number"
+          ? [
+              back,
+              checking(at, {
+                condition: sent.condition ?? good,
+                checked_by: received_by,
+                damage_notes: sent.damage_notes ?? null
+              })
+            ]
+          : [back],
+        context
+      )
+    }
+  )
+]
+
+const unitShown = { asset: Shown.row(() => assignmentResource), ...dispatchMetaShown }
+const shownUnit = ({ _meta, assignment_id }: typeof unitResult.Type, input: Input) =>
+  Effect.map(renderById(assignmentResource, Number(assignment_id), input.query, viewContext(input)), (body) => ({
+    ...body,
+    ...dispatchMeta(_meta)
+  }))
+
+const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
+  answer: unitShown,
+  success_status: 201,
+  name: "opportunities.allocate_asset",
+  summary: "Allocate one unit to a line",
+  ...fulfil,
+  params: item,
+  streams: unitStreams((body) => [body["stock_level_id"]]),
+  fields: { stock_level_id: ref("stock_levels", { required: true }) },
+  alternatives: unitAlternatives,
+  facts: (input) =>
+    loadDecisionState(input.rows.id, input, { level_ids: [input.values.stock_level_id!], ...stockOf(input) }),
+  decide: (state, input, context) =>
+    allocate(
+      state,
+      [
+        {
+          line: input.rows.item,
+          stock_level_id: input.values.stock_level_id!,
+          field: "stock_level_id",
+          count_field: "stock_level_id"
+        }
+      ],
+      context
+    ),
+  result: unitResult,
+  respond: (result, input) => Effect.map(shownUnit(result, input), created)
+})
+
+const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
+  answer: unitShown,
+  name: "opportunities.move_asset",
+  summary: "Move one unit on its way",
+  ...fulfil,
+  params: asset,
+  mode: "create",
+  fields: unitFields,
+  alternatives: unitAlternatives,
+  streams: unitStreams((body) => [body["stock_level_id"]]),
+  facts: (input) =>
+    Effect.gen(function* () {
+      const { stock_level_id } = input.values
+      yield* lockStreams([`stock_level:${input.rows.asset.stock_level_id}`])
+      return yield* loadDecisionState(input.rows.id, input, {
+        live_only: true,
+        stock: true,
+        level_ids: typeof stock_level_id === "number" ? [stock_level_id] : []
+      })
+    }),
+  decide: (state, input, context) => acts[input.values.action!](state, input.rows.asset, input.values, context),
+  result: unitResult,
+  respond: (result, input) => Effect.map(shownUnit(result, input), ok)
+})
+
+const release = command("DELETE", `${path}/{id}/items/{item}/assets/{asset}`, {
+  name: "opportunities.deallocate_asset",
+  summary: "Take a unit off its line again",
+  ...fulfil,
+  params: asset,
+  fields: { reason: text({ nullable: true, max: 1000 }) },
+  facts: (input) =>
+    Effect.gen(function* () {
+      yield* lockStreams([`stock_level:${input.rows.asset.stock_level_id}`])
+      return yield* loadDecisionState(input.rows.id, input, stockOf(input))
+    }),
+  decide: (state, input, context) => deallocate(state, input.rows.asset, input.values.reason ?? null, context),
+  respond: () => Effect.succeed(noContent)
+})
+
+export const unitEndpoints: ReadonlyArray<Endpoint> = [quickAllocate, ...batches, allocateOne, moveOne, release]

@@ -1,0 +1,155 @@
+/** Lines counted in bulk: dispatched, returned and adjusted by quantity (rules/opportunities 9.3). */
+import { Result } from "effect"
+import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../../kernel/events/event-type.ts"
+import type { JsonObject } from "../../../kernel/fields/json.ts"
+import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { exact, formatDecimal } from "../../../values/decimal.ts"
+import { type DecisionState, inActiveVersion, withLine } from "../state/aggregate.ts"
+import { type LineChange, lineChanged } from "../events/lines.ts"
+import type { ItemRow } from "../tables/lines.ts"
+import { recalculate } from "../state/recalculate.ts"
+import { requireTransition } from "../tables/statuses.ts"
+import { type BulkDecided, dispatchGate, type HeldBack, promoteStatus } from "../state/progress.ts"
+
+const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+const sum = (one: string, other: string): string => formatDecimal(exact(one).plus(exact(other)), 2)
+
+const countable = (state: DecisionState, line: ItemRow): Result.Result<void, Rejection> => {
+  const product = line.item_id === null ? undefined : state.stocked.get(line.item_id)
+  if (line.item_type !== "product" && line.item_type !== "accessory")
+    return refuse("item", "Only product and accessory lines are dispatched.")
+  return product?.is_serialised === true
+    ? refuse("item", "The line's product is tracked unit by unit; book its units out and in.")
+    : Result.succeed(undefined)
+}
+const isMore = (one: string, other: string): boolean => exact(one).greaterThan(exact(other))
+
+const moved = (
+  state: DecisionState,
+  line: ItemRow,
+  event: LineChange,
+  set: Partial<ItemRow>,
+  also: JsonObject,
+  context: DecideContext,
+  held_back?: HeldBack,
+  is_reverted = false
+): BulkDecided =>
+  Result.map(
+    promoteStatus(state, withLine(state.opportunity, line.id, set), [line.id], context, is_reverted),
+    (events) => ({
+      events: [lineChanged(line, event, set, also), ...events],
+      result: { id: state.opportunity.header.id, item_id: line.id, _meta: held_back ?? null }
+    })
+  )
+
+export const dispatchQuantity = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  dispatched_by: number | null,
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "dispatch")
+    yield* inActiveVersion(line)
+    yield* countable(state, line)
+    const dispatched_quantity = sum(line.dispatched_quantity, quantity)
+    if (isMore(dispatched_quantity, line.quantity))
+      return yield* refuse(
+        "quantity",
+        `${line.name}: the line asks for ${Number(line.quantity)}, ` +
+          `and ${Number(line.dispatched_quantity)} went out already.`
+      )
+    const held_back = yield* dispatchGate(state, [line.id], context)
+    return yield* moved(
+      state,
+      line,
+      "bulk_dispatched",
+      { dispatched_quantity },
+      { quantity, dispatched_by },
+      context,
+      held_back
+    )
+  })
+
+const goneAndBack = (line: ItemRow): string =>
+  `${line.name}: ${Number(line.dispatched_quantity)} went out and ` +
+  `${Number(line.returned_quantity)} came back already.`
+
+export const returnQuantity = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  about: { readonly received_by: number | null; readonly condition: number | null },
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "check_in")
+    yield* countable(state, line)
+    const returned_quantity = sum(line.returned_quantity, quantity)
+    if (isMore(returned_quantity, line.dispatched_quantity)) {
+      return yield* refuse("quantity", goneAndBack(line))
+    }
+    return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
+  })
+
+/** What was counted as gone by mistake never left. 422 on `quantity` for more than is out. */
+export const revertDispatched = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  reason: string | null,
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "check_in")
+    yield* countable(state, line)
+    const dispatched_quantity = sum(line.dispatched_quantity, `-${quantity}`)
+    if (isMore(line.returned_quantity, dispatched_quantity)) return yield* refuse("quantity", goneAndBack(line))
+    const about = { quantity, reason }
+    return yield* moved(state, line, "bulk_dispatch_reverted", { dispatched_quantity }, about, context, undefined, true)
+  })
+/** What was counted as back by mistake is still out. 422 on `quantity` for more than came back. */
+export const revertReturned = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  reason: string | null,
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "check_in")
+    yield* countable(state, line)
+    const returned_quantity = sum(line.returned_quantity, `-${quantity}`)
+    if (isMore("0", returned_quantity)) return yield* refuse("quantity", `${Number(line.returned_quantity)} came back.`)
+    const about = { quantity, reason }
+    return yield* moved(state, line, "bulk_return_reverted", { returned_quantity }, about, context, undefined, true)
+  })
+
+/** A new quantity for the line, which is priced again. 422 on `new_quantity` below what was dispatched. */
+export const adjustQuantity = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  reason: string | null,
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "edit")
+    yield* inActiveVersion(line)
+    yield* countable(state, line)
+    if (isMore(line.dispatched_quantity, quantity))
+      return yield* refuse("new_quantity", `${Number(line.dispatched_quantity)} went out already.`)
+    const recalculated = yield* recalculate(
+      state,
+      withLine(state.opportunity, line.id, { quantity }),
+      { priced: [line.id], demanded: [line.id] },
+      context
+    )
+    const events: ReadonlyArray<NewEvent> = [
+      lineChanged(line, "bulk_quantity_adjusted", { quantity }, { reason }),
+      ...recalculated.events
+    ]
+    return { events, result: { id: state.opportunity.header.id, item_id: line.id, _meta: null } }
+  })

@@ -1,0 +1,290 @@
+/** Rules that put single units on lines, take them off and exchange them (rules/opportunities 9.1, 9.2). */
+import { Result } from "effect"
+import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../../kernel/events/event-type.ts"
+import { updatedEvent } from "../../../kernel/endpoints/crud-resource.ts"
+import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { outOfServiceIn, outOfServiceText } from "../../../products/service.ts"
+import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
+import { formatDecimal } from "../../../values/decimal.ts"
+import { overlaps } from "../../../values/period.ts"
+import { millisOf } from "../../../values/time.ts"
+import { conflictingHold, demandSettings, unitHeldText, unitWindow } from "../state/demands.ts"
+import { type DecisionState, inActiveVersion, type Opportunity, unitsOf, withLine } from "../state/aggregate.ts"
+import { lineChanged } from "../events/lines.ts"
+import { unitAllocated, unitChanged, unitDeallocated } from "../events/units.ts"
+import { allocated, asset_assignments, type AssignmentRow, checked_in, prepared } from "../tables/units.ts"
+import type { ItemRow } from "../tables/lines.ts"
+import { recalculate, unitName } from "../state/recalculate.ts"
+import { roomOf, unitsOfProduct } from "../state/pieces.ts"
+import { requireTransition } from "../tables/statuses.ts"
+import type { UnitDecided } from "../state/progress.ts"
+
+export const rejectField = (field: string, text: string): Result.Result<never, Rejection> =>
+  Result.fail(invalidField(field, text))
+const serialisedCategory = 50
+
+/** Changes how many opportunities a stock level is promised to, by id; never below zero (rules/availability 10). */
+export const allocatedCountChanged = (
+  levels: ReadonlyMap<number, StockLevelRow>,
+  changes: ReadonlyMap<number, number>
+): ReadonlyArray<NewEvent> =>
+  [...changes].flatMap(([id, by]) => {
+    const level = levels.get(id)
+    if (level === undefined || by === 0) return []
+    const changed = updatedEvent(stock_levels, level, {
+      quantity_allocated: formatDecimal(Math.max(0, Number(level.quantity_allocated) + by), 2)
+    })
+    return changed === undefined ? [] : [changed]
+  })
+
+/**
+ * Why this unit cannot be allocated to this line. `opportunity` includes the units allocated before it in the same
+ * request.
+ */
+export const allocationRefusal = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  line: ItemRow,
+  level: StockLevelRow | undefined,
+  context: DecideContext
+): string | undefined => {
+  if (level === undefined) return "The selected stock level does not exist."
+  const name = unitName(state, level.id)
+  const settings = demandSettings(context.settings, context.now)
+  if (roomOf(state, line, level.product_id, settings) === 0 && level.product_id !== line.item_id)
+    return `${name} is not a unit of the line's product.`
+  if (level.stock_category !== serialisedCategory) return `${name} is counted in bulk; only single units are allocated.`
+  if (level.is_gone) return `${name} is no longer in stock.`
+  if (level.given_back_at !== null) return `${name} went back to its supplier.`
+  const store_id = line.dispatch_store_id ?? opportunity.header.store_id
+  if (store_id !== null && level.store_id !== store_id) return `${name} is at another store.`
+  if (unitsOf(opportunity, line.id).some((unit) => unit.stock_level_id === level.id))
+    return `${name} is on the line already.`
+  const window = unitWindow(state, opportunity, line, settings, level.product_id)
+  if (
+    (level.starts_at !== null && level.starts_at > window.starts_at) ||
+    (level.ends_at !== null && level.ends_at < window.ends_at)
+  ) {
+    return (
+      `${name} is in stock only for part of the line's time: ` +
+      `${level.starts_at === null ? "" : `from ${level.starts_at} `}` +
+      `${level.ends_at === null ? "on" : `to ${level.ends_at}`}.`
+    )
+  }
+  const out = outOfServiceIn(level.out_of_service, window, millisOf(context.now))
+  if (out !== undefined) return `${name} ${outOfServiceText(out.entry)}; release it first, or take another unit.`
+  const unit_hold = conflictingHold(state.unit_holds, level.id, window, context.now)
+  if (unit_hold !== undefined) return unitHeldText(name, unit_hold)
+  const elsewhere = opportunity.units.find(
+    (unit) =>
+      unit.stock_level_id === level.id &&
+      unit.status < checked_in &&
+      overlapsUnit(state, opportunity, unit, window, context)
+  )
+  return elsewhere === undefined ? undefined : `${name} is on another line of this opportunity at the same time.`
+}
+const overlapsUnit = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  unit: AssignmentRow,
+  window: { readonly from: number; readonly to: number },
+  context: DecideContext
+): boolean => {
+  const line = opportunity.lines.find((one) => one.id === unit.opportunity_item_id)
+  return (
+    line !== undefined &&
+    overlaps(
+      unitWindow(
+        state,
+        opportunity,
+        line,
+        demandSettings(context.settings, context.now),
+        state.levels.get(unit.stock_level_id)?.product_id
+      ),
+      window
+    )
+  )
+}
+
+/** Why no more units of this one's product go on the line; undefined while there is room, and for what is no part. */
+const fullText = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  line: ItemRow,
+  level: StockLevelRow | undefined,
+  context: DecideContext
+): string | undefined => {
+  const product_id = level?.product_id ?? line.item_id ?? 0
+  const is_part = product_id !== line.item_id
+  const room = roomOf(state, line, product_id, demandSettings(context.settings, context.now))
+  if ((is_part && room === 0) || unitsOfProduct(state, opportunity, line, product_id).length < room) return undefined
+  return is_part
+    ? `${line.name}: its kits take ${room} ${state.stocked.get(product_id)?.name ?? "units"} and no more.`
+    : `${line.name}: the line asks for ${Number(line.quantity)} and takes no more units.`
+}
+
+interface Allocation {
+  readonly line: ItemRow
+  readonly stock_level_id: number
+  /** The body field that a refusal of the unit names. */
+  readonly field: string
+  /** The body field that a refusal for too many units names. */
+  readonly count_field: string
+}
+/**
+ * Allocates all units or none. 422 with the holder's name where somebody else holds a unit in the line's window. On an
+ * opportunity without a store the line takes stock from the store of its first unit.
+ */
+export const allocate = (
+  state: DecisionState,
+  wanted: ReadonlyArray<Allocation>,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, "allocate")
+    let opportunity = state.opportunity
+    const events: Array<NewEvent> = []
+    const counts = new Map<number, number>()
+    const unit_ids: Array<number> = []
+    for (const { line: before, stock_level_id, field, count_field } of wanted) {
+      const line = opportunity.lines.find(({ id }) => id === before.id) ?? before
+      yield* inActiveVersion(line)
+      const level = state.levels.get(stock_level_id)
+      const full = fullText(state, opportunity, line, level, context)
+      if (full !== undefined) return yield* rejectField(count_field, full)
+      const reason = allocationRefusal(state, opportunity, line, level, context)
+      if (reason !== undefined || level === undefined)
+        return yield* rejectField(field, reason ?? "The selected stock level does not exist.")
+      if (header.store_id === null && line.dispatch_store_id === null) {
+        events.push(lineChanged(line, "item_store_set", { dispatch_store_id: level.store_id }))
+        opportunity = withLine(opportunity, line.id, { dispatch_store_id: level.store_id })
+      }
+      const unit: AssignmentRow = {
+        id: context.id(asset_assignments),
+        opportunity_id: header.id,
+        opportunity_item_id: line.id,
+        stock_level_id,
+        status: allocated,
+        allocated_at: context.happened_at,
+        prepared_at: null,
+        dispatched_at: null,
+        returned_at: null,
+        checked_at: null,
+        container_stock_level_id: null,
+        condition_on_return: null,
+        notes: null,
+        created_at: context.now,
+        updated_at: context.now,
+        deleted_at: null
+      }
+      opportunity = { ...opportunity, units: [...opportunity.units, unit] }
+      counts.set(stock_level_id, (counts.get(stock_level_id) ?? 0) + 1)
+      unit_ids.push(unit.id)
+      events.push(unitAllocated(unit))
+    }
+    const recalculated = yield* recalculate(
+      state,
+      opportunity,
+      { totals: false, demanded: wanted.map(({ line }) => line.id) },
+      context
+    )
+    return {
+      events: [...events, ...recalculated.events, ...allocatedCountChanged(state.levels, counts)],
+      result: { id: header.id, assignment_id: unit_ids[0] ?? null, _meta: null }
+    }
+  })
+
+/** Releases a unit from its line. 422 on `asset` once it was dispatched. */
+export const deallocate = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  reason: string | null,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "allocate")
+    if (unit.status > prepared)
+      return yield* rejectField(
+        "asset",
+        `${unitName(state, unit.stock_level_id)} went out already; check it in instead.`
+      )
+    const remaining = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
+    // A line that took its store from its units may take another one once it has no unit.
+    const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
+    const released =
+      line !== undefined &&
+      line.dispatch_store_id !== null &&
+      opportunity.header.store_id === null &&
+      unitsOf(remaining, line.id).length === 0
+    const after = released ? withLine(remaining, line.id, { dispatch_store_id: null }) : remaining
+    const recalculated = yield* recalculate(
+      state,
+      after,
+      { totals: false, demanded: [unit.opportunity_item_id] },
+      context
+    )
+    return {
+      events: [
+        unitDeallocated(unit, { reason }),
+        ...(released ? [lineChanged(line, "item_store_set", { dispatch_store_id: null })] : []),
+        ...recalculated.events,
+        ...allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, -1]]))
+      ],
+      result: { id: opportunity.header.id }
+    }
+  })
+
+/** Replaces a unit by another of the same product, in any status; the status stays (rules/opportunities 9.1). */
+export const substitute = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  stock_level_id: number,
+  reason: string | null,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "allocate")
+    const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
+    const without = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
+    const [before, next] = [state.levels.get(unit.stock_level_id), state.levels.get(stock_level_id)]
+    const reason_against =
+      line === undefined || unit.stock_level_id === stock_level_id
+        ? `${unitName(state, stock_level_id)} is on the line already.`
+        : (allocationRefusal(state, without, line, next, context) ??
+          // A camera of a kit is not exchanged for its tripod.
+          (before !== undefined && before.product_id !== next?.product_id && next?.product_id !== line.item_id
+            ? `${unitName(state, stock_level_id)} is of another product than ${unitName(state, unit.stock_level_id)}.`
+            : undefined))
+    if (reason_against !== undefined) return yield* rejectField("stock_level_id", reason_against)
+    const after = {
+      ...opportunity,
+      units: opportunity.units.map((one) => (one.id === unit.id ? { ...one, stock_level_id } : one))
+    }
+    const recalculated = yield* recalculate(
+      state,
+      after,
+      { totals: false, demanded: [unit.opportunity_item_id] },
+      context
+    )
+    const counted = unit.status < checked_in
+    return {
+      events: [
+        unitChanged(unit, "asset_substituted", { stock_level_id }, { reason }),
+        ...recalculated.events,
+        ...(counted
+          ? allocatedCountChanged(
+              state.levels,
+              new Map([
+                [unit.stock_level_id, -1],
+                [stock_level_id, 1]
+              ])
+            )
+          : [])
+      ],
+      result: { id: opportunity.header.id, assignment_id: unit.id, _meta: null }
+    }
+  })

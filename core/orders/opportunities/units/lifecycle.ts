@@ -1,0 +1,304 @@
+/**
+ * The steps of a unit: prepared, dispatched, on hire, returned, checked; and back to an earlier status where one was
+ * recorded by mistake (rules/opportunities 9.1, 9.2).
+ */
+import { Result } from "effect"
+import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../../kernel/events/event-type.ts"
+import type { JsonObject } from "../../../kernel/fields/json.ts"
+import type { Rejection } from "../../../kernel/fields/rejection.ts"
+import { type DecisionState, inActiveVersion, type Opportunity, withLine, withUnit } from "../state/aggregate.ts"
+import { lineChanged } from "../events/lines.ts"
+import type { ItemRow } from "../tables/lines.ts"
+import { outOfServiceIn, outOfServiceText } from "../../../products/service.ts"
+import { millisOf } from "../../../values/time.ts"
+import { type UnitChange, unitChanged } from "../events/units.ts"
+import {
+  allocated,
+  assignment_statuses,
+  type AssignmentRow,
+  checked_in,
+  dispatched,
+  finalised,
+  on_hire,
+  prepared
+} from "../tables/units.ts"
+import { unitName } from "../state/recalculate.ts"
+import { requireTransition, type Transition } from "../tables/statuses.ts"
+import { dispatchGate, promoteStatus, type UnitDecided } from "../state/progress.ts"
+import { demandSettings } from "../state/demands.ts"
+import { allocatedCountChanged, rejectField } from "./decide.ts"
+import { roomOf, takesRoom, unitsOfProduct } from "../state/pieces.ts"
+
+/** One step: the statuses it starts from, the columns it sets, and what the activity shows beside them. */
+interface Step {
+  readonly event: UnitChange
+  readonly move: Transition
+  readonly from: ReadonlyArray<number>
+  readonly verb: string
+  readonly set: Partial<AssignmentRow>
+  readonly also?: JsonObject
+  /** Units in these statuses have made the step already, and are left as they are. */
+  readonly made_in?: ReadonlyArray<number>
+}
+export const preparing = (at: string): Step => ({
+  event: "asset_prepared",
+  move: "allocate",
+  from: [allocated],
+  verb: "prepared",
+  set: { status: prepared, prepared_at: at }
+})
+/** For a scan: whoever books a unit out has it ready. */
+export const preparingUnprepared = (at: string): Step => ({ ...preparing(at), made_in: [prepared] })
+export const unpreparing: Step = {
+  event: "asset_preparation_reverted",
+  move: "allocate",
+  from: [prepared],
+  verb: "put back to allocated",
+  set: { status: allocated, prepared_at: null }
+}
+interface Dispatch {
+  readonly dispatched_by: number | null
+  readonly vehicle_id: number | null
+  readonly notes?: string | null
+}
+export const dispatching = (at: string, about: Dispatch): Step => ({
+  event: "asset_dispatched",
+  move: "dispatch",
+  from: [allocated, prepared],
+  verb: "dispatched",
+  set: { status: dispatched, dispatched_at: at },
+  also: { ...about }
+})
+export const goingOnHire = (at: string): Step => ({
+  event: "asset_on_hire",
+  move: "dispatch",
+  from: [dispatched],
+  verb: "put on hire",
+  set: { status: on_hire },
+  also: { on_hire_at: at }
+})
+interface Return {
+  readonly received_by: number | null
+  readonly return_store_id: number | null
+}
+export const returning = (at: string, about: Return): Step => ({
+  event: "asset_returned",
+  move: "check_in",
+  from: [dispatched, on_hire],
+  verb: "checked in",
+  set: { status: checked_in, returned_at: at },
+  also: { ...about }
+})
+interface CheckIn {
+  readonly condition: number
+  readonly checked_by: number | null
+  readonly damage_notes: string | null
+}
+export const checking = (at: string, { condition, checked_by, damage_notes }: CheckIn): Step => ({
+  event: "asset_checked",
+  move: "check_in",
+  from: [checked_in],
+  verb: "checked",
+  set: {
+    status: finalised,
+    checked_at: at,
+    condition_on_return: condition,
+    ...(damage_notes === null ? {} : { notes: damage_notes })
+  },
+  also: { checked_by, condition }
+})
+
+export interface UnitMovement {
+  readonly unit: AssignmentRow
+  /** The body field that a refusal names. */
+  readonly field: string
+}
+/**
+ * All units make all steps, or none does. The order's status follows once for all of them. 422 on a unit's `field`
+ * where its status does not allow a step, with the code `dispatch_block` where the store's policy does not
+ * (rules/opportunities 9.5).
+ */
+export const moveUnits = (
+  state: DecisionState,
+  moving: ReadonlyArray<UnitMovement>,
+  steps: ReadonlyArray<Step>,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    for (const step of steps) yield* requireTransition(header, step.move)
+    const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
+    // Units dispatched for a version that is not active any more can still be returned.
+    const is_dispatch = steps.some((step) => step.move === "dispatch")
+    for (const line of state.opportunity.lines)
+      if (is_dispatch && line_ids.includes(line.id)) yield* inActiveVersion(line)
+    const moved = new Map<number, AssignmentRow>()
+    const events: Array<NewEvent> = []
+    const counts = new Map<number, number>()
+    for (const { unit: before, field } of moving) {
+      let unit = before
+      for (const step of steps) {
+        if (step.made_in?.includes(unit.status) === true) continue
+        if (!step.from.includes(unit.status)) {
+          return yield* rejectField(
+            field,
+            `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)} and cannot be ${step.verb}.`
+          )
+        }
+        events.push(unitChanged(unit, step.event, step.set, step.also))
+        if (step.set.status === checked_in) counts.set(unit.stock_level_id, (counts.get(unit.stock_level_id) ?? 0) - 1)
+        unit = { ...unit, ...step.set }
+      }
+      moved.set(unit.id, unit)
+    }
+    let opportunity: Opportunity = {
+      ...state.opportunity,
+      units: state.opportunity.units.map((unit) => moved.get(unit.id) ?? unit)
+    }
+    const held_back = steps.some((step) => step.event === "asset_dispatched")
+      ? yield* dispatchGate(state, line_ids, context)
+      : undefined
+    const returned = returnedTo(opportunity, line_ids, steps)
+    for (const [line, return_store_id] of returned) {
+      events.push(lineChanged(line, "item_store_set", { return_store_id }))
+      opportunity = withLine(opportunity, line.id, { return_store_id })
+    }
+    const follow = yield* promoteStatus(state, opportunity, line_ids, context)
+    if (is_dispatch) for (const one of moving) yield* notOutElsewhere(state, one)
+    // What is damaged while it is out may still go on hire.
+    if (steps.some((step) => step.event === "asset_dispatched"))
+      for (const one of moving) yield* isInService(state, one, context)
+    return {
+      events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
+      result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null }
+    }
+  })
+/** 422 on the unit's field while another opportunity has it out: a unit is in one place. */
+const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): Result.Result<void, Rejection> => {
+  const holder = state.units_out_elsewhere.get(unit.stock_level_id)
+  return holder === undefined
+    ? Result.succeed(undefined)
+    : rejectField(field, `${unitName(state, unit.stock_level_id)} is out with ${holder}; check it in there first.`)
+}
+/** 422 on the unit's field while it is out of service: what is broken or lost does not leave. */
+const isInService = (
+  state: DecisionState,
+  { field, unit }: UnitMovement,
+  { now }: DecideContext
+): Result.Result<void, Rejection> => {
+  const at = millisOf(now)
+  const out = outOfServiceIn(state.levels.get(unit.stock_level_id)?.out_of_service ?? [], { from: at, to: at }, at)
+  return out === undefined
+    ? Result.succeed(undefined)
+    : rejectField(
+        field,
+        `${unitName(state, unit.stock_level_id)} ${outOfServiceText(out.entry)}; release it first, or substitute it.`
+      )
+}
+const statusText = (status: number): string =>
+  (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
+
+/** Lines that learn which store their units came back to: the first return decides. */
+const returnedTo = (
+  opportunity: Opportunity,
+  line_ids: ReadonlyArray<number>,
+  steps: ReadonlyArray<Step>
+): ReadonlyArray<readonly [line: ItemRow, store_id: number]> => {
+  const store_id = steps.map((step) => step.also?.["return_store_id"]).find((id) => typeof id === "number")
+  return store_id === undefined
+    ? []
+    : line_ids.flatMap((id) =>
+        opportunity.lines
+          .filter((line) => line.id === id && line.return_store_id === null)
+          .map((line) => [line, store_id] as const)
+      )
+}
+
+/** 422 `status`: whoever takes a check-in back has the unit out again, or promised again, in its place on the line. */
+const mayLeaveAgain = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  status: number,
+  context: DecideContext
+): Result.Result<void, Rejection> => {
+  if (unit.status < checked_in || status >= checked_in) return Result.succeed(undefined)
+  const line = state.opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
+  const product_id = state.levels.get(unit.stock_level_id)?.product_id
+  const is_replaced =
+    !takesRoom(unit) &&
+    line !== undefined &&
+    product_id !== undefined &&
+    unitsOfProduct(state, state.opportunity, line, product_id).length >=
+      roomOf(state, line, product_id, demandSettings(context.settings, context.now))
+  if (is_replaced)
+    return rejectField(
+      "status",
+      `${unitName(state, unit.stock_level_id)} came back damaged or missing, and another one went in its place.`
+    )
+  return status >= dispatched ? notOutElsewhere(state, { unit, field: "status" }) : Result.succeed(undefined)
+}
+
+/** Back to an earlier status. The times of what is undone are cleared, all but `prepared_at`. */
+export const revertUnit = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  status: number,
+  reason: string | null,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, status >= dispatched ? "dispatch" : "check_in")
+    if (!state.levels.has(unit.stock_level_id))
+      return yield* rejectField("status", "The unit has been deleted; its status can no longer change.")
+    if (status >= unit.status)
+      return yield* rejectField(
+        "status",
+        `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)}; it can only go back to an earlier status.`
+      )
+    yield* mayLeaveAgain(state, unit, status, context)
+    const set: Partial<AssignmentRow> = {
+      status,
+      ...(status < dispatched ? { dispatched_at: null } : {}),
+      ...(status < checked_in ? { returned_at: null } : {}),
+      checked_at: null,
+      condition_on_return: null
+    }
+    const follow = yield* promoteStatus(
+      state,
+      withUnit(state.opportunity, unit.id, set),
+      [unit.opportunity_item_id],
+      context,
+      true
+    )
+    const is_out_again = unit.status >= checked_in && status < checked_in
+    return {
+      events: [
+        unitChanged(unit, "asset_status_reverted", set, { reason }),
+        ...follow,
+        ...(is_out_again ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
+      ],
+      result: { id: header.id, assignment_id: unit.id, _meta: null }
+    }
+  })
+
+/** The case a unit travels in, as packing information: stock does not change. Null: in none. */
+export const setContainer = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  container_stock_level_id: number | null
+): UnitDecided =>
+  Result.gen(function* () {
+    const { header } = state.opportunity
+    yield* requireTransition(header, "allocate")
+    if (container_stock_level_id === unit.stock_level_id)
+      return yield* rejectField("container_stock_level_id", "A unit cannot travel in itself.")
+    if (container_stock_level_id === null && unit.container_stock_level_id === null)
+      return yield* rejectField("container_stock_level_id", "The unit is in no container.")
+    const name = container_stock_level_id === null ? "asset_container_cleared" : "asset_container_set"
+    return {
+      events: [unitChanged(unit, name, { container_stock_level_id })],
+      result: { id: header.id, assignment_id: unit.id, _meta: null }
+    }
+  })

@@ -1,0 +1,144 @@
+/**
+ * Units that are allocated to an order and cannot go, as they are out of service then: the order is not short while
+ * others are free, but somebody has to allocate one of those (rules/availability 9).
+ */
+import { Effect } from "effect"
+import { availableAssets } from "../../availability/rules/assets.ts"
+import { snapshotsForLines } from "../../availability/api/lines-query.ts"
+import * as Shown from "../../../kernel/lists/answer-schema.ts"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { choice, integer, text, timestamp } from "../../../kernel/fields/field.ts"
+import type { Settings } from "../../../kernel/events/settings.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { out_of_service_labels, outOfServiceIn, stateWords } from "../../../products/service.ts"
+import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
+import { millisOf } from "../../../values/time.ts"
+import type { Opportunity } from "../state/aggregate.ts"
+import { demandSettings, linesTakingStock } from "../state/demands.ts"
+import { opportunity_items } from "../tables/lines.ts"
+import { isClosed } from "../tables/statuses.ts"
+import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { allocated, asset_assignments, prepared } from "../tables/units.ts"
+
+interface Now {
+  readonly settings: Settings
+  readonly now: string
+}
+const shown = {
+  asset_id: integer({ describe: "Id of the assignment to replace" }),
+  opportunity_item_id: integer(),
+  stock_level_id: integer(),
+  name: text(),
+  state: choice(out_of_service_labels),
+  expected_back_at: timestamp({ nullable: true }),
+  free: Shown.objects({ id: integer(), name: text() }, { describe: "Units of the product that are free then, by id" }),
+  says: text({ describe: "The same as a sentence" })
+}
+export const toReplaceShown = Shown.objects(shown, {
+  describe: "Allocated units that are out of service in the time of their line: another unit is to be allocated"
+})
+type ToReplace = Shown.KeysShown<typeof shown>
+
+const nameOf = ({
+  asset_number,
+  id,
+  item_name,
+  serial_number
+}: Pick<StockLevelRow, "asset_number" | "id" | "item_name" | "serial_number">): string =>
+  asset_number ?? serial_number ?? item_name ?? `unit ${id}`
+const listed_max = 5
+const listed = (names: ReadonlyArray<string>): string =>
+  names.length <= listed_max
+    ? names.join(", ")
+    : `${names.slice(0, listed_max).join(", ")} and ${names.length - listed_max} more`
+
+/** Allocated units of these opportunities, not out yet, whose level is out of service while their line is out. Pure. */
+export const brokenUnits = (
+  { header, lines, units }: Opportunity,
+  levels: ReadonlyMap<number, StockLevelRow>,
+  { now, settings }: Now
+) => {
+  if (header.deleted_at !== null || isClosed(header)) return []
+  const windows = new Map(
+    linesTakingStock({ header, lines, units, costs: [] }, demandSettings(settings, now)).map((line) => [line.id, line])
+  )
+  return units.flatMap((unit) => {
+    const level = levels.get(unit.stock_level_id)
+    const line = windows.get(unit.opportunity_item_id)
+    if (level === undefined || line === undefined || unit.status > prepared) return []
+    const window = { from: millisOf(line.starts_at), to: millisOf(line.ends_at) }
+    const out = outOfServiceIn(level.out_of_service, window, millisOf(now))
+    return out === undefined ? [] : [{ unit, level, line, window, entry: out.entry }]
+  })
+}
+
+/**
+ * Levels out of service that are allocated to any of these, with the opportunities and live lines they are allocated
+ * to: two queries, however many, and four more where there are any.
+ */
+const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray<number>) {
+  const store = yield* Store
+  const where = { opportunity_id, status: [allocated, prepared] }
+  const none = opportunity_id.length === 0
+  const units = none ? [] : yield* store.pick(asset_assignments, ["id", "stock_level_id"], where)
+  const known = yield* store.pickMany(
+    stock_levels,
+    ["id", "out_of_service"],
+    units.map((unit) => unit.stock_level_id)
+  )
+  const broken = new Set(known.filter((one) => one.out_of_service.length > 0).map(({ id }) => id))
+  const levels = new Map((yield* store.getMany(stock_levels, [...broken])).map((one) => [one.id, one]))
+  const concerned = yield* store.getMany(
+    asset_assignments,
+    units.filter((unit) => broken.has(unit.stock_level_id)).map(({ id }) => id)
+  )
+  const headers = yield* store.getMany(
+    opportunities,
+    concerned.map((unit) => unit.opportunity_id)
+  )
+  const line_ids = [...new Set(concerned.map((unit) => unit.opportunity_item_id))]
+  const lines = (yield* store.getMany(opportunity_items, line_ids)).filter((line) => line.is_live)
+  const states = headers.map((header): Opportunity => ({
+    header,
+    lines: lines.filter((line) => line.opportunity_id === header.id),
+    units: concerned.filter((unit) => unit.opportunity_id === header.id),
+    costs: []
+  }))
+  return { opportunities: states, levels }
+})
+
+/** What is to be replaced in one opportunity, with what is free instead. */
+export const unitsToReplace = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  context: Now
+): Effect.fn.Return<ReadonlyArray<ToReplace>, Failure, Store> {
+  const { levels, opportunities: states } = yield* loadAllocated([header.id])
+  const broken = states.flatMap((one) => brokenUnits(one, levels, context))
+  if (broken.length === 0) return []
+  const snapshots = yield* snapshotsForLines(
+    broken.map(({ level, line }) => ({ ...line, product_id: level.product_id })),
+    context
+  )
+  return broken.map(({ entry, level, line, unit, window }) => {
+    const snapshot = snapshots.get(line.store_id)
+    const free = snapshot === undefined ? [] : availableAssets(snapshot, level.product_id, window)
+    const names = free.map(nameOf)
+    const instead = names.length === 0 ? "no other unit is free then." : `allocate another unit: ${listed(names)}.`
+    return {
+      asset_id: unit.id,
+      opportunity_item_id: unit.opportunity_item_id,
+      stock_level_id: level.id,
+      name: nameOf(level),
+      state: entry.state,
+      expected_back_at: entry.expected_back_at,
+      free: free.map((one) => ({ id: one.id, name: nameOf(one) })),
+      says: `${nameOf(level)} is ${stateWords[entry.state]}: ${instead}`
+    }
+  })
+})
+
+/** How many units of each opportunity are to be replaced, by its id; nothing where none is. */
+export const countToReplace = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, context: Now) {
+  const { levels, opportunities: states } = yield* loadAllocated(ids)
+  return new Map(states.map((one) => [one.header.id, brokenUnits(one, levels, context).length]))
+})

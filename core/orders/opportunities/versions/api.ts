@@ -1,0 +1,292 @@
+/** Quote versions of an opportunity (rules/opportunities 13). */
+import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/json.ts"
+import { formatMoney } from "../../../values/money.ts"
+import { type ItemRow, opportunity_items } from "../tables/lines.ts"
+import { opportunity_versions, version_types, type VersionRow } from "../tables/money.ts"
+import { Effect } from "effect"
+import { command, type Endpoint, get, type Id, type Input } from "../../../kernel/endpoints/endpoint.ts"
+import { code, integer, longText, money, ref, text } from "../../../kernel/fields/field.ts"
+import {
+  created,
+  listOf,
+  noContent,
+  ok,
+  render,
+  renderById,
+  renderOne,
+  viewContext
+} from "../../../kernel/endpoints/resource.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { hasShortageCheck } from "../state/demands.ts"
+import {
+  accepted,
+  acceptVersion,
+  activateVersion,
+  createVersion,
+  declined,
+  declineVersion,
+  deleteVersion,
+  relabelVersion,
+  sendVersion,
+  sent
+} from "./decide.ts"
+import { loadDecisionState } from "../state/load.ts"
+import { edit, one, path, read, version } from "../tables/paths.ts"
+import { itemResource, versionResource } from "../state/resources.ts"
+import * as Shown from "../../../kernel/lists/answer-schema.ts"
+
+// How two versions of a quote differ, line by line (rules/opportunities 13).
+
+/** The fields of a line that are compared, as answers name them. */
+const compared = [
+  "name",
+  "description",
+  "item_id",
+  "parent_path",
+  "quantity",
+  "unit_price",
+  "discount_percent",
+  "charge_period",
+  "transaction_type",
+  "starts_at",
+  "ends_at",
+  "is_optional",
+  "total"
+] as const
+
+interface VersionLines {
+  readonly version: VersionRow
+  readonly lines: ReadonlyArray<ItemRow>
+  /** The same lines in the same order, as answers show them. */
+  readonly shown: ReadonlyArray<JsonObject>
+}
+/** Copies of a line in later versions share the id of the line they go back to. */
+const originOf = (line: ItemRow): number => line.origin_item_id ?? line.id
+
+/**
+ * `added`: lines only the target has; `removed`: only the source; `changed`: lines of both that differ, field by field.
+ */
+const versionDiff = (source: VersionLines, target: VersionLines) => {
+  const byOrigin = ({ lines, shown }: VersionLines) =>
+    new Map(
+      lines.flatMap((line, at) => {
+        const answer = shown[at]
+        return answer === undefined ? [] : [[originOf(line), answer] as const]
+      })
+    )
+  const [before, after] = [byOrigin(source), byOrigin(target)]
+  const { currency_code } = target.version
+  return {
+    source_version_id: source.version.id,
+    source_version_number: source.version.version_number,
+    target_version_id: target.version.id,
+    target_version_number: target.version.version_number,
+    added: [...after].filter(([origin]) => !before.has(origin)).map(([, line]) => line),
+    removed: [...before].filter(([origin]) => !after.has(origin)).map(([, line]) => line),
+    changed: [...after].flatMap(([origin, line]) => {
+      const earlier = before.get(origin)
+      if (earlier === undefined) return []
+      const changes = changesOf(earlier, line)
+      return Object.keys(changes).length === 0
+        ? []
+        : [
+            {
+              source_item_id: earlier["id"] as number,
+              target_item_id: line["id"] as number,
+              name: line["name"] as string,
+              changes
+            }
+          ]
+    }),
+    source_total: formatMoney(source.version.charge_total, currency_code),
+    target_total: formatMoney(target.version.charge_total, currency_code),
+    net_change: formatMoney(target.version.charge_total - source.version.charge_total, currency_code)
+  }
+}
+const changesOf = (
+  before: JsonObject,
+  after: JsonObject
+): { readonly [name: string]: { readonly from: Json; readonly to: Json } } =>
+  Object.fromEntries(
+    compared
+      .filter((name) => !sameJson(before[name] ?? null, after[name] ?? null))
+      .map((name) => [name, { from: before[name] ?? null, to: after[name] ?? null }])
+  )
+
+const versions = `${path}/{id}/versions`
+const answerWith = (input: Input) => (result: Id) =>
+  renderById(versionResource, result.id, input.query, viewContext(input))
+
+const versionShown = { version: Shown.row(() => versionResource) }
+const lines = Shown.rows(() => itemResource)
+const diffShown = {
+  source_version_id: integer(),
+  source_version_number: integer(),
+  target_version_id: integer(),
+  target_version_number: integer(),
+  added: lines,
+  removed: lines,
+  changed: Shown.objects({
+    source_item_id: integer(),
+    target_item_id: integer(),
+    name: text(),
+    changes: Shown.map(Shown.keys({ from: Shown.anything(), to: Shown.anything() }), {
+      describe: "By field of the line"
+    })
+  }),
+  source_total: money(),
+  target_total: money(),
+  net_change: money()
+}
+
+const list = get(versions, {
+  answer: Shown.page(() => versionResource),
+  name: "opportunities.versions",
+  summary: "List the versions of a quote",
+  ...read,
+  params: one,
+  run: (input) =>
+    Effect.map(
+      listOf(versionResource, input.query, viewContext(input), { where: { opportunity_id: input.rows.id.id } }),
+      ok
+    )
+})
+const show = get(`${versions}/{version}`, {
+  answer: versionShown,
+  name: "opportunities.show_version",
+  summary: "Show one version of a quote",
+  ...read,
+  params: version,
+  run: (input) => Effect.map(renderOne(versionResource, input.rows.version, input.query, viewContext(input)), ok)
+})
+
+const create = command("POST", versions, {
+  answer: versionShown,
+  name: "opportunities.create_version",
+  summary: "Make a revision or an alternative of a quote, active at once",
+  ...edit,
+  params: one,
+  success_status: 201,
+  creates: [opportunity_versions],
+  fields: {
+    version_type: code(version_types, { default: 0 }),
+    label: text({ nullable: true }),
+    source_version_id: ref("opportunity_versions", { nullable: true }),
+    notes: longText({ nullable: true })
+  },
+  facts: (input) => loadDecisionState(input.rows.id, input, { stock: hasShortageCheck(input.rows.id, input.settings) }),
+  decide: (state, input, context) => createVersion(state, input.values, context),
+  respond: (result, input) => Effect.map(answerWith(input)(result), created)
+})
+
+const activate = command("POST", `${versions}/{version}/activate`, {
+  answer: versionShown,
+  name: "opportunities.activate_version",
+  summary: "Make a version the one that counts",
+  ...edit,
+  params: version,
+  facts: (input) => loadDecisionState(input.rows.id, input, { stock: hasShortageCheck(input.rows.id, input.settings) }),
+  decide: (state, input, context) => activateVersion(state, input.rows.version, context),
+  respond: (result, input) => Effect.map(answerWith(input)(result), ok)
+})
+const send = command("POST", `${versions}/{version}/send`, {
+  answer: versionShown,
+  name: "opportunities.send_version",
+  summary: "Record that a version was sent",
+  ...edit,
+  params: version,
+  fields: { sent_to: ref("members", { nullable: true }), sent_via: text({ nullable: true }) },
+  facts: (input) => loadDecisionState(input.rows.id, input),
+  decide: (state, input, context) =>
+    sendVersion(state, input.rows.version, {
+      status: sent,
+      sent_to: input.values.sent_to ?? null,
+      sent_via: input.values.sent_via ?? null,
+      sent_at: context.now
+    }),
+  respond: (result, input) => Effect.map(answerWith(input)(result), ok)
+})
+const accept = command("POST", `${versions}/{version}/accept`, {
+  answer: versionShown,
+  name: "opportunities.accept_version",
+  summary: "Record that a version was accepted",
+  ...edit,
+  params: version,
+  fields: { accepted_by: ref("members", { nullable: true }) },
+  facts: (input) => loadDecisionState(input.rows.id, input),
+  decide: (state, input, context) =>
+    acceptVersion(state, input.rows.version, {
+      status: accepted,
+      accepted_by: input.values.accepted_by ?? null,
+      accepted_at: context.now
+    }),
+  respond: (result, input) => Effect.map(answerWith(input)(result), ok)
+})
+const decline = command("POST", `${versions}/{version}/decline`, {
+  answer: versionShown,
+  name: "opportunities.decline_version",
+  summary: "Record that a version was declined",
+  ...edit,
+  params: version,
+  fields: { reason: text({ nullable: true, max: 1000 }) },
+  facts: (input) => loadDecisionState(input.rows.id, input),
+  decide: (state, input, context) =>
+    declineVersion(state, input.rows.version, {
+      status: declined,
+      decline_reason: input.values.reason ?? null,
+      declined_at: context.now
+    }),
+  respond: (result, input) => Effect.map(answerWith(input)(result), ok)
+})
+
+const relabel = command("PATCH", `${versions}/{version}`, {
+  answer: versionShown,
+  name: "opportunities.relabel_version",
+  summary: "Give a version another label, or none",
+  ...edit,
+  params: version,
+  fields: { label: text({ nullable: true, on_null: "clear" }) },
+  check: (_values, body) => (Object.hasOwn(body, "label") ? {} : { label: ["The label field must be present."] }),
+  facts: (input) => loadDecisionState(input.rows.id, input),
+  decide: (state, input) => relabelVersion(state, input.rows.version, input.values.label ?? null),
+  respond: (result, input) => Effect.map(answerWith(input)(result), ok)
+})
+const remove = command("DELETE", `${versions}/{version}`, {
+  name: "opportunities.delete_version",
+  summary: "Delete a version that is neither active nor the last, with its lines",
+  ...edit,
+  params: version,
+  fields: { reason: text({ nullable: true, max: 1000 }) },
+  facts: (input) => loadDecisionState(input.rows.id, input, { stock: hasShortageCheck(input.rows.id, input.settings) }),
+  decide: (state, input, context) => deleteVersion(state, input.rows.version, input.values.reason ?? null, context),
+  respond: () => Effect.succeed(noContent)
+})
+
+const linesOf = Effect.fnUntraced(function* (row: VersionRow, input: Input) {
+  const lines = yield* (yield* Store).find(opportunity_items, { version_id: row.id }, { order: ["path", "id"] })
+  return { version: row, lines, shown: yield* render(itemResource, lines, [], viewContext(input)) }
+})
+const diff = get(`${versions}/{from}/diff/{to}`, {
+  answer: { diff: Shown.keys(diffShown) },
+  name: "opportunities.diff_versions",
+  summary: "What two versions of a quote have and charge differently",
+  ...read,
+  params: { ...one, from: version.version, to: version.version },
+  run: (input) =>
+    Effect.gen(function* () {
+      return ok({ diff: versionDiff(yield* linesOf(input.rows.from, input), yield* linesOf(input.rows.to, input)) })
+    })
+})
+
+export const versionEndpoints: ReadonlyArray<Endpoint> = [
+  list,
+  diff,
+  show,
+  create,
+  activate,
+  send,
+  accept,
+  decline,
+  relabel,
+  remove
+]

@@ -1,0 +1,217 @@
+/**
+ * The calendar as iCalendar text (rules/members-activities 7), for signed feeds and for users who may see what is in
+ * it.
+ */
+import { integer, text } from "../../kernel/fields/field.ts"
+import { type SettingGroups, settings_table } from "../../kernel/events/settings.ts"
+import { Clock, Effect } from "effect"
+import { activities } from "../../office/activities/schema.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { type Failure, get } from "../../kernel/endpoints/endpoint.ts"
+import { later } from "../../kernel/fields/later.ts"
+import { notFound } from "../../kernel/fields/rejection.ts"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { columnList } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { restrictToToken } from "../../kernel/endpoints/token-permissions.ts"
+import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
+import { visibleColumnsOf } from "../../kernel/tables/visibility.ts"
+import { addresses, members } from "../../people/members/schema.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { order } from "../../orders/opportunities/tables/statuses.ts"
+import { stores } from "../../setup/stores.ts"
+import { type UserRow, users } from "../../people/users/schema.ts"
+import { instantOf } from "../../values/time.ts"
+import { zoneOf } from "../../values/zone.ts"
+import type { FeedActivity, FeedEntry } from "./feed.ts"
+import {
+  calendar_access,
+  type CalendarKind,
+  chosenKinds,
+  feedHeaders,
+  feedName,
+  requireKinds,
+  with_field
+} from "./kinds.ts"
+
+// The right-hand side of UIDs in calendars.
+
+/** Recorded at a server's first start with an address, so that UIDs stay when the address changes. */
+const calendarSettings = {
+  calendar: {
+    uid_host: text({ nullable: true, max: 253, describe: "Host in the UIDs of calendars; the first address's" })
+  }
+} satisfies SettingGroups
+export const uid_host_setting = "calendar.uid_host"
+
+/** Host of an address; a fixed word when it has none, so UIDs stay stable. */
+export const uidHost = (address: string): string => {
+  const host = URL.canParse(address) ? new URL(address).hostname : ""
+  return host === "" ? "flightcase" : host
+}
+
+const feeds = later(() => import("./feed.ts"))
+const orders = later(() => import("./orders.ts"))
+
+/** What a feed holds, and for whom. */
+interface FeedAsked {
+  /** Whose; everybody's where it is undefined. */
+  readonly user_id: number | undefined
+  readonly kinds: ReadonlyArray<CalendarKind>
+  /** Who reads it: with the permissions that decide what is in it. Whether they may see the kinds was asked before. */
+  readonly reader: Viewer
+}
+/** The feed as of now. 404 for an unknown user. Five queries, and five more with orders. */
+export const feedText = ({
+  kinds,
+  reader,
+  user_id
+}: FeedAsked): Effect.Effect<string, Failure, Store | CommandRuntime> =>
+  Effect.gen(function* () {
+    const { calendarFeed, feedStart } = yield* feeds
+    const store = yield* Store
+    // The server's address on replicas as well: with other UIDs, a reader of both feeds would show everything twice.
+    const { public_url } = yield* CommandRuntime
+    const generated_at = instantOf(yield* Clock.currentTimeMillis)
+    const user = user_id === undefined ? undefined : yield* store.get(users, user_id)
+    if (user_id !== undefined && user === undefined) return yield* notFound("No such user.")
+    const since = feedStart(generated_at)
+    const timezone = (yield* store.get(settings_table, "company.timezone"))?.value
+    const kept_host = (yield* store.get(settings_table, uid_host_setting))?.value
+    const url = public_url?.() ?? ""
+    const zone = zoneOf(typeof timezone === "string" ? timezone : null)
+    return calendarFeed(
+      kinds.includes("activities") ? yield* activitiesSince(since, user, reader) : [],
+      {
+        generated_at,
+        host: typeof kept_host === "string" && kept_host !== "" ? kept_host : uidHost(url),
+        url,
+        calendar_name: feedName(user?.name ?? null, kinds),
+        zone
+      },
+      kinds.every((kind) => kind === "activities") ? [] : yield* ordersSince(since, user, kinds, reader, zone)
+    )
+  })
+
+const activitiesSince = Effect.fnUntraced(function* (
+  since: string,
+  user: UserRow | undefined,
+  reader: Viewer
+): Effect.fn.Return<ReadonlyArray<FeedActivity>, Failure, Store> {
+  const store = yield* Store
+  const [first, second] = store.dialect === "pg" ? ["$1", "$2"] : ["?", "?"]
+  const rows = (yield* store.run(
+    `select ${columnList(activities)} from "activities" where "starts_at" >= ${first}` +
+      `${user === undefined ? "" : ` and "owned_by" = ${second}`} order by "starts_at", "id"`,
+    [since, ...(user === undefined ? [] : [user.id])]
+  )).map((row) => store.decode(activities, row))
+  const owners = new Map(
+    (yield* store.getMany(
+      users,
+      rows.flatMap((row) => row.owned_by ?? [])
+    )).map((one) => [one.id, one])
+  )
+  // Without the right to see addresses of colleagues a device holds others in their place.
+  const seen = visibleColumnsOf(users, reader)
+  const sees_all = seen === "whole" || seen?.has("email") === true
+  return rows.map((row) => {
+    const sees_email = sees_all || row.owned_by === reader.user_id
+    return { ...row, owner: sees_email ? (owners.get(row.owned_by ?? 0) ?? null) : null }
+  })
+})
+
+/** Orders whose hire ends after `since`; one person's are those they own as a member. */
+const ordersSince = Effect.fnUntraced(function* (
+  since: string,
+  user: UserRow | undefined,
+  kinds: ReadonlyArray<CalendarKind>,
+  reader: Viewer,
+  company_zone: string
+): Effect.fn.Return<ReadonlyArray<FeedEntry>, Failure, Store> {
+  const { orderEntries } = yield* orders
+  const store = yield* Store
+  const [first, second, third] = store.dialect === "pg" ? ["$1", "$2", "$3"] : ["?", "?", "?"]
+  const rows = (yield* store.run(
+    `select ${columnList(opportunities)} from "opportunities" where "deleted_at" is null and "state" = ${order} ` +
+      `and ("starts_at" >= ${first} or "ends_at" >= ${second})` +
+      `${user === undefined ? "" : ` and "owned_by" = ${third}`} order by "starts_at", "id"`,
+    [since, since, ...(user === undefined ? [] : [user.member_id])]
+  )).map((row) => store.decode(opportunities, row))
+  const named = yield* namesOf(rows, reader)
+  return rows.flatMap((row) => {
+    const { zone, ...names } = named(row)
+    return orderEntries(row, { ...names, zone: zone || company_zone }, kinds, since)
+  })
+})
+
+const namesOf = Effect.fnUntraced(function* (rows: ReadonlyArray<OpportunityRow>, reader: Viewer) {
+  const store = yield* Store
+  const idsIn = (of: (row: OpportunityRow) => ReadonlyArray<number | null>): ReadonlyArray<number> =>
+    rows.flatMap(of).filter((id) => id !== null)
+  const people = new Map(
+    (yield* store.getMany(
+      members,
+      idsIn((row) => [row.member_id, row.venue_id])
+    )).map((row) => [row.id, row.name])
+  )
+  const places = new Map(
+    (yield* store.getMany(
+      stores,
+      idsIn((row) => [row.store_id])
+    )).map((row) => [row.id, row])
+  )
+  // Whose text an address is: of those who may see members. Other devices hold it with an empty street.
+  const addressed = new Map(
+    hasOnePermission(reader, "members.view")
+      ? (yield* store.getMany(
+          addresses,
+          idsIn((row) => [row.delivery_address_id, row.collection_address_id])
+        ))
+          .filter(({ street }) => street !== "")
+          .map((row) => [
+            row.id,
+            [row.street, row.postcode, row.city].filter((part) => part !== null && part !== "").join(", ")
+          ])
+      : []
+  )
+  return (row: OpportunityRow) => ({
+    customer: people.get(row.member_id ?? 0) ?? null,
+    venue: people.get(row.venue_id ?? 0) ?? null,
+    store: places.get(row.store_id ?? 0)?.name ?? null,
+    delivery_address: addressed.get(row.delivery_address_id ?? 0) ?? null,
+    collection_address: addressed.get(row.collection_address_id ?? 0) ?? null,
+    zone: places.get(row.store_id ?? 0)?.timezone ?? ""
+  })
+})
+
+export const calendarSlice: Slice = {
+  name: "calendar_feeds",
+  settings: calendarSettings,
+  endpoints: [
+    get("/api/v1/calendar_feeds/export", {
+      error_answers: { 404: null },
+      answer_headers: { "Content-Disposition": "The name of the file" },
+      name: "calendar_feeds.export",
+      summary: "The calendar as iCalendar text, everybody's or one user's: activities, and orders by choice",
+      ...calendar_access,
+      produces: "text/calendar",
+      fields: {
+        user_id: integer({ nullable: true, min: 1, describe: "Whose calendar; without it everyone's" }),
+        with: with_field
+      },
+      run: ({ values, viewer }) =>
+        Effect.gen(function* () {
+          const kinds = chosenKinds(values.with)
+          yield* requireKinds(viewer, kinds)
+          const { catalogue } = yield* CommandRuntime
+          const reader = restrictToToken(catalogue, viewer)
+          const text = yield* feedText({ user_id: values.user_id ?? undefined, kinds, reader })
+          return {
+            status: 200,
+            content: { type: feedHeaders["content-type"], text },
+            headers: { "content-disposition": feedHeaders["content-disposition"] }
+          }
+        })
+    })
+  ]
+}

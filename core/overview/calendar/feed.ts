@@ -1,0 +1,204 @@
+/** Activities as an iCalendar feed that phones and mail programs subscribe to (rules/members-activities 7). */
+import ICAL from "ical.js"
+import { instantOf, millisOf } from "../../values/time.ts"
+import { dateAfter } from "../../values/period.ts"
+import { dayOf, startOfDay, wallOf } from "../../values/zone.ts"
+
+export interface FeedActivity {
+  readonly id: number
+  readonly subject: string
+  readonly location: string | null
+  readonly description: string | null
+  /** Activities without a start never appear. */
+  readonly starts_at: string | null
+  readonly ends_at: string | null
+  /** 2001 Scheduled, 2002 Completed, 2003 Cancelled, 2004 Held. */
+  readonly status_id: number
+  /** 0 Free, 1 Busy. */
+  readonly time_status: number
+  readonly owner: { readonly name: string; readonly email: string | null } | null
+}
+
+/** What a calendar shows at a time, whatever it is of. */
+export interface FeedEntry {
+  /** The left-hand side of its UID: stable as long as the thing is there. */
+  readonly uid: string
+  readonly subject: string
+  readonly location: string | null
+  readonly description: string | null
+  readonly starts_at: string
+  /** None: half an hour, or the whole day where it begins with one. */
+  readonly ends_at: string | null
+  /** The clock that decides whether it fills whole days. */
+  readonly zone: string
+  readonly is_cancelled: boolean
+  readonly is_completed: boolean
+  /** Nobody is busy because of it. */
+  readonly is_free: boolean
+  readonly owner: FeedActivity["owner"]
+}
+
+export interface FeedFacts {
+  readonly generated_at: string
+  /** Right-hand side of the UIDs (`uidHost`). */
+  readonly host: string
+  /** Address of the server; empty on a device that does not know it. */
+  readonly url: string
+  readonly calendar_name: string
+  /** The company's time zone, which decides whether an activity fills whole days. */
+  readonly zone: string
+}
+
+/** First instant a feed of `generated_at` covers: one calendar year before it; 29 February counts from the 28th. */
+export const feedStart = (generated_at: string): string => {
+  const moment = new Date(millisOf(generated_at))
+  const month = moment.getUTCMonth()
+  moment.setUTCFullYear(moment.getUTCFullYear() - 1)
+  if (moment.getUTCMonth() !== month) moment.setUTCDate(0)
+  return moment.toISOString()
+}
+
+/**
+ * The whole VCALENDAR: lines of at most 75 octets, each ended by CRLF, without activities outside the window. `others`
+ * are in it already.
+ */
+export const calendarFeed = (
+  activities: ReadonlyArray<FeedActivity>,
+  facts: FeedFacts,
+  others: ReadonlyArray<FeedEntry> = []
+): string => {
+  const since = feedStart(facts.generated_at)
+  const scheduled = activities
+    .filter((activity): activity is ScheduledActivity => activity.starts_at !== null && activity.starts_at >= since)
+    .sort((one, other) => one.id - other.id)
+    .map((activity) => entryOf(activity, facts.zone))
+  // Sorting keeps the order of those that begin at once.
+  const entries = [...scheduled, ...others].sort((one, other) =>
+    one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : 0
+  )
+  const lines = [
+    "BEGIN:VCALENDAR",
+    textLine("VERSION", "2.0"),
+    textLine("PRODID", "-//Flightcase//Calendar//EN"),
+    textLine("CALSCALE", "GREGORIAN"),
+    textLine("X-WR-CALNAME", facts.calendar_name),
+    "REFRESH-INTERVAL;VALUE=DURATION:PT1H",
+    ...(facts.url === "" ? [] : [icalLine(["url", {}, "uri", plain(facts.url)])]),
+    ...entries.flatMap((entry) => eventLines(entry, facts)),
+    "END:VCALENDAR"
+  ]
+  return lines.map((line) => `${folded(line)}\r\n`).join("")
+}
+
+type ScheduledActivity = FeedActivity & { readonly starts_at: string }
+
+const completed = 2002,
+  cancelled = 2003
+
+const entryOf = (activity: ScheduledActivity, zone: string): FeedEntry => ({
+  ...activity,
+  uid: `activity-${activity.id}`,
+  zone,
+  is_cancelled: activity.status_id === cancelled,
+  is_completed: activity.status_id === completed,
+  is_free: activity.time_status === 0
+})
+
+const eventLines = (entry: FeedEntry, facts: FeedFacts): ReadonlyArray<string> => [
+  "BEGIN:VEVENT",
+  textLine("UID", `${entry.uid}@${facts.host}`),
+  instantLine("DTSTAMP", millisOf(facts.generated_at)),
+  ...timeLines(entry),
+  textLine("SUMMARY", entry.subject),
+  ...filledLine("LOCATION", entry.location),
+  ...filledLine("DESCRIPTION", entry.description),
+  textLine("STATUS", entry.is_cancelled ? "CANCELLED" : "CONFIRMED"),
+  ...(entry.is_completed ? ["X-COMPLETED:TRUE"] : []),
+  textLine("TRANSP", entry.is_free ? "TRANSPARENT" : "OPAQUE"),
+  ...organizerLine(entry.owner),
+  "END:VEVENT"
+]
+
+const halfHourMillis = 1_800_000
+
+const timeLines = ({ ends_at, starts_at, zone }: FeedEntry): ReadonlyArray<string> => {
+  const starts = wholeSecond(starts_at)
+  const ends = ends_at === null ? undefined : wholeSecond(ends_at)
+  const days = wholeDays(starts, ends, zone)
+  if (days !== undefined) return [dateLine("DTSTART", days.first), dateLine("DTEND", days.after)]
+  // The format needs an end later than the start: without one the event lasts half an hour.
+  return [
+    instantLine("DTSTART", starts),
+    instantLine("DTEND", ends === undefined || ends <= starts ? starts + halfHourMillis : ends)
+  ]
+}
+
+/** First day and the day after the last, when the activity fills whole local days; undefined when it does not. */
+const wholeDays = (
+  starts: number,
+  ends: number | undefined,
+  zone: string
+): { readonly first: string; readonly after: string } | undefined => {
+  const first = dayOf(starts, zone)
+  if (startOfDay(first, zone) !== starts) return undefined
+  if (ends === undefined) return { first, after: dateAfter(first) }
+  if (ends <= starts) return undefined
+  const last = dayOf(ends, zone)
+  if (startOfDay(last, zone) === ends) return { first, after: last }
+  return instantOf(wallOf(ends, zone)).slice(11, 16) === "23:59" ? { first, after: dateAfter(last) } : undefined
+}
+
+const wholeSecond = (instant: string): number => Math.floor(millisOf(instant) / 1000) * 1000
+
+const organizerLine = (owner: FeedActivity["owner"]): ReadonlyArray<string> => {
+  const email = plain(owner?.email ?? "").replace(/\s/g, "")
+  if (owner === null || email === "") return []
+  // ical.js quotes a name only where it must; some readers fail on unquoted names, so it is always quoted.
+  const name = plain(owner.name).replaceAll("\n", " ").replaceAll('"', "").replaceAll("^", "^^").trim()
+  return [`ORGANIZER;CN=${ICAL.stringify.paramPropertyValue(name, true)}:mailto:${email}`]
+}
+
+const filledLine = (name: string, text: string | null): ReadonlyArray<string> =>
+  text === null || plain(text).trim() === "" ? [] : [textLine(name, text)]
+
+// ical.js encodes the value alone: in whole lines of names unknown to it, such as X-WR-CALNAME, it adds VALUE=TEXT.
+const textLine = (name: string, text: string): string =>
+  `${name}:${ICAL.stringify.value(plain(text), "text", ICAL.design.icalendar, false)}`
+
+/** One kind of line end, and none of the control characters the format forbids. */
+const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(unprintable, "")
+
+const instantLine = (name: string, instant: number): string =>
+  icalLine([name.toLowerCase(), {}, "date-time", `${instantOf(instant).slice(0, 19)}Z`])
+
+const dateLine = (name: string, date: string): string => icalLine([name.toLowerCase(), {}, "date", date])
+
+const icalLine = (property: ReadonlyArray<string | object>): string =>
+  ICAL.stringify.property([...property], ICAL.design.icalendar, true)
+
+/** Control characters other than tab and line feed. */
+const unprintable = /(?![\t\n])\p{Cc}/gu
+
+const lineOctets = 75
+
+/**
+ * Folds one line at 75 octets without splitting a character. Not ical.js's own folding: it leaves the leading space of
+ * a continuation out of its count and so writes lines of 76.
+ */
+const folded = (line: string): string => {
+  let text = "",
+    octets = 0
+  for (const character of line) {
+    const size = octetsOf(character.codePointAt(0) ?? 0)
+    if (octets + size > lineOctets) {
+      text += "\r\n "
+      octets = 1
+    }
+    text += character
+    octets += size
+  }
+  return text
+}
+
+const octetsOf = (codePoint: number): number =>
+  codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x10000 ? 3 : 4

@@ -1,0 +1,302 @@
+/** What a search answers: the rows that were found, as whoever asks may see them (rules/search). */
+import { clockText, numberText } from "../../values/text.ts"
+import { stateWords } from "../../products/service.ts"
+import { casesWhere, type CaseWhere, type Whereabouts, whereaboutsOf } from "./where.ts"
+import { Effect } from "effect"
+import { invoices } from "../../billing/state/tables.ts"
+import type { Input } from "../../kernel/endpoints/endpoint.ts"
+import { invalidField } from "../../kernel/fields/rejection.ts"
+import { columnsSeen } from "../../kernel/tables/visibility.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { members } from "../../people/members/schema.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { states, statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
+import { containers } from "../../products/packing.ts"
+import { products } from "../../products/products/schema.ts"
+import { purchase_orders } from "../../purchasing/schema.ts"
+import { readCode } from "../../warehouse/scanning/read-code.ts"
+import { stock_levels } from "../../products/stock/schema.ts"
+import { stores, zoneOf } from "../../setup/stores.ts"
+import { millisOf } from "../../values/time.ts"
+import { dayOf } from "../../values/zone.ts"
+import { findAll, type FoundByKind, rowsFound, soughtIn } from "./find.ts"
+import { search_kinds, type SearchKind } from "./kinds.ts"
+import { prefixesIn } from "../../setup/settings/numbering.ts"
+
+// Where a unit is, in a few words. Pure.
+
+const orderText = ({ order }: Pick<Whereabouts, "order">): string => {
+  if (order === null) return ""
+  const { id, member_name, number, subject } = order
+  return `order ${numberText(number, id)} ${subject}${member_name === null ? "" : ` with ${member_name}`}`
+}
+/** `until Fri 4 Dec 09:00`, `expected back 14:00` on the day itself; nothing without a time. */
+const whenText = (
+  word: string,
+  at: string | null,
+  { timezone }: Pick<Whereabouts, "timezone">,
+  today: string
+): string => (at === null ? "" : `${word} ${clockText(at, timezone, today)}`)
+const joined = (parts: ReadonlyArray<string | null>): string =>
+  parts.filter((part) => part !== null && part !== "").join(", ")
+
+/** `in repair (bent yoke), expected back Fri 4 Dec 09:00`; of a part of a bulk quantity `3 in quarantine`. */
+const serviceText = (where: Whereabouts, today: string, counts: boolean): string =>
+  joined(
+    where.service.map(({ expected_back_at, quantity, reason, state }) =>
+      joined([
+        `${counts ? `${quantity} ` : ""}${stateWords[state]}${reason === null ? "" : ` (${reason})`}`,
+        whenText("expected back", expected_back_at, where, today)
+      ])
+    )
+  )
+/** `sub-hired from Acme, due back Fri 4 Dec 09:00`. */
+const supplierText = (where: Whereabouts, today: string): string =>
+  where.supplier === null
+    ? ""
+    : joined([
+        `sub-hired${where.supplier.name === null ? "" : ` from ${where.supplier.name}`}`,
+        whenText("due back", where.supplier.due_back_at, where, today)
+      ])
+
+/** `out on order 1042 Gala with Acme until Fri 4 Dec 09:00`. */
+const outText = (where: Pick<Whereabouts, "order" | "timezone">, today: string): string => {
+  if (where.order === null) return "out"
+  const until = whenText("until", where.order.until, where, today)
+  return `out on ${orderText(where)}${until === "" ? "" : ` ${until}`}`
+}
+/** Of a case: at its store, or out with whom, and in which other one. */
+const caseText = (
+  { inside, is_out, order, ...at }: CaseWhere & Pick<Whereabouts, "store_name" | "timezone">,
+  today: string
+): string =>
+  joined([
+    inside === null ? null : `in ${inside.name}`,
+    is_out ? outText({ order, ...at }, today) : at.store_name,
+    is_out || order === null ? null : `back from ${orderText({ order })}`
+  ])
+
+/**
+ * `Main Warehouse, Rack 3`, `out on order 1042 Gala with Acme until Fri 4 Dec 09:00`. `today`: on the store's clock.
+ */
+export const whereText = (where: Whereabouts, today: string): string => {
+  const { container, location, order, place, store_name, supplier } = where
+  const at = joined([store_name, location])
+  const inside = container === null ? null : `in ${container.name}`
+  const from = order === null ? null : `back from ${orderText(where)}`
+  const of_supplier = supplierText(where, today)
+  switch (place) {
+    case "out": {
+      // A repair that is planned while it is out is told, too.
+      return joined([inside, outText(where, today), serviceText(where, today, false), of_supplier])
+    }
+    case "returned":
+      return joined([
+        inside,
+        `back at ${at}${order === null ? "" : ` from ${orderText(where)}`}`,
+        "not checked yet",
+        of_supplier
+      ])
+    case "prepared":
+      return joined([inside, at, `prepared for ${order === null ? "an order" : orderText(where)}`, of_supplier])
+    case "not_here_yet":
+      return joined([`not at ${at} yet`, of_supplier])
+    case "quarantine":
+    case "in_repair":
+      return joined([serviceText(where, today, false), inside, at, from, of_supplier])
+    case "lost":
+      return joined([serviceText(where, today, false), order === null ? null : `last on ${orderText(where)}`])
+    case "sold":
+      return "sold"
+    case "gone":
+      return "written off or moved away"
+    case "given_back":
+      return `given back to ${supplier?.name ?? "its supplier"}`
+    case "in_case":
+    case "in_store":
+      return joined([
+        inside,
+        at,
+        serviceText(where, today, true),
+        order === null ? null : `put aside for ${orderText(where)}`,
+        of_supplier
+      ])
+  }
+}
+
+/** Names of members and stores that rows refer to: two queries for all of them. */
+const namesFor = Effect.fnUntraced(function* (found: FoundByKind, { viewer }: Pick<Input, "viewer">) {
+  const store = yield* Store
+  const ids = [
+    ...rowsFound(found, "orders", opportunities).map(({ row }) => row.member_id),
+    ...rowsFound(found, "invoices", invoices).map(({ row }) => row.member_id),
+    ...rowsFound(found, "purchase_orders", purchase_orders).map(({ row }) => row.supplier_id)
+  ]
+  const sees = columnsSeen(members, viewer)
+  const people = sees("name")
+    ? yield* store.pickMany(
+        members,
+        ["id", "name"],
+        ids.flatMap((id) => id ?? [])
+      )
+    : []
+  const names = new Map(people.map((one) => [one.id, one.name]))
+  const places = new Map((yield* store.find(stores, {})).map((one) => [one.id, one]))
+  return {
+    member: (id: number | null): string | null => names.get(id ?? 0) ?? null,
+    store: (id: number | null) => places.get(id ?? 0)
+  }
+})
+const exactly = ({ closeness }: { readonly closeness: number }): boolean => closeness === 0
+
+const unitsShown = Effect.fnUntraced(function* (found: FoundByKind, { now, viewer }: Pick<Input, "now" | "viewer">) {
+  const units = rowsFound(found, "units", stock_levels)
+  const where = yield* whereaboutsOf(
+    units.map(({ row }) => row),
+    viewer,
+    now
+  )
+  const names = new Map(
+    (yield* (yield* Store).pickMany(
+      products,
+      ["id", "name"],
+      units.map(({ row }) => row.product_id)
+    )).map((one) => [one.id, one.name])
+  )
+  return units.flatMap((match) => {
+    const { id, asset_number, barcode, item_name, product_id, quantity_held, serial_number } = match.row
+    const at = where.get(id)
+    return at === undefined
+      ? []
+      : [
+          {
+            id,
+            is_exact: exactly(match),
+            product_id,
+            product_name: names.get(product_id) ?? null,
+            item_name,
+            asset_number,
+            serial_number,
+            barcode,
+            quantity_held,
+            where: { text: whereText(at, dayOf(millisOf(now), at.timezone)), ...at }
+          }
+        ]
+  })
+})
+
+const casesShown = Effect.fnUntraced(function* (
+  found: FoundByKind,
+  names: Names,
+  { now, viewer }: Pick<Input, "now" | "viewer">
+) {
+  const cases = rowsFound(found, "containers", containers)
+  const where = yield* casesWhere(
+    cases.map(({ row }) => row),
+    viewer
+  )
+  return cases.flatMap((match) => {
+    const { barcode, id, name, status, store_id } = match.row
+    const at = where.get(id)
+    const store_name = names.store(store_id)?.name ?? null
+    const timezone = zoneOf(names.store(store_id))
+    return at === undefined
+      ? []
+      : [
+          {
+            id,
+            is_exact: exactly(match),
+            name,
+            barcode,
+            status,
+            store_name,
+            where: { text: caseText({ ...at, store_name, timezone }, dayOf(millisOf(now), timezone)), ...at }
+          }
+        ]
+  })
+})
+
+const counted = (found: FoundByKind) => ({
+  total: [...found.values()].reduce((sum, { matches }) => sum + matches.length, 0),
+  more: [...found].flatMap(([kind, { is_more }]) => (is_more ? [kind] : []))
+})
+
+type Names = Effect.Success<ReturnType<typeof namesFor>>
+const othersShown = (found: FoundByKind, names: Names) => ({
+  orders: rowsFound(found, "orders", opportunities).map((match) => {
+    const { ends_at, id, member_id, number, reference, starts_at, state, store_id, subject } = match.row
+    return {
+      id,
+      is_exact: exactly(match),
+      number,
+      subject,
+      reference,
+      member_id,
+      member_name: names.member(member_id),
+      store_name: names.store(store_id)?.name ?? null,
+      timezone: zoneOf(names.store(store_id)),
+      state_name: states[state] ?? "",
+      status_name: statusLabelOf(match.row),
+      starts_at,
+      ends_at
+    }
+  }),
+  members: rowsFound(found, "members", members).map((match) => ({
+    id: match.row.id,
+    is_exact: exactly(match),
+    name: match.row.name,
+    membership_type: match.row.membership_type,
+    account_number: match.row.account_number,
+    is_active: match.row.is_active,
+    is_on_stop: match.row.is_on_stop
+  })),
+  products: rowsFound(found, "products", products).map((match) => ({
+    id: match.row.id,
+    is_exact: exactly(match),
+    name: match.row.name,
+    sku: match.row.sku,
+    barcode: match.row.barcode,
+    product_type: match.row.product_type,
+    is_active: match.row.is_active
+  })),
+  invoices: rowsFound(found, "invoices", invoices).map((match) => ({
+    id: match.row.id,
+    is_exact: exactly(match),
+    number: match.row.number,
+    subject: match.row.subject,
+    member_name: names.member(match.row.member_id),
+    status: match.row.status,
+    timezone: zoneOf(names.store(match.row.store_id)),
+    due_at: match.row.due_at
+  })),
+  purchase_orders: rowsFound(found, "purchase_orders", purchase_orders).map((match) => ({
+    id: match.row.id,
+    is_exact: exactly(match),
+    number: match.row.number,
+    subject: match.row.subject,
+    supplier_name: names.member(match.row.supplier_id),
+    status: match.row.status
+  }))
+})
+
+/** 422 on `q` without a word in it. Without `kinds` every kind. */
+export const searchFor = Effect.fnUntraced(function* (
+  text: string,
+  input: Pick<Input, "now" | "settings" | "viewer">,
+  { kinds, limit }: { readonly kinds: ReadonlyArray<string> | null; readonly limit: number }
+) {
+  const prefixes = prefixesIn(input.settings)
+  const sought = soughtIn(text, prefixes)
+  if (sought.words.length === 0) return yield* invalidField("q", "Say what to look for.")
+  const asked = new Set((kinds ?? Object.keys(search_kinds)) as ReadonlyArray<SearchKind>)
+  let found = yield* findAll(sought, input, { kinds: asked, limit })
+  // A label may say more than the code, as the address of a page or in elements: what it says is looked for by itself.
+  for (const code of readCode(text).texts) {
+    if (counted(found).total > 0) break
+    if (code !== sought.text) found = yield* findAll(soughtIn(code, prefixes), input, { kinds: asked, limit })
+  }
+  const names = yield* namesFor(found, input)
+  const units = yield* unitsShown(found, input)
+  const cases = yield* casesShown(found, names, input)
+  return { query: sought.text, ...counted(found), units, containers: cases, ...othersShown(found, names) }
+})

@@ -1,0 +1,80 @@
+/** Why stock is out of service, and whom sub-hired stock is from: two queries each, for those who may see it. */
+import { Effect } from "effect"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { Viewer } from "../../kernel/fields/viewer.ts"
+import { columnsSeen } from "../../kernel/tables/visibility.ts"
+import { members } from "../../people/members/schema.ts"
+import { purchase_order_items, purchase_orders } from "../../purchasing/schema.ts"
+import type { OutOfService } from "../../products/service.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { service_records } from "../../warehouse/workshop/schema.ts"
+
+/** By the ids of the service records. */
+export type ServiceReasons = ReadonlyMap<
+  number,
+  {
+    readonly reason: string | null
+    /** The hire it came back from. */
+    readonly opportunity_id: number | null
+  }
+>
+export const serviceReasons = Effect.fnUntraced(function* (
+  entries: ReadonlyArray<OutOfService>,
+  viewer: Viewer
+): Effect.fn.Return<ServiceReasons, Failure, Store> {
+  if (entries.length === 0 || !columnsSeen(service_records, viewer)("reason")) return new Map()
+  const rows = yield* (yield* Store).getMany(
+    service_records,
+    entries.map((one) => one.service_record_id)
+  )
+  return new Map(rows.map((row) => [row.id, row]))
+})
+
+export interface Supplied {
+  readonly name: string | null
+  readonly purchase_order: { readonly id: number; readonly number: string | null }
+  /** When it is due back there: its level counts until then. */
+  readonly due_back_at: string | null
+}
+/** By the ids of the stock levels. */
+export const suppliedBy = Effect.fnUntraced(function* (
+  units: ReadonlyArray<StockLevelRow>,
+  viewer: Viewer
+): Effect.fn.Return<ReadonlyMap<number, Supplied>, Failure, Store> {
+  const sub_hired = units.filter((unit) => unit.is_sub_hired && unit.purchase_order_item_id !== null)
+  const sees = columnsSeen(purchase_orders, viewer)
+  if (sub_hired.length === 0 || !sees("supplier_id")) return new Map()
+  const store = yield* Store
+  const rows = new Map(
+    (yield* store.getMany(
+      purchase_order_items,
+      sub_hired.flatMap((unit) => unit.purchase_order_item_id ?? [])
+    )).map((row) => [row.id, row.purchase_order_id])
+  )
+  const orders = new Map((yield* store.getMany(purchase_orders, [...rows.values()])).map((row) => [row.id, row]))
+  const suppliers = columnsSeen(members, viewer)("name")
+    ? yield* store.pickMany(
+        members,
+        ["id", "name"],
+        [...orders.values()].flatMap(({ supplier_id }) => supplier_id ?? [])
+      )
+    : []
+  const names = new Map(suppliers.map((row) => [row.id, row.name]))
+  return new Map(
+    sub_hired.flatMap((unit) => {
+      const order = orders.get(rows.get(unit.purchase_order_item_id ?? 0) ?? 0)
+      if (order === undefined) return []
+      return [
+        [
+          unit.id,
+          {
+            name: names.get(order.supplier_id ?? 0) ?? null,
+            purchase_order: { id: order.id, number: order.number },
+            due_back_at: unit.ends_at
+          }
+        ] as const
+      ]
+    })
+  )
+})

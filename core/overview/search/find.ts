@@ -1,0 +1,329 @@
+/** What somebody finds: rows of every kind they may list, the closest first (rules/search). */
+import { numberForms } from "../../values/text.ts"
+import {
+  compacted,
+  foldForSearch,
+  keptWords,
+  matchSql,
+  searchedTextOf,
+  searchWords
+} from "../../kernel/store/search-index.ts"
+import {
+  type AnyRow,
+  caseFoldedName,
+  foldCase,
+  isSearchable,
+  type RowOf,
+  type Table
+} from "../../kernel/tables/table.ts"
+import { Effect } from "effect"
+import type { Failure, Input, StoreRead } from "../../kernel/endpoints/endpoint.ts"
+import { type Bindings, bindings, columnsNamed, quote } from "../../kernel/store/statement.ts"
+import { Store, type StoreShape } from "../../kernel/store/store.ts"
+import { emails, members, phones } from "../../people/members/schema.ts"
+import { kind_rules, type SearchKind, type SearchKindRules } from "./kinds.ts"
+import { codeForms } from "../../warehouse/scanning/read-code.ts"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { isClosed, open_status_conditions } from "../../orders/opportunities/tables/statuses.ts"
+import { products } from "../../products/products/schema.ts"
+import { columnsSeen } from "../../kernel/tables/visibility.ts"
+
+// How well a row answers what somebody looks for. Pure.
+
+interface Sought {
+  /** As given, without blanks around it. */
+  readonly text: string
+  readonly words: ReadonlyArray<string>
+  /** Words that an index may hold with their accents, by the word without them. */
+  readonly kept: ReadonlyMap<string, string>
+  /** A telephone number without what is written before it, so that `+44 7700 …` finds `07700 …`; else undefined. */
+  readonly phone: string | undefined
+  /** Forms of a document's number that it may be. */
+  readonly numbers: ReadonlyArray<string>
+}
+/** A digit fewer than short numbers have after their area code. */
+const phone_digits_min = 6
+const phone_digits_told_by = 9
+
+/** `prefixes`: of documents' numbers, which people leave out. */
+export const soughtIn = (given: string, prefixes: ReadonlyArray<string> = []): Sought => {
+  const text = given.trim()
+  const digits = compacted(text)
+  return {
+    text,
+    words: searchWords(text),
+    kept: keptWords(text),
+    numbers: numberForms(text, prefixes),
+    phone: /^\d+$/.test(digits) && digits.length >= phone_digits_min ? digits.slice(-phone_digits_told_by) : undefined
+  }
+}
+
+/**
+ * 0: a code or number of it is just this; 1: a text of it begins with these as whole words; 2: a text of it begins so;
+ * 3: every word begins one of its words; 4: else.
+ */
+type Closeness = 0 | 1 | 2 | 3 | 4
+interface Match<R extends AnyRow = AnyRow> {
+  readonly row: R
+  readonly closeness: Closeness
+}
+
+/** How well a row matches by the columns its reader sees; undefined where it does not. */
+const closenessOf = (
+  table: Table,
+  row: AnyRow,
+  { numbers, text, words }: Sought,
+  codes: ReadonlyArray<string>,
+  visible: (column: string) => boolean
+): Closeness | undefined => {
+  if (table.searched === undefined) return undefined
+  const folded = foldForSearch(text)
+  const is_code = codes.some((name) => {
+    const value = row[name]
+    return visible(name) && typeof value === "string" && (foldForSearch(value) === folded || numbers.includes(value))
+  })
+  if (is_code) return 0
+  const found_in = searchedTextOf(table.searched, row, visible)
+  const texts = found_in.split("\n")
+  const begin_so = texts.filter((one) => one.startsWith(folded))
+  if (begin_so.length > 0) return begin_so.some((one) => !/^[\p{L}\p{N}]/u.test(one.slice(folded.length))) ? 1 : 2
+  if (!words.every((word) => found_in.includes(word))) return undefined
+  const begun = texts.flatMap((one) => one.split(/[^\p{L}\p{N}]+/u))
+  return words.every((word) => begun.some((one) => one.startsWith(word))) ? 3 : 4
+}
+
+/** The closest first, of equals those in use, goods before their cases, then the newest. */
+const inOrderOfCloseness =
+  <R extends AnyRow>(isInUse: (row: R) => boolean, isCase: (row: R) => boolean) =>
+  (one: Match<R>, other: Match<R>): number =>
+    one.closeness - other.closeness ||
+    Number(isInUse(other.row)) - Number(isInUse(one.row)) ||
+    Number(isCase(one.row)) - Number(isCase(other.row)) ||
+    Number(other.row["id"]) - Number(one.row["id"])
+
+// Reading the rows that answer what somebody looks for: two queries for each kind, however many rows there are.
+
+/** Rows of one kind that are looked at: of more, the newest. */
+export const candidates_max = 200
+
+const notDeleted = (table: Table): string => (table.soft_delete ? ` and ${quote("deleted_at")} is null` : "")
+
+/** What rows are matched and put in order by; those that are shown are read whole. */
+const looked_at = new WeakMap<SearchKindRules, string>()
+const columnsLookedAt = (rules: SearchKindRules): string => {
+  let list = looked_at.get(rules)
+  if (list === undefined) {
+    const { columns = [], compact = [] } = rules.table.searched ?? {}
+    const names = new Set([rules.table.key, ...columns, ...compact, ...rules.codes, ...rules.in_use])
+    looked_at.set(rules, (list = columnsNamed([...names])))
+  }
+  return list
+}
+
+const rowsWhere = (
+  store: StoreShape,
+  rules: SearchKindRules,
+  condition: string,
+  { values }: Bindings
+): StoreRead<ReadonlyArray<AnyRow>> => {
+  const { table } = rules
+  return Effect.map(
+    store.run(
+      `select ${columnsLookedAt(rules)} from ${quote(table.name)} where (${condition})${notDeleted(table)} ` +
+        `order by ${quote(table.key)} desc limit ${candidates_max}`,
+      values
+    ),
+    (rows) => rows.map((row): AnyRow => store.decode(table, row))
+  )
+}
+
+/**
+ * A code or a number is just this, whatever its length. Each column is looked up in its own index: joined by `or`,
+ * SQLite takes a column that is null nearly everywhere for one that finds nearly everything, and reads the whole table.
+ */
+const byCode = ({ codes, numbered, table }: SearchKindRules, { numbers, text }: Sought, { bind }: Bindings): string => {
+  const key = quote(table.key)
+  const having = codes.map((name) => {
+    const field = table.columns[name]
+    const is_folded = field !== undefined && isSearchable(field) && isIndexed(table, caseFoldedName(name))
+    const forms_of_number = name !== numbered ? [] : is_folded ? numbers.map(foldCase) : numbers
+    const forms = [...(is_folded ? [foldCase(text)] : codeForms(text)), ...forms_of_number]
+    const column = quote(is_folded ? caseFoldedName(name) : name)
+    return `select ${key} from ${quote(table.name)} where ${column} in (${forms.map(bind).join(", ")})`
+  })
+  return `${key} in (${having.join(" union all ")})`
+}
+const isIndexed = (table: Table, column: string): boolean => table.indexes.some(([first]) => first === column)
+
+/** Short words are in no index of parts: they are found where a name begins with them. */
+const byBeginning = (
+  { begins }: SearchKindRules,
+  words: ReadonlyArray<string>,
+  { bind }: Bindings
+): string | undefined => {
+  const [word] = words
+  if (begins === undefined || word === undefined) return undefined
+  const column = quote(caseFoldedName(begins))
+  return `${column} >= ${bind(word)} and ${column} < ${bind(`${word}\u{10ffff}`)}`
+}
+
+/** Candidates of one kind: rows with the code, and rows that hold the words; the caller looks closer. */
+const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules, sought: Sought) {
+  const store = yield* Store
+  const { table } = rules
+  const coded = bindings(store.dialect)
+  const by_code = rules.codes.length === 0 ? [] : yield* rowsWhere(store, rules, byCode(rules, sought, coded), coded)
+  const worded = bindings(store.dialect)
+  const condition =
+    matchSql(table, store.dialect, sought.words, { limit: candidates_max, bind: worded.bind, kept: sought.kept }) ??
+    byBeginning(rules, sought.words, worded)
+  const by_words = condition === undefined ? [] : yield* rowsWhere(store, rules, condition, worded)
+  return {
+    rows: [...new Map([...by_code, ...by_words].map((row) => [row["id"], row])).values()],
+    is_more: by_words.length >= candidates_max
+  }
+})
+
+/** Members by what they are reached by: an address with the words, or the end of a telephone number. */
+const memberIdsByContact = Effect.fnUntraced(function* ({ kept, phone, words }: Sought) {
+  const store = yield* Store
+  const ids = (table: typeof emails | typeof phones, sought: ReadonlyArray<string>) => {
+    const bound = bindings(store.dialect)
+    const condition = matchSql(table, store.dialect, sought, { limit: candidates_max, bind: bound.bind, kept })
+    return condition === undefined
+      ? Effect.succeed([])
+      : Effect.map(
+          store.run<{ member_id: number }>(
+            `select distinct member_id from ${quote(table.name)} where ${condition}`,
+            bound.values
+          ),
+          (rows) => rows.map(({ member_id }) => Number(member_id))
+        )
+  }
+  return { by_email: yield* ids(emails, words), by_phone: phone === undefined ? [] : yield* ids(phones, [phone]) }
+})
+
+type Caller = Pick<Input, "viewer">
+interface Found {
+  readonly matches: ReadonlyArray<Match>
+  /** More rows hold the words than were looked at or are shown. */
+  readonly is_more: boolean
+}
+export type FoundByKind = ReadonlyMap<SearchKind, Found>
+
+/** Rows that are still worked with come before those that are over, where they match alike. */
+const isInUse =
+  (kind: SearchKind) =>
+  (row: AnyRow): boolean => {
+    if (kind === "orders") return !isClosed({ state: Number(row["state"]), status: Number(row["status"]) })
+    if (kind === "members" || kind === "products") return row["is_active"] === true
+    if (kind === "units")
+      return row["given_back_at"] === null && row["is_gone"] !== true && row["service_state"] !== "lost"
+    return row["status"] !== "dissolved" && row["status"] !== "voided" && row["status"] !== "cancelled"
+  }
+
+const foundOf = Effect.fnUntraced(function* (
+  rules: SearchKindRules,
+  sought: Sought,
+  { viewer }: Caller,
+  limit: number
+): Effect.fn.Return<Found, Failure, Store> {
+  const { is_more, rows } = yield* candidatesOf(rules, sought)
+  const sees = columnsSeen(rules.table, viewer)
+  const matches = rows.flatMap((row) => {
+    const closeness = closenessOf(rules.table, row, sought, rules.codes, sees)
+    return closeness === undefined ? [] : [{ row, closeness }]
+  })
+  const reached = rules.kind === "members" ? yield* reachedBy(sought, matches) : []
+  const cases = rules.kind === "units" ? yield* casesAmong(matches) : new Set()
+  const isCase = (row: AnyRow): boolean => row["is_containerable"] === true || cases.has(row["product_id"])
+  const all = [...matches, ...reached].sort(inOrderOfCloseness(isInUse(rules.kind), isCase))
+  return { matches: yield* whole(rules.table, all.slice(0, limit)), is_more: is_more || all.length > limit }
+})
+/** The products of these units that are cases. */
+const casesAmong = Effect.fnUntraced(function* (
+  matches: ReadonlyArray<Match>
+): Effect.fn.Return<ReadonlySet<unknown>, Failure, Store> {
+  const product_ids = [...new Set(matches.map(({ row }) => Number(row["product_id"])))]
+  if (product_ids.length < 2) return new Set()
+  const found = yield* (yield* Store).pickMany(products, ["id", "is_containerable"], product_ids)
+  return new Set(found.flatMap((one) => (one.is_containerable ? [one.id] : [])))
+})
+/** With whole rows: of those that are looked at only these are shown. */
+const whole = Effect.fnUntraced(function* (
+  table: Table,
+  matches: ReadonlyArray<Match>
+): Effect.fn.Return<ReadonlyArray<Match>, Failure, Store> {
+  const rows = yield* (yield* Store).getMany(
+    table,
+    matches.map(({ row }) => Number(row[table.key]))
+  )
+  const by_id = new Map(rows.map((row): [unknown, AnyRow] => [(row as AnyRow)[table.key], row]))
+  return matches.flatMap(({ closeness, row: { [table.key]: id } }) => {
+    const row = by_id.get(id)
+    return row === undefined ? [] : [{ row, closeness }]
+  })
+})
+
+/** Members found by an e-mail address or a telephone number only. Whoever lists members sees both. */
+const reachedBy = Effect.fnUntraced(function* (sought: Sought, known: ReadonlyArray<Match>) {
+  const { by_email, by_phone } = yield* memberIdsByContact(sought)
+  const there = new Set(known.map(({ row }) => row["id"]))
+  const store = yield* Store
+  const rows = (yield* store.pickMany(members, ["id", "is_active", "deleted_at"], [...by_phone, ...by_email])).filter(
+    (row) => row.deleted_at === null && !there.has(row.id)
+  )
+  return rows.map((row): Match => ({ row, closeness: by_phone.includes(row.id) ? 1 : 3 }))
+})
+
+/** Members whose open orders are found with them: of a common name the closest. */
+const members_with_orders_max = 5
+const ordersOf = Effect.fnUntraced(function* (
+  found: Found,
+  orders: Found,
+  limit: number
+): Effect.fn.Return<Found, Failure, Store> {
+  const member_id = found.matches.slice(0, members_with_orders_max).map(({ row }) => Number(row["id"]))
+  if (member_id.length === 0 || orders.matches.length >= limit) return orders
+  const store = yield* Store
+  const open = yield* Effect.forEach(open_status_conditions, ({ state, status }) =>
+    store.find(
+      opportunities,
+      { member_id, deleted_at: null, state: Number(state), status: status as ReadonlyArray<number> },
+      { order: ["-starts_at"], limit: limit + 1 }
+    )
+  )
+  const there = new Set(orders.matches.map(({ row }) => row["id"]))
+  const theirs = open
+    .flat()
+    .filter((row) => !there.has(row.id))
+    .map((row): Match => ({ row, closeness: 4 }))
+  const all = [...orders.matches, ...theirs]
+  return { matches: all.slice(0, limit), is_more: orders.is_more || all.length > limit }
+})
+
+/** Every kind the caller may list, at most `limit` rows of each. */
+export const findAll = Effect.fnUntraced(function* (
+  sought: Sought,
+  caller: Caller,
+  { kinds, limit }: { readonly kinds: ReadonlySet<SearchKind>; readonly limit: number }
+): Effect.fn.Return<FoundByKind, Failure, Store | CommandRuntime> {
+  const { catalogue } = yield* CommandRuntime
+  const found = new Map<SearchKind, Found>()
+  for (const rules of kind_rules)
+    if (kinds.has(rules.kind) && mayAsk(catalogue, rules.list, caller.viewer))
+      found.set(rules.kind, yield* foundOf(rules, sought, caller, limit))
+  const [people, orders] = [found.get("members"), found.get("orders")]
+  if (people !== undefined && orders !== undefined) found.set("orders", yield* ordersOf(people, orders, limit))
+  return found
+})
+
+/** The rows of one kind as rows of its table: what was selected by it. */
+export const rowsFound = <T extends Table>(
+  found: FoundByKind,
+  kind: SearchKind,
+  _table: T
+): ReadonlyArray<Match<RowOf<T> & AnyRow>> =>
+  (found.get(kind)?.matches ?? []) as ReadonlyArray<Match<RowOf<T> & AnyRow>>

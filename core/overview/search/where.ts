@@ -1,0 +1,345 @@
+/** Where units are right now and who has them (rules/search 3): a fixed number of queries, however many units. */
+import { backAloneAt, hasReturned } from "../../warehouse/containers/back-alone.ts"
+import {
+  allocated,
+  asset_assignments,
+  type AssignmentRow,
+  checked_in,
+  dispatched,
+  finalised,
+  on_hire,
+  prepared
+} from "../../orders/opportunities/tables/units.ts"
+import { Effect } from "effect"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { Viewer } from "../../kernel/fields/viewer.ts"
+import { columnsSeen } from "../../kernel/tables/visibility.ts"
+import { members } from "../../people/members/schema.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import type { OutOfService, ServiceState } from "../../products/service.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { stores, zoneOf } from "../../setup/stores.ts"
+import { millisOf } from "../../values/time.ts"
+import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./behind.ts"
+import type { UnitPlace } from "./kinds.ts"
+
+// What the steps of a unit on its orders tell of where it is (rules/search 3). Pure.
+
+type Step = Pick<AssignmentRow, "opportunity_id" | "returned_at" | "status">
+/** The step that says most about where a unit is: out before back before prepared. */
+const in_order = [dispatched, on_hire, checked_in, prepared, allocated]
+
+/** The last return, checked or not: an older one that nobody checked says nothing any more. */
+const lastReturn = (steps: ReadonlyArray<Step>): Step | undefined =>
+  steps
+    .filter(({ status }) => hasReturned(status))
+    .toSorted((one, other) => ((one.returned_at ?? "") < (other.returned_at ?? "") ? 1 : -1))[0]
+const telling = (steps: ReadonlyArray<Step>): Step | undefined => {
+  const back = lastReturn(steps)
+  return steps
+    .filter(({ status }) => status !== finalised)
+    .filter((step) => step.status !== checked_in || step === back)
+    .toSorted((one, other) => in_order.indexOf(one.status) - in_order.indexOf(other.status))[0]
+}
+
+/** The order it is out on or came back from last; what is only planned with it is no answer to that. */
+const cameFromOrder = (step: Step | undefined): number | null =>
+  step === undefined || step.status === prepared || step.status === allocated ? null : step.opportunity_id
+
+/**
+ * The order that it is out on or came back from: its own step's, else that of the outermost case around it, which has
+ * none once it is back. What is planned with it for later is no answer to that.
+ */
+const orderOfPlace = (
+  place: "out" | "returned",
+  step: Step | undefined,
+  around: { readonly opportunity_id: number | null } | undefined
+): number | null => {
+  const says = place === "out" ? [dispatched, on_hire] : [checked_in]
+  return step !== undefined && says.includes(step.status) ? step.opportunity_id : (around?.opportunity_id ?? null)
+}
+
+export interface Whereabouts {
+  readonly place: UnitPlace
+  readonly store_id: number | null
+  readonly store_name: string | null
+  readonly timezone: string
+  /** The shelf, as the stock level says. */
+  readonly location: string | null
+  readonly container: { readonly id: number; readonly name: string } | null
+  /** Whom it is out with, back from, or prepared or put aside for; null where that is not for its reader. */
+  readonly order: {
+    readonly id: number
+    readonly number: string | null
+    readonly subject: string
+    readonly member_name: string | null
+    readonly until: string | null
+  } | null
+  /** What of it cannot be rented now: of a unit one entry, of a bulk quantity one for each part. */
+  readonly service: ReadonlyArray<{
+    readonly state: OutOfService["state"]
+    readonly quantity: number
+    readonly since: string
+    readonly expected_back_at: string | null
+    readonly reason: string | null
+  }>
+  /** Whom sub-hired goods are from; null of one's own, and where that is not for its reader. */
+  readonly supplier: Supplied | null
+}
+
+/** Where a case is; `inside`: the outermost case around it. */
+export interface CaseWhere {
+  readonly is_out: boolean
+  readonly inside: Whereabouts["container"]
+  readonly order: Whereabouts["order"]
+}
+
+const nesting_max = 25
+/** Cases with those they are in, up to the outermost. */
+const withParents = Effect.fnUntraced(function* (
+  first: ReadonlyArray<ContainerRow>
+): Effect.fn.Return<ReadonlyMap<number, ContainerRow>, Failure, Store> {
+  const store = yield* Store
+  const known = new Map(first.map((one) => [one.id, one]))
+  for (let level = first, depth = 0; level.length > 0 && depth < nesting_max; depth++) {
+    const parents = level.flatMap(({ parent_container_id: id }) => (id === null || known.has(id) ? [] : [id]))
+    level = yield* store.getMany(containers, parents)
+    for (const one of level) known.set(one.id, one)
+  }
+  return known
+})
+/** The outermost case around one: what happens to that happens to all in it. */
+const outermost = (one: ContainerRow, cases: ReadonlyMap<number, ContainerRow>): ContainerRow => {
+  let at = one
+  for (let depth = 0; depth < nesting_max; depth++) {
+    const parent = cases.get(at.parent_container_id ?? 0)
+    if (parent === undefined) return at
+    at = parent
+  }
+  return at
+}
+
+type Placed = Pick<StockLevelRow, "given_back_at" | "is_gone" | "starts_at" | "stock_category" | "service_state">
+/**
+ * What was sold or lost is so wherever it was. What is out is out, whatever is planned with it; what came back damaged
+ * is in quarantine rather than unchecked.
+ */
+export const placeOf = (
+  unit: Placed,
+  out_of_service: ServiceState | undefined,
+  held: Pick<Step, "status"> | undefined,
+  around: Pick<ContainerRow, "status"> | undefined,
+  now: string
+): UnitPlace => {
+  if (unit.given_back_at !== null) return "given_back"
+  if (unit.service_state === "sold") return "sold"
+  if (out_of_service === "lost") return "lost"
+  if (unit.is_gone) return "gone"
+  if (held?.status === dispatched || held?.status === on_hire || around?.status === "dispatched") return "out"
+  if (out_of_service === "quarantine" || out_of_service === "in_repair") return out_of_service
+  if (held?.status === checked_in || around?.status === "returned") return "returned"
+  if (unit.starts_at !== null && unit.starts_at > now) return "not_here_yet"
+  if (held?.status === prepared) return "prepared"
+  return around === undefined ? "in_store" : "in_case"
+}
+const bulk_stock = 10
+/** What of it is out of service at this moment; a repair may be planned for later. */
+const serviceNow = (unit: StockLevelRow, now: string): ReadonlyArray<OutOfService> =>
+  unit.out_of_service.filter((one) => millisOf(one.starts_at) <= millisOf(now))
+
+/** The case each unit is in, and the outermost around it, which may be the one that it is. */
+const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  const packed = yield* store.find(container_items, { serialised_item_id: ids, unpacked_at: null })
+  const housings = yield* store.find(containers, { serialised_item_id: ids, status: live_statuses })
+  const direct = yield* store.getMany(
+    containers,
+    packed.map(({ container_id }) => container_id)
+  )
+  const cases = yield* withParents([...direct, ...housings])
+  const containerOf = new Map(packed.map((one) => [one.serialised_item_id, cases.get(one.container_id)]))
+  const housed = new Map(housings.map((one) => [one.serialised_item_id, one]))
+  const around = (id: number): ContainerRow | undefined => {
+    const inside = containerOf.get(id) ?? housed.get(id)
+    return inside === undefined ? undefined : outermost(inside, cases)
+  }
+  return { around, containerOf }
+})
+
+/** The steps of each unit on its orders: of those that were checked only where something else is asked of them. */
+const stepsOf = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number>,
+  around: (id: number) => ContainerRow | undefined
+): Effect.fn.Return<(id: number) => ReadonlyArray<Step>, Failure, Store> {
+  const store = yield* Store
+  const open = yield* store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] })
+  const unchecked = new Set(open.filter(({ status }) => status === checked_in).map((one) => one.stock_level_id))
+  const asked = ids.filter((id) => unchecked.has(id) || around(id)?.status === "dispatched")
+  const checked =
+    asked.length === 0 ? [] : yield* store.find(asset_assignments, { stock_level_id: asked, status: finalised })
+  const steps = Map.groupBy([...open, ...checked], (one) => one.stock_level_id)
+  return (id) => steps.get(id) ?? []
+})
+
+interface Standing {
+  readonly place: UnitPlace
+  readonly container: ContainerRow | undefined
+  readonly order_id: number | null
+  readonly service: ReadonlyArray<OutOfService>
+}
+/** Where each unit stands, and the id of the order that this is about. */
+const standingsOf = Effect.fnUntraced(function* (
+  units: ReadonlyArray<StockLevelRow>,
+  reasons: ServiceReasons,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, Standing>, Failure, Store> {
+  const ids = units.map(({ id }) => id)
+  const cases = yield* casesOf(ids)
+  const steps = yield* stepsOf(ids, cases.around)
+  const came_from = cameFrom(units, reasons, now)
+  return new Map(
+    units.map((unit) => {
+      const is_alone = backAloneAt(steps(unit.id), cases.around(unit.id)) !== undefined
+      const around = is_alone ? undefined : cases.around(unit.id)
+      const step = telling(steps(unit.id))
+      const service = serviceNow(unit, now)
+      const state = unit.stock_category === bulk_stock ? undefined : service[0]?.state
+      const place = placeOf(unit, state, step, around, now)
+      const order_id =
+        place === "quarantine" || place === "in_repair" || place === "lost"
+          ? (came_from.get(unit.id) ?? cameFromOrder(step))
+          : place === "out" || place === "returned"
+            ? orderOfPlace(place, step, around)
+            : (step?.opportunity_id ?? around?.opportunity_id ?? null)
+      const container = is_alone ? undefined : cases.containerOf.get(unit.id)
+      return [unit.id, { place, container, order_id, service }] as const
+    })
+  )
+})
+
+/** Orders as whoever asks may see them, by id: two queries. */
+const shownOrders = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number | null>,
+  viewer: Viewer
+): Effect.fn.Return<(id: number | null) => Whereabouts["order"], Failure, Store> {
+  const store = yield* Store
+  const orders = new Map(
+    (yield* store.getMany(
+      opportunities,
+      ids.flatMap((id) => id ?? [])
+    )).map((one) => [one.id, one])
+  )
+  const customers = new Map(
+    (yield* store.pickMany(
+      members,
+      ["id", "name"],
+      [...orders.values()].flatMap(({ member_id }) => member_id ?? [])
+    )).map((one) => [one.id, one.name])
+  )
+  const shown = shownOrder(viewer, customers)
+  return (id) => {
+    const order = orders.get(id ?? 0)
+    return order === undefined ? null : shown(order)
+  }
+})
+
+/** By the ids of the stock levels. */
+export const whereaboutsOf = Effect.fnUntraced(function* (
+  units: ReadonlyArray<StockLevelRow>,
+  viewer: Viewer,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, Whereabouts>, Failure, Store> {
+  if (units.length === 0) return new Map()
+  const reasons = yield* serviceReasons(
+    units.flatMap((unit) => serviceNow(unit, now)),
+    viewer
+  )
+  const standings = yield* standingsOf(units, reasons, now)
+  const orderOf = yield* shownOrders(
+    [...standings.values()].map(({ order_id }) => order_id),
+    viewer
+  )
+  const places = new Map((yield* (yield* Store).find(stores, {})).map((one) => [one.id, one]))
+  const supplied = yield* suppliedBy(units, viewer)
+  return new Map(
+    units.flatMap((unit) => {
+      const standing = standings.get(unit.id)
+      if (standing === undefined) return []
+      const { container, order_id, place, service } = standing
+      const at = places.get(unit.store_id)
+      const told: Whereabouts = {
+        place,
+        store_id: unit.store_id,
+        store_name: at?.name ?? null,
+        timezone: zoneOf(at),
+        location: unit.location,
+        container: container === undefined ? null : { id: container.id, name: container.name },
+        order: orderOf(order_id),
+        service: service.map((one) => shownService(one, reasons)),
+        supplier: supplied.get(unit.id) ?? null
+      }
+      return [[unit.id, told] as const]
+    })
+  )
+})
+
+/** Where cases are, by id: at their store, or wherever the outermost case around them is, and with whom. */
+export const casesWhere = Effect.fnUntraced(function* (
+  found: ReadonlyArray<ContainerRow>,
+  viewer: Viewer
+): Effect.fn.Return<ReadonlyMap<number, CaseWhere>, Failure, Store> {
+  const cases = yield* withParents(found)
+  const around = (one: ContainerRow): ContainerRow => outermost(one, cases)
+  const gone = (one: ContainerRow): boolean => around(one).status === "dispatched" || around(one).status === "returned"
+  const orderOf = yield* shownOrders(
+    found.map((one) => (gone(one) ? around(one).opportunity_id : null)),
+    viewer
+  )
+  return new Map(
+    found.map((one) => [
+      one.id,
+      {
+        is_out: around(one).status === "dispatched",
+        inside: around(one).id === one.id ? null : { id: around(one).id, name: around(one).name },
+        order: gone(one) ? orderOf(around(one).opportunity_id) : null
+      }
+    ])
+  )
+})
+
+/** The hires that units which are out of service came back from. */
+const cameFrom = (units: ReadonlyArray<StockLevelRow>, reasons: ServiceReasons, now: string) =>
+  new Map(
+    units
+      .filter((unit) => unit.stock_category !== bulk_stock)
+      .flatMap((unit) =>
+        serviceNow(unit, now).map((one) => [unit.id, reasons.get(one.service_record_id)?.opportunity_id] as const)
+      )
+  )
+const shownService = (
+  { expected_back_at, quantity, service_record_id, starts_at, state }: OutOfService,
+  reasons: ServiceReasons
+): Whereabouts["service"][number] => ({
+  state,
+  quantity,
+  since: starts_at,
+  expected_back_at: state === "lost" ? null : expected_back_at,
+  reason: reasons.get(service_record_id)?.reason ?? null
+})
+
+const shownOrder = (viewer: Viewer, customers: ReadonlyMap<number, string>) => {
+  const sees = columnsSeen(opportunities, viewer)
+  const sees_customer = sees("member_id") && columnsSeen(members, viewer)("name")
+  return ({ ends_at, id, member_id, number, subject }: OpportunityRow): Whereabouts["order"] =>
+    sees("subject")
+      ? {
+          id,
+          number,
+          subject,
+          member_name: sees_customer ? (customers.get(member_id ?? 0) ?? null) : null,
+          until: ends_at
+        }
+      : null
+}

@@ -1,0 +1,107 @@
+/** `GET /today`: what is to be done today at a store, or at all of them (rules/today). */
+import { Effect } from "effect"
+import { invoice_statuses } from "../../billing/state/tables.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { get } from "../../kernel/endpoints/endpoint.ts"
+import { later } from "../../kernel/fields/later.ts"
+import { first_day, last_day } from "../../kernel/fields/calendar-range.ts"
+import { boolean, choice, date, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
+import { invalidField } from "../../kernel/fields/rejection.ts"
+import { ok } from "../../kernel/endpoints/resource.ts"
+import { pieces_shown } from "../../orders/opportunities/state/resources.ts"
+
+const reading = later(() => import("./today.ts"))
+
+const nullableText = () => text({ nullable: true })
+const orderShown = {
+  id: integer(),
+  number: nullableText(),
+  subject: text(),
+  member_id: integer({ nullable: true }),
+  member_name: nullableText(),
+  store_id: integer({ nullable: true }),
+  store_name: nullableText(),
+  timezone: text({ describe: "By whose clock its day is meant" }),
+  state_name: text(),
+  status_name: text(),
+  at: timestamp({ nullable: true, describe: "When it leaves or is due back, as its phases or else its dates say" }),
+  starts_at: timestamp({ nullable: true }),
+  ends_at: timestamp({ nullable: true }),
+  is_late: boolean({ describe: "It should have left, or be back, and is not" }),
+  has_shortage: boolean(),
+  to_replace: integer({ describe: "Allocated units that are out of service then: others are to be allocated" }),
+  ...pieces_shown
+}
+const more = boolean({ describe: "There are more than are shown" })
+const ordersShown = Shown.keys({ count: integer(), more, orders: Shown.objects(orderShown) })
+const dueShown = Shown.keys(
+  {
+    count: integer(),
+    purchase_orders: Shown.objects({
+      id: integer(),
+      number: nullableText(),
+      subject: nullableText(),
+      supplier_name: nullableText(),
+      store_name: nullableText(),
+      timezone: text(),
+      at: timestamp(),
+      is_late: boolean(),
+      pieces: Shown.number()
+    })
+  },
+  { nullable: true, describe: "null without the permission to list purchase orders" }
+)
+const todayShown = {
+  date: text({ describe: "On the store's clock; of all stores, on that of the company" }),
+  generated_at: timestamp(),
+  store: Shown.keys({ id: integer(), name: text(), timezone: text() }, { nullable: true }),
+  going_out: ordersShown,
+  coming_back: ordersShown,
+  late: ordersShown,
+  to_prepare: ordersShown,
+  short: ordersShown,
+  unpaid: Shown.keys(
+    {
+      count: integer(),
+      more,
+      totals: Shown.objects({ currency_code: text(), count: integer(), outstanding: text() }),
+      invoices: Shown.objects({
+        id: integer(),
+        number: nullableText(),
+        subject: nullableText(),
+        member_name: nullableText(),
+        status: choice(invoice_statuses),
+        due_at: timestamp({ nullable: true }),
+        days_late: integer(),
+        currency_code: text(),
+        outstanding: text()
+      })
+    },
+    { nullable: true, describe: "null without the permission to list invoices" }
+  ),
+  sub_hire_back: dueShown,
+  sub_hire_in: dueShown
+}
+
+const today = get("/api/v1/today", {
+  answer: { today: Shown.keys(todayShown) },
+  name: "today.show",
+  summary: "What goes out, comes back, is late, short, to prepare and unpaid on a day",
+  ability: "opportunities:read",
+  permission: "opportunities.view",
+  fields: {
+    store_id: ref("stores", { nullable: true, describe: "Only this store; without it all of them" }),
+    date: date({ nullable: true, describe: "Another day than today on the store's clock" })
+  },
+  run: Effect.fnUntraced(function* (input) {
+    const date = input.values.date ?? undefined
+    if (date !== undefined && (date < first_day || date > last_day))
+      return yield* Effect.fail(invalidField("date", `The date must be a day from ${first_day} to ${last_day}.`))
+    const { now, settings, viewer } = input
+    const { todayFor } = yield* reading
+    return ok({ today: yield* todayFor({ store_id: input.values.store_id ?? undefined, date, now, settings, viewer }) })
+  })
+})
+
+export const todaySlice: Slice = { name: "today", endpoints: [today] }

@@ -1,0 +1,327 @@
+/** The orders of a day: three statements for their headers, two for all their pieces (rules/today 2). */
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { dateAfter } from "../../values/period.ts"
+import { instantOf, millisOf } from "../../values/time.ts"
+import { dayOf, startOfDay } from "../../values/zone.ts"
+import { Effect } from "effect"
+import { type InvoiceRow, invoices } from "../../billing/state/tables.ts"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import { bindings, type Bindings, columnList, columnsNamed, quote } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { dueBackAt, isHere } from "../../purchasing/receiving/intake.ts"
+import { purchase_order_items, purchase_orders, type PurchaseOrderRow } from "../../purchasing/schema.ts"
+import { exact } from "../../values/decimal.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
+import type { Dialect } from "../../kernel/store/dialect.ts"
+import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { service_line } from "../../orders/opportunities/tables/child-columns.ts"
+import { loadLinePieces, type Pieces, sumOfPieces } from "../../orders/opportunities/state/pieces.ts"
+import { order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
+import { products, serialised } from "../../products/products/schema.ts"
+import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/units.ts"
+import { containers } from "../../products/packing.ts"
+
+// Which day it is where, and when an order leaves and comes back by its own plan (rules/today 1). Pure.
+
+/** How long something that has not left on its day stays on the list. */
+const not_left_days = 14
+/** How far ahead shortages are told. */
+const short_days = 7
+/** What leaves up to the end of the next day is to be prepared. */
+const prepared_ahead_days = 1
+
+export interface Day {
+  /** `YYYY-MM-DD` on the store's clock. */
+  readonly date: string
+  /** Instants in milliseconds: the day from its first to the first of the next. */
+  readonly from: number
+  readonly to: number
+  /** The end of the next day. */
+  readonly prepare_to: number
+  readonly short_to: number
+  readonly not_left_from: number
+  /** Of today the present; of another day its beginning: what was due before has not come. */
+  readonly late_before: number
+}
+/** The day that was named, or the present one on this clock. */
+export const dayIn = (zone: string, now_millis: number, date?: string): Day => {
+  const today = dayOf(now_millis, zone)
+  const on = date ?? today
+  const start = (days: number): number => startOfDay(dateAfter(on, days), zone)
+  return {
+    date: on,
+    from: start(0),
+    to: start(1),
+    prepare_to: start(1 + prepared_ahead_days),
+    short_to: start(short_days),
+    not_left_from: start(-not_left_days),
+    late_before: on === today ? now_millis : Math.min(start(0), now_millis)
+  }
+}
+
+/** Columns that say when the goods leave, the first that is set counts; and when they are back. */
+const leaving_columns = ["load_starts_at", "deliver_starts_at", "starts_at"] as const
+const back_columns = ["unload_starts_at", "collect_ends_at", "ends_at"] as const
+
+type Leaving = Pick<OpportunityRow, (typeof leaving_columns)[number]>
+type Returning = Pick<OpportunityRow, (typeof back_columns)[number]>
+export const leavesAt = (order: Leaving): string | null =>
+  order.load_starts_at ?? order.deliver_starts_at ?? order.starts_at
+export const isBackAt = (order: Returning): string | null =>
+  order.unload_starts_at ?? order.collect_ends_at ?? order.ends_at
+
+/** Whether an instant is in [from, to); nothing is on no day. */
+export const isWithin = (at: string | null, from: number, to: number): boolean => {
+  if (at === null) return false
+  const millis = millisOf(at)
+  return millis >= from && millis < to
+}
+
+// What is owed, and what is due from and to suppliers, by the end of a day (rules/today 3).
+
+export const papers_max = 100
+
+interface Unpaid {
+  /** The oldest first, `papers_max` at most. */
+  readonly rows: ReadonlyArray<InvoiceRow>
+  /** Of all of them: minor units by currency. */
+  readonly sums: ReadonlyArray<{ readonly currency_code: string; readonly count: number; readonly outstanding: number }>
+}
+/** Invoices whose day to be paid has begun, of one store or of all. */
+export const unpaid = Effect.fnUntraced(function* (
+  store_id: number | undefined,
+  to: number
+): Effect.fn.Return<Unpaid, Failure, Store> {
+  const store = yield* Store
+  const condition = () => {
+    const bound = bindings(store.dialect)
+    const due = `due_at < ${bound.bind(instantOf(to))}`
+    const of_store = store_id === undefined ? "" : ` and store_id = ${bound.bind(store_id)}`
+    return {
+      where:
+        `status in ('issued', 'partially_paid') and ${due}${of_store} ` +
+        `and deleted_at is null and type <> 'proforma' and amount_outstanding > 0`,
+      values: bound.values
+    }
+  }
+  const one = condition()
+  const rows = yield* store.run(
+    `select ${columnList(invoices)} from ${quote(invoices.name)} where ${one.where} ` +
+      `order by due_at, id limit ${papers_max}`,
+    one.values
+  )
+  const sums = yield* store.run<{ currency_code: string; count: number; outstanding: number }>(
+    `select currency_code, count(*) as count, sum(amount_outstanding) as outstanding from ${quote(invoices.name)} ` +
+      `where ${one.where} group by currency_code order by currency_code`,
+    one.values
+  )
+  return {
+    rows: rows.map((row) => store.decode(invoices, row)),
+    sums: sums.map((sum) => ({
+      currency_code: sum.currency_code,
+      count: Number(sum.count),
+      outstanding: Number(sum.outstanding)
+    }))
+  }
+})
+
+export interface Due {
+  readonly order: PurchaseOrderRow
+  readonly at: string
+  readonly pieces: number
+}
+type Open = { readonly po_type?: "sub_hire"; readonly status: ReadonlyArray<string>; readonly returned_at?: null }
+const openOrders = (store_id: number | undefined, open: Open) =>
+  Effect.flatMap(Store, (store) =>
+    store.find(purchase_orders, { ...open, deleted_at: null, ...(store_id === undefined ? {} : { store_id }) })
+  )
+const itemsOf = Effect.fnUntraced(function* (orders: ReadonlyArray<PurchaseOrderRow>) {
+  const ids = orders.map(({ id }) => id)
+  const rows = ids.length === 0 ? [] : yield* (yield* Store).find(purchase_order_items, { purchase_order_id: ids })
+  return Map.groupBy(rows, (row) => row.purchase_order_id)
+})
+const soonest = (due: ReadonlyArray<Due>): ReadonlyArray<Due> =>
+  due.toSorted((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : one.order.id - other.order.id))
+const difference = (one: string, other: string): number => exact(one).minus(other).toNumber()
+
+/** Sub-hired goods that are here and due back at their supplier. */
+export const dueBack = Effect.fnUntraced(function* (
+  store_id: number | undefined,
+  to: number
+): Effect.fn.Return<ReadonlyArray<Due>, Failure, Store> {
+  const here = yield* openOrders(store_id, {
+    po_type: "sub_hire",
+    status: ["partially_received", "received"],
+    returned_at: null
+  })
+  const items = yield* itemsOf(here)
+  return soonest(
+    here.flatMap((order) => {
+      const own = items.get(order.id) ?? []
+      const at = dueBackAt(order, own)
+      if (at === null || millisOf(at) >= to) return []
+      const pieces = own
+        .filter(isHere)
+        .reduce((sum, item) => sum + difference(item.received_quantity, item.returned_quantity), 0)
+      return [{ order, at, pieces }]
+    })
+  )
+})
+/** Goods ordered from suppliers that are due here and have not all come. */
+export const dueIn = Effect.fnUntraced(function* (
+  store_id: number | undefined,
+  to: number
+): Effect.fn.Return<ReadonlyArray<Due>, Failure, Store> {
+  const coming = (yield* openOrders(store_id, { status: ["sent", "partially_received"] })).flatMap((order) => {
+    const at = order.expected_at ?? order.starts_at
+    return at === null || millisOf(at) >= to ? [] : [{ order, at }]
+  })
+  const items = yield* itemsOf(coming.map(({ order }) => order))
+  return soonest(
+    coming.map(({ at, order }) => ({
+      order,
+      at,
+      pieces: (items.get(order.id) ?? []).reduce(
+        (sum, item) => sum + Math.max(0, difference(item.quantity, item.received_quantity)),
+        0
+      )
+    }))
+  )
+})
+
+/** Orders of one list that are read; of more, the first. */
+export const orders_max = 500
+
+/** The widest bounds of the days of several stores. */
+export const widest = (
+  days: ReadonlyArray<Day>
+): Pick<Day, "to" | "prepare_to" | "short_to" | "from" | "not_left_from"> => {
+  const least = (of: (day: Day) => number): number => Math.min(...days.map(of))
+  const most = (of: (day: Day) => number): number => Math.max(...days.map(of))
+  return {
+    from: least((day) => day.from),
+    to: most((day) => day.to),
+    prepare_to: most((day) => day.prepare_to),
+    short_to: most((day) => day.short_to),
+    not_left_from: least((day) => day.not_left_from)
+  }
+}
+
+/** The first of these columns that is set is below `to`, and not below `from` where there is one. */
+const firstSetWithin = (
+  columns: ReadonlyArray<string>,
+  { from, to }: { readonly from: number | undefined; readonly to: number },
+  { bind }: Bindings
+): string =>
+  columns
+    .map((column, at) =>
+      [
+        ...columns.slice(0, at).map((before) => `${quote(before)} is null`),
+        ...(from === undefined ? [] : [`${quote(column)} >= ${bind(instantOf(from))}`]),
+        `${quote(column)} < ${bind(instantOf(to))}`
+      ].join(" and ")
+    )
+    .map((condition) => `(${condition})`)
+    .join(" or ")
+
+/** What of an order its lists are made of: of a wide table, a sixth. */
+const order_columns = [
+  ...(["id", "number", "subject", "member_id", "store_id", "state", "status", "has_shortage"] as const),
+  ...leaving_columns,
+  ...back_columns
+]
+export type OrderOfDay = Pick<OpportunityRow, (typeof order_columns)[number]>
+
+const selected = Effect.fnUntraced(function* (
+  store_id: number | undefined,
+  condition: (bound: Bindings, dialect: Dialect) => string,
+  order_by: string
+): Effect.fn.Return<ReadonlyArray<OrderOfDay>, Failure, Store> {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const where = condition(bound, store.dialect)
+  const of_store = store_id === undefined ? "" : ` and store_id = ${bound.bind(store_id)}`
+  const rows = yield* store.run(
+    `select ${columnsNamed(order_columns)} from ${quote(opportunities.name)} ` +
+      `where ${where}${of_store} and deleted_at is null ` +
+      `order by ${quote(order_by)}, id limit ${orders_max + 1}`,
+    bound.values
+  )
+  return rows.map((row) => store.decode(opportunities, row))
+})
+
+/**
+ * Goods of which something may not have left: an order counted in bulk is on hire as soon as some of it is. Units are
+ * counted by those allocated, as each leaves by itself and the status follows them. A kit that left as its parts
+ * passes, too: its pieces tell ({@link isToGo}).
+ */
+const goods_left = (dialect: Dialect): string =>
+  `exists (select 1 from ${quote(opportunity_items.name)} line ` +
+  `join ${quote(products.name)} product on product.id = line.item_id ` +
+  `where line.opportunity_id = ${quote(opportunities.name)}.id and line.is_live ` +
+  `and line.item_type in ('product', 'accessory') and line.transaction_type <> ${service_line} ` +
+  `and line.quantity > case when product.stock_method = ${serialised} then ` +
+  // Decimals are whole hundredths on SQLite.
+  `${dialect === "pg" ? 1 : 100} * ` +
+  `(select count(*) from ${quote(asset_assignments.name)} unit where unit.opportunity_item_id = line.id) ` +
+  `else line.dispatched_quantity end)`
+
+/** Orders of which something may still be to go, that leave between these instants and are not over. */
+export const leaving = (store_id: number | undefined, { from, not_left_from, prepare_to }: ReturnType<typeof widest>) =>
+  selected(
+    store_id,
+    (bound, dialect) =>
+      `state = ${order} and (status in (${statuses.active.status}, ${statuses.dispatched.status}) ` +
+      `or (status = ${statuses.on_hire.status} and ${goods_left(dialect)})) ` +
+      `and (${firstSetWithin(leaving_columns, { from: not_left_from, to: prepare_to }, bound)}) ` +
+      `and (ends_at is null or ends_at > ${bound.bind(instantOf(from))})`,
+    "starts_at"
+  )
+/** Whether something of an order is still to leave; `leaving` lets those pass of which this is not sure. */
+export const isToGo = ({ status }: OrderOfDay, pieces: Pieces): boolean =>
+  status !== statuses.on_hire.status || isNotAllOut(pieces)
+/** What is out cannot be missing: an order of which all is out lacks nothing. */
+export const isNotAllOut = ({ back, out, wanted }: Pieces): boolean => out + back < wanted
+/**
+ * Something is out, be it only the case of what came back by itself. What is allocated and never went keeps an order
+ * Dispatched after all that did go is back. Where nothing was counted out, somebody said by hand that it is.
+ */
+const something_out = ((): string => {
+  const of_order = `opportunity_id = ${quote(opportunities.name)}.id`
+  const unit = `exists (select 1 from ${quote(asset_assignments.name)} where ${of_order} and status`
+  const line = `exists (select 1 from ${quote(opportunity_items.name)} where ${of_order} and is_live and`
+  const around = `exists (select 1 from ${quote(containers.name)} where ${of_order} and status = 'dispatched')`
+  const out = `${unit} in (${dispatched}, ${on_hire})) or ${line} dispatched_quantity > returned_quantity) or ${around}`
+  return `(${out} or not (${unit} >= ${checked_in}) or ${line} dispatched_quantity > 0)))`
+})()
+/** Orders with something out that is due back before the day is over. */
+export const returning = (store_id: number | undefined, { to }: ReturnType<typeof widest>) =>
+  selected(
+    store_id,
+    (bound) =>
+      `state = ${order} and status in (${statuses.dispatched.status}, ${statuses.on_hire.status}) ` +
+      `and not open_ended_rental and (${firstSetWithin(back_columns, { from: undefined, to }, bound)}) ` +
+      `and ${something_out}`,
+    "ends_at"
+  )
+/** Orders, those partly out included, and reserved quotations that lack something and begin soon. */
+export const short = (store_id: number | undefined, { from, short_to }: ReturnType<typeof widest>) =>
+  selected(
+    store_id,
+    (bound) =>
+      `has_shortage and starts_at >= ${bound.bind(instantOf(from))} ` +
+      `and starts_at < ${bound.bind(instantOf(short_to))} ` +
+      `and ((state = ${order} and status in (${statuses.active.status}, ${statuses.dispatched.status}, ` +
+      `${statuses.on_hire.status})) or (state = ${quotation} and status = ${statuses.reserved.status}))`,
+    "starts_at"
+  )
+
+/** How far each order is, by its id: five queries for all of them, and one sum for each, however often it is asked. */
+export const piecesOfOrders = (
+  ids: ReadonlyArray<number>,
+  settings: Settings
+): Effect.Effect<(id: number) => Pieces, Failure, Store> =>
+  Effect.map(loadLinePieces(ids, settings), (piecesOf) => {
+    const sums = new Map([...new Set(ids)].map((id) => [id, sumOfPieces(piecesOf(id))]))
+    return (id) => sums.get(id) ?? sumOfPieces([])
+  })

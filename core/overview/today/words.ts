@@ -1,0 +1,32 @@
+/** The day in a few words, the same on a terminal and on a wall. Pure. */
+import type { Pieces } from "../../orders/opportunities/state/pieces.ts"
+
+export const order_lists = {
+  late: "Late",
+  going_out: "Going out",
+  coming_back: "Coming back",
+  to_prepare: "To prepare",
+  short: "Short"
+} as const
+export type OrderList = keyof typeof order_lists
+/** In the order they are shown in: what is wrong comes first. */
+export const order_list_names = [
+  "late",
+  "going_out",
+  "coming_back",
+  "to_prepare",
+  "short"
+] as const satisfies ReadonlyArray<OrderList>
+
+/** Allocated units that are out of service: `2 to replace`. */
+export const replaceText = (to_replace: number): string => (to_replace > 0 ? `${to_replace} to replace` : "")
+
+/** What is left to do: `7 of 12 packed`, `3 of 12 back`. */
+export const leftText = (list: OrderList, { back, out, packed, wanted }: Pieces): string =>
+  list === "coming_back" || list === "late"
+    ? back === 0
+      ? `${out} out`
+      : `${back} of ${out + back} back`
+    : wanted === 0
+      ? ""
+      : `${packed} of ${wanted} packed`

@@ -1,0 +1,311 @@
+/** Endpoints of the action log: the journal, newest first, as who did what to which row (rules/conventions 12). */
+import { integer, text, timestamp } from "../kernel/fields/field.ts"
+import * as Shown from "../kernel/lists/answer-schema.ts"
+import type { StoredEvent } from "../kernel/events/event-type.ts"
+import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/fields/json.ts"
+import { Effect } from "effect"
+import type { Catalogue, Slice } from "../kernel/endpoints/catalogue.ts"
+import { type Failure, get } from "../kernel/endpoints/endpoint.ts"
+import { ignoredMeta, ignoredOf } from "../kernel/endpoints/ignored.ts"
+import { wholeNumber } from "../kernel/fields/input.ts"
+import { journal } from "../kernel/events/journal.ts"
+import {
+  type Condition,
+  conditionsOf,
+  conditionSql,
+  type Listing,
+  offersFilter,
+  pageOf,
+  type Query,
+  snakeCase,
+  sortOf
+} from "../kernel/lists/query.ts"
+import { ok } from "../kernel/endpoints/resource.ts"
+import { CommandRuntime } from "../kernel/endpoints/command-runtime.ts"
+import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
+import { Store, type StoreShape } from "../kernel/store/store.ts"
+import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
+import { users } from "./users/schema.ts"
+
+// An entry of the action log and of an opportunity's activity (rules/conventions 12).
+
+const values = Shown.map(Shown.anything(), { nullable: true })
+export const auditShown = {
+  id: integer(),
+  user_id: integer({ nullable: true }),
+  user_name: text({ nullable: true }),
+  action: text({ describe: "The type of the event" }),
+  auditable_type: text(),
+  auditable_id: Shown.either(integer(), text()),
+  old_values: values,
+  new_values: values,
+  ip_address: Shown.nothing("The journal keeps no addresses of people's machines"),
+  created_at: timestamp()
+}
+export type AuditEntry = Shown.KeysShown<typeof auditShown>
+
+// Old and new values of an event for the action log (rules/conventions 12). Pure.
+
+interface Changes {
+  readonly old_values: JsonObject
+  readonly new_values: JsonObject
+}
+const no_changes: Changes = { old_values: {}, new_values: {} }
+
+/** Entity and action of an event's type: `product.updated` → product, updated. */
+const verbOf = (type: string): readonly [entity: string, verb: string] => {
+  const at = type.lastIndexOf(".")
+  return [type.slice(0, at), type.slice(at + 1)]
+}
+const rowKey = (entity: string, data: JsonObject): string => `${entity}:${String(data["id"] ?? "")}`
+
+/** Types of events with values of a row: those before an update or a deletion give the old values. */
+const valueTypes = (types: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...new Set(
+    types
+      .map(verbOf)
+      .filter(([, verb]) => verb === "updated" || verb === "deleted")
+      .flatMap(([entity]) => [`${entity}.created`, `${entity}.updated`])
+  )
+]
+
+/** Changes of the `wanted` positions. `events` are in order and include earlier events of the same rows. */
+export const changesOf = (
+  events: ReadonlyArray<StoredEvent>,
+  wanted: ReadonlySet<number>
+): ReadonlyMap<number, Changes> => {
+  const rows = new Map<string, JsonObject>()
+  const changes = new Map<number, Changes>()
+  for (const { position, type, data } of events) {
+    const [entity, verb] = verbOf(type)
+    const key = rowKey(entity, data)
+    const before = rows.get(key) ?? {}
+    if (wanted.has(position)) changes.set(position, changeOf(verb, data, before))
+    if (verb === "created" || verb === "updated") rows.set(key, { ...before, ...withoutId(data) })
+  }
+  return changes
+}
+
+const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes => {
+  const { set, was, also } = data
+  // Events that carry old and new values themselves.
+  if (isJsonObject(set) || isJsonObject(was)) {
+    return {
+      old_values: isJsonObject(was) ? was : {},
+      new_values: { ...(isJsonObject(set) ? set : {}), ...(isJsonObject(also) ? also : {}) }
+    }
+  }
+  switch (verb) {
+    case "created":
+      return { old_values: {}, new_values: data }
+    case "updated": {
+      // Events of some tables carry whole rows: values that stayed the same are no change.
+      const new_values = Object.fromEntries(
+        Object.entries(withoutId(data)).filter(([name, value]) => {
+          const old = valueIn(before, name)
+          return old === undefined || !sameJson(old, value)
+        })
+      )
+      return {
+        new_values,
+        old_values: Object.fromEntries(
+          Object.keys(new_values).flatMap((name) => {
+            const old = valueIn(before, name)
+            return old === undefined ? [] : [[name, old] as const]
+          })
+        )
+      }
+    }
+    case "deleted":
+      return { old_values: before, new_values: {} }
+    default:
+      return { old_values: {}, new_values: withoutId(data) }
+  }
+}
+/** A row's value of a column of that name; nothing that every object inherits, such as `constructor`. */
+const valueIn = (row: JsonObject, name: string): Json | undefined => (Object.hasOwn(row, name) ? row[name] : undefined)
+const withoutId = ({ id: _id, ...rest }: JsonObject): JsonObject => rest
+
+/** The value without the keys a reader may not see, at any depth. */
+const withoutKeys = (value: JsonObject, hidden: ReadonlySet<string>): JsonObject =>
+  Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !hidden.has(key))
+      .map(([key, item]) => [key, within(item, hidden)])
+  )
+const within = (value: Json, hidden: ReadonlySet<string>): Json =>
+  Array.isArray(value)
+    ? value.map((item: Json) => within(item, hidden))
+    : isJsonObject(value)
+      ? withoutKeys(value, hidden)
+      : value
+
+const listing: Listing = {
+  table: journal,
+  filters: ["position", "type", "actor_id", "recorded_at"],
+  sorts: ["position", "recorded_at"],
+  aliases: { id: "position", action: "type", user_id: "actor_id", created_at: "recorded_at" },
+  related: {},
+  value_names: {},
+  flags: {},
+  now: "",
+  base_currency: "",
+  custom_fields: new Map()
+}
+
+/** Filters on the stream's name. */
+const of_streams: ReadonlySet<string> = new Set(["auditable_type", "auditable_id"])
+/** `auditable_type` and `auditable_id` as SQL on the stream's name, such as `member:12`; undefined without either. */
+const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): string | undefined => {
+  const given = (name: string): ReadonlyArray<string> | undefined => {
+    const one = conditions.find(
+      (condition) => condition.name === name && (condition.predicate === "eq" || condition.predicate === "in")
+    )
+    return one === undefined
+      ? undefined
+      : (one.predicate === "in" ? one.values.flatMap((value) => value.split(",")) : one.values.slice(-1))
+          .map((value) => value.trim())
+          .filter((value) => /^[\w-]{1,64}$/.test(value))
+  }
+  const types = given("auditable_type")?.map((type) => snakeCase(type).replace(/^_/, ""))
+  const ids = given("auditable_id")
+  if (types === undefined && ids === undefined) return undefined
+  const ofId = (id: string): string => `stream like ${bound.bind(`%:${id.replaceAll("_", "\\_")}`)} escape '\\'`
+  // `;` follows `:` in ASCII: a range, which the index on streams can answer.
+  const ofType = (type: string): string =>
+    `(stream >= ${bound.bind(`${type}:`)} and stream < ${bound.bind(`${type};`)})`
+  const parts =
+    types === undefined
+      ? (ids ?? []).map(ofId)
+      : ids === undefined
+        ? types.map(ofType)
+        : types.flatMap((type) => ids.map((id) => `stream = ${bound.bind(`${type}:${id}`)}`))
+  return parts.length === 0 ? "1 = 0" : `(${parts.join(" or ")})`
+}
+
+/**
+ * Columns that need a permission of their own which the viewer lacks, by what events are about: those of a thing may
+ * carry rows of what it is made of. The total of an invoice is not hidden because that of a purchase order is.
+ */
+const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlyMap<string, ReadonlySet<string>> => {
+  const hidden = new Map<string, Set<string>>()
+  for (const { columns, entity, stream } of catalogue.tables) {
+    const names = Object.entries(columns)
+      .filter(([, field]) => field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to))
+      .map(([name]) => name)
+    if (names.length === 0) continue
+    for (const subject of [entity, stream?.entity ?? entity]) {
+      const known = hidden.get(subject) ?? new Set()
+      for (const name of names) known.add(name)
+      hidden.set(subject, known)
+    }
+  }
+  return hidden
+}
+const nothing_hidden: ReadonlySet<string> = new Set()
+/** `purchase_order.sent` is about a purchase order. */
+const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
+
+/** Events as entries of the action log. Two queries: earlier events of the same rows, and the users. */
+const auditRows = Effect.fnUntraced(function* (
+  events: ReadonlyArray<StoredEvent>,
+  viewer: Viewer
+): Effect.fn.Return<ReadonlyArray<AuditEntry>, Failure, Store | CommandRuntime> {
+  const store = yield* Store
+  const hidden = hiddenFrom((yield* CommandRuntime).catalogue, viewer)
+  const earlier = yield* historyOf(store, events)
+  const changes = changesOf(
+    [...earlier, ...events].sort((one, other) => one.position - other.position),
+    new Set(events.map((one) => one.position))
+  )
+  const people = new Map(
+    (yield* store.getMany(
+      users,
+      events.flatMap((one) => one.actor_id ?? [])
+    )).map((one) => [one.id, one.name])
+  )
+  return events.map((one): AuditEntry => {
+    const at = one.stream.indexOf(":")
+    const id = one.stream.slice(at + 1)
+    const { old_values, new_values } = changes.get(one.position) ?? no_changes
+    const kept_back = hidden.get(subjectOf(one.type)) ?? nothing_hidden
+    return {
+      id: one.position,
+      user_id: one.actor_id,
+      user_name: people.get(one.actor_id ?? 0) ?? null,
+      action: one.type,
+      auditable_type: one.stream.slice(0, at),
+      auditable_id: wholeNumber(id) ?? id,
+      old_values: withoutKeys(old_values, kept_back),
+      new_values: withoutKeys(new_values, kept_back),
+      ip_address: null,
+      created_at: one.recorded_at
+    }
+  })
+})
+/** Earlier events of the same streams that give the rows' previous values; the given events are not among them. */
+const historyOf = Effect.fnUntraced(function* (store: StoreShape, events: ReadonlyArray<StoredEvent>) {
+  const types = valueTypes(events.map((one) => one.type))
+  if (types.length === 0) return []
+  const given = new Set(events.map((one) => one.position))
+  const last = Math.max(...given)
+  const streams = events.filter((one) => valueTypes([one.type]).length > 0).map((one) => one.stream)
+  const found = yield* store.find(journal, { stream: [...new Set(streams)], type: types })
+  return found.filter((one) => one.position < last && !given.has(one.position))
+})
+
+const actions = (query: Query, viewer: Viewer) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const bound = bindings(store.dialect)
+    const conditions = conditionsOf(query)
+    const parts = [
+      streamSql(conditions, bound),
+      ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))
+    ].filter((sql) => sql !== undefined)
+    const from = ` from "journal"${parts.length === 0 ? "" : ` where ${parts.join(" and ")}`}`
+    const sort = sortOf(query, listing)
+    const { page, per_page } = pageOf(query)
+    // Positions follow time: whichever sort is asked for, entries are ordered by position.
+    const order = sort === undefined || sort.descending ? "desc" : "asc"
+    const events = (yield* store.run(
+      `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} ` +
+        `offset ${(page - 1) * per_page}`,
+      bound.values
+    )).map((row) => store.decode(journal, row) as StoredEvent)
+    // A first page that is not full is the whole log.
+    const [counted] =
+      page === 1 && events.length < per_page
+        ? [{ total: events.length }]
+        : yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values)
+    return ok({
+      actions: yield* auditRows(events, viewer),
+      meta: {
+        total: Number(counted?.total ?? 0),
+        per_page,
+        page,
+        ...ignoredMeta(
+          ignoredOf(query, {
+            filters: (name) => of_streams.has(name) || offersFilter(name, listing),
+            is_sorted: sort !== undefined,
+            includes: {}
+          })
+        )
+      }
+    })
+  })
+
+export const activityLogSlice: Slice = {
+  name: "actions",
+  endpoints: [
+    get("/api/v1/actions", {
+      answer: { actions: Shown.objects(auditShown), meta: Shown.meta },
+      name: "actions.list",
+      summary: "List who did what to what, newest first",
+      reads_history: "everything",
+      ability: "action-log:read",
+      permission: "action-log.view",
+      run: (input) => actions(input.query, input.viewer)
+    })
+  ]
+}

@@ -1,0 +1,337 @@
+/** Endpoints of members (rules/members-activities 2). */
+import { Effect, Result } from "effect"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { command, type Failure, get } from "../../kernel/endpoints/endpoint.ts"
+import { type Fields, integer } from "../../kernel/fields/field.ts"
+import {
+  type Access,
+  accessOf,
+  createdEvent,
+  crudResource,
+  deletedEvent,
+  initialRow,
+  updatedEvent
+} from "../../kernel/endpoints/crud-resource.ts"
+import { invalid, invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import {
+  created,
+  noContent,
+  ok,
+  render,
+  renderById,
+  type Resource,
+  unpagedMeta,
+  viewContext
+} from "../../kernel/endpoints/resource.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { AnyRow, Stamped, Table } from "../../kernel/tables/table.ts"
+import {
+  memberEvents,
+  memberProblems,
+  memberRestored,
+  type MergeFacts,
+  mergeMembers,
+  type Related,
+  relationshipProblem
+} from "./decide.ts"
+import {
+  addressResource,
+  emailResource,
+  linkResource,
+  memberResource,
+  phoneResource,
+  relationshipResource
+} from "./resource.ts"
+import {
+  addressFields,
+  type ContactKind,
+  contactTables,
+  emailFields,
+  linkFields,
+  member_tax_columns,
+  memberFields,
+  members,
+  phoneFields,
+  relationshipFields,
+  type RelationshipRow,
+  relationships
+} from "./schema.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { doublesOf } from "../../kernel/runtime/reference-checks.ts"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { update } from "../../kernel/tables/row-change.ts"
+import { assignedClass, classesFor, organisation_tax_classes } from "../../setup/reference-data/tax.ts"
+
+// Contact records of members: addresses, e-mails, phones, links and relationships (rules/members-activities 3).
+
+const access: Access = {
+  read: "members:read",
+  write: "members:write",
+  view: "members.view",
+  create: "members.edit",
+  edit: "members.edit",
+  delete: "members.edit"
+}
+
+type Contact = AnyRow & { readonly id: number; readonly is_primary?: boolean }
+/** The endpoints of one type of contact record; a new primary record replaces the earlier primary one. */
+const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Fields): Slice => {
+  const table: Table = resource.table
+  const primaries = "is_primary" in fields
+  return crudResource<Fields, ReadonlyArray<Contact>>({
+    resource,
+    fields,
+    path: `/api/v1/members/{member}/${resource.plural}`,
+    name: `members.${resource.plural}`,
+    access,
+    parent: { param: "member", table: members, column: "member_id" },
+    only: ["list", "create", "update", "delete"],
+    unpaged: true,
+    rules: {
+      facts: (input) =>
+        Effect.gen(function* () {
+          if (!primaries) return []
+          const { member } = input.rows as { readonly member: { readonly id: number } }
+          return (yield* (yield* Store).find(table, {
+            member_id: member.id,
+            is_primary: true
+          })) as ReadonlyArray<Contact>
+        }),
+      save: ({ next, facts }) => {
+        const row = next as Contact
+        const others = row.is_primary === true ? facts.filter((one) => one.id !== row.id) : []
+        return Result.succeed({
+          also: others
+            .map((one) => updatedEvent(table, one, { is_primary: false }))
+            .filter((event) => event !== undefined)
+        })
+      }
+    }
+  })
+}
+
+const inPath = { member: { table: members } }
+const listRelationships = get("/api/v1/members/{member}/relationships", {
+  answer: { relationships: Shown.rows(() => relationshipResource), meta: Shown.meta },
+  name: "members.relationships.list",
+  summary: "List who a member is related to, in either direction",
+  ability: access.read,
+  permission: access.view,
+  params: inPath,
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { id } = input.rows.member
+      const rows = [
+        ...(yield* store.find(relationships, { member_id: id })),
+        ...(yield* store.find(relationships, { related_member_id: id }))
+      ].sort((one, other) => one.id - other.id)
+      const views = yield* render(relationshipResource, rows, [], viewContext(input))
+      return ok({ relationships: views, meta: unpagedMeta(views.length, input.query) })
+    })
+})
+
+interface RelationshipFacts {
+  readonly related: RelatedMember | undefined
+  readonly existing: ReadonlyArray<RelationshipRow>
+  readonly primaries: ReadonlyArray<RelationshipRow>
+}
+type RelatedMember = Parameters<typeof relationshipProblem>[1]
+const relate = command("POST", "/api/v1/members/{member}/relationships", {
+  answer: { relationship: Shown.row(() => relationshipResource) },
+  name: "members.relationships.create",
+  summary: "Relate two members",
+  ability: access.write,
+  permission: access.create,
+  params: inPath,
+  fields: relationshipFields,
+  creates: [relationships],
+  // Locks both members: otherwise two requests at once could relate the same pair twice.
+  streams: (params, body) => [`member:${params["member"]}`, `member:${String(body["related_member_id"])}`],
+  facts: ({ rows, values }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const [here, there] = [rows.member.id, values.related_member_id ?? 0]
+      return {
+        related: yield* store.get(members, there),
+        existing: [
+          ...(yield* store.find(relationships, { member_id: here, related_member_id: there })),
+          ...(yield* store.find(relationships, { member_id: there, related_member_id: here }))
+        ],
+        primaries:
+          values.is_primary === true ? yield* store.find(relationships, { member_id: here, is_primary: true }) : []
+      } satisfies RelationshipFacts
+    }),
+  decide: ({ related, existing, primaries }: RelationshipFacts, { rows, values }, context) => {
+    const problem =
+      related === undefined
+        ? "The selected related member does not exist."
+        : relationshipProblem(rows.member, related, existing)
+    if (problem !== undefined) return Result.fail(invalidField("related_member_id", problem))
+    const row = {
+      ...initialRow(relationships, relationshipFields),
+      ...values,
+      id: context.id(relationships),
+      member_id: rows.member.id
+    }
+    return Result.succeed({
+      events: [
+        createdEvent(relationships, row),
+        ...primaries
+          .map((one) => updatedEvent(relationships, one, { is_primary: false }))
+          .filter((event) => event !== undefined)
+      ],
+      result: { id: row.id }
+    })
+  },
+  respond: (result, input) =>
+    Effect.map(renderById(relationshipResource, result.id, input.query, viewContext(input)), created)
+})
+
+const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}", {
+  name: "members.relationships.delete",
+  summary: "End a relationship, from either side",
+  ability: access.write,
+  permission: access.delete,
+  params: { ...inPath, id: { table: relationships } },
+  facts: () => Effect.succeed(undefined),
+  decide: (_facts, { rows: { id: row, member } }) =>
+    row.member_id !== member.id && row.related_member_id !== member.id
+      ? Result.fail(notFound("No such relationship."))
+      : Result.succeed({ events: [deletedEvent(relationships, row.id, row)], result: { id: row.id } }),
+  respond: () => Effect.succeed(noContent)
+})
+
+const relationshipSlice = crudResource({
+  resource: relationshipResource,
+  fields: relationshipFields,
+  path: "",
+  access,
+  only: []
+})
+
+const contactSlices: ReadonlyArray<Slice> = [
+  contactSlice(addressResource, addressFields),
+  contactSlice(emailResource, emailFields),
+  contactSlice(phoneResource, phoneFields),
+  contactSlice(linkResource, linkFields),
+  { ...relationshipSlice, name: "members.relationships", endpoints: [listRelationships, relate, unrelate] }
+]
+
+// What the rule for merging two members must know (rules/members-activities 2).
+
+/** Of both members: relationships, types with a primary contact record, and participations the two share. */
+const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id: number) {
+  const store = yield* Store
+  const both = [primary_id, secondary_id]
+  const joined = [
+    ...(yield* store.find(relationships, { member_id: both })),
+    ...(yield* store.find(relationships, { related_member_id: both }))
+  ]
+  const primary_kinds: Array<ContactKind> = []
+  for (const kind of ["addresses", "emails", "phones"] as const) {
+    if (yield* store.exists(contactTables[kind], { member_id: primary_id, is_primary: true })) primary_kinds.push(kind)
+  }
+  const { references } = (yield* CommandRuntime).catalogue
+  return {
+    secondary: yield* store.get(members, secondary_id),
+    primary_kinds,
+    doubled: yield* doublesOf(references, members, { from: secondary_id, into: primary_id }),
+    relationships: [...new Map(joined.map((one) => [one.id, one])).values()].sort((one, other) => one.id - other.id)
+  } satisfies MergeFacts
+})
+
+/** The relationships a member has, whichever of the two sides it is on. */
+const relatedTo = Effect.fnUntraced(function* (id: number): Effect.fn.Return<ReadonlyArray<Related>, Failure, Store> {
+  const store = yield* Store
+  const found = [
+    ...(yield* store.find(relationships, { member_id: id })),
+    ...(yield* store.find(relationships, { related_member_id: id }))
+  ]
+  const otherOf = (one: RelationshipRow): number => (one.member_id === id ? one.related_member_id : one.member_id)
+  const others = new Map((yield* store.getMany(members, found.map(otherOf))).map((row) => [row.id, row]))
+  return found.flatMap((one) => {
+    const other = others.get(otherOf(one))
+    return other === undefined ? [] : [{ id: one.id, other }]
+  })
+})
+
+const crud = crudResource({
+  resource: memberResource,
+  fields: memberFields,
+  path: "/api/v1/members",
+  access: accessOf("members"),
+  // Two related contacts must not both change their type at once, so changes of types wait for each other.
+  streams: ({ id }, { membership_type }) => [
+    ...(membership_type === undefined ? [] : ["member_types"]),
+    ...(id === undefined ? [] : [`member:${id}`])
+  ],
+  rules: {
+    facts: (input, before) =>
+      Effect.gen(function* () {
+        const keeps_type =
+          before === undefined || (input.values["membership_type"] ?? before.membership_type) === before.membership_type
+        return {
+          related: keeps_type ? [] : yield* relatedTo(before.id),
+          tax_class_id:
+            before === undefined ? yield* assignedClass(organisation_tax_classes, input.settings) : undefined
+        }
+      }),
+    save: ({ next, before, facts, input }) => {
+      const errors = memberProblems(next, before, facts.related)
+      return Object.keys(errors).length > 0
+        ? Result.fail(invalid(errors))
+        : Result.succeed({ set: classesFor(member_tax_columns, input.body, facts.tax_class_id) })
+    },
+    delete: ({ row }) =>
+      row.membership_type === "user"
+        ? Result.fail(invalidField("member", "This member is a user: deactivate the user instead."))
+        : Result.succeed([])
+  },
+  on_delete: (id) => [update(members, id, { is_active: false })]
+})
+
+const oneMember = { member: Shown.row(() => memberResource) }
+const shownMember = (
+  id: number,
+  input: Parameters<typeof viewContext>[0] & { readonly query: Parameters<typeof renderById>[2] }
+) => Effect.map(renderById(memberResource, id, input.query, viewContext(input)), ok)
+
+const restore = command("POST", "/api/v1/members/{id}/restore", {
+  answer: oneMember,
+  name: "members.restore",
+  summary: "Bring an archived member back",
+  ability: "members:write",
+  permission: "members.delete",
+  params: { id: { table: members, with_deleted: true } },
+  facts: () => Effect.succeed(undefined),
+  decide: (_facts, { rows: { id: row } }) =>
+    Result.succeed({
+      events: row.deleted_at === null ? [] : [memberRestored.make({ id: row.id })],
+      result: { id: row.id }
+    }),
+  respond: (_result, input) => shownMember(input.rows.id.id, input)
+})
+
+const merge = command("POST", "/api/v1/members/{id}/merge", {
+  answer: oneMember,
+  name: "members.merge",
+  summary: "Merge another member into this one",
+  ability: "members:write",
+  permission: "members.delete",
+  params: { id: { table: members } },
+  fields: { secondary_id: integer({ required: true, names: "members" }) },
+  streams: (params, body) => [`member:${params["id"]}`, `member:${String(body["secondary_id"])}`],
+  facts: ({ rows, values }) => mergeFacts(rows.id.id, values.secondary_id ?? 0),
+  decide: (facts, input) => mergeMembers(input.rows.id, facts),
+  respond: (_result, input) => shownMember(input.rows.id.id, input)
+})
+
+export const memberSlices: ReadonlyArray<Slice> = [
+  {
+    ...crud,
+    events: [...(crud.events ?? []), ...memberEvents],
+    endpoints: [...(crud.endpoints ?? []), restore, merge]
+  },
+  ...contactSlices
+]

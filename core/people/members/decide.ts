@@ -1,0 +1,192 @@
+/** Rules for members: changes of type and merging duplicates (rules/members-activities 2). */
+import { Result, Schema } from "effect"
+import { remove, update, updateWhere } from "../../kernel/tables/row-change.ts"
+import { type DataOf, eventType, streamOf } from "../../kernel/events/event-type.ts"
+import {
+  type ContactKind,
+  contactTables,
+  type MemberRow,
+  members,
+  type RelationshipRow,
+  relationships
+} from "./schema.ts"
+import type { Decided } from "../../kernel/endpoints/endpoint.ts"
+import { type FieldErrors, invalidField } from "../../kernel/fields/rejection.ts"
+import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+
+// Events of members beside created, updated and deleted (rules/members-activities 2).
+
+const ids = () => Schema.Array(Schema.Int)
+
+const memberArchived = eventType("member.archived", {
+  meaning: "A member was put away: merged into another one, or deleted; it can be restored.",
+  data: () => Schema.Struct({ id: Schema.Int }),
+  project: ({ id }, { recorded_at }) => [update(members, id, { is_active: false, deleted_at: recorded_at })]
+})
+export const memberRestored = eventType("member.restored", {
+  meaning: "An archived member is in use again.",
+  data: () => Schema.Struct({ id: Schema.Int }),
+  project: ({ id }, { recorded_at }) => [
+    update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })
+  ]
+})
+
+/** Other columns that refer to the secondary member follow the merge as they declare (`on_merge`). */
+const memberMerged = eventType("member.merged", {
+  meaning: "Two members were one: what belonged to the secondary belongs to the primary.",
+  data: () =>
+    Schema.Struct({
+      primary_id: Schema.Int,
+      secondary_id: Schema.Int,
+      // Types of moved contact records that lose `is_primary`, as the remaining member has a primary one already.
+      demoted: Schema.Array(Schema.Literals(["addresses", "emails", "phones", "links"])),
+      relationships: Schema.Struct({
+        moved: Schema.Array(Schema.Struct({ id: Schema.Int, member_id: Schema.Int, related_member_id: Schema.Int })),
+        dropped: ids()
+      }),
+      // By table, ids of the secondary's participations in things the primary member takes part in as well.
+      doubled: Schema.Record(Schema.String, ids())
+    }),
+  stream: ({ primary_id }) => streamOf("member", primary_id),
+  project: ({ demoted, primary_id, relationships: joined, secondary_id }, { recorded_at }) => [
+    ...demoted.map((kind) => updateWhere(contactTables[kind], { member_id: secondary_id }, { is_primary: false })),
+    ...joined.dropped.map((id) => remove(relationships, id)),
+    ...joined.moved.map(({ id, ...sides }) => update(relationships, id, { ...sides, updated_at: recorded_at })),
+    update(members, secondary_id, { custom_fields: {}, merged_into_id: primary_id })
+  ]
+})
+
+export const memberEvents = [memberArchived, memberRestored, memberMerged]
+
+/** A relationship of the member being changed, and the member on its other side. */
+export interface Related {
+  readonly id: number
+  readonly other: MemberRow
+}
+/**
+ * What a member may not become. 422 for making or unmaking users, who come from invitations; for a user's name,
+ * activity and location type, which change with the account; for a type that an existing relationship does not allow.
+ */
+export const memberProblems = (
+  next: MemberRow,
+  before: MemberRow | undefined,
+  related: ReadonlyArray<Related>
+): FieldErrors => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  if (before === undefined) {
+    if (next.membership_type === "user") errors["membership_type"] = ["Users are made by inviting them."]
+    return errors
+  }
+  if (
+    next.membership_type !== before.membership_type &&
+    (next.membership_type === "user" || before.membership_type === "user")
+  ) {
+    errors["membership_type"] = ["A member cannot be turned into a user, nor a user into something else."]
+  } else if (next.membership_type !== before.membership_type) {
+    const broken = related.filter(({ other }) => relationshipProblem(next, other, []) !== undefined)
+    if (broken.length > 0)
+      errors["membership_type"] = broken.map(
+        ({ id, other }) =>
+          `Relationship ${id} joins this member with the ${other.membership_type} ${other.name}, and one of the two must be a contact: end that relationship first.`
+      )
+  }
+  if (before.membership_type === "user") {
+    for (const field of ["name", "is_active", "location_type"] as const) {
+      if (next[field] !== before[field])
+        errors[field] = [`The ${field.replace("_", " ")} of a user is changed with the user.`]
+    }
+  }
+  return errors
+}
+
+export interface MergeFacts {
+  readonly secondary: MemberRow | undefined
+  /** Relationships of both members. */
+  readonly relationships: ReadonlyArray<RelationshipRow>
+  /** Types of contact records of which the remaining member already has a primary one. */
+  readonly primary_kinds: ReadonlyArray<ContactKind>
+  /** By table, ids of the secondary's participations in things the primary member takes part in as well. */
+  readonly doubled: { readonly [table: string]: ReadonlyArray<number> }
+}
+/**
+ * Contact records, relationships and missing custom field values move to the primary; the secondary is archived.
+ * 422 on `secondary_id`: missing, archived, the primary itself, of another type, a user.
+ */
+export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => {
+  const { secondary } = facts
+  const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
+  if (secondary === undefined || secondary.deleted_at !== null)
+    return refuse("The selected secondary member does not exist.")
+  if (secondary.id === primary.id) return refuse("A member cannot be merged with itself.")
+  if (secondary.membership_type !== primary.membership_type)
+    return refuse("Only members of the same type can be merged.")
+  if (primary.membership_type === "user") return refuse("Users cannot be merged.")
+  const filled = {
+    ...secondary.custom_fields,
+    ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
+  }
+  const updated = updatedEvent(members, primary, { custom_fields: filled })
+  const merged: DataOf<typeof memberMerged> = {
+    primary_id: primary.id,
+    secondary_id: secondary.id,
+    demoted: facts.primary_kinds,
+    relationships: movedRelationships(primary.id, secondary.id, facts.relationships),
+    doubled: facts.doubled
+  }
+  return Result.succeed({
+    events: [
+      ...(updated === undefined ? [] : [updated]),
+      memberArchived.make({ id: secondary.id }),
+      memberMerged.make(merged)
+    ],
+    result: { id: primary.id }
+  })
+}
+
+/** The secondary's relationships: moved, or dropped where they would relate the primary to itself or twice to one. */
+const movedRelationships = (
+  primary: number,
+  secondary: number,
+  relationships: ReadonlyArray<RelationshipRow>
+): DataOf<typeof memberMerged>["relationships"] => {
+  const joined = new Set(
+    relationships.flatMap((one) =>
+      one.member_id === primary ? [one.related_member_id] : one.related_member_id === primary ? [one.member_id] : []
+    )
+  )
+  joined.add(primary)
+  const moved: Array<DataOf<typeof memberMerged>["relationships"]["moved"][number]> = []
+  const dropped: Array<number> = []
+  for (const { id, member_id, related_member_id } of relationships) {
+    if (member_id !== secondary && related_member_id !== secondary) continue
+    const other = member_id === secondary ? related_member_id : member_id
+    if (joined.has(other)) dropped.push(id)
+    else {
+      joined.add(other)
+      moved.push({
+        id,
+        ...(member_id === secondary
+          ? { member_id: primary, related_member_id }
+          : { member_id, related_member_id: primary })
+      })
+    }
+  }
+  return { moved, dropped }
+}
+
+export const relationshipProblem = (
+  member: MemberRow,
+  related: MemberRow,
+  existing: ReadonlyArray<RelationshipRow>
+): string | undefined => {
+  const types = [member.membership_type, related.membership_type]
+  return member.id === related.id
+    ? "A member cannot be related to itself."
+    : types.includes("user")
+      ? "Users cannot be related to members."
+      : !types.includes("contact")
+        ? "One of the two must be a contact."
+        : existing.length > 0
+          ? "These two members are related already."
+          : undefined
+}

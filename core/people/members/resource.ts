@@ -1,0 +1,255 @@
+/** How members and their contact records are shown in answers (rules/members-activities 1 and 3). */
+import { Effect } from "effect"
+import type { ViewColumn, ViewColumns } from "../../kernel/lists/custom-view.ts"
+import type { Json, JsonObject } from "../../kernel/fields/json.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { AnyRow } from "../../kernel/tables/table.ts"
+import { countries } from "../../setup/reference-data/countries.ts"
+import { addresses, emails, links, type MemberRow, members, membership_types, phones, relationships } from "./schema.ts"
+import { list_values } from "../../kernel/lists/custom-field.ts"
+import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
+import { organisation_tax_classes } from "../../setup/reference-data/tax.ts"
+import { boolean, integer, text } from "../../kernel/fields/field.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+
+// Columns of saved views of members that are no keys of answers: e-mail, phone, address (rules/conventions 6).
+
+type Contact = { readonly member_id: number; readonly is_primary: boolean }
+/** By member, the primary contact record, or the first where none is primary. */
+const firstOf = <C extends Contact>(found: ReadonlyArray<C>): ReadonlyMap<unknown, C> => {
+  const first = new Map<unknown, C>()
+  for (const one of found) {
+    const earlier = first.get(one.member_id)
+    if (earlier === undefined || (one.is_primary && !earlier.is_primary)) first.set(one.member_id, one)
+  }
+  return first
+}
+const idsOf = (rows: ReadonlyArray<AnyRow>): ReadonlyArray<number> =>
+  rows.map((row) => row["id"]).filter((id) => typeof id === "number")
+const order = { order: ["id"] }
+const email: ViewColumn = (rows) =>
+  Effect.gen(function* () {
+    const first = firstOf(yield* (yield* Store).find(emails, { member_id: idsOf(rows) }, order))
+    return (row) => first.get(row["id"])?.address ?? null
+  })
+const phone: ViewColumn = (rows) =>
+  Effect.gen(function* () {
+    const first = firstOf(yield* (yield* Store).find(phones, { member_id: idsOf(rows) }, order))
+    return (row) => first.get(row["id"])?.number ?? null
+  })
+const primaryAddresses = (rows: ReadonlyArray<AnyRow>) =>
+  Effect.gen(function* () {
+    return firstOf(yield* (yield* Store).find(addresses, { member_id: idsOf(rows), is_primary: true }, order))
+  })
+const city: ViewColumn = (rows) =>
+  Effect.map(primaryAddresses(rows), (first) => (row) => first.get(row["id"])?.city ?? null)
+const country: ViewColumn = (rows) =>
+  Effect.gen(function* () {
+    const first = yield* primaryAddresses(rows)
+    const found = yield* (yield* Store).getMany(
+      countries,
+      [...first.values()].flatMap((address) => address.country_id ?? [])
+    )
+    const names = new Map(found.map((one) => [one.id, one.name]))
+    return (row): Json => names.get(first.get(row["id"])?.country_id ?? 0) ?? null
+  })
+/** Always null: the interface names charges of members as columns, and members have none. */
+const nothing: ViewColumn = () => Effect.succeed(() => null)
+
+const memberColumns: ViewColumns = {
+  email,
+  phone,
+  city,
+  country,
+  tags: "tag_list",
+  is_bookable: "bookable",
+  cost_per_hour: "hour_cost",
+  cost_per_day: "day_cost",
+  cost_per_distance: "distance_cost",
+  charge_per_hour: nothing,
+  charge_per_day: nothing,
+  charge_per_distance: nothing
+}
+
+export const addressResource = resource({ singular: "address", table: addresses })
+export const emailResource = resource({ singular: "email", table: emails })
+export const phoneResource = resource({ singular: "phone", table: phones })
+export const linkResource = resource({ singular: "link", table: links })
+export const relationshipResource = resource({ singular: "relationship", table: relationships })
+
+const nameOf = (row: AnyRow | undefined): Json => (row?.["name"] as string | undefined) ?? null
+const labelOf = (row: AnyRow | undefined): Json =>
+  row === undefined ? null : membership_types[(row as MemberRow).membership_type]
+
+const related = {
+  id: integer(),
+  relatable_id: integer(),
+  relatable_type: text(),
+  relatable_name: text(),
+  relatable_membership_type: text(),
+  related_id: integer(),
+  related_type: text(),
+  related_name: text(),
+  related_membership_type: text(),
+  relationship_type: relationships.columns.relationship_type,
+  is_primary: boolean()
+}
+/** A relationship seen from one of its sides: `relatable` is this member, `related` the other. */
+const relatedResource = (side: "member" | "related") =>
+  resource({
+    singular: "related_member",
+    table: relationships,
+    lookups: { member: { via: "member_id", table: members }, related: { via: "related_member_id", table: members } },
+    view: ({ id = null, relationship_type = null, is_primary = null }, _row, found) => {
+      const [own, other] = side === "member" ? [found.member, found.related] : [found.related, found.member]
+      return {
+        id,
+        relatable_id: own?.["id"] as number,
+        relatable_type: "Member",
+        relatable_name: nameOf(own),
+        relatable_membership_type: labelOf(own),
+        related_id: other?.["id"] as number,
+        related_type: "Member",
+        related_name: nameOf(other),
+        related_membership_type: labelOf(other),
+        relationship_type,
+        is_primary,
+        archived: other === undefined || other["deleted_at"] !== null
+      }
+    }
+  })
+const pointedAt = relatedResource("related")
+const pointing = relatedResource("member")
+
+/** Archived members are left out of the names of contacts and organisations. */
+const current = (rows: Json | undefined): ReadonlyArray<Json> =>
+  ((rows ?? []) as ReadonlyArray<JsonObject>).flatMap(({ archived, ...row }) => (archived === true ? [] : [row]))
+
+/** The keys of an answer that depend on the membership type. */
+const membershipOf = (member: MemberRow): JsonObject => {
+  const { id } = member
+  switch (member.membership_type) {
+    case "user":
+      return { id }
+    case "contact":
+      return { id, title: member.title, department: member.department }
+    default:
+      return {
+        id,
+        number: member.account_number ?? "",
+        tax_class_id: member.sale_tax_class_id,
+        cash: member.is_cash,
+        on_stop: member.is_on_stop,
+        rating: member.rating,
+        owned_by: member.owned_by,
+        price_category_id: member.price_category_id,
+        discount_category_id: member.discount_category_id,
+        tax_number: member.tax_number ?? "",
+        peppol_id: member.peppol_id ?? "",
+        chamber_of_commerce_number: member.chamber_of_commerce_number ?? "",
+        global_location_number: member.global_location_number ?? "",
+        invoice_term: member.invoice_term_id,
+        invoice_term_length: member.invoice_term_length
+      }
+  }
+}
+
+/** The keys of `membership`: a user's id, a contact's position, the business terms of any other member. */
+const membership = Shown.either(
+  Shown.keys({ id: integer() }),
+  Shown.keys({ id: integer(), title: members.columns.title, department: members.columns.department }),
+  Shown.keys({
+    id: integer(),
+    number: text(),
+    tax_class_id: integer({ nullable: true }),
+    cash: boolean(),
+    on_stop: boolean(),
+    rating: integer({ nullable: true }),
+    owned_by: integer({ nullable: true }),
+    price_category_id: integer({ nullable: true }),
+    discount_category_id: integer({ nullable: true }),
+    tax_number: text(),
+    peppol_id: text(),
+    chamber_of_commerce_number: text(),
+    global_location_number: text(),
+    invoice_term: integer({ nullable: true }),
+    invoice_term_length: integer()
+  })
+)
+const member_shows = {
+  membership_type_name: text(),
+  active: boolean(),
+  description: text(),
+  membership_id: integer(),
+  membership,
+  lawful_basis_type_name: text({ nullable: true }),
+  invoice_term_name: text({ nullable: true }),
+  sale_tax_class_name: text({ nullable: true }),
+  purchase_tax_class_name: text({ nullable: true }),
+  icon: Shown.keys({ url: text(), thumb_url: text({ nullable: true }) }, { nullable: true }),
+  identity: Shown.nothing(),
+  primary_address: Shown.row(() => addressResource, { nullable: true, describe: "With include=addresses" }),
+  service_stock_levels: Shown.list(Shown.anything()),
+  child_members: Shown.objects(related, { describe: "With include=contacts" }),
+  parent_members: Shown.objects(related, { describe: "With include=organisations" })
+}
+
+/** The module of custom fields that members have. */
+export const member_module = "Member"
+export const memberResource = resource({
+  singular: "member",
+  called: { by: ["name", "account_number"] },
+  shows: member_shows,
+  hides: ["contacts", "organisations"],
+  table: members,
+  filters: [
+    "name",
+    "account_number",
+    "membership_type",
+    "is_active",
+    "sale_tax_class_id",
+    "purchase_tax_class_id",
+    "created_at",
+    "updated_at"
+  ],
+  sorts: ["name", "membership_type", "created_at", "updated_at"],
+  aliases: { active: "is_active" },
+  custom_module: member_module,
+  // Archived members can be restored, so lists find them on request (rules/members-activities 2).
+  lists_archived: true,
+  columns: memberColumns,
+  lookups: {
+    lawful_basis: { via: "lawful_basis_type_id", table: list_values },
+    invoice_term: { via: "invoice_term_id", table: list_values },
+    sale_tax_class: { via: "sale_tax_class_id", table: organisation_tax_classes },
+    purchase_tax_class: { via: "purchase_tax_class_id", table: organisation_tax_classes }
+  },
+  includes: {
+    addresses: { kind: "many", via: "member_id", resource: () => addressResource as Resource, empty: [] },
+    emails: { kind: "many", via: "member_id", resource: () => emailResource as Resource, empty: [] },
+    phones: { kind: "many", via: "member_id", resource: () => phoneResource as Resource, empty: [] },
+    links: { kind: "many", via: "member_id", resource: () => linkResource as Resource, empty: [] },
+    // Related members, by the direction of the relationship; its type does not matter.
+    contacts: { kind: "many", via: "related_member_id", resource: () => pointedAt as Resource, empty: [] },
+    organisations: { kind: "many", via: "member_id", resource: () => pointing as Resource, empty: [] }
+  },
+  view: ({ contacts, organisations, ...base }, row, found) => ({
+    ...base,
+    membership_type_name: membership_types[row.membership_type],
+    active: row.is_active,
+    description: row.description ?? "",
+    membership_id: row.id,
+    membership: membershipOf(row),
+    lawful_basis_type_name: nameOf(found.lawful_basis),
+    invoice_term_name: nameOf(found.invoice_term),
+    sale_tax_class_name: nameOf(found.sale_tax_class),
+    purchase_tax_class_name: nameOf(found.purchase_tax_class),
+    icon: row.icon_url === null ? null : { url: row.icon_url, thumb_url: row.icon_thumb_url },
+    identity: null,
+    primary_address:
+      (base["addresses"] as ReadonlyArray<JsonObject>).find((address) => address["is_primary"] === true) ?? null,
+    service_stock_levels: [],
+    child_members: current(contacts),
+    parent_members: current(organisations)
+  })
+})

@@ -1,0 +1,321 @@
+/** Rules for users: who may invite, change and deactivate whom (rules/conventions 11 and 12). */
+import { Effect, Result, Schema } from "effect"
+import { update } from "../../kernel/tables/row-change.ts"
+import { type AnyEventType, eventType, type NewEvent } from "../../kernel/events/event-type.ts"
+import { createdEvent, initialRow, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { memberFields, type MemberRow, members } from "../members/schema.ts"
+import { roleFields, type RoleRow, roles, type UserRow, users } from "./schema.ts"
+import type { Catalogue, LaterSeed } from "../../kernel/endpoints/catalogue.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { beyondToken, rightsOfUser, roleChangeRefusal, systemRoles, userChangeRefusal } from "./permissions.ts"
+import type { Decided } from "../../kernel/endpoints/endpoint.ts"
+import { type FieldErrors, forbidden, invalid, invalidField, Rejection } from "../../kernel/fields/rejection.ts"
+import { foldCase } from "../../kernel/tables/table.ts"
+import type { Viewer } from "../../kernel/fields/viewer.ts"
+import { parseMailAddress } from "../../values/mail-address.ts"
+
+/** Name and e-mail address shown for anonymised persons. */
+export const anonymous_name = "Anonymised Member"
+/** Addresses under `.invalid` reach nobody (RFC 2606); the id makes them unique. */
+export const anonymousEmail = (user_id: number): string => `anonymised-${user_id}@example.invalid`
+
+// Events of user accounts (rules/conventions 11 and 12).
+
+export const userInvited = rowMade("user.invited", users, {
+  meaning: "A person was invited to work here: the account as it was made."
+})
+
+const account = () => ({ id: Schema.Int, member_id: Schema.Int })
+const activation = (type: string, meaning: string) =>
+  eventType(type, {
+    meaning,
+    // `first`: the first activation, which accepts the invitation.
+    data: () => Schema.Struct({ ...account(), first: Schema.Boolean }),
+    project: ({ id, member_id, first }, { recorded_at }) => [
+      update(users, id, {
+        is_active: true,
+        deactivated_at: null,
+        updated_at: recorded_at,
+        ...(first ? { invitation_accepted_at: recorded_at } : {})
+      }),
+      update(members, member_id, { is_active: true, updated_at: recorded_at })
+    ]
+  })
+export const userActivated = activation("user.activated", "An invited user may log in.")
+export const userReactivated = activation("user.reactivated", "A deactivated user may log in again.")
+export const userDeactivated = eventType("user.deactivated", {
+  meaning: "A user may not log in any more; tokens and devices end with the account.",
+  data: () => Schema.Struct(account()),
+  project: ({ id, member_id }, { recorded_at }) => [
+    update(users, id, { is_active: false, deactivated_at: recorded_at, updated_at: recorded_at }),
+    update(members, member_id, { is_active: false, updated_at: recorded_at })
+  ]
+})
+
+export const userInvitationRequested = eventType("user.invitation_requested", {
+  meaning: "An invited person is to be sent a code to log in with, by mail.",
+  data: () => Schema.Struct(account()),
+  project: "changes_no_table"
+})
+export const userAccessReset = eventType("user.access_reset", {
+  meaning: "A person is to be sent a new code to log in with, by mail; what they were logged in by may end with it.",
+  data: () => Schema.Struct({ ...account(), ends_sessions: Schema.Boolean }),
+  project: "changes_no_table"
+})
+export const userLoggedIn = eventType("user.logged_in", {
+  meaning: "A person logged in with a code that was sent to their address, which proves that it is theirs.",
+  data: () => Schema.Struct({ ...account(), token_id: Schema.Int, verifies_email: Schema.Boolean }),
+  project: ({ id, verifies_email }, { recorded_at }) => [
+    update(users, id, { last_login_at: recorded_at, ...(verifies_email ? { email_verified_at: recorded_at } : {}) })
+  ]
+})
+
+export const userEvents: ReadonlyArray<AnyEventType> = [
+  userInvited,
+  rowUpdated(users),
+  userActivated,
+  userReactivated,
+  userDeactivated,
+  userInvitationRequested,
+  userAccessReset,
+  userLoggedIn
+]
+
+// Seeds: the system roles and the owner of a new database, and permissions later releases grant to system roles.
+
+export const roleSeed = (): ReadonlyArray<NewEvent> =>
+  systemRoles.map((role, at) =>
+    createdEvent(roles, { ...initialRow(roles, roleFields), ...role, id: at + 1, sort_order: at + 1, is_system: true })
+  )
+
+/**
+ * A later seed that adds permissions of a later release to system roles, by the role's name, beside those each has by
+ * then. Roles that users made stay as they are.
+ */
+export const grantToSystemRoles =
+  (granted: { readonly [role: string]: ReadonlyArray<string> }): LaterSeed =>
+  () =>
+    Effect.gen(function* () {
+      const system_roles = yield* (yield* Store).find(roles, { is_system: true }, { order: ["sort_order", "id"] })
+      return system_roles
+        .map((role) => {
+          const permissions = [...new Set([...role.permissions, ...(granted[role.name] ?? [])])]
+          return updatedEvent(roles, role, { permissions })
+        })
+        .filter((event) => event !== undefined)
+    })
+
+interface Invited {
+  readonly id: number
+  readonly member_id: number
+  readonly name: string
+  readonly email: string
+  readonly role_ids: ReadonlyArray<number>
+  readonly is_owner: boolean
+  readonly is_active: boolean
+}
+/** Events that create a user and the member record that represents them in lists of members. `at`: an instant. */
+const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
+  createdEvent(members, {
+    ...initialRow(members, memberFields),
+    id: user.member_id,
+    name: user.name,
+    membership_type: "user",
+    is_active: user.is_active
+  }),
+  userInvited.make({
+    ...initialRow(users, {}),
+    ...user,
+    invited_at: at,
+    invitation_accepted_at: user.is_active ? at : null
+  })
+]
+
+/** The owner of an empty database. */
+export const ownerEvents = (
+  { name, email }: { readonly name: string; readonly email: string },
+  ids: { readonly user_id: number; readonly member_id: number },
+  at: string
+): ReadonlyArray<NewEvent> =>
+  invitedEvents(
+    { id: ids.user_id, member_id: ids.member_id, name, email, role_ids: [], is_owner: true, is_active: true },
+    at
+  )
+
+interface UserFacts {
+  readonly roles: ReadonlyArray<RoleRow>
+  /** The caller's level. */
+  readonly level: number
+  readonly catalogue: Catalogue
+}
+
+/** 403 where a person may do more than the caller's token opens. One's own code opens every ability. */
+const mayMore = (
+  user: Pick<UserRow, "is_owner" | "role_ids"> & { readonly id?: number },
+  viewer: Viewer,
+  { catalogue, roles }: UserFacts
+): Rejection | undefined => {
+  const rights = rightsOfUser(user, roles)
+  return beyondToken(catalogue, viewer, user.id === viewer.user_id ? { ...rights, is_owner: true } : rights)
+}
+
+/**
+ * Roles by name or id, in their sort order. 422 for one added or removed that the caller has no right to grant; 403 for
+ * one added that the caller's token does not open.
+ */
+const chosenRoles = (
+  names: ReadonlyArray<string>,
+  before: ReadonlyArray<number>,
+  viewer: Viewer,
+  facts: UserFacts
+): Result.Result<ReadonlyArray<number>, Rejection> => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const chosen = new Set<number>()
+  names.forEach((name, at) => {
+    const role = facts.roles.find((one) => foldCase(one.name) === foldCase(name) || String(one.id) === name)
+    if (role === undefined)
+      errors[`roles.${at}`] = [`There is no role ${name}; there are ${facts.roles.map((one) => one.name).join(", ")}.`]
+    else chosen.add(role.id)
+  })
+  const changed = facts.roles.filter((role) => chosen.has(role.id) !== before.includes(role.id))
+  const bars = changed.flatMap((role) => roleChangeRefusal(role, viewer, facts.level) ?? [])
+  if (bars.length > 0) errors["roles"] = bars.map((bar) => `You cannot grant or take away this role: ${bar}.`)
+  if (Object.keys(errors).length > 0) return Result.fail(invalid(errors as FieldErrors))
+  const role_ids = facts.roles.filter((role) => chosen.has(role.id)).map((role) => role.id)
+  const added = role_ids.filter((id) => !before.includes(id))
+  const refusal = mayMore({ is_owner: false, role_ids: added }, viewer, facts)
+  return refusal === undefined ? Result.succeed(role_ids) : Result.fail(refusal)
+}
+
+/** `send_invitation`: a code to log in with is sent to them. */
+export const inviteUser = (
+  user: Pick<Invited, "id" | "member_id" | "name" | "email" | "is_active"> & {
+    readonly roles: ReadonlyArray<string>
+    readonly send_invitation: boolean
+  },
+  viewer: Viewer,
+  facts: UserFacts,
+  at: string
+): Decided => {
+  const { roles, send_invitation, ...rest } = user
+  return Result.map(chosenRoles(roles, [], viewer, facts), (role_ids) => ({
+    events: [
+      ...invitedEvents({ ...rest, role_ids, is_owner: false }, at),
+      ...(send_invitation ? [userInvitationRequested.make({ id: user.id, member_id: user.member_id })] : [])
+    ],
+    result: { id: user.id }
+  }))
+}
+
+/** 403 with the reason where the viewer may not change this user. */
+const mayNot = (act: string, user: UserRow, viewer: Viewer, facts: UserFacts): Rejection | undefined => {
+  const bar = userChangeRefusal(user, facts.roles, viewer, facts.level)
+  return bar === undefined ? undefined : forbidden(`You cannot ${act} this user: ${bar}.`)
+}
+
+interface UserChange {
+  readonly name?: string
+  readonly email?: string
+  readonly roles?: ReadonlyArray<string>
+}
+export const changeUser = (
+  user: UserRow,
+  change: UserChange,
+  viewer: Viewer,
+  facts: UserFacts & { readonly member: MemberRow | undefined }
+): Decided => {
+  const refusal = mayNot("change", user, viewer, facts)
+  if (refusal !== undefined) return Result.fail(refusal)
+  const chosen =
+    change.roles === undefined ? Result.succeed(user.role_ids) : chosenRoles(change.roles, user.role_ids, viewer, facts)
+  // A code sent to the new address would open all of the account.
+  const code_refusal =
+    change.email === undefined || change.email === user.email ? undefined : mayMore(user, viewer, facts)
+  if (code_refusal !== undefined) return Result.fail(code_refusal)
+  return Result.map(chosen, (role_ids) => {
+    const email = change.email ?? user.email
+    const email_verified_at = email === user.email ? user.email_verified_at : null
+    const set = { name: change.name ?? user.name, email, email_verified_at, role_ids }
+    const events: ReadonlyArray<NewEvent | undefined> = [
+      updatedEvent(users, user, set),
+      facts.member === undefined ? undefined : updatedEvent(members, facts.member, { name: set.name })
+    ]
+    return { events: events.filter((event) => event !== undefined), result: { id: user.id } }
+  })
+}
+
+/** 422 on `user` for the owner and for the caller's own account; no events for a user who is not active. */
+export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
+  if (user.is_owner) return Result.fail(invalidField("user", "The owner cannot be deactivated."))
+  if (user.id === viewer.user_id) return Result.fail(invalidField("user", "You cannot deactivate yourself."))
+  const refusal = mayNot("deactivate", user, viewer, facts)
+  if (refusal !== undefined) return Result.fail(refusal)
+  return Result.succeed({
+    events:
+      user.is_active || user.deactivated_at === null
+        ? [userDeactivated.make({ id: user.id, member_id: user.member_id })]
+        : [],
+    result: { id: user.id }
+  })
+}
+
+/** 422 on `user` for an anonymised user: nobody is left to use the account. */
+export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
+  const refusal = mayNot("activate", user, viewer, facts) ?? (user.is_active ? undefined : mayMore(user, viewer, facts))
+  if (refusal !== undefined) return Result.fail(refusal)
+  if (user.email === anonymousEmail(user.id))
+    return Result.fail(invalidField("user", "This user was anonymised; invite the person anew."))
+  return Result.succeed({
+    events: user.is_active
+      ? []
+      : [
+          (user.deactivated_at === null ? userActivated : userReactivated).make({
+            id: user.id,
+            member_id: user.member_id,
+            first: user.invitation_accepted_at === null
+          })
+        ],
+    result: { id: user.id }
+  })
+}
+
+/** New codes for one person in an hour, at most. */
+export const access_resets_max = 5
+export interface ResetFacts extends UserFacts {
+  /** When codes were sent for that reason before, the latest first. */
+  readonly before: ReadonlyArray<string>
+}
+/** 422 on `user` for a closed account: it is activated first, which sends a code by itself. */
+export const resetAccess = (
+  user: UserRow,
+  ends_sessions: boolean,
+  viewer: Viewer,
+  facts: ResetFacts,
+  now: string
+): Decided<ResetAccess> => {
+  // A code opens all that its person may do: a token that opens less cannot be traded for one.
+  const refusal = mayNot("reset the access of", user, viewer, facts) ?? mayMore(user, viewer, facts)
+  if (refusal !== undefined) return Result.fail(refusal)
+  if (user.deactivated_at !== null || user.email === anonymousEmail(user.id))
+    return Result.fail(invalidField("user", "This account is closed: activate it, and a code is sent."))
+  const address = parseMailAddress(user.email)
+  if (Result.isFailure(address))
+    return Result.fail(invalidField("user", `No mail can be sent to ${user.email}: change the e-mail address first.`))
+  const free_at = Date.parse(facts.before[access_resets_max - 1] ?? "1970-01-01T00:00:00.000Z") + hour_millis
+  if (free_at > Date.parse(now)) return Result.fail(tooManyResets(Math.ceil((free_at - Date.parse(now)) / 1_000)))
+  return Result.succeed({
+    events: [userAccessReset.make({ id: user.id, member_id: user.member_id, ends_sessions })],
+    result: { id: user.id, sent_to: address.success }
+  })
+}
+interface ResetAccess {
+  readonly id: number
+  readonly sent_to: string
+}
+const hour_millis = 3_600_000
+const tooManyResets = (seconds: number): Rejection =>
+  new Rejection({
+    kind: "too_many",
+    message: `This person was sent ${access_resets_max} codes within an hour: wait ${Math.ceil(seconds / 60)} minutes.`,
+    headers: { "retry-after": String(seconds) }
+  })

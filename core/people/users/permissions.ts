@@ -1,0 +1,231 @@
+/** The interface's permissions, and what the system roles of a new database hold (rules/conventions 11). */
+import { type Catalogue, type Permission, permissionsOfArea } from "../../kernel/endpoints/catalogue.ts"
+import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
+import type { RoleRow, UserRow } from "./schema.ts"
+import { forbidden, type Rejection } from "../../kernel/fields/rejection.ts"
+import { abilityLacking } from "../../kernel/endpoints/token-permissions.ts"
+
+const areas: { readonly [area: string]: string } = {
+  "settings": "access view manage",
+  "users": "access view invite edit deactivate activate delete reset-password",
+  "roles": "view manage",
+  "members": "access view create edit delete",
+  "opportunities": "access view create edit delete unlock_rates",
+  "shortages": "view resolve ignore",
+  "activities": "access view create edit delete complete",
+  "invoices": "access view create edit delete issue void credit",
+  "payments": "record",
+  "purchase_orders": "view create edit delete send receive",
+  "documents": "view create share",
+  "pricing": "manage",
+  "products": "access view create edit delete",
+  "kits": "view manage",
+  "rates": "access view create edit delete",
+  "stock": "access view adjust transfer",
+  "availability": "view",
+  "containers": "view create edit pack seal transfer dispatch repack dissolve",
+  "reports": "access view export",
+  "system": "read",
+  "schema": "read",
+  "action-log": "view",
+  "email-templates": "manage",
+  "notifications": "manage",
+  "custom-fields": "view manage",
+  "list-values": "view manage",
+  "tax-classes": "view manage",
+  "static-data": "view manage",
+  "webhooks": "manage",
+  "costs": "view"
+}
+/** The interface's own. Slices that came later declare theirs; all of them are the catalogue's `permissions`. */
+export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(areas).flatMap(([area, actions]) =>
+  permissionsOfArea(area, actions)
+)
+/**
+ * What only endpoints of the server ask for, and came later. Declared with the others, so that devices list it too; the
+ * server's slice gives it to the system roles.
+ */
+export const serverPermissions: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
+/**
+ * Enough for what the warehouse does with units of orders, as `opportunities.edit` is: never for money or the header.
+ */
+export const fulfil_permission = "opportunities.fulfil"
+export const laterPermissions: ReadonlyArray<Permission> = permissionsOfArea("opportunities", "fulfil")
+const keys = interfacePermissions.map((one) => one.key)
+
+const all = (...areas: ReadonlyArray<string>): ReadonlyArray<string> =>
+  interfacePermissions.filter((one) => areas.includes(one.area)).map((one) => one.key)
+const without = (from: ReadonlyArray<string>, ...left_out: ReadonlyArray<string>): ReadonlyArray<string> =>
+  from.filter((key) => !left_out.includes(key))
+
+interface SystemRole {
+  readonly name: string
+  readonly level: number
+  readonly description: string
+  readonly permissions: ReadonlyArray<string>
+}
+export const owner_level = 100
+/** The system role with every permission; besides the owner, its users issue tokens and read the whole calendar. */
+const admin_role = "Admin"
+/**
+ * What the system roles got with the first release; `laterGrants` and slices that came later add to it. The owner
+ * needs none: `users.is_owner` passes every permission.
+ */
+export const systemRoles: ReadonlyArray<SystemRole> = [
+  { name: admin_role, level: 80, description: "Everything", permissions: keys },
+  {
+    name: "Operations Manager",
+    level: 60,
+    description: "Everything but settings, users and roles",
+    permissions: without(keys, ...all("settings", "users", "roles"))
+  },
+  {
+    name: "Sales",
+    level: 40,
+    description: "Customers, quotes, orders and invoices",
+    permissions: [
+      ...without(all("opportunities"), "opportunities.unlock_rates"),
+      ...all("activities", "invoices", "members", "payments", "documents"),
+      "shortages.view",
+      "shortages.resolve",
+      "products.view",
+      "reports.view"
+    ]
+  },
+  {
+    name: "Warehouse",
+    level: 35,
+    description: "Stock, containers and goods in and out",
+    permissions: [
+      ...all("stock", "products", "containers", "kits"),
+      "availability.view",
+      "members.view",
+      "reports.view",
+      "shortages.view",
+      "shortages.resolve",
+      "purchase_orders.view",
+      "purchase_orders.receive",
+      "documents.view"
+    ]
+  },
+  {
+    name: "Read Only",
+    level: 20,
+    description: "Looks, changes nothing",
+    permissions: without(
+      interfacePermissions.filter((one) => one.action === "view" || one.action === "access").map((one) => one.key),
+      "costs.view"
+    )
+  }
+]
+
+/**
+ * What roles need for a day's work beside what the first release gave them: by later seeds, so that the roles of
+ * databases from before get it as well.
+ */
+export const laterGrants: { readonly [role: string]: ReadonlyArray<string> } = {
+  [admin_role]: [fulfil_permission],
+  "Operations Manager": [fulfil_permission],
+  "Sales": [fulfil_permission, "availability.view", "stock.view", "kits.view", "containers.view"],
+  "Warehouse": [fulfil_permission, "opportunities.view", "activities.view"]
+}
+/** What a system role holds in a database of this release, without what slices of their own areas give it. */
+export const permissionsOfRole = (name: string): ReadonlyArray<string> => [
+  ...new Set([...(systemRoles.find((role) => role.name === name)?.permissions ?? []), ...(laterGrants[name] ?? [])])
+]
+
+// The viewer of a request: the permissions of a user's roles and the abilities of their token.
+
+/** `roles`: at least the user's. Without a token (on a replica, in a page of the server) every ability is there. */
+export const viewerOf = (
+  user: UserRow,
+  roles: ReadonlyArray<RoleRow>,
+  token: { readonly id: number; readonly abilities: ReadonlyArray<string> } | null
+): Viewer => ({
+  user_id: user.id,
+  name: user.name,
+  person_id: user.member_id,
+  is_owner: user.is_owner,
+  is_active: user.is_active,
+  role_ids: user.role_ids,
+  permissions: new Set(rolesOf(user, roles).flatMap((role) => role.permissions)),
+  abilities: new Set(token === null ? ["*"] : token.abilities),
+  token_id: token?.id ?? null
+})
+
+export const rolesOf = (user: Pick<UserRow, "role_ids">, roles: ReadonlyArray<RoleRow>): ReadonlyArray<RoleRow> =>
+  roles.filter((role) => user.role_ids.includes(role.id))
+
+/** The highest level of a user's roles: only roles and users below it are theirs to manage (rules/conventions 11). */
+export const levelOf = (
+  user: Pick<UserRow, "is_owner" | "role_ids"> | undefined,
+  roles: ReadonlyArray<RoleRow>
+): number =>
+  user === undefined ? 0 : user.is_owner ? owner_level : Math.max(0, ...rolesOf(user, roles).map((role) => role.level))
+
+// Who may change whose permissions: nobody grants, removes or edits a role, user, token or device that holds a
+// permission they lack themselves. For system roles the level counts as well (rules/conventions 11).
+
+/** The permissions of a role or of a user; the owner has all of them. */
+interface Rights {
+  readonly is_owner: boolean
+  readonly permissions: Iterable<string>
+}
+const rightsOfRole = ({ permissions }: Pick<RoleRow, "permissions">): Rights => ({ is_owner: false, permissions })
+export const rightsOfUser = (user: Pick<UserRow, "is_owner" | "role_ids">, roles: ReadonlyArray<RoleRow>): Rights => ({
+  is_owner: user.is_owner,
+  permissions: rolesOf(user, roles).flatMap((role) => role.permissions)
+})
+
+/** The first right the viewer lacks among these, in words for a message; undefined when the viewer has them all. */
+export const missingRight = (viewer: Viewer, rights: Rights): string | undefined => {
+  if (viewer.is_owner) return undefined
+  if (rights.is_owner) return "the rights of the owner"
+  for (const permission of rights.permissions)
+    if (!hasOnePermission(viewer, permission)) return `the permission ${permission}`
+  return undefined
+}
+
+/**
+ * 403 where these rights open more than the caller's token: it neither grants them nor causes a code for whoever holds
+ * them, as a code opens all of them.
+ */
+export const beyondToken = (
+  catalogue: Catalogue,
+  viewer: Viewer,
+  { is_owner, permissions }: Rights
+): Rejection | undefined => {
+  const ability = abilityLacking(catalogue, viewer, is_owner ? "all" : new Set(permissions))
+  return ability === undefined
+    ? undefined
+    : forbidden(
+        `Your token lacks the ability ${ability}, which these rights open; use a token that has it, or one with *.`
+      )
+}
+
+/** Whether a level is as high as the viewer's. Level 0, that of roles made by users, never is: permissions decide. */
+const outranks = (level: number, viewer: Viewer, viewer_level: number): boolean =>
+  !viewer.is_owner && level > 0 && level >= viewer_level
+
+/** Why the viewer may not change a role, as the end of a sentence; undefined when they may. */
+export const roleChangeRefusal = (role: RoleRow, viewer: Viewer, viewer_level: number): string | undefined => {
+  if (outranks(role.level, viewer, viewer_level)) return `${role.name} is not below your own roles`
+  const missing = missingRight(viewer, rightsOfRole(role))
+  return missing === undefined ? undefined : `${role.name} holds ${missing}, which you do not have`
+}
+/** Why the viewer may not change a user, as the end of a sentence; undefined when they may (always for themselves). */
+export const userChangeRefusal = (
+  user: UserRow,
+  roles: ReadonlyArray<RoleRow>,
+  viewer: Viewer,
+  viewer_level: number
+): string | undefined => {
+  if (user.id === viewer.user_id) return undefined
+  if (outranks(levelOf(user, roles), viewer, viewer_level)) return "they are not below you"
+  const missing = missingRight(viewer, rightsOfUser(user, roles))
+  return missing === undefined ? undefined : `they hold ${missing}, which you do not have`
+}
+
+/** Whether this is the owner or holds the system role Admin; another role with the same permissions does not count. */
+export const isAdministrator = (user: Pick<UserRow, "is_owner" | "role_ids">, roles: ReadonlyArray<RoleRow>): boolean =>
+  user.is_owner || rolesOf(user, roles).some((role) => role.is_system && role.name === admin_role)

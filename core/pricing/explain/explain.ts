@@ -1,0 +1,274 @@
+/**
+ * Explains the price of a hire: which rate was chosen, how the time was counted, what each modifier did, and where it
+ * was rounded (rules/rates 4, 5). It uses the functions that compute the price.
+ */
+import { Result } from "effect"
+import { isJsonObject, type JsonObject } from "../../kernel/fields/json.ts"
+import { type Moment, parseMoment, parseTimeOfDay, plainDateOf } from "../../values/moment.ts"
+import { countText, roundingWords, type Step } from "./explain-step.ts"
+import { type BasePeriod, basePeriods, strategyLabel } from "../pricing/strategies.ts"
+import {
+  type CalculatedModifier,
+  factorFor,
+  integerOr,
+  measureUnits,
+  type RateCalculation,
+  type UnitCount
+} from "../pricing/modifiers.ts"
+import { exact } from "../../values/decimal.ts"
+import { formatMoney } from "../../values/money.ts"
+import { calculateRateMinor, type RateRequest } from "../pricing/engine.ts"
+import { applicableRates, type PricedRate, type RateLookup } from "../pricing/resolution.ts"
+
+// How the time of a hire was counted in units, in words (rules/rates 4.1).
+
+const clockOf = ({ epoch_ms, offset_minutes }: Moment): string => {
+  const sign = offset_minutes < 0 ? "-" : "+"
+  const size = Math.abs(offset_minutes)
+  const two = (part: number): string => String(Math.trunc(part)).padStart(2, "0")
+  const local = new Date(epoch_ms + offset_minutes * 60_000).toISOString().slice(0, 19)
+  return `${local}${offset_minutes === 0 ? "Z" : `${sign}${two(size / 60)}:${two(size % 60)}`}`
+}
+
+const singular: { readonly [P in BasePeriod]: string } = {
+  half_hourly: "half-hour",
+  hourly: "hour",
+  daily: "day",
+  weekly: "week",
+  monthly: "month"
+}
+const unitWords = (units: number, period: BasePeriod): string =>
+  countText(units, singular[period], basePeriods[period].unit_label)
+
+/** How the time was counted; empty for windows that cannot be read or counted. */
+const explainUnits = (period: BasePeriod, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> =>
+  Result.match(measureUnits(period, config, start, end), {
+    onFailure: () => [],
+    onSuccess: (count) => [
+      ...explainCutOffs(count, config, start, end),
+      ...explainMinutes(count, config),
+      explainCount(count, period)
+    ]
+  })
+
+/** The window moved by the cut-off times of its first and last day. */
+const explainCutOffs = (count: UnitCount, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> => {
+  const first = String(config["first_day_cutoff"]),
+    last = String(config["last_day_cutoff"])
+  const atStart: Step = {
+    figure: "start",
+    rule: "first_day_cutoff",
+    from: clockOf(start),
+    to: clockOf(count.start),
+    words: `It starts after the first day's cut-off ${first}, so it is counted from the beginning of that day.`
+  }
+  const atEnd: Step = {
+    figure: "end",
+    rule: "last_day_cutoff",
+    from: clockOf(end),
+    to: clockOf(count.end),
+    words: `It ends before the last day's cut-off ${last}, so it is counted to the beginning of that day.`
+  }
+  return [
+    ...(count.start.epoch_ms === start.epoch_ms ? [] : [atStart]),
+    ...(count.end.epoch_ms === end.epoch_ms ? [] : [atEnd])
+  ]
+}
+
+/** The minutes that count, and the leeway taken off them. */
+const explainMinutes = (count: UnitCount, config: JsonObject): ReadonlyArray<Step> => {
+  const { leeway_minutes, minutes } = count
+  const window = `From ${clockOf(count.start)} to ${clockOf(count.end)}`
+  const open = timeOr(config["business_hours_start"], "00:00"),
+    close = timeOr(config["business_hours_end"], "24:00")
+  const step = { figure: "minutes", from: null, to: String(minutes) }
+  const counted: Step =
+    config["day_type"] === "business"
+      ? {
+          ...step,
+          rule: "business_hours",
+          words: `${window} only the time from ${open} to ${close} of each day counts: ${countText(minutes, "minute")}.`
+        }
+      : {
+          ...step,
+          rule: "elapsed",
+          words: `${window} ${minutes === 1 ? "passes" : "pass"} ${countText(minutes, "minute")}.`
+        }
+  const taken = `${countText(leeway_minutes, "minute")} of leeway ${leeway_minutes === 1 ? "is" : "are"} taken off, once.`
+  return leeway_minutes === 0
+    ? [counted]
+    : [
+        counted,
+        { figure: "minutes", rule: "leeway", from: String(minutes), to: String(remainingOf(count)), words: taken }
+      ]
+}
+const remainingOf = ({ leeway_minutes, minutes }: UnitCount): number => Math.max(0, minutes - leeway_minutes)
+
+/** How the minutes that remain divide into units. */
+const explainCount = (count: UnitCount, period: BasePeriod): Step => {
+  const { unit_minutes } = count
+  const days = period === "weekly" ? `${unit_minutes / 1440} rental days, ` : ""
+  const size = `A ${singular[period]} is ${days}${unit_minutes} minutes`
+  const remaining = remainingOf(count)
+  const whole = Math.floor(remaining / unit_minutes),
+    over = remaining % unit_minutes
+  const [rule, how] =
+    remaining === 0
+      ? ["at_least_one", "nothing is left, and one is the least"]
+      : over === 0
+        ? ["whole_units", "they divide evenly"]
+        : [
+            "part_counts_whole",
+            `${whole} whole and ${countText(over, "minute")} over, and a part counts as a whole one`
+          ]
+  return {
+    figure: "units",
+    rule,
+    from: null,
+    to: String(count.units),
+    words: `${size}: ${how}, so ${unitWords(count.units, period)}.`
+  }
+}
+
+const timeOr = (value: unknown, fallback: string): string =>
+  parseTimeOfDay(value) === undefined ? fallback : String(value)
+
+const rateName = (rate: PricedRate): string =>
+  `rate ${rate.id} (${rate.definition_name ?? strategyLabel(rate.method.calculation_strategy)}, ` +
+  `${formatMoney(rate.price, rate.currency)} ${rate.currency})`
+
+/** Which of the `rates` prices the hire, and why. */
+export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLookup): Step => {
+  const start = parseMoment(question.start)
+  const day = start === undefined ? question.start : plainDateOf(start)
+  const place = question.store_id === null ? "for all stores" : `at store ${question.store_id}`
+  const [winner, second, ...others] = applicableRates(rates, question)
+  const of = `for ${question.transaction_type} ${place} on ${day}`
+  const step = { figure: "product_rate_id", from: null }
+  if (winner === undefined)
+    return { ...step, rule: "no_rate", words: `No rate of the product holds ${of}.`, to: "none" }
+  const choice = { ...step, to: String(winner.id) }
+  const name = `${rateName(winner).charAt(0).toUpperCase()}${rateName(winner).slice(1)}`
+  if (second === undefined) return { ...choice, rule: "only_rate", words: `${name} is the only one that holds ${of}.` }
+  const beaten = others.length === 0 ? rateName(second) : `${rateName(second)} and ${countText(others.length, "other")}`
+  const [rule, why] =
+    winner.priority !== second.priority
+      ? ["highest_priority", `its priority ${winner.priority} is higher than ${second.priority}`]
+      : (winner.store_id === null) !== (second.store_id === null)
+        ? ["own_store", "of the same priority, the store's own goes before one for all stores"]
+        : ["newest", "of the same priority and reach, the newest goes first"]
+  return { ...choice, rule, words: `${name} wins over ${beaten} ${of}: ${why}.` }
+}
+
+/**
+ * How the engine came to its total: the time, the strategy, each modifier, the quantity. Empty where the engine fails.
+ */
+export const explainCalculation = (request: RateRequest): ReadonlyArray<Step> => {
+  const start = parseMoment(request.start),
+    end = parseMoment(request.end)
+  const priced = calculateRateMinor(request)
+  if (start === undefined || end === undefined || Result.isFailure(priced)) return []
+  const calculation = priced.success
+  const { base_period, calculation_strategy, currency } = request
+  const money = (minor: bigint): string => formatMoney(minor, currency)
+  return [
+    ...(calculation_strategy === "fixed" || base_period === null
+      ? []
+      : explainUnits(base_period, request.strategy_config, start, end)),
+    explainStrategy(request, calculation),
+    ...calculation.applied.flatMap((applied) => explainModifier(applied, request, calculation)),
+    {
+      figure: "total",
+      rule: "quantity",
+      from: money(calculation.per_unit_subtotal),
+      to: money(calculation.total),
+      words: `${request.quantity} × ${money(calculation.per_unit_subtotal)} is ${money(calculation.total)} ${currency}.`
+    }
+  ]
+}
+
+const explainStrategy = (
+  request: RateRequest,
+  { applied, per_unit_subtotal, unit_price, units }: RateCalculation
+): Step => {
+  const money = (minor: bigint): string => formatMoney(minor, request.currency)
+  const subtotal = applied[0]?.before ?? per_unit_subtotal
+  const step = {
+    figure: "per_unit_subtotal",
+    rule: request.calculation_strategy,
+    from: money(unit_price),
+    to: money(subtotal)
+  }
+  const period = request.base_period
+  if (request.calculation_strategy === "fixed" || period === null) {
+    return { ...step, words: `One price for the whole hire, however long it is: ${money(subtotal)}.` }
+  }
+  if (request.calculation_strategy === "period") {
+    return { ...step, words: `${unitWords(units, period)} at ${money(unit_price)}: ${money(subtotal)} for one.` }
+  }
+  const block = Math.max(0, integerOr(request.strategy_config["fixed_period_units"], 0))
+  const charge = BigInt(integerOr(request.strategy_config["fixed_charge"], 0))
+  const extra = Math.max(0, units - block)
+  const beyond = extra === 0 ? "none lies beyond" : `${unitWords(extra, period)} beyond at ${money(unit_price)} each`
+  return {
+    ...step,
+    words: `The first ${unitWords(block, period)} cost ${money(charge)} together, however few are used; ${beyond}: ${money(subtotal)} for one.`
+  }
+}
+
+const explainModifier = (
+  applied: CalculatedModifier,
+  request: RateRequest,
+  calculation: RateCalculation
+): ReadonlyArray<Step> => {
+  const { currency } = request
+  const money = (minor: bigint): string => formatMoney(minor, currency)
+  const sum: Omit<Step, "words"> = {
+    figure: "per_unit_subtotal",
+    rule: applied.key,
+    from: money(applied.before),
+    to: money(applied.after)
+  }
+  if (applied.key === "factor") {
+    const config = request.modifier_configs["factor"]
+    const factor = factorFor(config !== undefined && isJsonObject(config) ? config : {}, request.quantity)
+    if (factor === undefined)
+      return [{ ...sum, words: `No range holds a quantity of ${request.quantity}: the factor is 1.0.` }]
+    const rounding = roundingWords(exact(applied.before).times(exact(factor)), currency)
+    return [
+      {
+        ...sum,
+        words: `Factor ${factor} for a quantity of ${request.quantity}: ${money(applied.before)} × ${factor} is ${money(applied.after)}${rounding}.`
+      }
+    ]
+  }
+  const period = request.base_period ?? "daily"
+  const lines = calculation.lines.map((line, at): Step => {
+    const places =
+      line.from === line.to
+        ? `${singular[period]} ${line.from}`
+        : `${basePeriods[period].unit_label} ${line.from} to ${line.to}`
+    const rounding = roundingWords(exact(calculation.unit_price).times(exact(line.multiplier)), currency)
+    return {
+      figure: `line_items.${at}.unit_price`,
+      rule: "multiplier",
+      from: money(calculation.unit_price),
+      to: money(line.unit_price),
+      words: `Multiplier ${line.multiplier} for ${places}: ${money(calculation.unit_price)} × ${line.multiplier} is ${money(line.unit_price)}${rounding}${line.from === line.to ? "" : `, ${line.to - line.from + 1} times`}.`
+    }
+  })
+  return [
+    ...lines,
+    {
+      ...sum,
+      words: `With its multipliers the time costs ${money(applied.after)} for one instead of ${money(applied.before)}.`
+    }
+  ]
+}
+
+/** Explains an answer of calculate_rate: the choice of the rate, then the calculation. */
+export const explainRate = (
+  rates: ReadonlyArray<PricedRate>,
+  question: RateLookup,
+  request: RateRequest
+): ReadonlyArray<Step> => [explainChoice(rates, question), ...explainCalculation(request)]

@@ -1,0 +1,283 @@
+/** The modifiers of the rate engine: multiplier and factor (rules/rates 4.4, 4.5). */
+import { formatMoney, timesMoney } from "../../values/money.ts"
+import { type BasePeriod, basePeriods, type Modifier, type ModifierFacts } from "./strategies.ts"
+import { Result } from "effect"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
+import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+import {
+  DAY_MINUTES,
+  DAY_MS,
+  MINUTE_MS,
+  minuteOfDay,
+  type Moment,
+  parseTimeOfDay,
+  startOfDay,
+  wallClockMs
+} from "../../values/moment.ts"
+
+// The answer of the rate engine as the API shows it (rules/rates 4.6).
+
+interface RateLineItem {
+  /** 1-based position of the first and the last unit, both inclusive. */
+  readonly period_from: number
+  readonly period_to: number
+  /** As configured: "1.0" and "1" are different texts. */
+  readonly multiplier: string
+  readonly unit_price: string
+  readonly line_total: string
+}
+interface AppliedModifier {
+  readonly key: Modifier
+  readonly label: string
+  /** Free text; not for parsing. */
+  readonly description: string
+  /** Per-unit subtotals as money strings. */
+  readonly before: string
+  readonly after: string
+}
+export interface RateBreakdown {
+  readonly currency: string
+  readonly unit_price: string
+  readonly units: number
+  readonly unit_label: string
+  readonly per_unit_subtotal: string
+  readonly quantity: number
+  readonly total: string
+  readonly line_items: ReadonlyArray<RateLineItem>
+  readonly applied_modifiers: ReadonlyArray<AppliedModifier>
+}
+
+/** The same in minor units, as the engine computes it. Integers of any size, so that no digit is lost. */
+export interface RateCalculation {
+  readonly currency: string
+  readonly unit_price: bigint
+  readonly units: number
+  readonly unit_label: string
+  readonly per_unit_subtotal: bigint
+  readonly quantity: number
+  readonly total: bigint
+  readonly lines: ReadonlyArray<CalculatedLine>
+  readonly applied: ReadonlyArray<CalculatedModifier>
+}
+export interface CalculatedLine {
+  readonly from: number
+  readonly to: number
+  readonly multiplier: string
+  readonly unit_price: bigint
+  readonly total: bigint
+}
+export interface CalculatedModifier {
+  readonly key: Modifier
+  readonly label: string
+  readonly description: string
+  readonly before: bigint
+  readonly after: bigint
+}
+
+export const toBreakdown = (calculation: RateCalculation): RateBreakdown => {
+  const money = (minor: bigint): string => formatMoney(minor, calculation.currency)
+  return {
+    currency: calculation.currency,
+    unit_price: money(calculation.unit_price),
+    units: calculation.units,
+    unit_label: calculation.unit_label,
+    per_unit_subtotal: money(calculation.per_unit_subtotal),
+    quantity: calculation.quantity,
+    total: money(calculation.total),
+    line_items: calculation.lines.map((line) => ({
+      period_from: line.from,
+      period_to: line.to,
+      multiplier: line.multiplier,
+      unit_price: money(line.unit_price),
+      line_total: money(line.total)
+    })),
+    applied_modifiers: calculation.applied.map(({ after, before, ...modifier }) => ({
+      ...modifier,
+      before: money(before),
+      after: money(after)
+    }))
+  }
+}
+
+// How many units a window counts (rules/rates 4.1). Constant work however long the window is.
+
+/** Limit of hourly and half-hourly hires: more is a mistake in the dates (rules/rates 10). */
+const MAX_CLOCK_UNITS = 100_000
+
+/** How a window was counted, step by step. */
+export interface UnitCount {
+  readonly units: number
+  /** The window after the cut-offs. */
+  readonly start: Moment
+  readonly end: Moment
+  /** Minutes before the leeway is taken off: all that passed, or those within business hours. */
+  readonly minutes: number
+  readonly leeway_minutes: number
+  readonly unit_minutes: number
+}
+
+/**
+ * Units of a hire: at least one, parts always round up. Cut-offs move the window of day-based periods, business hours
+ * count only the opening minutes, the leeway is taken off once from the whole.
+ */
+export const measureUnits = (
+  period: BasePeriod,
+  config: JsonObject,
+  start: Moment,
+  end: Moment
+): Result.Result<UnitCount, FieldErrors> => {
+  const { kind } = basePeriods[period]
+  const window = kind === "day" ? cutOff(config, start, end) : { start, end }
+  const minutes =
+    config["day_type"] === "business"
+      ? businessMinutes(config, window.start, window.end)
+      : elapsedMinutes(window.start, window.end)
+  const leeway_minutes = integerOr(config["leeway_minutes"], 0)
+  const unit_minutes = minutesPerUnit(period, config)
+  const units = Math.max(1, Math.ceil((minutes - leeway_minutes) / unit_minutes))
+  return kind === "clock" && units > MAX_CLOCK_UNITS
+    ? Result.fail({ end: [`The hire is longer than ${MAX_CLOCK_UNITS} ${basePeriods[period].unit_label}.`] })
+    : Result.succeed({ units, start: window.start, end: window.end, minutes, leeway_minutes, unit_minutes })
+}
+
+export const countUnits = (
+  period: BasePeriod,
+  config: JsonObject,
+  start: Moment,
+  end: Moment
+): Result.Result<number, FieldErrors> => Result.map(measureUnits(period, config, start, end), ({ units }) => units)
+
+const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
+  period === "weekly"
+    ? Math.max(1, integerOr(config["rental_days_per_week"], 7)) * DAY_MINUTES
+    : basePeriods[period].minutes
+
+/** A time equal to the cut-off does not move the window. Times are read in the offset they were written with. */
+const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly start: Moment; readonly end: Moment } => {
+  const last = parseTimeOfDay(config["last_day_cutoff"])
+  const first = parseTimeOfDay(config["first_day_cutoff"])
+  return first === undefined && last === undefined
+    ? { start, end }
+    : {
+        start: first !== undefined && minuteOfDay(start) > first ? startOfDay(start) : start,
+        end: last !== undefined && minuteOfDay(end) < last ? startOfDay(end) : end
+      }
+}
+
+/** Offsets up to an hour apart are one place before and after a clock change; otherwise the start's offset is used. */
+const onClockOf = (start: Moment, end: Moment): Moment =>
+  Math.abs(end.offset_minutes - start.offset_minutes) <= 60 ? end : { ...end, offset_minutes: start.offset_minutes }
+
+const elapsedMinutes = (start: Moment, end: Moment): number =>
+  Math.max(0, Math.floor((end.epoch_ms - start.epoch_ms) / MINUTE_MS))
+
+/** Opening minutes of every calendar day, weekends included, in one offset; seconds are dropped day by day. */
+const businessMinutes = (config: JsonObject, start: Moment, end: Moment): number => {
+  const open = (parseTimeOfDay(config["business_hours_start"]) ?? 0) * MINUTE_MS
+  const close = (parseTimeOfDay(config["business_hours_end"]) ?? DAY_MINUTES) * MINUTE_MS
+  const from = wallClockMs(start)
+  const to = wallClockMs(onClockOf(start, end))
+  const firstDay = Math.floor(from / DAY_MS)
+  const lastDay = Math.floor(to / DAY_MS)
+  if (end.epoch_ms <= start.epoch_ms || to <= from || close <= open) return 0
+  const openOn = (day: number): number => {
+    const overlap = Math.min(to, day * DAY_MS + close) - Math.max(from, day * DAY_MS + open)
+    return Math.max(0, Math.floor(overlap / MINUTE_MS))
+  }
+  if (firstDay === lastDay) return openOn(firstDay)
+  const wholeDays = lastDay - firstDay - 1
+  return openOn(firstDay) + wholeDays * ((close - open) / MINUTE_MS) + openOn(lastDay)
+}
+
+/** A stored whole number; absent and null count as the fallback. */
+export const integerOr = (value: unknown, fallback: number): number =>
+  typeof value === "number" && Number.isFinite(value) ? Math.trunc(value) : fallback
+
+export const applyModifier = (
+  facts: ModifierFacts,
+  config: JsonObject,
+  calculation: RateCalculation
+): RateCalculation => {
+  const before = calculation.per_unit_subtotal
+  const changed =
+    facts.identifier === "multiplier" ? applyMultiplier(config, calculation) : applyFactor(config, calculation)
+  const applied = {
+    key: facts.identifier,
+    label: facts.label,
+    description: changed.description,
+    before,
+    after: changed.per_unit_subtotal
+  }
+  return {
+    ...calculation,
+    per_unit_subtotal: changed.per_unit_subtotal,
+    lines: changed.lines,
+    applied: [...calculation.applied, applied]
+  }
+}
+
+interface Change {
+  readonly per_unit_subtotal: bigint
+  readonly lines: ReadonlyArray<CalculatedLine>
+  readonly description: string
+}
+
+/**
+ * One multiplier for each position; the last applies to all further ones. Neighbours with the same text share a line.
+ */
+const applyMultiplier = (config: JsonObject, calculation: RateCalculation): Change => {
+  const tiers = rows(config["tiers"]).map((row) => decimalOr(row["multiplier"], "1.0"))
+  const lines = multiplierRuns(tiers, calculation.units).map(({ from, multiplier, to }): CalculatedLine => {
+    const unit_price = timesMoney(calculation.unit_price, multiplier)
+    return { from, to, multiplier, unit_price, total: unit_price * BigInt(to - from + 1) }
+  })
+  return {
+    per_unit_subtotal: lines.reduce((sum, line) => sum + line.total, 0n),
+    lines,
+    description: `Price of each position over ${calculation.units} ${calculation.unit_label}`
+  }
+}
+
+interface Run {
+  readonly from: number
+  readonly to: number
+  readonly multiplier: string
+}
+
+/** Takes time by the number of tiers, not of units: all units after the last tier are one run. */
+const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyArray<Run> => {
+  const used = tiers.length === 0 ? ["1.0"] : tiers.slice(0, units)
+  const runs: Array<{ from: number; to: number; multiplier: string }> = []
+  used.forEach((multiplier, index) => {
+    const position = index + 1
+    const to = position === used.length ? units : position
+    const last = runs.at(-1)
+    if (last?.multiplier === multiplier) last.to = to
+    else runs.push({ from: position, to, multiplier })
+  })
+  return runs
+}
+
+/** The factor of the first range, in list order, that holds the quantity; undefined when none does. */
+export const factorFor = (config: JsonObject, quantity: number): string | undefined => {
+  const range = rows(config["ranges"]).find(
+    (row) => quantity >= integerOr(row["from"], 1) && quantity <= integerOr(row["to"], Number.POSITIVE_INFINITY)
+  )
+  return range === undefined ? undefined : decimalOr(range["factor"], "1.0")
+}
+
+/** Without a matching range the factor is 1.0. Lines do not change. */
+const applyFactor = (config: JsonObject, calculation: RateCalculation): Change => {
+  const { quantity } = calculation
+  const factor = factorFor(config, quantity) ?? "1.0"
+  return {
+    per_unit_subtotal: timesMoney(calculation.per_unit_subtotal, factor),
+    lines: calculation.lines,
+    description: `Factor ${factor} for a quantity of ${quantity}`
+  }
+}
+
+const rows = (value: Json | undefined): ReadonlyArray<JsonObject> =>
+  Array.isArray(value) ? value.filter(isJsonObject) : []
+const decimalOr = (value: Json | undefined, fallback: string): string =>
+  typeof value === "string" ? value : typeof value === "number" ? String(value) : fallback

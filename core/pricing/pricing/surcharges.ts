@@ -1,0 +1,284 @@
+/** Stage 3 of pricing: the surcharges of the groups switched on for an opportunity (rules/billing 5). */
+import { Result } from "effect"
+import { parseDecimal } from "../../values/decimal.ts"
+import { formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
+import type { TransactionType } from "./line.ts"
+import { type AppliedRule, applyDiscountRules, type DiscountRequest, fromBase, type LineCurrency } from "./discounts.ts"
+import {
+  type NetCharge,
+  type RollUp,
+  rollUp,
+  SURCHARGE_COST_TYPE,
+  type TotalCost,
+  type TotalLine,
+  type TotalsRequest
+} from "./totals.ts"
+import type { FieldErrors } from "../../kernel/fields/rejection.ts"
+
+export const surchargeCalculations = {
+  percentage: "Percentage",
+  fixed_amount: "Fixed Amount",
+  per_day: "Per Day"
+} as const
+type SurchargeCalculation = keyof typeof surchargeCalculations
+export const surchargeScopes = { all: "All", rental: "Rental", sale: "Sale", service: "Service" } as const
+type SurchargeScope = keyof typeof surchargeScopes
+
+export interface Surcharge {
+  readonly id: number
+  readonly name: string
+  readonly calculation_type: SurchargeCalculation
+  /** Percentage with 2 decimals, or an amount in major units of the opportunity's currency. */
+  readonly value: string
+  readonly applies_to: SurchargeScope
+  /** Product tax class; null for the default one. */
+  readonly tax_class_id: number | null
+  /** Minor units. */
+  readonly min_amount: number | null
+  readonly max_amount: number | null
+  readonly sort_order: number
+}
+export interface SurchargeGroup {
+  readonly id: number
+  readonly name: string
+  readonly is_active: boolean
+  readonly store_id: number | null
+  readonly sort_order: number
+  readonly surcharges: ReadonlyArray<Surcharge>
+}
+
+/** A group with its amounts, stored in the base currency, converted at the exchange rate of the opportunity. */
+export const surchargeGroupIn = (group: SurchargeGroup, money: LineCurrency): SurchargeGroup =>
+  group.surcharges.length === 0 || money.currency === money.base_currency
+    ? group
+    : {
+        ...group,
+        surcharges: group.surcharges.map((surcharge) => ({
+          ...surcharge,
+          value:
+            surcharge.calculation_type === "percentage"
+              ? surcharge.value
+              : formatMoney(
+                  fromBase(
+                    Result.getOrElse(parseMoney(surcharge.value, money.base_currency), () => 0),
+                    money
+                  ),
+                  money.currency
+                ),
+          min_amount: surcharge.min_amount === null ? null : fromBase(surcharge.min_amount, money),
+          max_amount: surcharge.max_amount === null ? null : fromBase(surcharge.max_amount, money)
+        }))
+      }
+
+interface SurchargeRequest {
+  /** The groups switched on; inactive ones and those of another store charge nothing. */
+  readonly groups: ReadonlyArray<SurchargeGroup>
+  /** Lines that are charged, net after discounts. */
+  readonly lines: ReadonlyArray<{ readonly transaction_type: TransactionType; readonly net: number }>
+  /** Chargeable days of the opportunity, at least 1. */
+  readonly days: number
+  readonly currency: string
+  readonly store_id: number | null
+}
+
+/** One computed cost, read-only: cost type Surcharge, net. */
+interface AppliedSurcharge extends NetCharge {
+  readonly surcharge_group_id: number
+  readonly surcharge_id: number
+  readonly name: string
+}
+
+/** A surcharge with the amount it is computed on. */
+export interface CalculatedSurcharge extends AppliedSurcharge {
+  readonly surcharge: Surcharge
+  readonly group: SurchargeGroup
+  /** Minor units: the net of the lines of its kind. */
+  readonly base: number
+  /** Before its minimum and maximum. */
+  readonly unlimited: number
+}
+
+/**
+ * In the order of groups, then of surcharges. Without a line of its kind a surcharge charges nothing, not even its
+ * minimum.
+ */
+export const applySurcharges = (request: SurchargeRequest): ReadonlyArray<AppliedSurcharge> =>
+  calculateSurcharges(request).map(
+    ({ base: _base, group: _group, surcharge: _surcharge, unlimited: _unlimited, ...applied }) => applied
+  )
+
+export const calculateSurcharges = (request: SurchargeRequest): ReadonlyArray<CalculatedSurcharge> =>
+  request.groups
+    .filter((group) => group.is_active && (group.store_id === null || group.store_id === request.store_id))
+    .sort(bySortOrder)
+    .flatMap((group) =>
+      [...group.surcharges].sort(bySortOrder).flatMap((surcharge): ReadonlyArray<CalculatedSurcharge> => {
+        let found = false
+        let base = 0
+        for (const { net, transaction_type } of request.lines) {
+          if (!isInScope(surcharge.applies_to, transaction_type)) continue
+          found = true
+          base += net
+        }
+        if (!found) return []
+        const unlimited = surchargeAmount(surcharge, base, request)
+        return [
+          {
+            surcharge,
+            group,
+            base,
+            unlimited,
+            surcharge_group_id: group.id,
+            surcharge_id: surcharge.id,
+            name: surcharge.name,
+            cost_type: SURCHARGE_COST_TYPE,
+            product_tax_class_id: surcharge.tax_class_id,
+            net: withinLimits(surcharge, unlimited)
+          }
+        ]
+      })
+    )
+
+interface Sorted {
+  readonly sort_order: number
+  readonly id: number
+}
+const bySortOrder = (a: Sorted, b: Sorted): number => a.sort_order - b.sort_order || a.id - b.id
+
+/** Sub-rental lines count as rental: the customer hires them like any other. */
+const isInScope = (scope: SurchargeScope, type: TransactionType): boolean =>
+  scope === "all" || scope === type || (scope === "rental" && type === "sub_rental")
+
+const surchargeAmount = (surcharge: Surcharge, base: number, { currency, days }: SurchargeRequest): number => {
+  const amount = (): number => Result.getOrElse(parseMoney(surcharge.value, currency), () => 0)
+  switch (surcharge.calculation_type) {
+    case "percentage":
+      return percentOfMoney(base, surcharge.value)
+    case "fixed_amount":
+      return amount()
+    case "per_day":
+      return amount() * Math.max(1, days)
+  }
+}
+
+const withinLimits = ({ max_amount, min_amount }: Surcharge, amount: number): number =>
+  Math.min(max_amount ?? Number.POSITIVE_INFINITY, Math.max(min_amount ?? Number.NEGATIVE_INFINITY, amount))
+
+/** Reads `value` of a body into the stored decimal string: a percentage of 0 to 100 with 2 decimals, or money. */
+export const readSurchargeValue = (
+  type: SurchargeCalculation,
+  value: unknown,
+  currency: string
+): Result.Result<string, string> =>
+  type === "percentage"
+    ? parseDecimal(value, { scale: 2, min: "0", max: "100" })
+    : Result.map(parseMoney(value, currency), (minor) => formatMoney(minor, currency))
+
+// The four stages of pricing (rules/billing 4): 1 lines, which are input here, 2 discount rules, 3 surcharges, 4 totals
+// and tax. With a deal price stages 2 and 3 are skipped; while prices are locked their results from before the lock are
+// kept.
+
+export interface StageLine {
+  readonly id: number
+  readonly transaction_type: TransactionType
+  /** Minor units: the total of `priceLine`. */
+  readonly net: number
+  readonly product_tax_class_id: number | null
+  readonly tax_rate?: string | null | undefined
+  readonly is_optional: boolean
+  readonly discountable: boolean
+  readonly priced_by_hand: boolean
+  readonly made_at?: string | undefined
+  readonly facts: DiscountRequest["lines"][number]["facts"]
+}
+
+/** Results of stages 2 and 3, which locked opportunities keep. */
+export interface RuleOutcome {
+  /** Discount by rules in minor units, by line id; 0 for lines without an entry. */
+  readonly line_discounts: ReadonlyMap<number, number>
+  readonly applied_rules: ReadonlyArray<AppliedRule>
+  readonly surcharges: ReadonlyArray<AppliedSurcharge>
+}
+
+export interface StagesRequest
+  extends
+    Pick<DiscountRequest, "rules" | "named_rule_ids" | "currency" | "store_id" | "start_date">,
+    Pick<TotalsRequest, "prices_include_tax" | "deal_total" | "default_product_tax_class_id" | "taxOf"> {
+  readonly lines: ReadonlyArray<StageLine>
+  readonly costs: ReadonlyArray<TotalCost>
+  readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
+  /** Chargeable days of the opportunity. */
+  readonly days: number
+  /** `taxOf` gives the percentages of the lock. */
+  readonly tax_locked: boolean
+  /** The results to keep while pricing is locked, else null. */
+  readonly locked: RuleOutcome | null
+}
+
+export interface PricedOpportunity extends RuleOutcome, RollUp {
+  /** Minor units by line id, after every discount. */
+  readonly line_nets: ReadonlyMap<number, number>
+}
+
+/** Fails under `charge_total` where a sum is too large to be exact. */
+export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOpportunity, FieldErrors> => {
+  const outcome = request.deal_total !== null ? nothing : (request.locked ?? runRules(request))
+  const line_nets = new Map<number, number>()
+  const lines = request.lines.map((line): TotalLine => {
+    const net = netOf(line, outcome)
+    line_nets.set(line.id, net)
+    return {
+      transaction_type: line.transaction_type,
+      net,
+      product_tax_class_id: line.product_tax_class_id,
+      is_optional: line.is_optional,
+      tax_rate: line.tax_rate
+    }
+  })
+  const { tax_groups, totals } = rollUp({ ...request, lines, surcharges: outcome.surcharges })
+  return Object.values(totals).every(Number.isSafeInteger)
+    ? Result.succeed({ ...outcome, line_nets, totals, tax_groups })
+    : Result.fail({ charge_total: ["The total is too large."] })
+}
+
+const nothing: RuleOutcome = { line_discounts: new Map(), applied_rules: [], surcharges: [] }
+
+/** A discount kept from before a lock may exceed its line, whose price changed since; the net is at least 0. */
+const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
+  const discount = line_discounts.get(line.id) ?? 0
+  return discount === 0 ? line.net : Math.max(0, line.net - discount)
+}
+
+/**
+ * Lines in order of id: moving lines in the quote does not change which of them get the minor units left by rounding.
+ */
+const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> =>
+  lines.every((line, index) => line.id >= (lines[index - 1]?.id ?? line.id))
+    ? lines
+    : [...lines].sort((a, b) => a.id - b.id)
+
+/** Input of stage 2: the priced lines in order of id. */
+export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({
+  ...request,
+  lines: asEntered(request)
+})
+
+/** Input of stage 3: the lines that are charged, less the discounts of rules. */
+export const surchargeRequestOf = (
+  request: StagesRequest,
+  line_discounts: RuleOutcome["line_discounts"]
+): SurchargeRequest => ({
+  ...request,
+  groups: request.surcharge_groups,
+  lines: request.lines
+    .filter(({ is_optional }) => !is_optional)
+    .map(({ id, net, transaction_type }) => ({ transaction_type, net: net - (line_discounts.get(id) ?? 0) }))
+})
+
+const runRules = (request: StagesRequest): RuleOutcome => {
+  const { applied, line_discounts } = applyDiscountRules(discountRequestOf(request))
+  const byLine = new Map<number, number>()
+  asEntered(request).forEach((line, index) => byLine.set(line.id, line_discounts[index] ?? 0))
+  const surcharges = request.surcharge_groups.length === 0 ? [] : applySurcharges(surchargeRequestOf(request, byLine))
+  return { line_discounts: byLine, applied_rules: applied, surcharges }
+}

@@ -1,0 +1,354 @@
+/**
+ * A document as HTML, from the same blocks as its PDF: as a page of its own, as a part of one, or as a mail. Everything
+ * in it is text and is escaped; it has no script and fetches nothing.
+ */
+import * as Base64 from "effect/encoding/Base64"
+import {
+  type Block,
+  type Cell,
+  type CellCode,
+  type Code,
+  type Columns,
+  type Group,
+  type Image,
+  isRightToLeft,
+  type Picture,
+  type PrintDocument,
+  type Run,
+  type Signature,
+  type Table,
+  type Totals
+} from "./blocks.ts"
+import { escaped } from "./escape.ts"
+import { type Look, type Looks, looksFor, narrow } from "./html-style.ts"
+import { type Pictures, readPicture } from "./picture.ts"
+
+// Blocks as HTML, one function for each kind.
+
+export interface HtmlOptions {
+  /** The content of the pictures that the document names by hash. */
+  readonly pictures?: Pictures
+  /** Where a picture is, in place of its content: `cid:` in mails, an address on pages. */
+  readonly addressOf?: (picture: Picture) => string | undefined
+  /** Draws barcodes as SVG; without it their text stands in their place. */
+  readonly symbolOf?: (code: Code) => string
+}
+
+export interface Writing {
+  readonly look: (...names: ReadonlyArray<Look>) => string
+  readonly options: HtmlOptions
+  readonly is_mail: boolean
+}
+
+/** Attributes and content are markup already: each begins with a space. */
+export const tag = (name: string, attributes: string, content: string): string =>
+  `<${name}${attributes}>${content}</${name}>`
+
+/** Text with its line ends. */
+const textHtml = (text: string): string => escaped(text.replace(/\r\n?/g, "\n")).replaceAll("\n", "<br>")
+const runsHtml = (writing: Writing, runs: ReadonlyArray<Run>): string =>
+  runs
+    .map(({ bold, italic, link, text }) => {
+      const shown = textHtml(text)
+      const linked =
+        link === undefined
+          ? shown
+          : `<a href="${escaped(link)}" rel="noopener noreferrer"${writing.look("link")}>${shown}</a>`
+      const slanted = italic === true ? `<em>${linked}</em>` : linked
+      return bold === true ? `<strong>${slanted}</strong>` : slanted
+    })
+    .join("")
+
+const blocksHtml = (writing: Writing, blocks: ReadonlyArray<Block>): string =>
+  blocks.map((block) => blockHtml(writing, block)).join("\n")
+
+const blockHtml = (writing: Writing, block: Block): string => {
+  const { look } = writing
+  switch (block.kind) {
+    case "heading":
+      return `<h${block.level}${look(`h${block.level}`)}>${textHtml(block.text)}</h${block.level}>`
+    case "paragraph":
+      return tag(
+        "p",
+        look(block.small === true ? "small" : "paragraph", ...alignmentLook(block.alignment)),
+        runsHtml(writing, block.runs)
+      )
+    case "key_values":
+      return tag(
+        "table",
+        look("values"),
+        block.rows
+          .map(({ label, value }) => {
+            const shown = tag("span", look("text"), textHtml(value))
+            const name = tag("th", ` scope="row"${look("value_label")}`, textHtml(label))
+            return tag("tr", "", name + tag("td", look("value"), shown))
+          })
+          .join("")
+      )
+    case "table":
+      return tableHtml(writing, block)
+    case "totals":
+      return totalsHtml(writing, block)
+    case "image":
+      return imageHtml(writing, block)
+    case "code":
+      return codeHtml(writing, block)
+    case "signature":
+      return signatureHtml(writing, block)
+    case "spacer":
+      return `<div style="height:${block.height_mm}mm"></div>`
+    case "page_break":
+      return `<div class="page_break"></div>`
+    case "columns":
+      return columnsHtml(writing, block)
+    case "together":
+      return `<section style="break-inside:avoid">\n${blocksHtml(writing, block.blocks)}\n</section>`
+  }
+}
+
+const alignmentLook = (alignment: "start" | "center" | "end" | undefined): ReadonlyArray<Look> =>
+  alignment === "center" || alignment === "end" ? [alignment] : []
+
+/** A table for the eye only: mail programs know no other way to set things side by side. */
+const columnsHtml = (writing: Writing, { columns }: Columns): string => {
+  const shares = columns.reduce((sum, { share }) => sum + share, 0)
+  const cells = columns.map(({ blocks, share }) =>
+    tag("td", withStyle(writing.look("column"), `width:${percent(share, shares)}`), blocksHtml(writing, blocks))
+  )
+  return `<table role="presentation"${writing.look("columns")}><tbody><tr>${cells.join("")}</tr></tbody></table>`
+}
+const percent = (share: number, all: number): string => `${Math.round((share * 1_000) / all) / 10}%`
+/** Adds a rule to what {@link Writing.look} wrote. */
+const withStyle = (attribute: string, rule: string): string =>
+  attribute.includes(" style=") ? `${attribute.slice(0, -1)};${rule}"` : `${attribute} style="${rule}"`
+
+const tableHtml = (writing: Writing, table: Table): string => {
+  const { look } = writing
+  const shares = table.columns.reduce((sum, { share }) => sum + share, 0)
+  const titled = table.columns.some(({ title }) => title !== "")
+  const head = table.columns.map(({ alignment, share, title }) => {
+    const looks = withStyle(look("head", ...alignmentLook(alignment)), `width:${percent(share, shares)}`)
+    return tag("th", ` role="columnheader" scope="col"${looks}`, textHtml(title))
+  })
+  let is_tinted = false
+  const rows = table.rows.map((row) => {
+    if (row.kind === "group") {
+      is_tinted = false
+      return groupHtml(writing, table, row)
+    }
+    const tint: ReadonlyArray<Look> = table.striped === true && is_tinted ? ["striped"] : []
+    is_tinted = !is_tinted
+    const cells = row.cells.map((cell, at) => cellHtml(writing, table, cell, at, at === 0 ? (row.depth ?? 0) : 0, tint))
+    return `<tr role="row">${cells.join("")}</tr>`
+  })
+  return [
+    `<table role="table"${look("table")}>`,
+    // Mail programs show a hidden caption.
+    ...(table.caption === undefined || writing.is_mail
+      ? []
+      : [`<caption${look("caption")}>${textHtml(table.caption)}</caption>`]),
+    ...(titled ? [`<thead role="rowgroup"><tr role="row">${head.join("")}</tr></thead>`] : []),
+    `<tbody role="rowgroup">${rows.join("\n")}</tbody>`,
+    "</table>"
+  ].join("\n")
+}
+const groupHtml = ({ look }: Writing, { columns }: Table, { text, value }: Group): string => {
+  const has_value = value !== undefined && columns.length > 1
+  const span = has_value ? columns.length - 1 : columns.length
+  const name = tag("span", look("name"), textHtml(text))
+  const end = has_value ? tag("td", ` role="cell"${look("group", "end")}`, textHtml(value)) : ""
+  const head = tag("th", ` role="rowheader" scope="rowgroup" colspan="${span}"${look("group")}`, name)
+  return tag("tr", ' role="row"', head + end)
+}
+const cellHtml = (
+  writing: Writing,
+  table: Table,
+  cell: Cell,
+  at: number,
+  depth: number,
+  tint: ReadonlyArray<Look>
+): string => {
+  const column = table.columns[at]
+  const attribute = writing.look("cell", ...alignmentLook(column?.alignment), ...tint)
+  const stepped = depth === 0 ? attribute : withStyle(attribute, `padding-inline-start:${6 + depth * 14}px`)
+  const title = column === undefined || column.title === "" ? "" : ` data-title="${escaped(column.title)}"`
+  const box = cell.tick === undefined ? "" : cell.tick ? "☒ " : "☐ "
+  const note =
+    cell.note === undefined || cell.note === "" ? "" : `<small${writing.look("note")}>${textHtml(cell.note)}</small>`
+  const code = cell.code === undefined ? "" : cellCodeHtml(writing, cell.code)
+  // Amounts are never broken; a long name may be.
+  const is_text = alignmentLook(column?.alignment).length === 0
+  const shown = tag("span", writing.look(is_text ? "name" : "text"), box + runsHtml(writing, cell.runs))
+  return tag("td", ` role="cell"${stepped}${title}`, shown + note + code)
+}
+/** A code within a table, with its value in letters; where it cannot be drawn, those alone. */
+const cellCodeHtml = (writing: Writing, code: CellCode): string => {
+  const value = `<small${writing.look("note")}>${textHtml(code.value)}</small>`
+  const drawn = writing.is_mail ? undefined : writing.options.symbolOf?.({ kind: "code", ...code })
+  if (drawn === undefined) return value
+  const size = code.symbology === "qr" ? "width:13mm;height:13mm" : "width:46mm;max-width:100%;height:8mm"
+  const address = `data:image/svg+xml;base64,${Base64.encode(drawn)}`
+  return `<img alt="" style="display:block;${size}" src="${address}">${value}`
+}
+
+const totalsHtml = ({ look }: Writing, { rows }: Totals): string =>
+  tag(
+    "table",
+    look("totals"),
+    rows
+      .map(({ label, strong, value }) => {
+        const more: ReadonlyArray<Look> = strong === true ? ["strong"] : []
+        const name = tag("th", ` scope="row"${look("total_label", ...more)}`, textHtml(label))
+        return tag("tr", "", name + tag("td", look("total", ...more), textHtml(value)))
+      })
+      .join("")
+  )
+
+/** Where a picture is: as told, else its content itself. Undefined when it is missing or cannot be shown. */
+const pictureAddress = ({ options }: Writing, picture: Picture): string | undefined => {
+  const told = options.addressOf?.(picture)
+  if (told !== undefined) return told
+  if ("base64" in picture) {
+    // Only what may stand in an address.
+    return /^[A-Za-z0-9+/=\s]*$/.test(picture.base64)
+      ? `data:${picture.mime_type};base64,${picture.base64.replace(/\s/g, "")}`
+      : undefined
+  }
+  const bytes = options.pictures?.get(picture.sha256)
+  const read = bytes === undefined ? undefined : readPicture(bytes)
+  return read?._tag === "Success"
+    ? `data:${read.success.mime_type};base64,${Base64.encode(read.success.bytes)}`
+    : undefined
+}
+const imageHtml = (writing: Writing, { alignment, alt, height_max_mm, picture, width_mm }: Image): string => {
+  const address = pictureAddress(writing, picture)
+  const limit =
+    height_max_mm === undefined ? "" : `;max-height:${height_max_mm}mm;object-fit:contain;object-position:0 50%`
+  const size = `width:${width_mm}mm${limit}`
+  const shown =
+    address === undefined
+      ? textHtml(alt)
+      : `<img src="${escaped(address)}" alt="${escaped(alt)}"${withStyle(writing.look("picture"), size)}>`
+  return `<div${writing.look("figure", ...alignmentLook(alignment))}>${shown}</div>`
+}
+const codeHtml = (writing: Writing, code: Code): string => {
+  const { look, options } = writing
+  const caption = code.caption ?? (code.symbology === "code128" ? code.value : undefined)
+  const drawn = writing.is_mail ? undefined : options.symbolOf?.(code)
+  const width = code.width_mm ?? (code.symbology === "qr" ? 30 : 60)
+  const height = code.symbology === "qr" ? "" : ";height:13mm"
+  const below = caption === undefined ? "" : `<p${look("code_caption")}>${textHtml(caption)}</p>`
+  const figure = look("figure", ...alignmentLook(code.alignment))
+  if (drawn !== undefined) {
+    const address = `data:image/svg+xml;base64,${Base64.encode(drawn)}`
+    const size = `width:${width}mm;max-width:100%${height}`
+    return `<div${figure}><img alt="${escaped(code.value)}" style="${size}" src="${address}">${below}</div>`
+  }
+  // Without its drawing a code for machines says nothing, unless it is an address.
+  if (code.symbology === "code128") return `<div${figure}>${below}</div>`
+  return /^https?:\/\/\S+$/i.test(code.value)
+    ? `<div${figure}>${runsHtml(writing, [{ text: code.caption ?? code.value, link: code.value }])}</div>`
+    : ""
+}
+const signatureHtml = (writing: Writing, { date, drawn, label, name }: Signature): string => {
+  const { look } = writing
+  const address = drawn === undefined ? undefined : pictureAddress(writing, drawn)
+  const picture =
+    address === undefined
+      ? ""
+      : `<img src="${escaped(address)}" alt="${escaped(name ?? label)}" style="height:40px;max-width:90%">`
+  const below = [name, date]
+    .filter((one) => one !== undefined && one !== "")
+    .map((one) => tag("p", look("signature_text"), tag("span", look("text"), textHtml(one ?? ""))))
+  const caption = tag("p", look("signature_text"), tag("small", "", textHtml(label)))
+  return tag("div", look("signature"), tag("div", look("signature_line"), picture) + caption + below.join(""))
+}
+
+const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+/** A page that stands alone: good on a telephone, a desk and paper. */
+export const htmlPage = (document: PrintDocument, options: HtmlOptions = {}): string => {
+  const looks = looksOf(document)
+  const { margins_mm, size, landscape } = document.page
+  const { top, right, bottom, left } = margins_mm ?? { top: 18, right: 18, bottom: 16, left: 18 }
+  const margins = [top, right, bottom, left].map((margin) => `${margin}mm`).join(" ")
+  const sheet = [
+    ":root{color-scheme:light}",
+    "body{margin:0;background:#fff}",
+    ".page{box-sizing:border-box;max-width:900px;margin:0 auto;padding:24px 20px 40px}",
+    looks.sheet(),
+    `@page{size:${size === "A4" ? "A4" : "letter"}${landscape === true ? " landscape" : ""};margin:${margins}}`
+  ].join("\n")
+  return `<!doctype html>
+<html lang="${escaped(document.language)}"${directionOf(document)}>
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>${escaped(document.title)}</title>
+<style>
+${sheet}
+</style>
+</head>
+<body>
+<main class="page">
+${htmlPart(document, options)}
+</main>
+</body>
+</html>
+`
+}
+/** The style sheet that {@link htmlPart} needs. */
+export const htmlSheet = (document: PrintDocument): string => looksOf(document).sheet()
+/** The document without a page around it: one element. */
+export const htmlPart = (document: PrintDocument, options: HtmlOptions = {}): string =>
+  whole(document, { look: (...names) => ` class="${names.join(" ")}"`, options, is_mail: false })
+
+/** A mail: every element carries its own style, nothing lies outside the tables that mail programs understand. */
+export const htmlMail = (document: PrintDocument, options: HtmlOptions = {}): string => {
+  const looks = looksOf(document)
+  const look = (...names: ReadonlyArray<Look>): string =>
+    ` class="${names.join(" ")}" style="${escaped(names.map(looks.of).join(";"))}"`
+  return `<!doctype html>
+<html lang="${escaped(document.language)}"${directionOf(document)}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(document.title)}</title>
+<style>
+${narrow}
+</style>
+</head>
+<body style="margin:0;padding:16px;background-color:#ffffff">
+<table role="presentation" style="width:100%;max-width:720px;margin:0 auto;border-collapse:collapse"><tr><td>
+${whole(document, { look, options, is_mail: true })}
+</td></tr></table>
+</body>
+</html>
+`
+}
+
+const looksOf = (document: PrintDocument): Looks =>
+  looksFor(document.accent ?? "#1d3f66", isRightToLeft(document.language))
+const directionOf = ({ language }: PrintDocument): string => (isRightToLeft(language) ? ' dir="rtl"' : ' dir="ltr"')
+
+const whole = (document: PrintDocument, writing: Writing): string => {
+  const { look } = writing
+  const { header, watermark } = document
+  const foot = document.footer?.lines ?? []
+  const head = [header?.start, header?.end].flatMap((part) => {
+    const text = part === undefined ? "" : runsHtml(writing, part)
+    return text === "" ? [] : [text]
+  })
+  return [
+    `<article${look("document")} lang="${escaped(document.language)}"${directionOf(document)}>`,
+    ...(watermark === undefined ? [] : [`<p${look("mark")}>${watermark}</p>`]),
+    ...(head.length === 0 ? [] : [`<p${look("header")}>${head.join(" · ")}</p>`]),
+    blocksHtml(writing, document.blocks),
+    ...(foot.length === 0
+      ? []
+      : [tag("footer", look("footer"), foot.map((line) => tag("p", look("footer_line"), textHtml(line))).join(""))]),
+    "</article>"
+  ].join("\n")
+}

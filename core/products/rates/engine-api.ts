@@ -1,0 +1,197 @@
+/** Endpoints of the rate engine: the price of a hire, and the strategies and forms there are (rules/rates 6.3, 6.4). */
+import { type Query, valueOf } from "../../kernel/lists/query.ts"
+import { Effect, Result } from "effect"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { get, postQuery, type SharedDraft } from "../../kernel/endpoints/endpoint.ts"
+import { boolean, choice, integer, json, list, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
+import { later } from "../../kernel/fields/later.ts"
+import { invalid } from "../../kernel/fields/rejection.ts"
+import { ok } from "../../kernel/endpoints/resource.ts"
+import { baseCurrency } from "../../kernel/events/settings.ts"
+import { type FormField, schemaSections } from "../../pricing/pricing/config-schema.ts"
+import { presets } from "../../pricing/pricing/presets.ts"
+import {
+  basePeriods,
+  isRateTransactionType,
+  modifiers,
+  rateTransactionTypes,
+  strategies
+} from "../../pricing/pricing/strategies.ts"
+import { products } from "../products/schema.ts"
+import { rateFacts } from "./facts.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { stepShown } from "../../pricing/explain/explain-step.ts"
+
+export const isAsked = (query: Query, name: string): boolean => ["1", "true"].includes(valueOf(query, name) ?? "")
+/** `?explain=1`: the answer explains how each figure was computed. */
+export const isExplained = (query: Query): boolean => isAsked(query, "explain")
+
+const calculating = later(() => import("../../pricing/explain/calculate.ts"))
+
+const named = (
+  all: ReadonlyArray<{ readonly identifier: string; readonly label: string }>
+): { readonly [identifier: string]: string } =>
+  Object.fromEntries(all.map(({ identifier, label }) => [identifier, label]))
+const modifierLabels = named(modifiers)
+const periodLabels = Object.fromEntries(Object.entries(basePeriods).map(([period, { label }]) => [period, label]))
+const formField: Shown.Part<FormField> = Shown.named("RateFormField", () =>
+  Shown.keys({
+    key: text(),
+    type: choice({
+      number: "Number",
+      decimal: "Decimal",
+      select: "Select",
+      time: "Time",
+      group: "Group",
+      repeater: "Repeater"
+    }),
+    label: text(),
+    help: Shown.nothing(),
+    placeholder: Shown.nothing(),
+    default: Shown.either(text({ nullable: true }), Shown.number()),
+    required: boolean(),
+    min: Shown.optional(Shown.number({ nullable: true })),
+    max: Shown.optional(Shown.number({ nullable: true })),
+    step: Shown.optional(Shown.nothing()),
+    decimals: Shown.optional(integer()),
+    options: Shown.optional(Shown.map(text())),
+    min_items: Shown.optional(integer()),
+    fields: Shown.optional(Shown.list(formField)),
+    visible_when: Shown.optional(Shown.objects({ field: text(), value: text() }))
+  })
+)
+/** Fields of a `RateBreakdown`. */
+const breakdownShown = {
+  rate_breakdown: Shown.keys({
+    currency: text(),
+    unit_price: money(),
+    units: Shown.number(),
+    unit_label: text(),
+    per_unit_subtotal: money(),
+    quantity: integer(),
+    total: money(),
+    line_items: Shown.objects({
+      period_from: integer(),
+      period_to: integer(),
+      multiplier: text(),
+      unit_price: money(),
+      line_total: money()
+    }),
+    applied_modifiers: Shown.objects({
+      key: choice(modifierLabels),
+      label: text(),
+      description: text(),
+      before: money(),
+      after: money()
+    })
+  }),
+  meta: Shown.keys({
+    resolved: boolean(),
+    rate_definition_id: integer({ nullable: true }),
+    product_rate_id: integer({ nullable: true })
+  }),
+  explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" }))
+}
+
+const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
+  answer: breakdownShown,
+  name: "products.calculate_rate",
+  summary: "What a product costs over a window; with ?explain=1 how it came about",
+  query: { explain: boolean({ describe: "How each figure was computed" }) },
+  ability: ["rates:read", "products:read"],
+  permission: ["rates.view", "products.view"],
+  params: { product: { table: products } },
+  fields: {
+    quantity: integer({ required: true, min: 1 }),
+    start: timestamp({ required: true, describe: "Times of day are read in the offset written here" }),
+    end: timestamp({ required: true }),
+    transaction_type: choice(rateTransactionTypes, {
+      nullable: true,
+      describe: "Default: as the product's type is, else rental"
+    }),
+    store_id: ref("stores", { nullable: true })
+  },
+  // The body, not its decoded values, which have lost the offset that times were written with.
+  run: (input) =>
+    Effect.gen(function* () {
+      const store_id = input.values.store_id ?? null
+      const { id, product_type } = input.rows.product
+      const kind = isRateTransactionType(product_type) ? product_type : "rental"
+      const facts = yield* rateFacts([id], { store_id, start: String(input.body["start"]) })
+      const { calculateEndpoint } = yield* calculating
+      const answer = calculateEndpoint(
+        { ...input.body, transaction_type: input.body["transaction_type"] ?? kind },
+        {
+          rates: facts.get(id) ?? [],
+          base_currency: baseCurrency(input.settings),
+          store_exists: (requested_id) => requested_id === store_id
+        },
+        isExplained(input.query)
+      )
+      const { explanation, meta, rate_breakdown } = yield* Effect.fromResult(Result.mapError(answer, invalid))
+      return ok({ rate_breakdown, meta, ...(explanation === undefined ? {} : { explanation }) })
+    })
+})
+
+const engineAccess = { ability: "rates:read", permission: "rates.view" } as const satisfies SharedDraft
+
+export const rateEngineSlice: Slice = {
+  name: "rate_engine",
+  endpoints: [
+    calculate,
+    get("/api/v1/rate_engine/strategies", {
+      answer: {
+        strategies: Shown.objects({
+          identifier: choice(named(strategies)),
+          label: text(),
+          allowed_base_periods: list(choice(periodLabels)),
+          supports_multiplier: boolean(),
+          supports_factor: boolean()
+        })
+      },
+      name: "rate_engine.strategies",
+      summary: "List the calculation strategies",
+      ...engineAccess,
+      run: () => Effect.succeed(ok({ strategies: strategies }))
+    }),
+    get("/api/v1/rate_engine/modifiers", {
+      answer: { modifiers: Shown.objects({ identifier: choice(modifierLabels), label: text(), priority: integer() }) },
+      name: "rate_engine.modifiers",
+      summary: "List the modifiers",
+      ...engineAccess,
+      run: () => Effect.succeed(ok({ modifiers: modifiers }))
+    }),
+    get("/api/v1/rate_engine/presets", {
+      answer: {
+        presets: Shown.objects({
+          slug: text(),
+          name: text(),
+          description: text(),
+          calculation_strategy: choice(named(strategies)),
+          base_period: choice(periodLabels, { nullable: true }),
+          enabled_modifiers: list(choice(modifierLabels)),
+          strategy_config: json(),
+          modifier_configs: json()
+        })
+      },
+      name: "rate_engine.presets",
+      summary: "List the shipped presets",
+      ...engineAccess,
+      run: () => Effect.succeed(ok({ presets: presets }))
+    }),
+    get("/api/v1/rate_engine/schema", {
+      answer: { sections: Shown.objects({ key: text(), label: text(), fields: Shown.list(formField) }) },
+      name: "rate_engine.schema",
+      summary: "The form of a strategy with its modifiers",
+      ...engineAccess,
+      fields: {
+        strategy: text({ describe: `Required: one of ${strategies.map(({ identifier }) => identifier).join(", ")}` }),
+        modifiers: list(text())
+      },
+      run: ({ body }) =>
+        Effect.map(Effect.fromResult(Result.mapError(schemaSections(body), invalid)), (sections) =>
+          ok({ sections: sections })
+        )
+    })
+  ]
+}

@@ -1,0 +1,131 @@
+/** Endpoints of product rates (rules/rates 5, 6.2). */
+import type { JsonObject } from "../../kernel/fields/json.ts"
+import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
+import { rateTransactionTypes } from "../../pricing/pricing/strategies.ts"
+import { stores } from "../../setup/stores.ts"
+import { product_rates, productRateFields, type ProductRateRow, rate_definitions } from "./schema.ts"
+import { integer, list, text } from "../../kernel/fields/field.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { Effect, Result } from "effect"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { accessOf, crudResource } from "../../kernel/endpoints/crud-resource.ts"
+import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { overlappingRateIds } from "../../pricing/pricing/resolution.ts"
+import { products } from "../products/schema.ts"
+import { scaleOf } from "../../values/currency.ts"
+
+// How answers show product rates (rules/rates 6.2).
+
+const common = {
+  singular: "product_rate",
+  table: product_rates,
+  filters: [
+    "rate_definition_id",
+    "store_id",
+    "transaction_type",
+    "currency",
+    "priority",
+    "valid_from",
+    "valid_to",
+    "created_at",
+    "updated_at"
+  ],
+  sorts: ["transaction_type", "price", "priority", "valid_from", "valid_to", "created_at", "updated_at"],
+  includes: {
+    store: { kind: "brief", via: "store_id", table: stores },
+    rate_definition: { kind: "always", key: "rate_definition" }
+  }
+} as const
+
+const withNames = (
+  { id, product_id, rate_definition_id, store_id, transaction_type, ...rest }: JsonObject,
+  row: ProductRateRow
+): JsonObject => ({
+  id: id ?? null,
+  product_id: product_id ?? null,
+  rate_definition_id: rate_definition_id ?? null,
+  store_id: store_id ?? null,
+  transaction_type: transaction_type ?? null,
+  transaction_type_name: rateTransactionTypes[row.transaction_type],
+  ...rest
+})
+
+const names = { transaction_type_name: text() }
+
+/** For lists and single rates: with the definition. */
+const productRateResource: Resource<typeof product_rates> = resource({
+  ...common,
+  shows: { ...names, rate_definition: Shown.brief() },
+  lookups: { definition: { via: "rate_definition_id", table: rate_definitions } },
+  view: (base, row, { definition }) => ({
+    ...withNames(base, row),
+    rate_definition: definition === undefined ? null : { id: row.rate_definition_id, name: String(definition["name"]) }
+  })
+})
+
+/** For answers to writes: without the definition. */
+export const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
+  ...common,
+  title: "WrittenProductRate",
+  shows: { ...names, rate_definition: Shown.nothing() },
+  view: (base, row) => ({ ...withNames(base, row), rate_definition: null })
+})
+
+/** Errors of a rate as it would be stored; undefined where there are none. */
+export const productRateErrors = (
+  next: Pick<ProductRateRow, "valid_from" | "valid_to" | "currency">,
+  before: ProductRateRow | undefined,
+  price_sent: boolean
+): FieldErrors | undefined => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  if (next.valid_from !== null && next.valid_to !== null && next.valid_to < next.valid_from) {
+    errors["valid_to"] = ["The valid to must be a date after or equal to valid from."]
+  }
+  if (before !== undefined && !price_sent && scaleOf(next.currency) !== scaleOf(before.currency)) {
+    errors["price"] = ["Send the price too: it would mean another amount in a currency with other decimals."]
+  }
+  return Object.keys(errors).length > 0 ? errors : undefined
+}
+
+const shared = {
+  fields: productRateFields,
+  path: "/api/v1/products/{product}/rates",
+  name: "product_rates",
+  access: accessOf("rates"),
+  parent: { param: "product", table: products, column: "product_id" }
+} as const
+
+const reads = crudResource({ ...shared, resource: productRateResource, only: ["list", "show"] })
+const writes = crudResource({
+  ...shared,
+  resource: productRateWithoutMetadata,
+  only: ["create", "update", "delete"],
+  // Locked, so that the definition is not deleted meanwhile.
+  streams: (params, body) => [
+    ...(params["id"] === undefined ? [] : [`product_rate:${params["id"]}`]),
+    ...(body["rate_definition_id"] === undefined ? [] : [`rate_definition:${String(body["rate_definition_id"])}`])
+  ],
+  rules: {
+    save: ({ next, before, input }) => {
+      const errors = productRateErrors(next, before, input.values["price"] !== undefined)
+      return errors === undefined ? Result.succeed({}) : Result.fail(invalid(errors))
+    },
+    meta_shows: Shown.keys({ overlapping_rate_ids: list(integer()) }),
+    meta: (row) =>
+      Effect.gen(function* () {
+        const others = yield* (yield* Store).find(product_rates, {
+          product_id: row.product_id,
+          transaction_type: row.transaction_type,
+          priority: row.priority
+        })
+        return { overlapping_rate_ids: overlappingRateIds(row, others) }
+      })
+  }
+})
+
+export const productRatesSlice: Slice = {
+  ...reads,
+  includes: { products: { rates: { kind: "many", via: "product_id", resource: () => productRateResource } } },
+  endpoints: [...(reads.endpoints ?? []), ...(writes.endpoints ?? [])]
+}

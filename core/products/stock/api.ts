@@ -1,0 +1,233 @@
+/** Endpoints of stock levels and their ledger (rules/availability 10). */
+import { Effect } from "effect"
+import {
+  created,
+  listOf,
+  noContent,
+  ok,
+  renderById,
+  renderOne,
+  resource,
+  viewContext
+} from "../../kernel/endpoints/resource.ts"
+import { bulk, products, serialised } from "../products/schema.ts"
+import { stores } from "../../setup/stores.ts"
+import {
+  stock_categories,
+  stock_levels,
+  stock_transactions,
+  stockLevelFields,
+  type StockLevelRow,
+  transaction_types,
+  type TransactionType
+} from "./schema.ts"
+import { integer, text } from "../../kernel/fields/field.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { command, type Failure, get, type Input, type SharedDraft } from "../../kernel/endpoints/endpoint.ts"
+import { crudResource, type SaveInput } from "../../kernel/endpoints/crud-resource.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { JsonObject } from "../../kernel/fields/json.ts"
+import { deleteLevel, deleteTransaction, type LevelFacts, postTransaction, saveLevel } from "./decide.ts"
+import { stockEvents } from "./events.ts"
+import { productStocked } from "./first-level.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+
+// How answers show stock levels and their ledger.
+
+export const stockLevelResource = resource({
+  singular: "stock_level",
+  called: { by: ["barcode", "asset_number", "serial_number"] },
+  shows: {
+    item_id: integer(),
+    product_name: text({ nullable: true }),
+    store_name: text({ nullable: true }),
+    stock_type_name: text(),
+    stock_category_name: text()
+  },
+  table: stock_levels,
+  filters: [
+    "product_id",
+    "store_id",
+    "stock_type",
+    "stock_category",
+    "item_name",
+    "serial_number",
+    "barcode",
+    "asset_number",
+    "service_state",
+    "created_at"
+  ],
+  sorts: ["product_id", "store_id", "quantity_held", "stock_type", "created_at"],
+  custom_module: "StockLevel",
+  columns: {
+    store: "store_name",
+    product: "product_name",
+    stock_method: () => Effect.succeed((row) => (row["stock_category"] === 50 ? serialised : bulk))
+  },
+  lookups: { product: { via: "product_id", table: products }, store: { via: "store_id", table: stores } },
+  view: (base, row, { product, store }) => ({
+    ...base,
+    item_id: row.product_id,
+    product_name: (product?.["name"] as string | undefined) ?? null,
+    store_name: (store?.["name"] as string | undefined) ?? null,
+    stock_type_name: row.stock_type === 2 ? "Sale" : "Rental",
+    stock_category_name: stock_categories[row.stock_category as 10 | 50]
+  })
+})
+
+const stockTransactionResource = resource({
+  singular: "stock_transaction",
+  shows: { transaction_type_name: text() },
+  table: stock_transactions,
+  filters: ["transaction_type", "transaction_at", "created_at"],
+  sorts: ["transaction_at", "created_at"],
+  order: ["-transaction_at", "-id"],
+  view: (base, row) => ({
+    ...base,
+    transaction_type_name: transaction_types[row.transaction_type as TransactionType].name
+  })
+})
+
+export const levelFacts = Effect.fnUntraced(function* (
+  input: Input,
+  before: StockLevelRow | undefined
+): Effect.fn.Return<LevelFacts, Failure, Store> {
+  const store = yield* Store
+  const product_id = before?.product_id ?? (input.values as { readonly product_id: number }).product_id
+  return {
+    product: yield* store.get(products, product_id),
+    bulk_levels: yield* store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false })
+  }
+})
+
+/** A level with its rules. A change of its store concerns orders and cases: the workshop declares the update. */
+export const levelDraft = {
+  resource: stockLevelResource,
+  fields: stockLevelFields,
+  path: "/api/v1/stock_levels",
+  access: {
+    read: "stock:read",
+    write: "stock:write",
+    view: "stock.view",
+    create: "stock.adjust",
+    edit: "stock.adjust",
+    delete: "stock.adjust"
+  },
+  // One bulk level per product and store: commands that make a level of a product wait for each other.
+  streams: (params: { readonly [name: string]: string }, body: JsonObject) =>
+    params["id"] === undefined ? [`product_stock:${String(body["product_id"])}`] : [`stock_level:${params["id"]}`],
+  rules: {
+    facts: levelFacts,
+    save: ({ next, before, facts, context }: SaveInput<typeof stock_levels, LevelFacts>) =>
+      saveLevel(next, before, facts, context),
+    delete: ({ row, facts }: { readonly row: StockLevelRow; readonly facts: LevelFacts }) => deleteLevel(row, facts)
+  }
+}
+const levels = crudResource({ ...levelDraft, only: ["list", "show", "create", "delete"] })
+
+const ledger = "/api/v1/products/{product}/stock_levels/{stock_level}/stock_transactions"
+const ofLevel = {
+  product: { table: products },
+  stock_level: { table: stock_levels, of: { param: "product", column: "product_id" } }
+} as const
+const ofLedger = {
+  ...ofLevel,
+  id: { table: stock_transactions, of: { param: "stock_level", column: "stock_level_id" } }
+} as const
+const reading = { ability: "stock:read", permission: "stock.view" } as const satisfies SharedDraft
+const writing = { ability: "stock:write", permission: "stock.adjust" } as const satisfies SharedDraft
+const oneLevel = (params: { readonly [name: string]: string }): ReadonlyArray<string> => [
+  `stock_level:${params["stock_level"]}`
+]
+
+const oneTransaction = { stock_transaction: Shown.row(() => stockTransactionResource) }
+
+const transactions = [
+  get(ledger, {
+    answer: Shown.page(() => stockTransactionResource),
+    name: "stock_transactions.list",
+    summary: "List the ledger of a stock level, newest first",
+    ...reading,
+    params: ofLevel,
+    run: (input) =>
+      Effect.map(
+        listOf(stockTransactionResource, input.query, viewContext(input), {
+          where: { stock_level_id: input.rows.stock_level.id }
+        }),
+        ok
+      )
+  }),
+  get(`${ledger}/{id}`, {
+    answer: oneTransaction,
+    name: "stock_transactions.show",
+    summary: "Show one line of the ledger",
+    ...reading,
+    params: ofLedger,
+    run: (input) => Effect.map(renderOne(stockTransactionResource, input.rows.id, input.query, viewContext(input)), ok)
+  }),
+  command("POST", ledger, {
+    answer: oneTransaction,
+    name: "stock_transactions.create",
+    split_by: "quantity",
+    summary: "Post a purchase, find, write-off, sale or making of stock",
+    ...writing,
+    params: ofLevel,
+    fields: {
+      transaction_type: stock_transactions.columns.transaction_type,
+      quantity: stock_transactions.columns.quantity,
+      transaction_at: stock_transactions.columns.transaction_at,
+      description: stock_transactions.columns.description,
+      store_id: stock_transactions.columns.store_id
+    },
+    creates: [stock_transactions],
+    streams: oneLevel,
+    facts: ({ rows }) => newestLineExcept(rows.stock_level.id, undefined),
+    decide: (newest, { rows, values }, context) =>
+      postTransaction(
+        rows.stock_level,
+        {
+          transaction_type: values.transaction_type ?? 0,
+          quantity: values.quantity ?? "0",
+          transaction_at: values.transaction_at ?? null,
+          description: values.description ?? null,
+          store_id: values.store_id ?? null
+        },
+        newest,
+        context
+      ),
+    respond: (result, input) =>
+      Effect.map(renderById(stockTransactionResource, result.id, input.query, viewContext(input)), created)
+  }),
+  command("DELETE", `${ledger}/{id}`, {
+    name: "stock_transactions.delete",
+    summary: "Delete a ledger line and reverse its movement",
+    ...writing,
+    params: ofLedger,
+    streams: oneLevel,
+    facts: ({ rows }) => newestLineExcept(rows.stock_level.id, rows.id.id),
+    decide: (newest, { rows }) => deleteTransaction(rows.stock_level, rows.id, newest),
+    respond: () => Effect.succeed(noContent)
+  })
+]
+
+/** The newest line of a level's ledger, except the one given. */
+const newestLineExcept = (stock_level_id: number, without: number | undefined) =>
+  Effect.gen(function* () {
+    const newest = yield* (yield* Store).find(
+      stock_transactions,
+      { stock_level_id },
+      { order: ["-transaction_at", "-id"], limit: 2 }
+    )
+    return newest.find((one) => one.id !== without)
+  })
+
+export const stockSlice: Slice = {
+  ...levels,
+  name: "stock",
+  tables: [stock_levels, stock_transactions],
+  resources: [stockLevelResource, stockTransactionResource],
+  events: [...(levels.events ?? []), ...stockEvents],
+  includes: { products: { stock_levels: { kind: "many", via: "product_id", resource: () => stockLevelResource } } },
+  react: [productStocked],
+  endpoints: [...(levels.endpoints ?? []), ...transactions]
+}

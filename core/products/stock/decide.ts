@@ -1,0 +1,254 @@
+/** Rules of stock levels and their ledger (rules/availability 10). */
+import { Result } from "effect"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import {
+  createdEvent,
+  deletedEvent,
+  initialRow,
+  type SaveResult,
+  updatedEvent
+} from "../../kernel/endpoints/crud-resource.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { type ProductRow, serialised } from "../products/schema.ts"
+import { exact, formatDecimal } from "../../values/decimal.ts"
+import {
+  stock_levels,
+  stock_transactions,
+  type StockLevelRow,
+  type StockTransactionRow,
+  transaction_types,
+  type TransactionType
+} from "./schema.ts"
+
+const bulkCategory = 10,
+  serialisedCategory = 50
+const opening = 1
+const buy = 4
+const transfer_out: TransactionType = 10
+const transfer_in: TransactionType = 11
+/** Decrease, write-off, sale, transfer out: after these a unit is no longer here. */
+const moves_out: ReadonlySet<number> = new Set([3, 6, 7, 10])
+
+export interface LevelFacts {
+  readonly product: ProductRow | undefined
+  /** The product's bulk levels, sub-hired ones aside. */
+  readonly bulk_levels: ReadonlyArray<StockLevelRow>
+}
+
+/**
+ * Makes or changes a level. Its category follows the product; a serialised unit holds 1 whatever was sent. 422:
+ * `product_id` for a second bulk level of a product at a store, `store_id` for a move to a store with one, `ends_at`
+ * before `starts_at`.
+ */
+export const saveLevel = (
+  next: StockLevelRow,
+  before: StockLevelRow | undefined,
+  facts: LevelFacts,
+  context: DecideContext
+): SaveResult<typeof stock_levels> => {
+  const is_unit =
+    before === undefined ? facts.product?.stock_method === serialised : before.stock_category === serialisedCategory
+  if (next.starts_at !== null && next.ends_at !== null && next.ends_at < next.starts_at) {
+    return Result.fail(invalidField("ends_at", "The ends at field must be a date on or after starts at."))
+  }
+  const held = before === undefined ? undefined : byOrder(before, next)
+  if (held !== undefined) return Result.fail(held)
+  const duplicate =
+    is_unit || next.is_sub_hired
+      ? undefined
+      : facts.bulk_levels.find((one) => one.store_id === next.store_id && one.id !== next.id)
+  if (duplicate !== undefined) {
+    return Result.fail(
+      before === undefined
+        ? invalidField(
+            "product_id",
+            `The product already has stock level ${duplicate.id} at this store; change that one or post a transaction.`
+          )
+        : invalidField("store_id", `The product already has stock level ${duplicate.id} at that store.`)
+    )
+  }
+  const quantity_held = !is_unit ? next.quantity_held : (before?.quantity_held ?? "1.00")
+  const set = { stock_category: is_unit ? serialisedCategory : bulkCategory, quantity_held }
+  const also =
+    before === undefined ? openingEvents({ ...next, ...set }, context) : transferEvents(before, next, context)
+  return Result.succeed({ set, also })
+}
+
+/** Out of one store and into the other, in the level's own ledger. */
+const transferEvents = (before: StockLevelRow, next: StockLevelRow, context: DecideContext): ReadonlyArray<NewEvent> =>
+  before.store_id === next.store_id || exact(before.quantity_held).isZero()
+    ? []
+    : [
+        { type: transfer_out, level: before, other: next },
+        { type: transfer_in, level: next, other: before }
+      ].map(({ level, other, type }) =>
+        createdEvent(stock_transactions, {
+          ...transactionRow(level, type, before.quantity_held),
+          id: context.id(stock_transactions),
+          transaction_at: context.happened_at,
+          source_type: "Store",
+          source_id: other.store_id,
+          manual: false
+        })
+      )
+
+/** What of sub-hired stock only its purchase order changes: how much, until when, and whose it is. */
+const byOrder = (before: StockLevelRow, next: StockLevelRow): Rejection | undefined => {
+  if (!before.is_sub_hired) return undefined
+  const changed = (["quantity_held", "starts_at", "ends_at", "member_id"] as const).find((name) =>
+    name === "quantity_held"
+      ? before.stock_category !== serialisedCategory && !exact(next[name]).equals(before[name])
+      : next[name] !== before[name]
+  )
+  return changed === undefined ? undefined : invalidField(changed, sub_hired)
+}
+const sub_hired =
+  "The stock is sub-hired and belongs to a purchase order: receive, extend or give it back there; what is lost is " +
+  "given back with a note."
+
+/** The opening balance: the first line of a new level's ledger; none where it holds 0. */
+export const openingEvents = (level: StockLevelRow, context: DecideContext): ReadonlyArray<NewEvent> =>
+  exact(level.quantity_held).isZero()
+    ? []
+    : [
+        createdEvent(stock_transactions, {
+          ...transactionRow(level, opening, level.quantity_held),
+          id: context.id(stock_transactions),
+          transaction_at: context.happened_at,
+          manual: false
+        })
+      ]
+
+/** The line of the ledger and the quantity of a level that was bought: what a receipt of a purchase order comes to. */
+export const boughtEvents = (
+  level: StockLevelRow,
+  bought: {
+    readonly quantity: string
+    readonly at: string
+    readonly source_type: string
+    readonly source_id: number
+    readonly description: string | null
+  },
+  context: DecideContext
+): ReadonlyArray<NewEvent> => [
+  createdEvent(stock_transactions, {
+    ...transactionRow(level, buy, bought.quantity),
+    id: context.id(stock_transactions),
+    transaction_at: bought.at,
+    source_type: bought.source_type,
+    source_id: bought.source_id,
+    description: bought.description,
+    manual: false
+  })
+]
+
+const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: string) => ({
+  ...initialRow(stock_transactions, stock_transactions.columns),
+  stock_level_id: level.id,
+  product_id: level.product_id,
+  store_id: level.store_id,
+  transaction_type: type,
+  quantity,
+  quantity_move: formatDecimal(exact(quantity).times(transaction_types[type].sign), 2)
+})
+
+/**
+ * 422 `stock_level` for the last level of a bulk product, unless that was deleted. References refuse the deletion of a
+ * packed unit, of a case in use and of a unit with demands.
+ */
+export const deleteLevel = (
+  level: StockLevelRow,
+  facts: LevelFacts
+): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+  const refuse = (text: string) => Result.fail(invalidField("stock_level", text))
+  if (level.is_sub_hired)
+    return refuse("The stock is sub-hired and belongs to a purchase order; give it back to the supplier there.")
+  const is_live = facts.product !== undefined && facts.product.deleted_at === null
+  if (is_live && level.stock_category === bulkCategory && !facts.bulk_levels.some((one) => one.id !== level.id)) {
+    return refuse("The last stock level of a bulk product cannot be deleted; set its quantity to 0 instead.")
+  }
+  return Result.succeed([])
+}
+
+interface TransactionInput {
+  readonly transaction_type: number
+  readonly quantity: string
+  readonly transaction_at: string | null
+  readonly description: string | null
+  readonly store_id: number | null
+}
+/**
+ * A line of the ledger posted by a person, and what it does to the level. 422: `transaction_type` not one of the manual
+ * five, `quantity` not whole, or not exactly 1 on a serialised level. `newest`: the level's newest line so far.
+ */
+export const postTransaction = (
+  level: StockLevelRow,
+  input: TransactionInput,
+  newest: StockTransactionRow | undefined,
+  context: DecideContext
+): Decided => {
+  if (level.is_sub_hired) return Result.fail(invalidField("stock_level", sub_hired))
+  const type = input.transaction_type as TransactionType
+  if (!transaction_types[type].manual) {
+    return Result.fail(
+      invalidField(
+        "transaction_type",
+        `${transaction_types[type].name} is recorded by the system; ` +
+          "post 4 (Buy), 5 (Find), 6 (Write Off), 7 (Sell) or 9 (Make)."
+      )
+    )
+  }
+  if (!exact(input.quantity).isInteger())
+    return Result.fail(invalidField("quantity", "The quantity field must be a whole number."))
+  const is_unit = level.stock_category === serialisedCategory
+  if (is_unit && !exact(input.quantity).equals(1))
+    return Result.fail(invalidField("quantity", "The quantity field must be 1 for a serialised unit."))
+  const row = {
+    ...transactionRow(level, type, input.quantity),
+    id: context.id(stock_transactions),
+    store_id: input.store_id ?? level.store_id,
+    transaction_at: input.transaction_at ?? context.happened_at,
+    description: input.description,
+    manual: true
+  }
+  const is_newest =
+    newest === undefined || newest.transaction_at === null || newest.transaction_at <= row.transaction_at
+  return Result.succeed({
+    events: [
+      createdEvent(stock_transactions, row),
+      ...levelMoved(level, row.quantity_move, is_unit && (is_newest ? moves_out.has(type) : level.is_gone))
+    ],
+    result: { id: row.id }
+  })
+}
+
+/**
+ * Deletes a line of the ledger and reverses its move. `newest`: the newest of the remaining lines. 422
+ * `stock_transaction`.
+ */
+export const deleteTransaction = (
+  level: StockLevelRow,
+  row: StockTransactionRow,
+  newest: StockTransactionRow | undefined
+): Decided => {
+  if (row.source_type !== null)
+    return Result.fail(invalidField("stock_transaction", "The line belongs to a document; undo it there."))
+  const is_gone =
+    level.stock_category === serialisedCategory && newest !== undefined && moves_out.has(newest.transaction_type)
+  return Result.succeed({
+    events: [
+      deletedEvent(stock_transactions, row.id),
+      ...levelMoved(level, formatDecimal(exact(row.quantity_move).negated(), 2), is_gone)
+    ],
+    result: { id: row.id }
+  })
+}
+
+const levelMoved = (level: StockLevelRow, move: string, is_gone: boolean): ReadonlyArray<NewEvent> => {
+  const updated = updatedEvent(stock_levels, level, {
+    quantity_held: formatDecimal(exact(level.quantity_held).plus(move), 2),
+    is_gone
+  })
+  return updated === undefined ? [] : [updated]
+}

@@ -1,0 +1,103 @@
+/** Vehicles: the vans, trucks and trailers a rental house delivers with (rules/conventions 18). */
+import { Result } from "effect"
+import { permissionsOfArea, type Slice } from "../kernel/endpoints/catalogue.ts"
+import { accessOf, crudResource } from "../kernel/endpoints/crud-resource.ts"
+import { boolean, choice, date, decimal, integer, json, longText, ref, tags, text } from "../kernel/fields/field.ts"
+import type { JsonObject } from "../kernel/fields/json.ts"
+import { resource } from "../kernel/endpoints/resource.ts"
+import { type RowOf, table } from "../kernel/tables/table.ts"
+import { stores } from "../setup/stores.ts"
+import { grantToSystemRoles } from "../people/users/decide.ts"
+
+const fields = {
+  name: text({ required: true, search: true }),
+  registration: text({ nullable: true, max: 20, search: true, describe: "Number plate, as it is written on it" }),
+  vehicle_type: choice(
+    { car: "Car", van: "Van", truck: "Truck", trailer: "Trailer", other: "Other" },
+    { default: "van" }
+  ),
+  store_id: ref("stores", { nullable: true, on_delete: "clear", describe: "Where it is kept" }),
+  payload_kg: decimal({ scale: 2, min: "0", nullable: true }),
+  load_volume_m3: decimal({ scale: 3, min: "0", nullable: true, describe: "Loading space in cubic metres" }),
+  seats: integer({ min: 0, max: 1_000, nullable: true, describe: "Seats, the driver's included" }),
+  is_active: boolean({ default: true, describe: "False once it was sold, returned or laid up" }),
+  inspection_due_on: date({ nullable: true, on_null: "clear", describe: "Day the next roadworthiness test is due" }),
+  notes: longText({ nullable: true }),
+  tag_list: tags(),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+const columns = {
+  ...fields,
+  /** Letters and digits of the plate of a vehicle in use, in capitals; null for any other: what must be unique. */
+  plate_in_use: text({ computed: true, nullable: true, hidden: true, max: 60 })
+}
+const vehicles = table("vehicles", columns, {
+  visibility: { all_columns: ["vehicles.*"] },
+  named_by: ["name", "registration"],
+  indexes: [["name_folded"], ["store_id"]],
+  uniques: [
+    { columns: ["plate_in_use"], field: "registration", message: "Another vehicle in use has this registration." }
+  ]
+})
+type VehicleRow = RowOf<typeof vehicles>
+
+const vehicleResource = resource({
+  singular: "vehicle",
+  called: { by: ["registration", "name"], in_use: [["q[is_active_true]", "1"]] },
+  heading: "Set-up",
+  table: vehicles,
+  custom_module: "Vehicle",
+  filters: [
+    "name",
+    "registration",
+    "vehicle_type",
+    "store_id",
+    "payload_kg",
+    "load_volume_m3",
+    "seats",
+    "is_active",
+    "inspection_due_on",
+    "created_at",
+    "updated_at"
+  ],
+  sorts: [
+    "name",
+    "registration",
+    "vehicle_type",
+    "payload_kg",
+    "load_volume_m3",
+    "inspection_due_on",
+    "created_at",
+    "updated_at"
+  ],
+  aliases: { active: "is_active" },
+  includes: { store: { kind: "brief", via: "store_id", table: stores } },
+  order: ["name"]
+})
+
+/** Plates are compared by letters and digits alone: "ab12 cde" is AB12CDE. */
+const plateInUse = ({ is_active, registration }: VehicleRow): string | null =>
+  (is_active && registration?.replace(/[^\p{L}\p{N}]/gu, "").toUpperCase()) || null
+
+const permissions = permissionsOfArea("vehicles", "view create edit delete")
+const all = permissions.map(({ key }) => key)
+
+export const vehiclesSlice: Slice = {
+  ...crudResource({
+    resource: vehicleResource,
+    fields,
+    path: "/api/v1/vehicles",
+    access: accessOf("vehicles"),
+    rules: { save: ({ next }) => Result.succeed({ set: { plate_in_use: plateInUse(next) } }) }
+  }),
+  permissions,
+  later_seeds: [
+    grantToSystemRoles({
+      "Admin": all,
+      "Operations Manager": all,
+      "Sales": ["vehicles.view"],
+      "Warehouse": ["vehicles.view", "vehicles.create", "vehicles.edit"],
+      "Read Only": ["vehicles.view"]
+    })
+  ]
+}

@@ -1,0 +1,25 @@
+/** Procurement as a whole: orders to suppliers, receipts and returns, resolutions of shortages. */
+import type { Slice } from "../kernel/endpoints/catalogue.ts"
+import { procurementEvents } from "./events.ts"
+import { orderEndpoints } from "./orders/api.ts"
+import { hireExtended, receivingEndpoints } from "./receiving/extend.ts"
+import { receivingEvents } from "./receiving/events.ts"
+import { goodsGivenBack, goodsTakenIn, procurementSettings } from "./receiving/intake.ts"
+import { onOrderFollows, resolutionEndpoints } from "./resolutions/api.ts"
+import { purchaseOrderResource } from "./resources.ts"
+import {
+  purchase_order_items,
+  purchase_order_receipt_lines,
+  purchase_order_receipts,
+  purchase_orders
+} from "./schema.ts"
+
+export const procurementSlice: Slice = {
+  name: "procurement",
+  tables: [purchase_orders, purchase_order_items, purchase_order_receipts, purchase_order_receipt_lines],
+  resources: [purchaseOrderResource],
+  events: [...procurementEvents, ...receivingEvents],
+  endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints],
+  settings: procurementSettings,
+  react: [goodsTakenIn, goodsGivenBack, hireExtended, onOrderFollows]
+}

@@ -1,0 +1,317 @@
+/** Making, changing, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
+import { Result } from "effect"
+import { nextDocumentNumber } from "../../billing/state/series.ts"
+import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
+import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
+import type { DecideContext, Decided, Decision, Input } from "../../kernel/endpoints/endpoint.ts"
+import { type Json, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
+import { invalid, invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { without, withoutStamps } from "../../kernel/tables/stored-schema.ts"
+import type { AnyRow } from "../../kernel/tables/table.ts"
+import type { MemberRow } from "../../people/members/schema.ts"
+import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
+import { exact } from "../../values/decimal.ts"
+import {
+  purchaseOrderCancelled,
+  purchaseOrderChange,
+  purchaseOrderCreated,
+  purchaseOrderDeleted,
+  purchaseOrderSent,
+  purchaseOrderUpdated
+} from "../events.ts"
+import {
+  purchase_order_statuses,
+  purchase_orders,
+  type PurchaseOrderItemRow,
+  type PurchaseOrderRow
+} from "../schema.ts"
+import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
+import { type ItemFacts, itemsFrom, sumsOf, taxedItems } from "./items.ts"
+import type { PurchaseOrderMail } from "./mailing.ts"
+
+/** What both create and update must know of what the request names. */
+export interface HeaderFacts extends ItemFacts {
+  /** The supplier after the change. */
+  readonly supplier: MemberRow | undefined
+  readonly custom: CustomFieldFacts
+}
+export interface CreateFacts extends HeaderFacts {
+  readonly currency: { readonly code: string; readonly is_enabled: boolean }
+  /** Undefined: no exchange rate to the base currency is known. */
+  readonly exchange_rate: string | undefined
+  readonly default_store_id: number | null
+}
+export interface UpdateFacts extends HeaderFacts {
+  readonly items: ReadonlyArray<PurchaseOrderItemRow>
+}
+
+/** 422 on `supplier_id` for whom nothing can be ordered from. */
+const ordersTo = (supplier: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
+  supplier === undefined || supplier.deleted_at !== null
+    ? Result.fail(invalidField("supplier_id", "The supplier is archived; restore the member or name another one."))
+    : supplier.membership_type !== "organisation" && supplier.membership_type !== "contact"
+      ? Result.fail(
+          invalidField(
+            "supplier_id",
+            `A ${supplier.membership_type} is no supplier; name an organisation or a contact.`
+          )
+        )
+      : Result.succeed(supplier)
+const dated = ({ ends_at, starts_at }: PurchaseOrderRow): Result.Result<void, Rejection> =>
+  starts_at !== null && ends_at !== null && ends_at < starts_at
+    ? Result.fail(invalidField("ends_at", "The ends at field must be a date after or equal to starts at."))
+    : Result.succeed(undefined)
+
+/** An order with every column at its default. */
+export const newPurchaseOrder = (id: number): PurchaseOrderRow => ({
+  ...initialRow(purchase_orders, {}),
+  id,
+  created_at: "",
+  updated_at: "",
+  deleted_at: null
+})
+
+export const createPurchaseOrder = (
+  facts: CreateFacts,
+  { body, values }: Pick<Input, "body"> & { readonly values: CreateValues },
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { currency: _c, currency_code: _code, items, ...sent } = values
+    const supplier = yield* ordersTo(facts.supplier)
+    const store_id = sent.store_id ?? facts.default_store_id
+    if (store_id === null)
+      return yield* Result.fail(invalidField("store_id", "The store id field is required: there is no default store."))
+    if (!facts.currency.is_enabled)
+      return yield* Result.fail(
+        invalidField(
+          "currency",
+          `${facts.currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${facts.currency.code}).`
+        )
+      )
+    const custom = readCustomFields(facts.custom, body["custom_fields"], {}, "create")
+    if (Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
+    const exchange_rate = yield* snapshotRate(facts.exchange_rate, facts.currency.code)
+    const header: PurchaseOrderRow = {
+      ...newPurchaseOrder(context.id(purchase_orders)),
+      ...sent,
+      supplier_id: supplier.id,
+      store_id,
+      currency_code: facts.currency.code,
+      exchange_rate,
+      created_by: context.viewer.user_id || null,
+      custom_fields: custom.stored
+    }
+    yield* dated(header)
+    const rows = yield* Result.mapError(itemsFrom(header, items ?? [], body["items"], [], facts, context), invalid)
+    const sums = yield* exactSums(rows)
+    // Drawn last: what is refused takes no number.
+    const number = nextDocumentNumber("purchase_order", store_id, context)
+    return {
+      events: [
+        purchaseOrderCreated.make({ ...withoutStamps({ ...header, ...sums, number }), items: rows.map(withoutStamps) })
+      ],
+      result: { id: header.id }
+    }
+  })
+/** 422 on `items` where a sum is too large to be exact. */
+const exactSums = (rows: ReadonlyArray<PurchaseOrderItemRow>): Result.Result<ReturnType<typeof sumsOf>, Rejection> => {
+  const sums = sumsOf(rows)
+  return Object.values(sums).every(Number.isSafeInteger)
+    ? Result.succeed(sums)
+    : Result.fail(invalidField("items", "The total is too large."))
+}
+
+const refuseStatus = ({ status }: PurchaseOrderRow, words: string): Result.Result<never, Rejection> =>
+  Result.fail(invalidField("status", `The order is ${purchase_order_statuses[status].toLowerCase()}; ${words}`))
+export const draftOnly = (row: PurchaseOrderRow, words: string): Result.Result<void, Rejection> =>
+  row.status === "draft" ? Result.succeed(undefined) : refuseStatus(row, `only a draft can be ${words}.`)
+
+/** Fields that are absent stay. */
+export const updatePurchaseOrder = (
+  facts: UpdateFacts,
+  input: Pick<Input, "body"> & { readonly values: UpdateValues; readonly rows: { readonly id: PurchaseOrderRow } },
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { body, values } = input
+    const before = input.rows.id
+    const { currency, currency_code, items, ...sent } = values
+    yield* draftOnly(before, "changed")
+    const code = currency ?? currency_code ?? before.currency_code
+    if (code !== before.currency_code)
+      return yield* Result.fail(
+        invalidField(
+          "currency",
+          `The order is in ${before.currency_code} and stays so; make another one in ${code} instead.`
+        )
+      )
+    const custom =
+      "custom_fields" in body && body["custom_fields"] !== null
+        ? readCustomFields(facts.custom, body["custom_fields"], before.custom_fields, "update")
+        : undefined
+    if (custom !== undefined && Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
+    const next: PurchaseOrderRow = { ...before, ...sent, custom_fields: custom?.stored ?? before.custom_fields }
+    if (next.supplier_id !== before.supplier_id) yield* ordersTo(facts.supplier)
+    yield* dated(next)
+    const rows = yield* rowsAfter({ before, next, items, raw: body["items"] }, facts, context)
+    const sums = rows === undefined ? {} : yield* exactSums(rows)
+    const set = changedColumns(before, { ...next, ...sums })
+    const replaced = rows === undefined ? undefined : difference(facts.items, rows)
+    return {
+      events:
+        Object.keys(set).length === 0 && replaced === undefined
+          ? []
+          : [
+              purchaseOrderUpdated.make({
+                ...purchaseOrderChange(before, set),
+                ...(replaced === undefined ? {} : { items: replaced })
+              })
+            ],
+      result: { id: before.id }
+    }
+  })
+
+interface RowsAsked {
+  readonly before: PurchaseOrderRow
+  readonly next: PurchaseOrderRow
+  readonly items: ReadonlyArray<SentItem> | null | undefined
+  readonly raw: Json | undefined
+}
+/** The lines after an update; undefined where nothing about them changes. */
+const rowsAfter = (
+  { before, items, next, raw }: RowsAsked,
+  facts: UpdateFacts,
+  context: DecideContext
+): Result.Result<ReadonlyArray<PurchaseOrderItemRow> | undefined, Rejection> => {
+  const stored = movedWindow(before, next, facts.items)
+  if (items !== undefined && items !== null)
+    return Result.mapError(itemsFrom(next, items, raw, stored, facts, context), invalid)
+  const foreign = facts.items.some((row) => row.opportunity_item_id !== null)
+  if (foreign && next.opportunity_id !== before.opportunity_id)
+    return Result.fail(
+      invalidField(
+        "opportunity_id",
+        "Lines of the order are for lines of the opportunity; send the items without opportunity_item_id as well."
+      )
+    )
+  if (stored.some((row) => row.starts_at !== null && row.ends_at !== null && row.ends_at < row.starts_at))
+    return Result.fail(
+      invalidField("ends_at", "A line of the order would end before it starts; send its dates as well.")
+    )
+  // Another supplier is taxed anew.
+  if (next.supplier_id !== before.supplier_id) return Result.succeed(taxedItems(stored, facts))
+  return Result.succeed(stored === facts.items ? undefined : stored)
+}
+/** Lines that had the order's window go with it; those with dates of their own keep them. */
+const movedWindow = (
+  before: PurchaseOrderRow,
+  next: PurchaseOrderRow,
+  rows: ReadonlyArray<PurchaseOrderItemRow>
+): ReadonlyArray<PurchaseOrderItemRow> =>
+  before.starts_at === next.starts_at && before.ends_at === next.ends_at
+    ? rows
+    : rows.map((row) => ({
+        ...row,
+        starts_at: row.starts_at === before.starts_at ? next.starts_at : row.starts_at,
+        ends_at: row.ends_at === before.ends_at ? next.ends_at : row.ends_at
+      }))
+
+const changedColumns = (before: PurchaseOrderRow, after: PurchaseOrderRow): Partial<PurchaseOrderRow> =>
+  Object.fromEntries(changedIn(before, after))
+const changedIn = (before: object, after: object): ReadonlyArray<readonly [string, unknown]> =>
+  Object.entries(after).filter(
+    ([name, value]) => !sameJson(((before as AnyRow)[name] ?? null) as Json, (value ?? null) as Json)
+  )
+/** What came, changed and went; undefined where nothing did. */
+const difference = (before: ReadonlyArray<PurchaseOrderItemRow>, after: ReadonlyArray<PurchaseOrderItemRow>) => {
+  const stored = new Map(before.map((row) => [row.id, row]))
+  const kept = new Set(after.map(({ id }) => id))
+  const added = after.filter(({ id }) => !stored.has(id)).map(withoutStamps)
+  const removed = before.filter(({ id }) => !kept.has(id)).map(({ id }) => id)
+  const altered = after.flatMap((row) => {
+    const earlier = stored.get(row.id)
+    const set =
+      earlier === undefined ? [] : changedIn(earlier, without(row, "id", "created_at", "updated_at", "deleted_at"))
+    return set.length === 0 ? [] : [{ ...(Object.fromEntries(set) as JsonObject), id: row.id }]
+  })
+  return added.length + removed.length + altered.length === 0 ? undefined : { added, altered, removed }
+}
+
+export const deletePurchaseOrder = (row: PurchaseOrderRow): Decided =>
+  Result.map(draftOnly(row, "deleted"), () => ({
+    events: [purchaseOrderDeleted.make({ id: row.id })],
+    result: { id: row.id }
+  }))
+
+export interface SendFacts {
+  readonly supplier: MemberRow | undefined
+  readonly items: ReadonlyArray<PurchaseOrderItemRow>
+  /** Where mail to the supplier goes; undefined where no address of theirs is known. */
+  readonly known: string | undefined
+}
+/** Without an address the order is sent all the same: it was read out over the telephone, or handed over. */
+export const sendPurchaseOrder = (
+  row: PurchaseOrderRow,
+  facts: SendFacts,
+  asked: { readonly email?: string | null; readonly message?: string | null },
+  { now, viewer }: Pick<DecideContext, "now" | "viewer">
+): Decided<PurchaseOrderMail> =>
+  Result.gen(function* () {
+    yield* draftOnly(row, "sent")
+    if (facts.items.length === 0)
+      return yield* Result.fail(invalidField("items", "An order without lines cannot be sent; add at least one."))
+    const supplier = yield* ordersTo(facts.supplier)
+    if (!supplier.is_active)
+      return yield* Result.fail(
+        invalidField("supplier_id", "The supplier is inactive; make the member active or name another one.")
+      )
+    yield* windowed(row, facts.items)
+    const events = [purchaseOrderSent.make(purchaseOrderChange(row, { status: "sent", sent_at: now }))]
+    return {
+      events,
+      result: {
+        purchase_order_id: row.id,
+        sent_at: now,
+        to: asked.email || (facts.known ?? null),
+        message: asked.message || null,
+        sender_user_id: viewer.user_id
+      }
+    } satisfies Decision<PurchaseOrderMail>
+  })
+/** Goods that are sub-hired are hired from and until: by the order, or by each of its lines. */
+const windowed = (
+  row: PurchaseOrderRow,
+  items: ReadonlyArray<PurchaseOrderItemRow>
+): Result.Result<void, Rejection> => {
+  if (row.po_type !== "sub_hire") return Result.succeed(undefined)
+  const errors = Object.fromEntries(
+    (["starts_at", "ends_at"] as const)
+      .filter((name) => row[name] === null && items.some((item) => item[name] === null))
+      .map((name) => [
+        name,
+        [`The ${name.replace("_", " ")} field is required to send a sub-hire: give it to the order or to each line.`]
+      ])
+  )
+  return Object.keys(errors).length === 0 ? Result.succeed(undefined) : Result.fail(invalid(errors))
+}
+
+export interface CancelFacts {
+  readonly items: ReadonlyArray<Pick<PurchaseOrderItemRow, "received_quantity">>
+}
+export const cancelPurchaseOrder = (
+  row: PurchaseOrderRow,
+  { items }: CancelFacts,
+  reason: string | null,
+  { now }: Pick<DecideContext, "now">
+): Decided => {
+  if (row.status !== "draft" && row.status !== "sent")
+    return refuseStatus(row, "only a draft or a sent order can be cancelled.")
+  if (items.some(({ received_quantity }) => exact(received_quantity).gt(0)))
+    return Result.fail(invalidField("status", "Part of the order was received; it can no longer be cancelled."))
+  const set = { status: "cancelled", cancelled_at: now, cancellation_reason: reason } as const
+  return Result.succeed({
+    events: [purchaseOrderCancelled.make(purchaseOrderChange(row, set))],
+    result: { id: row.id }
+  })
+}

@@ -1,0 +1,60 @@
+/** What the mail with a purchase order says where no layout words it, in the language of the supplier. */
+interface OrderMailFacts {
+  /** Null: the order has no number yet. */
+  readonly number: string | null
+  readonly subject: string | null
+  readonly supplier: string
+  readonly company: string
+  /** The hire window, as people write it; null of what is bought. */
+  readonly window: { readonly from: string; readonly to: string } | null
+}
+interface Phrases {
+  readonly order: string
+  readonly greeting: (name: string) => string
+  readonly attached: (order: string) => string
+  readonly hire: (from: string, to: string) => string
+}
+const english: Phrases = {
+  order: "Purchase order",
+  greeting: (name) => `Dear ${name},`,
+  attached: (order) => `please find attached our ${order}.`,
+  hire: (from, to) => `We need the goods from ${from} to ${to}.`
+}
+const spoken: { readonly [language: string]: Phrases } = {
+  en: english,
+  de: {
+    order: "Bestellung",
+    greeting: (name) => `Guten Tag ${name},`,
+    attached: (order) => `anbei erhalten Sie unsere ${order}.`,
+    hire: (from, to) => `Wir benötigen die Ware vom ${from} bis zum ${to}.`
+  },
+  fr: {
+    order: "Bon de commande",
+    greeting: (name) => `Bonjour ${name},`,
+    attached: (order) => `veuillez trouver ci-joint notre ${order}.`,
+    hire: (from, to) => `Nous avons besoin du matériel du ${from} au ${to}.`
+  }
+}
+const inSentence = (language: string, order: string): string =>
+  language === "de" ? order : order.charAt(0).toLowerCase() + order.slice(1)
+
+export const standardOrderMail = (
+  facts: OrderMailFacts,
+  language: string
+): { readonly subject: string; readonly text: string } => {
+  const code = language.split("-")[0] ?? ""
+  const phrases = spoken[code] ?? english
+  const named = [phrases.order, facts.number].filter((part) => part !== null).join(" ")
+  return {
+    subject: [named, facts.subject, facts.company].filter((part) => part !== null && part !== "").join(", "),
+    text: [
+      phrases.greeting(facts.supplier),
+      "",
+      phrases.attached(inSentence(code, named)),
+      ...(facts.window === null ? [] : [phrases.hire(facts.window.from, facts.window.to)]),
+      "",
+      facts.company,
+      ""
+    ].join("\n")
+  }
+}

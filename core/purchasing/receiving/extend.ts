@@ -1,0 +1,294 @@
+/**
+ * A hire of goods that ends at another time than was agreed (rules/billing 2.3): the supplier lets them stay, or wants
+ * them back sooner. The stock of them counts until then, by a reaction.
+ */
+import { Effect, Result, Schema } from "effect"
+import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import {
+  command,
+  type DecideContext,
+  type Decided,
+  type Endpoint,
+  type Failure,
+  type Input
+} from "../../kernel/endpoints/endpoint.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { boolean, decimal, integer, list, longText, text, timestamp, type ValuesOf } from "../../kernel/fields/field.ts"
+import { reaction } from "../../kernel/events/react.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { exact } from "../../values/decimal.ts"
+import { purchaseOrderChange } from "../events.ts"
+import { isHere, windowOf } from "./intake.ts"
+import {
+  purchase_order_receipt_lines,
+  purchase_order_receipts,
+  type PurchaseOrderItemRow,
+  type PurchaseOrderRow
+} from "../schema.ts"
+import { purchaseOrderExtended } from "./events.ts"
+import { claimsOf, itemsOfOrder, receiveFactsOf, returnFactsOf } from "./give-back-facts.ts"
+import { claimText, orderName, type UnitClaim, unitName } from "./claims.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { wholeNumber } from "../../kernel/tables/field-schema.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
+import { ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
+import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
+import { one, path, write } from "../paths.ts"
+import { purchaseOrderResource } from "../resources.ts"
+import type { GoodsResult } from "./decide.ts"
+import { receiveFields, returnFields } from "./fields.ts"
+
+const extendFields = {
+  ends_at: timestamp({ required: true, describe: "When the hire ends now: later, or sooner" }),
+  item_ids: list(integer({ min: 1, names: "purchase_order_items" }), {
+    nullable: true,
+    min_items: 1,
+    max_items: 1_000,
+    describe: "Lines that end at another time than the order; all that end with the order unless given"
+  }),
+  reason: longText({ nullable: true, max: 1_000 })
+}
+type ExtendValues = Partial<ValuesOf<typeof extendFields>>
+
+interface ExtendFacts {
+  readonly order: PurchaseOrderRow
+  readonly items: ReadonlyArray<PurchaseOrderItemRow>
+  /** Units of the order that are here, with who has them from now on. */
+  readonly units: ReadonlyArray<StockLevelRow>
+  readonly claims: ReadonlyArray<UnitClaim>
+}
+
+const hereWhere = (items: ReadonlyArray<Pick<PurchaseOrderItemRow, "id">>) => ({
+  purchase_order_item_id: items.map(({ id }) => id),
+  given_back_at: null
+})
+
+const extendFactsOf = Effect.fnUntraced(function* (
+  order: PurchaseOrderRow,
+  now: string
+): Effect.fn.Return<ExtendFacts, Failure, Store> {
+  const store = yield* Store
+  const items = yield* itemsOfOrder(order.id)
+  const levels = items.length === 0 ? [] : yield* store.find(stock_levels, hereWhere(items), { order: ["id"] })
+  // Who allocates one of the units waits, or is seen.
+  yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
+  const units = levels.filter(({ stock_category }) => stock_category === 50)
+  return {
+    order,
+    items,
+    units,
+    claims: yield* claimsOf(
+      units.map(({ id }) => id),
+      now
+    )
+  }
+})
+
+type Refused = Result.Result<never, Rejection>
+const refuse = (field: string, text: string): Refused => Result.fail(invalidField(field, text))
+
+/** Why the end of the hire cannot move, whatever to. */
+const refusalOf = (order: PurchaseOrderRow): Rejection | undefined => {
+  if (order.po_type !== "sub_hire")
+    return invalidField("po_type", `${orderName(order)} is a purchase; only a hire has an end.`)
+  if (order.status === "draft")
+    return invalidField("status", `${orderName(order)} is a draft; change its dates instead.`)
+  const ended = order.status === "cancelled" ? "was cancelled" : order.returned_at === null ? undefined : "went back"
+  return ended === undefined
+    ? undefined
+    : invalidField("status", `${orderName(order)} ${ended}; nothing of it is hired any longer.`)
+}
+
+/** Something of the line is here, or still to come. */
+const isOpen = (item: PurchaseOrderItemRow): boolean =>
+  isHere(item) || exact(item.quantity).greaterThan(item.received_quantity)
+
+/** The lines that get the new end: those named, else those that end with the order. */
+const movedItems = (
+  { items, order }: ExtendFacts,
+  { item_ids }: ExtendValues
+): Result.Result<ReadonlyArray<PurchaseOrderItemRow>, Rejection> =>
+  Result.gen(function* () {
+    if (item_ids === null || item_ids === undefined)
+      return items.filter((item) => isOpen(item) && windowOf(order, item).ends_at === order.ends_at)
+    const named: Array<PurchaseOrderItemRow> = []
+    for (const [at, id] of item_ids.entries()) {
+      const item = items.find((one) => one.id === id)
+      if (item === undefined)
+        return yield* refuse(`item_ids.${at}`, `${orderName(order)} has no row ${id}; name one of its own.`)
+      if (!isOpen(item)) return yield* refuse(`item_ids.${at}`, `All of "${item.name}" went back to the supplier.`)
+      if (!named.includes(item)) named.push(item)
+    }
+    return named
+  })
+
+/** 422: `po_type`, `status`, `item_ids.N`, `ends_at` before the beginning, or while a unit is promised beyond it. */
+const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { claims, order, units } = facts
+    const wrong = refusalOf(order)
+    if (wrong !== undefined) return yield* Result.fail(wrong)
+    const ends_at = sent.ends_at ?? context.happened_at
+    const moved = yield* movedItems(facts, sent)
+    const starts = [
+      ...moved.map((item) => windowOf(order, item).starts_at),
+      ...(sent.item_ids ? [] : [order.starts_at])
+    ]
+    if (starts.some((starts_at) => starts_at !== null && ends_at <= starts_at))
+      return yield* refuse("ends_at", "The ends at field must be a date after starts at.")
+    const ids = new Map(moved.map((item) => [item.id, item]))
+    for (const unit of units) {
+      const item = ids.get(unit.purchase_order_item_id ?? 0)
+      const before = item === undefined ? null : windowOf(order, item).ends_at
+      if (item === undefined || (before !== null && ends_at >= before)) continue
+      const beyond = claims.find(({ demand }) => demand.asset_id === unit.id && demand.ends_at > ends_at)
+      if (beyond !== undefined) return yield* refuse("ends_at", `${unitName(unit)} ${claimText(beyond)}`)
+    }
+    const is_whole = sent.item_ids === null || sent.item_ids === undefined
+    const set = is_whole && order.ends_at !== ends_at ? { ends_at } : {}
+    // A line without an end of its own has the order's, unless the order's stays where it is.
+    const items = moved.filter((item) =>
+      is_whole ? item.ends_at !== null && item.ends_at !== ends_at : windowOf(order, item).ends_at !== ends_at
+    )
+    const level_items = moved.filter((item) => windowOf(order, item).ends_at !== ends_at).map(({ id }) => id)
+    return {
+      events:
+        Object.keys(set).length + items.length === 0
+          ? []
+          : [
+              purchaseOrderExtended.make({
+                ...purchaseOrderChange(order, set),
+                items: items.map(({ id }) => ({ id, ends_at })),
+                hired_items: level_items,
+                ends_at,
+                reason: sent.reason ?? null
+              })
+            ],
+      result: { id: order.id }
+    }
+  })
+
+/** Levels of the lines that are still here end with the hire. */
+export const hireExtended = reaction({
+  on: [purchaseOrderExtended],
+  facts: ({ events }) =>
+    Effect.gen(function* (): Effect.fn.Return<ReadonlyArray<StockLevelRow>, Failure, Store> {
+      const ids = events.flatMap(({ data }) => data.hired_items.map((id) => ({ id })))
+      return ids.length === 0 ? [] : yield* (yield* Store).find(stock_levels, hereWhere(ids), { order: ["id"] })
+    }),
+  decide: ({ events }, levels) =>
+    Result.succeed(
+      events.flatMap(({ data }) =>
+        levels
+          .filter(({ purchase_order_item_id }) => data.hired_items.includes(purchase_order_item_id ?? 0))
+          .flatMap((level) => updatedEvent(stock_levels, level, { ends_at: data.ends_at }) ?? [])
+      )
+    )
+})
+
+// Endpoints of deliveries and returns (interface 4.12). Who writes to one order waits for who did before.
+
+const receiving = later(() => import("./decide.ts"))
+const givingBack = later(() => import("./give-back.ts"))
+
+const receiptShown = {
+  id: integer(),
+  received_at: timestamp(),
+  reference: text({ nullable: true }),
+  notes: text({ nullable: true }),
+  received_by: integer({ nullable: true }),
+  lines: Shown.objects({
+    id: integer(),
+    item_id: integer(),
+    quantity: decimal({ scale: 2 }),
+    serial_numbers: list(text()),
+    stock_level_ids: list(integer()),
+    is_return: boolean(),
+    notes: text({ nullable: true })
+  })
+}
+const goodsShown = {
+  purchase_order: Shown.row(() => purchaseOrderResource),
+  meta: Shown.keys({ receipt: Shown.keys(receiptShown) })
+}
+const result: Schema.Codec<GoodsResult> = Schema.suspend(() =>
+  Schema.Struct({ id: wholeNumber, receipt_id: wholeNumber })
+)
+const with_items = ["include", "items"] as const
+
+/** The delivery as it was recorded, with what each line became. */
+const receiptOf = Effect.fnUntraced(function* (id: number) {
+  const store = yield* Store
+  const receipt = yield* store.get(purchase_order_receipts, id)
+  if (receipt === undefined) return yield* Effect.die(new Error(`receipt ${id} vanished while it was being shown`))
+  const lines = yield* store.find(purchase_order_receipt_lines, { receipt_id: id }, { order: ["id"] })
+  const { notes, received_at, received_by, reference } = receipt
+  return {
+    id,
+    received_at,
+    reference,
+    notes,
+    received_by,
+    lines: lines.map((line) => ({
+      id: line.id,
+      item_id: line.item_id,
+      quantity: line.quantity,
+      serial_numbers: line.serial_numbers,
+      stock_level_ids: line.stock_level_ids,
+      is_return: line.is_return,
+      notes: line.notes
+    }))
+  }
+})
+const goodsAnswer = ({ id, receipt_id }: GoodsResult, input: Input) =>
+  Effect.map(
+    Effect.all({
+      order: renderById(purchaseOrderResource, id, [with_items, ...input.query], viewContext(input)),
+      receipt: receiptOf(receipt_id)
+    }),
+    ({ order, receipt }) => ok({ purchase_order: order.purchase_order, meta: { receipt } })
+  )
+const take = { ability: write, permission: "purchase_orders.receive" } as const
+
+const receive = command("POST", `${path}/{id}/receive`, {
+  answer: goodsShown,
+  name: "purchase_orders.receive",
+  summary: "Receive goods of an order that was sent: they become stock",
+  ...take,
+  params: one,
+  fields: receiveFields,
+  split_by: "lines",
+  result,
+  facts: ({ rows, values }) => withRules(receiving, () => receiveFactsOf(rows.id, values)),
+  decide: ({ known, rules }, { values }, context) => rules.receiveGoods(known, values, context),
+  respond: goodsAnswer
+})
+const giveBackGoods = command("POST", `${path}/{id}/return`, {
+  answer: goodsShown,
+  name: "purchase_orders.return",
+  summary: "Give sub-hired goods back to the supplier: all that are here, or some of them",
+  ...take,
+  params: one,
+  fields: returnFields,
+  result,
+  facts: ({ now, rows }) => withRules(givingBack, () => returnFactsOf(rows.id, now)),
+  decide: ({ known, rules }, { values }, context) => rules.giveBack(known, values, context),
+  respond: goodsAnswer
+})
+
+const extend = command("POST", `${path}/{id}/extend`, {
+  answer: purchaseOrderShown,
+  name: "purchase_orders.extend",
+  summary: "Move the end of a hire that was sent: the supplier lets the goods stay, or wants them back sooner",
+  ability: write,
+  permission: "purchase_orders.edit",
+  params: one,
+  fields: extendFields,
+  facts: ({ now, rows }) => extendFactsOf(rows.id, now),
+  decide: (facts, { values }, context) => extendHire(facts, values, context),
+  respond: purchaseOrderAnswer(ok)
+})
+
+export const receivingEndpoints: ReadonlyArray<Endpoint> = [receive, giveBackGoods, extend]

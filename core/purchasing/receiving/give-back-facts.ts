@@ -1,0 +1,223 @@
+/** What giving goods back must know: what of them is here, and what holds it. */
+import { Effect } from "effect"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { bulk, products } from "../../products/products/schema.ts"
+import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { stores } from "../../setup/stores.ts"
+import { purchase_order_items, type PurchaseOrderItemRow, type PurchaseOrderRow } from "../schema.ts"
+import type { ReceiveFacts } from "./decide.ts"
+import type { ReceiveValues } from "./fields.ts"
+import { windowOf } from "./intake.ts"
+import { demands } from "../../orders/demands/schema.ts"
+import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { container_items } from "../../products/packing.ts"
+import { exact, type ExactNumber } from "../../values/decimal.ts"
+import { numberText } from "../../values/text.ts"
+import { claimText, type UnitClaim } from "./claims.ts"
+
+// What the rules of deliveries must know, read in the transaction once nobody else writes to the same stock.
+
+export const itemsOfOrder = Effect.fnUntraced(function* (purchase_order_id: number) {
+  return yield* (yield* Store).find(purchase_order_items, { purchase_order_id }, { order: ["sort_order", "id"] })
+})
+
+/** The level that more of a row in bulk goes to: the store's own for a purchase, that of the same hire otherwise. */
+const openLevels = Effect.fnUntraced(function* (
+  order: PurchaseOrderRow,
+  items: ReadonlyArray<PurchaseOrderItemRow>
+): Effect.fn.Return<ReadonlyMap<number, StockLevelRow>, Failure, Store> {
+  const store = yield* Store
+  if (items.length === 0) return new Map()
+  if (order.po_type === "sub_hire") {
+    const found = yield* store.find(stock_levels, {
+      purchase_order_item_id: items.map(({ id }) => id),
+      given_back_at: null
+    })
+    return new Map(
+      items.flatMap((item) => {
+        const { ends_at, starts_at } = windowOf(order, item)
+        const same = found.find(
+          (level) =>
+            level.purchase_order_item_id === item.id &&
+            level.product_id === item.product_id &&
+            level.store_id === order.store_id &&
+            level.starts_at === starts_at &&
+            level.ends_at === ends_at
+        )
+        return same === undefined ? [] : [[item.id, same] as const]
+      })
+    )
+  }
+  const product_ids = [...new Set(items.flatMap(({ product_id }) => product_id ?? []))].sort((a, b) => a - b)
+  // A level that another command is making of the product is there afterwards.
+  yield* lockStreams(product_ids.map((id) => `product_stock:${id}`))
+  const where = { product_id: product_ids, store_id: order.store_id, stock_category: 10, is_sub_hired: false }
+  yield* lockStreams((yield* store.find(stock_levels, where)).map(({ id }) => `stock_level:${id}`))
+  const own = new Map((yield* store.find(stock_levels, where)).map((level) => [level.product_id, level]))
+  return new Map(
+    items.flatMap((item) => {
+      const level = own.get(item.product_id ?? 0)
+      return level === undefined ? [] : [[item.id, level] as const]
+    })
+  )
+})
+
+export const receiveFactsOf = Effect.fnUntraced(function* (
+  order: PurchaseOrderRow,
+  sent: ReceiveValues
+): Effect.fn.Return<ReceiveFacts, Failure, Store> {
+  const store = yield* Store
+  const lines = sent.lines ?? []
+  const items = yield* itemsOfOrder(order.id)
+  const named = new Set(lines.map((line) => line.item_id ?? line.purchase_order_item_id))
+  const came = items.filter(({ id }) => named.has(id))
+  const found = new Map(
+    (yield* store.getMany(products, [...new Set(came.flatMap(({ product_id }) => product_id ?? []))]))
+      // Nothing counts what a deleted product has: its goods become no stock.
+      .filter(({ deleted_at }) => deleted_at === null)
+      .map((row) => [row.id, row])
+  )
+  const serials = [...new Set(lines.flatMap((line) => line.serial_numbers ?? []).map((one) => one.trim()))]
+  const taken =
+    serials.length === 0 ? [] : yield* store.find(stock_levels, { serial_number: serials, given_back_at: null })
+  return {
+    order,
+    items,
+    products: found,
+    has_store: yield* store.exists(stores, { id: order.store_id }),
+    taken_serials: new Map(
+      taken.flatMap((level) => (level.serial_number === null ? [] : [[level.serial_number, level]]))
+    ),
+    levels: yield* openLevels(
+      order,
+      came.filter(({ product_id }) => found.get(product_id ?? 0)?.stock_method === bulk)
+    )
+  }
+})
+
+export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
+  /** Sub-hired levels of the order that have not gone back. */
+  readonly levels: ReadonlyArray<StockLevelRow>
+  /** What holds a unit here, in words, by its id. */
+  readonly holds: ReadonlyMap<number, string>
+  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
+  readonly in_house: ReadonlyMap<number, ExactNumber>
+}
+
+/** Who has these units from now on, the first of each first. Two queries. */
+export const claimsOf = Effect.fnUntraced(function* (
+  unit_ids: ReadonlyArray<number>,
+  now: string
+): Effect.fn.Return<ReadonlyArray<UnitClaim>, Failure, Store> {
+  if (unit_ids.length === 0) return []
+  const store = yield* Store
+  const claims = (yield* store.find(demands, { asset_id: unit_ids, is_active: true }, { order: ["starts_at"] })).filter(
+    (demand) => demand.source_type !== "container" && (demand.out || demand.ends_at > now)
+  )
+  const jobs = new Map(
+    (yield* store.getMany(opportunities, [
+      ...new Set(claims.flatMap(({ opportunity_id }) => opportunity_id ?? []))
+    ])).map((row) => [row.id, `"${row.subject}" (order ${numberText(row.number, row.id)})`])
+  )
+  return claims.map((demand) => ({
+    demand,
+    job: jobs.get(demand.opportunity_id ?? 0) ?? `${demand.source_type} ${demand.source_id}`
+  }))
+})
+
+/** What holds each unit, in words: it is packed, out, or promised to a job from now on. Three queries. */
+const holdsOf = Effect.fnUntraced(function* (
+  unit_ids: ReadonlyArray<number>,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+  if (unit_ids.length === 0) return new Map()
+  const store = yield* Store
+  const packed = yield* store.find(container_items, { serialised_item_id: unit_ids, unpacked_at: null })
+  const holds = new Map(
+    packed.map((row) => [row.serialised_item_id, `is packed in container ${row.container_id}; unpack it first.`])
+  )
+  for (const claim of yield* claimsOf(unit_ids, now)) {
+    const { asset_id } = claim.demand
+    if (asset_id !== null && !holds.has(asset_id)) holds.set(asset_id, claimText(claim))
+  }
+  return holds
+})
+
+/**
+ * How much of these products in bulk is at the stores: all that is held, less what is out. Of a line it is known how
+ * many pieces went; of the parts of a kit only that they are out.
+ */
+const inHouse = Effect.fnUntraced(function* (
+  product_ids: ReadonlyArray<number>,
+  store_id: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, ExactNumber>, Failure, Store> {
+  if (product_ids.length === 0) return new Map()
+  const store = yield* Store
+  const held = yield* store.find(stock_levels, {
+    product_id: product_ids,
+    store_id,
+    stock_category: 10,
+    given_back_at: null
+  })
+  const out = (yield* store.find(demands, { product_id: product_ids, store_id, is_active: true, out: true })).filter(
+    ({ asset_id }) => asset_id === null
+  )
+  const lines = new Map(
+    (yield* store.getMany(
+      opportunity_items,
+      out.filter(({ source_type }) => source_type === "opportunity_item").map(({ source_id }) => source_id)
+    )).map((line) => [line.id, line])
+  )
+  const away = new Map<number, ExactNumber>()
+  for (const { product_id, quantity, source_id, source_type } of out) {
+    const line = source_type === "opportunity_item" ? lines.get(source_id) : undefined
+    const gone =
+      line?.item_id === product_id ? exact(line.dispatched_quantity).minus(line.returned_quantity) : exact(quantity)
+    away.set(product_id, gone.plus(away.get(product_id) ?? 0))
+  }
+  return new Map(
+    product_ids.map((id) => [
+      id,
+      held
+        .filter(({ product_id }) => product_id === id)
+        .reduce((sum, { quantity_held }) => sum.plus(quantity_held), exact(0))
+        .minus(away.get(id) ?? 0)
+    ])
+  )
+})
+
+export const returnFactsOf = Effect.fnUntraced(function* (
+  order: PurchaseOrderRow,
+  now: string
+): Effect.fn.Return<ReturnFacts, Failure, Store> {
+  const store = yield* Store
+  const items = yield* itemsOfOrder(order.id)
+  const where = { purchase_order_item_id: items.map(({ id }) => id), given_back_at: null }
+  const levels = items.length === 0 ? [] : yield* store.find(stock_levels, where, { order: ["id"] })
+  // Who allocates or packs one of the units waits, or is seen.
+  yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
+  const found = yield* store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])
+  return {
+    order,
+    items,
+    products: new Map(found.map((row) => [row.id, row])),
+    levels: items.length === 0 ? [] : yield* store.find(stock_levels, where, { order: ["id"] }),
+    holds: yield* holdsOf(
+      levels.filter(({ stock_category }) => stock_category === 50).map(({ id }) => id),
+      now
+    ),
+    in_house: yield* inHouse(
+      found
+        .filter(
+          ({ id, stock_method }) =>
+            stock_method === bulk ||
+            levels.some(({ product_id, stock_category }) => product_id === id && stock_category !== 50)
+        )
+        .map(({ id }) => id),
+      [...new Set([order.store_id, ...levels.map(({ store_id }) => store_id)])]
+    )
+  }
+})

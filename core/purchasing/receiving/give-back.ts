@@ -1,0 +1,257 @@
+/**
+ * Rules of giving sub-hired goods back to their supplier (rules/billing 2.3): which of them, what holds them here, and
+ * what that makes of the order.
+ */
+import { Result } from "effect"
+import { isInFuture } from "../../values/time.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { serialised } from "../../products/products/schema.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
+import { purchaseOrderChange } from "../events.ts"
+import type { PurchaseOrderItemRow } from "../schema.ts"
+import {
+  type GoodsResult,
+  itemNamed,
+  type MovedRow,
+  noted,
+  productOf,
+  quantityText,
+  receiptLine,
+  receiptRow
+} from "./decide.ts"
+import { purchaseOrderReturned } from "./events.ts"
+import { orderName, unitName } from "./claims.ts"
+import type { ReturnFacts } from "./give-back-facts.ts"
+import type { ReturnedLine, ReturnValues } from "./fields.ts"
+
+interface GivenRow extends MovedRow {
+  readonly stock_level_ids: ReadonlyArray<number>
+}
+type Refusable<A> = Result.Result<A, Rejection>
+const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+
+const here = (item: PurchaseOrderItemRow): ExactNumber => exact(item.received_quantity).minus(item.returned_quantity)
+const isUnit = ({ stock_category }: StockLevelRow): boolean => stock_category === 50
+
+const namesUnits = ({ serial_numbers, stock_level_ids }: ReturnedLine): boolean =>
+  (serial_numbers ?? []).length + (stock_level_ids ?? []).length > 0
+
+/** The units that a line means: those it names, else all that are here where it means all of them. */
+const unitsOf = (
+  units: ReadonlyArray<StockLevelRow>,
+  item: PurchaseOrderItemRow,
+  line: ReturnedLine,
+  at: number
+): Refusable<ReadonlyArray<StockLevelRow>> => {
+  const named: Array<StockLevelRow> = []
+  for (const serial of line.serial_numbers ?? []) {
+    const unit = units.find((one) => one.serial_number === serial.trim())
+    if (unit === undefined)
+      return refuse(`lines.${at}.serial_numbers`, `No unit of "${item.name}" with serial number ${serial} is here.`)
+    named.push(unit)
+  }
+  for (const id of line.stock_level_ids ?? []) {
+    const unit = units.find((one) => one.id === id)
+    if (unit === undefined)
+      return refuse(`lines.${at}.stock_level_ids`, `Stock level ${id} is no unit of "${item.name}" that is here.`)
+    named.push(unit)
+  }
+  const quantity = line.quantity === null || line.quantity === undefined ? undefined : exact(line.quantity)
+  if (named.length === 0) {
+    if (quantity === undefined || quantity.equals(units.length)) return Result.succeed(units)
+    return quantity.greaterThan(units.length)
+      ? refuse(
+          `lines.${at}.quantity`,
+          `Of "${item.name}" ${units.length} are here; ${quantityText(quantity)} are too many.`
+        )
+      : refuse(`lines.${at}.serial_numbers`, `Say which units of "${item.name}" go back: name their serial numbers.`)
+  }
+  const once = [...new Set(named)]
+  if (quantity !== undefined && !quantity.equals(once.length))
+    return refuse(
+      `lines.${at}.quantity`,
+      `${once.length} unit${once.length === 1 ? " is" : "s are"} named; ${quantityText(quantity)} are to go back.`
+    )
+  return Result.succeed(once)
+}
+
+const heldUnit = (
+  units: ReadonlyArray<StockLevelRow>,
+  line: ReturnedLine,
+  at: number,
+  holds: ReturnFacts["holds"]
+): Result.Result<void, Rejection> => {
+  const held = units.find((unit) => holds.has(unit.id))
+  return held === undefined
+    ? Result.succeed(undefined)
+    : refuse(
+        `lines.${at}.${(line.stock_level_ids ?? []).length > 0 ? "stock_level_ids" : "serial_numbers"}`,
+        `${unitName(held)} ${holds.get(held.id) ?? ""}`
+      )
+}
+
+const bulkRow = (
+  item: PurchaseOrderItemRow,
+  line: ReturnedLine,
+  at: number,
+  left: ExactNumber,
+  { in_house, levels, products }: ReturnFacts,
+  leaving: ReadonlyMap<number, ExactNumber>
+): Refusable<GivenRow> => {
+  const quantity = line.quantity === null || line.quantity === undefined ? left : exact(line.quantity)
+  const field = `lines.${at}.quantity`
+  if (quantity.greaterThan(left) || quantity.lessThanOrEqualTo(0))
+    return refuse(
+      field,
+      left.lessThanOrEqualTo(0)
+        ? `Nothing of "${item.name}" is here that could go back.`
+        : `Of "${item.name}" ${quantityText(left)} are here; ${quantityText(quantity)} are too many.`
+    )
+  const product = productOf(products, item)
+  const own = levels.filter((one) => one.purchase_order_item_id === item.id && !isUnit(one))
+  // Goods that became no stock are counted nowhere else.
+  const there =
+    product === undefined || own.length === 0
+      ? undefined
+      : in_house.get(product.id)?.minus(leaving.get(product.id) ?? 0)
+  if (there !== undefined && quantity.greaterThan(there))
+    return refuse(
+      field,
+      `Only ${quantityText(there)} of "${item.name}" are in the house, the rest is out on hire; check them in first.`
+    )
+  return Result.succeed({
+    item,
+    quantity,
+    serial_numbers: [],
+    notes: noted(line.notes),
+    stock_level_ids: own.map(({ id }) => id)
+  })
+}
+
+/** What goes back of a row that came in single pieces, and in bulk beside them if its product was counted so before. */
+const unitRow = (
+  item: PurchaseOrderItemRow,
+  line: ReturnedLine,
+  at: number,
+  { in_bulk, units }: { readonly units: ReadonlyArray<StockLevelRow>; readonly in_bulk: ExactNumber },
+  facts: ReturnFacts,
+  leaving: ReadonlyMap<number, ExactNumber>
+): Refusable<GivenRow> =>
+  Result.gen(function* () {
+    if (in_bulk.lessThanOrEqualTo(0) || namesUnits(line)) {
+      const going = yield* unitsOf(units, item, line, at)
+      if (going.length === 0)
+        return yield* refuse(`lines.${at}.quantity`, `Nothing of "${item.name}" is here that could go back.`)
+      yield* heldUnit(going, line, at, facts.holds)
+      return ofUnits(item, line, going)
+    }
+    const all = in_bulk.plus(units.length)
+    const quantity = line.quantity === null || line.quantity === undefined ? all : exact(line.quantity)
+    if (quantity.lessThanOrEqualTo(in_bulk)) return yield* bulkRow(item, line, at, in_bulk, facts, leaving)
+    const going = yield* unitsOf(units, item, { ...line, quantity: formatDecimal(quantity.minus(in_bulk), 2) }, at)
+    yield* heldUnit(going, line, at, facts.holds)
+    const whole = { ...line, quantity: formatDecimal(in_bulk, 2), notes: null }
+    return merged(ofUnits(item, line, going), yield* bulkRow(item, whole, at, in_bulk, facts, leaving))
+  })
+const ofUnits = (
+  item: PurchaseOrderItemRow,
+  { notes }: ReturnedLine,
+  units: ReadonlyArray<StockLevelRow>
+): GivenRow => ({
+  item,
+  quantity: exact(units.length),
+  serial_numbers: units.map(({ serial_number }) => serial_number ?? ""),
+  notes: noted(notes),
+  stock_level_ids: units.map(({ id }) => id)
+})
+
+/** Lines of one row that come again add up. */
+const merged = (one: GivenRow | undefined, other: GivenRow): GivenRow =>
+  one === undefined
+    ? other
+    : {
+        item: other.item,
+        quantity: one.quantity.plus(other.quantity),
+        serial_numbers: [...one.serial_numbers, ...other.serial_numbers],
+        notes: [...one.notes, ...other.notes],
+        stock_level_ids: [...new Set([...one.stock_level_ids, ...other.stock_level_ids])]
+      }
+
+const givenRows = (lines: ReadonlyArray<ReturnedLine>, facts: ReturnFacts): Refusable<ReadonlyArray<GivenRow>> =>
+  Result.gen(function* () {
+    const rows = new Map<number, GivenRow>()
+    const leaving = new Map<number, ExactNumber>()
+    for (const [at, line] of lines.entries()) {
+      const item = yield* itemNamed(line, at, facts)
+      const before = rows.get(item.id)
+      const product = productOf(facts.products, item)
+      // By what is here: a product may be counted otherwise by now than when its goods came.
+      const units = facts.levels.filter(
+        (one) =>
+          one.purchase_order_item_id === item.id && isUnit(one) && !(before?.stock_level_ids.includes(one.id) ?? false)
+      )
+      const in_bulk = here(item)
+        .minus(before?.quantity ?? 0)
+        .minus(units.length)
+      const is_counted_singly =
+        units.length > 0 || (product?.stock_method === serialised && in_bulk.lessThanOrEqualTo(0))
+      const row = is_counted_singly
+        ? yield* unitRow(item, line, at, { units, in_bulk }, facts, leaving)
+        : yield* bulkRow(item, line, at, in_bulk, facts, leaving)
+      const bulk_part = row.quantity.minus(units.filter(({ id }) => row.stock_level_ids.includes(id)).length)
+      if (product !== undefined) leaving.set(product.id, bulk_part.plus(leaving.get(product.id) ?? 0))
+      rows.set(item.id, merged(before, row))
+    }
+    return [...rows.values()]
+  })
+
+/**
+ * Gives goods back: all lines or none; without lines, all that is here. 422: `po_type` for bought goods, `status` where
+ * nothing is here, `lines.N.…` naming what is too much or held here, `returned_at` in the future.
+ */
+export const giveBack = (facts: ReturnFacts, sent: ReturnValues, context: DecideContext): Decided<GoodsResult> =>
+  Result.gen(function* () {
+    const { items, order } = facts
+    if (order.po_type !== "sub_hire")
+      return yield* refuse(
+        "po_type",
+        `${orderName(order)} is a purchase: the goods are your own. Sell them or write them off instead.`
+      )
+    const present = items.filter((item) => here(item).greaterThan(0))
+    if (present.length === 0)
+      return yield* refuse("status", `${orderName(order)}: nothing of it is here that could go back.`)
+    const at = sent.returned_at ?? context.happened_at
+    if (isInFuture(at, context.now))
+      return yield* refuse("returned_at", "The returned at field must not be in the future.")
+    const whole = present.map(({ id }): ReturnedLine => ({
+      item_id: id,
+      purchase_order_item_id: null,
+      quantity: null,
+      serial_numbers: null,
+      stock_level_ids: null,
+      notes: null
+    }))
+    const rows = yield* givenRows(sent.lines ?? whole, facts)
+    const back = new Map(rows.map((row) => [row.item.id, row.quantity]))
+    const after = items.map((item) => ({ item, returned: exact(item.returned_quantity).plus(back.get(item.id) ?? 0) }))
+    const is_whole =
+      order.status === "received" && after.every(({ item, returned }) => returned.gte(item.received_quantity))
+    const receipt = receiptRow(order, at, sent, context)
+    return {
+      events: [
+        purchaseOrderReturned.make({
+          ...purchaseOrderChange(order, is_whole ? { returned_at: at } : {}),
+          items: after
+            .filter(({ item }) => back.has(item.id))
+            .map(({ item, returned }) => ({ id: item.id, returned_quantity: formatDecimal(returned, 2) })),
+          receipt,
+          lines: rows.map(({ stock_level_ids, ...row }) =>
+            receiptLine(order, receipt.id, row, { stock_level_ids, is_return: true }, context)
+          )
+        })
+      ],
+      result: { id: order.id, receipt_id: receipt.id }
+    }
+  })

@@ -1,0 +1,262 @@
+/** Resolving shortages of an opportunity by an order to a supplier, or by waiting (rules/availability 9). */
+import { Effect, Result } from "effect"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { command, type Endpoint, type Failure, get } from "../../kernel/endpoints/endpoint.ts"
+import { choice, integer, text } from "../../kernel/fields/field.ts"
+import { forbidden } from "../../kernel/fields/rejection.ts"
+import { created, ok } from "../../kernel/endpoints/resource.ts"
+import { baseCurrency } from "../../kernel/events/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { hasOnePermission } from "../../kernel/fields/viewer.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { convertMoney } from "../../values/exchange.ts"
+import { formatMoney } from "../../values/money.ts"
+import {
+  purchase_order_items,
+  purchase_order_statuses,
+  purchase_order_types,
+  purchase_orders,
+  type PurchaseOrderRow,
+  type PurchaseOrderStatus,
+  type PurchaseOrderType
+} from "../schema.ts"
+import { dataOf, type NewEvent } from "../../kernel/events/event-type.ts"
+import { lockIfFree } from "../../kernel/runtime/locks.ts"
+import { reaction } from "../../kernel/events/react.ts"
+import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
+import { lineChanged } from "../../orders/opportunities/events/lines.ts"
+import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
+import { purchaseOrderCancelled, purchaseOrderCreated, purchaseOrderDeleted, purchaseOrderUpdated } from "../events.ts"
+import { purchaseOrderReceived } from "../receiving/events.ts"
+import { isJsonObject } from "../../kernel/fields/json.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
+import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
+import { shortage_waits } from "../../orders/opportunities/tables/waiting.ts"
+import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
+import { write } from "../paths.ts"
+import { resolveFields } from "./fields.ts"
+
+// What an opportunity's orders to suppliers cost (rules/opportunities 13): its cost side, in the base currency.
+
+const net = (describe: string) => text({ describe })
+const orderShown = {
+  id: integer(),
+  number: text({ nullable: true }),
+  po_type: choice(purchase_order_types),
+  status: choice(purchase_order_statuses),
+  supplier_id: integer(),
+  currency_code: text(),
+  subtotal: net("Without tax, in the order's currency"),
+  base_subtotal: net("Without tax, in the base currency by the order's own rate")
+}
+
+/** The net of an order in the base currency, by the rate kept with it. */
+const baseNet = (
+  { currency_code, exchange_rate, subtotal }: Pick<PurchaseOrderRow, "currency_code" | "exchange_rate" | "subtotal">,
+  base: string
+): number => (currency_code === base ? subtotal : convertMoney(subtotal, currency_code, base, exchange_rate))
+
+const standing = (row: PurchaseOrderRow): boolean => row.status !== "cancelled"
+
+const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
+  answer: {
+    supply_costs: Shown.keys({
+      opportunity_id: integer(),
+      currency_code: text({ describe: "The base currency" }),
+      sub_hire_cost_total: net("Without tax, in the base currency"),
+      purchase_cost_total: net("Without tax, in the base currency"),
+      cost_total: net("Both"),
+      purchase_orders: Shown.objects(orderShown)
+    })
+  },
+  name: "opportunities.supply_costs",
+  summary: "What the orders to suppliers for it cost, those that were cancelled left out",
+  ability: "purchase_orders:read",
+  permission: "costs.view",
+  params: { id: { table: opportunities } },
+  authorize: ({ viewer }) =>
+    hasOnePermission(viewer, "purchase_orders.view")
+      ? Effect.void
+      : Effect.fail(forbidden("This needs the permission purchase_orders.view.")),
+  run: ({ rows, settings }) =>
+    Effect.gen(function* () {
+      const base = baseCurrency(settings)
+      const found = yield* (yield* Store).find(
+        purchase_orders,
+        { opportunity_id: rows.id.id, deleted_at: null },
+        { order: ["id"] }
+      )
+      const orders = found.filter(standing)
+      const sum = (...types: ReadonlyArray<PurchaseOrderType>): string =>
+        formatMoney(
+          orders.filter(({ po_type }) => types.includes(po_type)).reduce((total, row) => total + baseNet(row, base), 0),
+          base
+        )
+      return ok({
+        supply_costs: {
+          opportunity_id: rows.id.id,
+          currency_code: base,
+          sub_hire_cost_total: sum("sub_hire"),
+          purchase_cost_total: sum("purchase"),
+          cost_total: sum("sub_hire", "purchase"),
+          purchase_orders: orders.map((row) => ({
+            id: row.id,
+            number: row.number,
+            po_type: row.po_type,
+            status: row.status,
+            supplier_id: row.supplier_id,
+            currency_code: row.currency_code,
+            subtotal: formatMoney(row.subtotal, row.currency_code),
+            base_subtotal: formatMoney(baseNet(row, base), base)
+          }))
+        }
+      })
+    })
+})
+
+// What is on order for lines of opportunities: as orders to suppliers are made, changed, received and given up, each
+// line says how much is still to come for it, which closes its shortage so far (rules/availability 9).
+
+/** What counts of a row of an order. */
+interface OrderedRow {
+  readonly id: number
+  readonly purchase_order_id: number
+  readonly opportunity_item_id: number | null
+  readonly quantity: string
+  readonly received_quantity: string
+}
+interface OnOrderFacts {
+  /** Rows before the events: those of the orders they are about, and all others for the same lines. */
+  readonly rows: ReadonlyArray<OrderedRow>
+  /** Orders of those rows that count: neither cancelled nor deleted. */
+  readonly standing: ReadonlySet<number>
+  readonly lines: ReadonlyArray<ItemRow>
+}
+const given_up: ReadonlyArray<PurchaseOrderStatus> = ["cancelled"]
+type Some = Partial<OrderedRow> & { readonly id: number }
+
+/** Orders the events are about. */
+const ordersOf = (all: ReadonlyArray<NewEvent>): ReadonlyArray<number> => [
+  ...new Set(
+    [
+      ...dataOf(purchaseOrderCreated, all),
+      ...dataOf(purchaseOrderUpdated, all),
+      ...dataOf(purchaseOrderDeleted, all),
+      ...dataOf(purchaseOrderCancelled, all),
+      ...dataOf(purchaseOrderReceived, all)
+    ].map(({ id }) => id)
+  )
+]
+/** Rows as events bring them: new ones, and columns of those that are there. */
+const sentRows = (all: ReadonlyArray<NewEvent>): ReadonlyArray<Some> => [
+  ...dataOf(purchaseOrderCreated, all).flatMap(({ items }) => items),
+  ...dataOf(purchaseOrderUpdated, all).flatMap(({ items }) => [...(items?.added ?? []), ...(items?.altered ?? [])]),
+  ...dataOf(purchaseOrderReceived, all).flatMap(({ items }) => items)
+]
+
+/** Rows after the events. */
+const rowsAfter = (rows: ReadonlyArray<OrderedRow>, all: ReadonlyArray<NewEvent>): ReadonlyArray<OrderedRow> => {
+  const after = new Map(rows.map((row) => [row.id, row]))
+  for (const sent of sentRows(all)) {
+    const before = after.get(sent.id)
+    after.set(sent.id, {
+      id: sent.id,
+      purchase_order_id: sent.purchase_order_id ?? before?.purchase_order_id ?? 0,
+      opportunity_item_id:
+        sent.opportunity_item_id === undefined ? (before?.opportunity_item_id ?? null) : sent.opportunity_item_id,
+      quantity: sent.quantity ?? before?.quantity ?? "0.00",
+      received_quantity: sent.received_quantity ?? before?.received_quantity ?? "0.00"
+    })
+  }
+  for (const { items } of dataOf(purchaseOrderUpdated, all)) for (const id of items?.removed ?? []) after.delete(id)
+  return [...after.values()]
+}
+
+const onOrderFacts = Effect.fnUntraced(function* (
+  all: ReadonlyArray<NewEvent>
+): Effect.fn.Return<OnOrderFacts, Failure, Store> {
+  const store = yield* Store
+  const own = yield* store.find(purchase_order_items, { purchase_order_id: ordersOf(all) })
+  const line_ids = [
+    ...new Set([...own, ...sentRows(all)].flatMap(({ opportunity_item_id }) => opportunity_item_id ?? []))
+  ]
+  if (line_ids.length === 0) return { rows: [], standing: new Set(), lines: [] }
+  const lines = yield* store.getMany(opportunity_items, line_ids)
+  // Who changes another order for the same lines is waited for, and seen.
+  yield* lockIfFree([...new Set(lines.map(({ opportunity_id }) => opportunityStream(opportunity_id)))])
+  const others = yield* store.find(purchase_order_items, { opportunity_item_id: line_ids })
+  const rows = [...new Map([...own, ...others].map((row) => [row.id, row])).values()]
+  const orders = yield* store.getMany(purchase_orders, [
+    ...new Set(rows.map(({ purchase_order_id }) => purchase_order_id))
+  ])
+  return {
+    rows,
+    standing: new Set(
+      orders.flatMap(({ deleted_at, id, status }) => (deleted_at === null && !given_up.includes(status) ? [id] : []))
+    ),
+    lines: yield* store.getMany(opportunity_items, line_ids)
+  }
+})
+
+/** What is still to come of each line, as the events leave it. */
+const onOrderAfter = (
+  { rows, standing }: OnOrderFacts,
+  all: ReadonlyArray<NewEvent>
+): ReadonlyMap<number, ExactNumber> => {
+  const counting = new Set([...standing, ...dataOf(purchaseOrderCreated, all).map(({ id }) => id)])
+  for (const { id } of [...dataOf(purchaseOrderDeleted, all), ...dataOf(purchaseOrderCancelled, all)])
+    counting.delete(id)
+  const sums = new Map<number, ExactNumber>()
+  for (const row of rowsAfter(rows, all)) {
+    if (row.opportunity_item_id === null || !counting.has(row.purchase_order_id)) continue
+    const left = exact(row.quantity).minus(row.received_quantity)
+    if (left.greaterThan(0)) sums.set(row.opportunity_item_id, left.plus(sums.get(row.opportunity_item_id) ?? 0))
+  }
+  return sums
+}
+
+export const onOrderFollows = reaction({
+  on: [purchaseOrderCreated, purchaseOrderUpdated, purchaseOrderDeleted, purchaseOrderCancelled, purchaseOrderReceived],
+  facts: ({ all }) => onOrderFacts(all),
+  decide: ({ all }, facts) => {
+    const sums = onOrderAfter(facts, all)
+    return Result.succeed(
+      facts.lines.flatMap((line) => {
+        const on_order_quantity = formatDecimal(sums.get(line.id) ?? 0, 2)
+        return on_order_quantity === line.on_order_quantity
+          ? []
+          : [lineChanged(line, "item_on_order", { on_order_quantity })]
+      })
+    )
+  }
+})
+
+const resolving = later(() => import("./resolve.ts"))
+
+const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", {
+  answer: { purchase_order: Shown.optional(purchaseOrderShown.purchase_order), waiting: Shown.optional(waitingShown) },
+  name: "opportunities.resolve_shortages",
+  summary: "Order what is short from a supplier, sub-hired or bought, or wait for it to come free",
+  success_status: 201,
+  ability: write,
+  permission: "shortages.resolve",
+  params: { id: { table: opportunities } },
+  fields: resolveFields,
+  // To wait for goods is to order nothing.
+  authorize: ({ sent, viewer }) =>
+    (isJsonObject(sent) && String(sent["resolution"]).toLowerCase() === "waitlist") ||
+    hasOnePermission(viewer, "purchase_orders.create")
+      ? Effect.void
+      : Effect.fail(forbidden("This needs the permission purchase_orders.create.")),
+  creates: [purchase_orders, purchase_order_items, shortage_waits],
+  facts: ({ now, rows, settings, values }) =>
+    withRules(resolving, ({ resolutionFacts }) => resolutionFacts({ now, settings, values, row: rows.id })),
+  decide: ({ known, rules }, { rows, values }, context) => rules.decideResolution(rows.id.id, known, values, context),
+  respond: (result, input) =>
+    input.values.resolution === "waitlist"
+      ? Effect.map(waitingOf(result.id, input), (waiting) => created({ waiting }))
+      : purchaseOrderAnswer(created)(result, input)
+})
+
+export const resolutionEndpoints: ReadonlyArray<Endpoint> = [resolve, supplyCosts]

@@ -1,0 +1,258 @@
+/** What resolving shortages must know, and the rule that decides on it (rules/availability 9). */
+import { Effect, Result } from "effect"
+import type { DecideContext, Decided, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { forbidden, invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { hasOnePermission } from "../../kernel/fields/viewer.ts"
+import { type DecisionState, withLine } from "../../orders/opportunities/state/aggregate.ts"
+import { lineChanged } from "../../orders/opportunities/events/lines.ts"
+import { recalculate } from "../../orders/opportunities/state/recalculate.ts"
+import { requireTransition } from "../../orders/opportunities/tables/statuses.ts"
+import type { CreateValues, SentItem } from "../orders/fields.ts"
+import { purchase_orders, type PurchaseOrderRow, type PurchaseOrderType } from "../schema.ts"
+import { requestedUnits } from "../../orders/availability/rules/line.ts"
+import { compositionOf } from "../../orders/availability/rules/snapshot.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import type { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { demandSettings, hasShortageCheck, shortagesOf, unitWindow } from "../../orders/opportunities/state/demands.ts"
+import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { type Join, joinWaiting } from "../../orders/opportunities/waiting/decide.ts"
+import { shortage_waits } from "../../orders/opportunities/tables/waiting.ts"
+import { instantOf } from "../../values/time.ts"
+import { openEndMillis } from "../../values/period.ts"
+import { purchaseOrderStream } from "../events.ts"
+import {
+  type CreateFacts,
+  createPurchaseOrder,
+  draftOnly,
+  type UpdateFacts,
+  updatePurchaseOrder
+} from "../orders/decide.ts"
+import { createFactsOf, updateFactsOf } from "../orders/facts.ts"
+import type { ResolveValues } from "./fields.ts"
+import { type Resolved, resolvingLines, type ShortLine, unchanged } from "./lines.ts"
+
+// Lines that are hired from a supplier whole become sub-rentals, at the price they have (rules/availability 9).
+
+const rental = 0,
+  sub_rental = 3
+
+/** 422 on `sub_rental` for purchases, on `state` where the opportunity can no longer be changed. */
+const subRentedEvents = (
+  state: DecisionState,
+  items: ReadonlyArray<SentItem>,
+  po_type: PurchaseOrderType,
+  context: DecideContext
+): Result.Result<ReadonlyArray<NewEvent>, Rejection> =>
+  Result.gen(function* () {
+    if (po_type !== "sub_hire")
+      return yield* Result.fail(invalidField("sub_rental", "What is bought is no sub-rental; leave the field out."))
+    if (!hasOnePermission(context.viewer, "opportunities.edit"))
+      return yield* Result.fail(forbidden("This needs the permission opportunities.edit."))
+    const hired = new Map(items.map((item) => [item.opportunity_item_id, Number(item.quantity)]))
+    const whole = state.opportunity.lines.filter(
+      (line) => line.transaction_type === rental && (hired.get(line.id) ?? 0) >= Number(line.quantity)
+    )
+    if (whole.length === 0) return []
+    yield* requireTransition(state.opportunity.header, "edit")
+    const set = { transaction_type: sub_rental }
+    const after = whole.reduce((opportunity, line) => withLine(opportunity, line.id, set), state.opportunity)
+    const { events } = yield* recalculate(state, after, {}, context)
+    return [...whole.map((line) => lineChanged(line, "item_sub_rented", set)), ...events]
+  })
+
+type Asked = Pick<Input, "now" | "settings"> & { readonly values: ResolveValues; readonly row: OpportunityRow }
+interface ResolveFacts {
+  readonly resolved: Result.Result<Resolved, Rejection>
+  readonly opportunity: OpportunityRow
+  readonly state: DecisionState
+  /** The draft that is added to. */
+  readonly draft: { readonly row: PurchaseOrderRow; readonly facts: UpdateFacts } | undefined
+  /** What a new order must know. */
+  readonly fresh: { readonly values: CreateValues; readonly facts: CreateFacts } | undefined
+}
+const typeOf = ({ resolution }: ResolveValues): PurchaseOrderType =>
+  resolution === "purchase" ? "purchase" : "sub_hire"
+
+/** What is short, each line with the time it needs the goods: preparation and turnaround included. */
+const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArray<ShortLine> => {
+  const { opportunity } = state
+  const lines = new Map(opportunity.lines.map((line) => [line.id, line]))
+  return shortagesOf(state, opportunity, state.demands, settings, now).flatMap((shortage) => {
+    const line = lines.get(shortage.opportunity_item_id)
+    if (line === undefined) return []
+    const { from, to } = unitWindow(state, opportunity, line, demandSettings(settings, now))
+    return [
+      {
+        shortage,
+        name: line.name,
+        is_kit: compositionOf(state.stocked.get(shortage.product_id)) !== "plain",
+        starts_at: instantOf(from),
+        ends_at: to >= openEndMillis ? null : instantOf(to)
+      }
+    ]
+  })
+}
+
+const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return<ResolveFacts, Failure, Store> {
+  const { row, values } = asked
+  const store = yield* Store
+  const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
+  const resolved = resolvingLines(shortLines(state, asked), { lines: values.lines, resolution: typeOf(values) })
+  const facts = { resolved, state, opportunity: row, draft: undefined, fresh: undefined }
+  if (Result.isFailure(resolved)) return facts
+  const { ends_at, items, starts_at, store_id } = resolved.success
+  const draft_id = values.purchase_order_id
+  if (typeof draft_id === "number") {
+    yield* lockStreams([purchaseOrderStream(draft_id)])
+    const draft = yield* store.get(purchase_orders, draft_id)
+    return draft === undefined
+      ? facts
+      : { ...facts, draft: { row: draft, facts: yield* updateFactsOf(draft, { items }, asked) } }
+  }
+  const order: CreateValues = {
+    supplier_id: values.supplier_id ?? 0,
+    store_id,
+    opportunity_id: row.id,
+    po_type: typeOf(values),
+    currency: values.currency ?? null,
+    expected_at: values.expected_at ?? null,
+    subject: row.subject,
+    reference: row.number,
+    starts_at,
+    ends_at,
+    items
+  }
+  return typeof values.supplier_id === "number"
+    ? { ...facts, fresh: { values: order, facts: yield* createFactsOf(asked, order) } }
+    : facts
+})
+
+/** What the request's new lines say, for the rule that tells what was left out. */
+const rawOf = (items: Resolved["items"]) =>
+  items.map((item) => Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null)))
+
+/** Why lines cannot be added to this draft. */
+const draftRefusal = (
+  draft: PurchaseOrderRow,
+  resolved: Resolved,
+  opportunity: OpportunityRow,
+  values: ResolveValues
+): Rejection | undefined => {
+  const refuse = (text: string): Rejection => invalidField("purchase_order_id", text)
+  if (draft.po_type !== typeOf(values))
+    return refuse("The order is of another type; sub-hires and purchases are ordered apart.")
+  if (draft.store_id !== resolved.store_id) return refuse("The order's goods come to another store than the line's.")
+  if (draft.opportunity_id !== null && draft.opportunity_id !== opportunity.id)
+    return refuse("The order is for another opportunity; name one of this opportunity, or one for none.")
+  return typeof values.supplier_id === "number" && values.supplier_id !== draft.supplier_id
+    ? invalidField("supplier_id", "The order is to another supplier; leave the supplier or the order out.")
+    : undefined
+}
+
+const addToDraft = (
+  { facts, row }: NonNullable<ResolveFacts["draft"]>,
+  resolved: Resolved,
+  opportunity: OpportunityRow,
+  values: ResolveValues,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    yield* draftOnly(row, "added to")
+    const refusal = draftRefusal(row, resolved, opportunity, values)
+    if (refusal !== undefined) return yield* Result.fail(refusal)
+    const there = facts.items.map(({ id }) => unchanged(id))
+    const opportunity_id = opportunity.id
+    return yield* updatePurchaseOrder(
+      facts,
+      {
+        rows: { id: row },
+        values: { opportunity_id, items: [...there, ...resolved.items] },
+        body: { opportunity_id, items: [...facts.items.map(({ id }) => ({ id })), ...rawOf(resolved.items)] }
+      },
+      context
+    )
+  })
+
+const resolveShortages = (
+  { draft, fresh, opportunity, resolved }: ResolveFacts,
+  values: ResolveValues,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const lines = yield* resolved
+    if (draft !== undefined) return yield* addToDraft(draft, lines, opportunity, values, context)
+    if (fresh === undefined)
+      return yield* Result.fail(
+        invalidField("supplier_id", "The supplier id field is required for a new order; or name a draft to add to.")
+      )
+    return yield* createPurchaseOrder(
+      fresh.facts,
+      { values: fresh.values, body: { items: rawOf(lines.items) } },
+      context
+    )
+  })
+
+/** What is short, and what waits already. Asked quantities are whole lines: units that are allocated count too. */
+const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return<Join, Failure, Store> {
+  const { row, values } = asked
+  const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
+  const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))
+  const rows = yield* (yield* Store).find(shortage_waits, { opportunity_id: row.id }, { order: ["id"] })
+  const checked = hasShortageCheck(row, asked.settings)
+  return {
+    rows,
+    line_ids: values.lines?.map(({ opportunity_item_id }) => opportunity_item_id),
+    note: values.note ?? null,
+    short: shortLines(state, asked).flatMap(({ shortage }) => {
+      const line = lines.get(shortage.opportunity_item_id)
+      const left = Number(line?.quantity ?? 0) - Number(line?.returned_quantity ?? 0)
+      return !checked || shortage.ends_at <= asked.now ? [] : [{ shortage, requested_quantity: requestedUnits(left) }]
+    })
+  }
+})
+/** 422 on what only an order to a supplier has. */
+const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
+  const refuse = (field: string) =>
+    Result.fail(invalidField(field, "Whoever waits orders nothing; leave the field out."))
+  for (const name of ["supplier_id", "purchase_order_id", "currency", "expected_at"] as const)
+    if (values[name] !== null && values[name] !== undefined) return refuse(name)
+  if (values.sub_rental === true) return refuse("sub_rental")
+  for (const [at, line] of (values.lines ?? []).entries()) {
+    if (line.unit_cost !== null) return refuse(`lines.${at}.unit_cost`)
+    if (line.quantity !== null)
+      return Result.fail(
+        invalidField(`lines.${at}.quantity`, "A line waits for all it asks for; leave the quantity out.")
+      )
+  }
+  return Result.succeed(undefined)
+}
+
+/** Of whoever waits, or of an order to a supplier. */
+type ResolutionFacts = { readonly wait: Join } | { readonly order: ResolveFacts }
+export const resolutionFacts = (asked: Asked): Effect.Effect<ResolutionFacts, Failure, Store | CommandRuntime> =>
+  asked.values.resolution === "waitlist"
+    ? Effect.map(waitFactsOf(asked), (wait) => ({ wait }))
+    : Effect.map(resolveFactsOf(asked), (order) => ({ order }))
+
+export const decideResolution = (
+  opportunity_id: number,
+  known: ResolutionFacts,
+  values: ResolveValues,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    if ("wait" in known) {
+      yield* onlyWaits(values)
+      return yield* joinWaiting(opportunity_id, known.wait, context)
+    }
+    const facts = known.order
+    if (typeof values.note === "string")
+      return yield* Result.fail(invalidField("note", "A note is kept on the waiting list; orders have their own."))
+    const { events, result } = yield* resolveShortages(facts, values, context)
+    const { items } = yield* facts.resolved
+    const marked = values.sub_rental === true ? yield* subRentedEvents(facts.state, items, typeOf(values), context) : []
+    return { events: [...events, ...marked], result }
+  })

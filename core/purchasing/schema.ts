@@ -1,0 +1,180 @@
+/**
+ * Purchase orders: what is hired or bought from suppliers, and what came of it (rules/billing 2). Amounts are minor
+ * units of the order's currency; everything that happens to an order stands in its stream.
+ */
+import {
+  boolean,
+  choice,
+  decimal,
+  integer,
+  json,
+  longText,
+  money,
+  ref,
+  text,
+  timestamp
+} from "../kernel/fields/field.ts"
+import type { JsonObject } from "../kernel/fields/json.ts"
+import { type RowOf, table } from "../kernel/tables/table.ts"
+
+export const purchase_order_types = { sub_hire: "Sub-Hire", purchase: "Purchase" } as const
+export type PurchaseOrderType = keyof typeof purchase_order_types
+export const purchase_order_statuses = {
+  draft: "Draft",
+  sent: "Sent",
+  partially_received: "Partially Received",
+  received: "Received",
+  cancelled: "Cancelled"
+} as const
+export type PurchaseOrderStatus = keyof typeof purchase_order_statuses
+
+/** Something is still to come of orders in these statuses, or may be. */
+const open_statuses = ["draft", "sent", "partially_received"] as const satisfies ReadonlyArray<PurchaseOrderStatus>
+
+const costs = { visible_to: "costs.view" } as const
+const amount = () => money({ currency: "currency_code", computed: true, default: 0, ...costs })
+const follows = { on_delete: "keep", on_merge: "follow" } as const
+const seen = { all_columns: ["purchase_orders.*"] } as const
+const listed = (...columns: ReadonlyArray<string>): ReadonlyArray<string> => [...columns, "deleted_at"]
+
+export const purchase_orders = table(
+  "purchase_orders",
+  {
+    number: text({ nullable: true, computed: true, max: 80, search: true }),
+    subject: text({ nullable: true, search: true, on_null: "clear" }),
+    reference: text({ nullable: true, search: true, on_null: "clear" }),
+    po_type: choice(purchase_order_types, { default: "sub_hire", any_case: true }),
+    status: choice(purchase_order_statuses, { computed: true, default: "draft" }),
+    supplier_id: ref("members", follows),
+    store_id: ref("stores", {
+      live: false,
+      on_delete: "refuse",
+      while: open_statuses.map((status) => ({ status })),
+      otherwise: "keep",
+      way_out: "receive or cancel it first, or have it delivered to another store"
+    }),
+    opportunity_id: ref("opportunities", { nullable: true, on_null: "clear", on_delete: "keep", live: false }),
+    currency_code: text({ max: 3, computed: true }),
+    /** One unit of `currency_code` in the base currency, as it was when the order was made. */
+    exchange_rate: decimal({ scale: 10, shown_scale: 8, computed: true, default: "1.0000000000", ...costs }),
+    subtotal: amount(),
+    tax_total: amount(),
+    total: amount(),
+    expected_at: timestamp({ nullable: true, on_null: "clear" }),
+    /** The hire window of sub-hired goods. */
+    starts_at: timestamp({ nullable: true, on_null: "clear" }),
+    ends_at: timestamp({ nullable: true, on_null: "clear" }),
+    sent_at: timestamp({ nullable: true, computed: true }),
+    /** When the last piece came. */
+    received_at: timestamp({ nullable: true, computed: true }),
+    /** When the last sub-hired piece went back to the supplier. */
+    returned_at: timestamp({ nullable: true, computed: true }),
+    cancelled_at: timestamp({ nullable: true, computed: true }),
+    cancellation_reason: longText({ nullable: true, computed: true, max: 1_000 }),
+    delivery_instructions: longText({ nullable: true, max: 5_000, on_null: "clear" }),
+    notes: longText({ nullable: true, max: 5_000, on_null: "clear" }),
+    created_by: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
+    /** When people were reminded that sub-hired goods are due back: once for each end of the window. */
+    return_reminded_for: timestamp({ nullable: true, computed: true, hidden: true }),
+    custom_fields: json<JsonObject>({ default: {} })
+  },
+  {
+    visibility: {
+      ...seen,
+      // Needed offline to refuse the deletion of a store that goods are ordered for.
+      granted_columns: [{ to: ["settings.manage"], columns: ["store_id", "status"] }]
+    },
+    named_by: ["number", "subject"],
+    searched: { columns: ["number", "subject", "reference"] },
+    bookkeeping: ["return_reminded_for"],
+    soft_delete: true,
+    lease_block_size: 50,
+    indexes: [
+      listed("number_folded"),
+      listed("status"),
+      listed("po_type"),
+      listed("po_type", "returned_at", "ends_at"),
+      listed("supplier_id"),
+      listed("store_id"),
+      listed("opportunity_id"),
+      listed("expected_at"),
+      listed("starts_at"),
+      listed("ends_at"),
+      listed("sent_at"),
+      listed("received_at"),
+      listed("cancelled_at"),
+      listed("created_at"),
+      listed("updated_at")
+    ]
+  }
+)
+export type PurchaseOrderRow = RowOf<typeof purchase_orders>
+
+/** Rows of an order are its own: their events are the order's. */
+const ofOrder = { stream: { entity: "purchase_order", column: "purchase_order_id" }, visibility: seen } as const
+const orderId = () => ref("purchase_orders", { computed: true, live: false, on_delete: "keep" })
+
+export const purchase_order_items = table(
+  "purchase_order_items",
+  {
+    purchase_order_id: orderId(),
+    product_id: ref("products", { nullable: true, live: false, ...follows }),
+    opportunity_item_id: ref("opportunity_items", { nullable: true, live: false, on_delete: "clear" }),
+    name: text(),
+    description: longText({ nullable: true }),
+    quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", default: "1.00" }),
+    received_quantity: decimal({ scale: 2, computed: true, default: "0.00" }),
+    /** Of what was received, what went back to the supplier. */
+    returned_quantity: decimal({ scale: 2, computed: true, default: "0.00" }),
+    /** For one piece over the whole hire. */
+    unit_cost: money({ currency: "currency_code", default: 0, ...costs }),
+    discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true, ...costs }),
+    subtotal: amount(),
+    tax_class_id: ref("product_tax_classes", { nullable: true, live: false, on_delete: "keep" }),
+    tax_rate: decimal({ scale: 4, nullable: true, computed: true, ...costs }),
+    tax_total: amount(),
+    total: amount(),
+    cost_group_id: ref("cost_groups", { nullable: true, live: false, on_delete: "clear" }),
+    starts_at: timestamp({ nullable: true }),
+    ends_at: timestamp({ nullable: true }),
+    sort_order: integer({ min: 0, max: 999_999, default: 0 }),
+    currency_code: text({ max: 3, computed: true, hidden: true })
+  },
+  {
+    ...ofOrder,
+    entity: "purchase_order_item",
+    lease_block_size: 500,
+    indexes: [["purchase_order_id", "sort_order"], ["product_id"], ["opportunity_item_id"]]
+  }
+)
+export type PurchaseOrderItemRow = RowOf<typeof purchase_order_items>
+
+/** One delivery from the supplier. */
+export const purchase_order_receipts = table(
+  "purchase_order_receipts",
+  {
+    purchase_order_id: orderId(),
+    received_at: timestamp(),
+    /** The supplier's delivery note. */
+    reference: text({ nullable: true }),
+    notes: longText({ nullable: true, max: 5_000 }),
+    received_by: ref("users", { nullable: true, computed: true, on_delete: "keep" })
+  },
+  { ...ofOrder, entity: "purchase_order_receipt", indexes: [["purchase_order_id", "received_at"]] }
+)
+
+export const purchase_order_receipt_lines = table(
+  "purchase_order_receipt_lines",
+  {
+    purchase_order_id: orderId(),
+    receipt_id: ref("purchase_order_receipts", { computed: true, live: false, on_delete: "keep" }),
+    item_id: ref("purchase_order_items", { computed: true, live: false, on_delete: "keep" }),
+    quantity: decimal({ scale: 2, computed: true, default: "1.00" }),
+    serial_numbers: json<ReadonlyArray<string>>({ form: "array", computed: true, default: [] }),
+    /** The stock it became. */
+    stock_level_ids: json<ReadonlyArray<number>>({ form: "array", computed: true, default: [] }),
+    is_return: boolean({ computed: true, default: false }),
+    notes: longText({ nullable: true, max: 1_000 })
+  },
+  { ...ofOrder, entity: "purchase_order_receipt_line", indexes: [["receipt_id"], ["item_id"]] }
+)

@@ -1,0 +1,183 @@
+/**
+ * Definitions of custom fields and the groups they are shown in (rules/members-activities 5, rules/availability 11).
+ */
+import { Effect, Result } from "effect"
+import { autoNumberProblem } from "../../kernel/runtime/auto-number.ts"
+import {
+  auto_number,
+  custom_fields,
+  type CustomFieldFacts,
+  type CustomFieldRow,
+  defaultProblem,
+  field_types,
+  list_values,
+  patternOf
+} from "../../kernel/lists/custom-field.ts"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { get } from "../../kernel/endpoints/endpoint.ts"
+import { isJsonObject, type JsonObject } from "../../kernel/fields/json.ts"
+import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
+import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
+import { ok, renderOne, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { custom_field_groups, customFieldGroupFields, modulesOf } from "./schema.ts"
+import { text } from "../../kernel/fields/field.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+
+const access = viewManageAccess("custom-fields", "custom-fields.view", "custom-fields.manage")
+
+const customFieldResource = resource({
+  singular: "custom_field",
+  shows: { field_type_name: text() },
+  table: custom_fields,
+  filters: [
+    "name",
+    "module_type",
+    "field_type",
+    "is_active",
+    "is_required",
+    "is_personal",
+    "custom_field_group_id",
+    "list_name_id"
+  ],
+  sorts: ["name", "module_type", "sort_order", "created_at"],
+  view: (base, row) => ({ ...base, field_type_name: field_types[row.field_type as keyof typeof field_types] })
+})
+
+const operators = ["eq", "not_eq", "in", "not_in", "present", "blank", "gt", "gte", "lt", "lte", "contains"]
+const listed = (row: CustomFieldRow): boolean => row.field_type === 9 || row.field_type === 10
+
+interface DefinitionFacts {
+  readonly modules: ReadonlyArray<string>
+  /** Active values of the list the field chooses from. */
+  readonly values: CustomFieldFacts["values"]
+}
+/** A module by its name in any case, with or without "_" and blanks: "stock level" is StockLevel. */
+const moduleNamed = (modules: ReadonlyArray<string>, given: string): string | undefined =>
+  modules.find((one) => one.toLowerCase() === given.replace(/[_ ]/g, "").toLowerCase())
+
+const problems = (next: CustomFieldRow, { modules, values }: DefinitionFacts): FieldErrors => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const module = moduleNamed(modules, next.module_type)
+  if (module === undefined) errors["module_type"] = [`The module type must be one of ${modules.join(", ")}.`]
+  if (listed(next) && next.list_name_id === null)
+    errors["list_name_id"] = ["A field that chooses from a list needs one."]
+  const numbering = next.field_type === auto_number ? autoNumberProblem(next) : undefined
+  if (numbering !== undefined) errors["settings"] = [numbering]
+  if (next.visibility_rules?.some((rule) => !isVisibilityRule(rule)) === true) {
+    errors["visibility_rules"] = [`Each visibility rule needs a field and an operator out of ${operators.join(", ")}.`]
+  }
+  for (const key of ["min_length", "max_length"]) {
+    const length = next.validation_rules?.[key]
+    if (
+      length !== undefined &&
+      length !== null &&
+      !(typeof length === "number" && Number.isInteger(length) && length >= 0)
+    ) {
+      errors["validation_rules"] = [`The validation rule ${key} must be a whole number.`]
+    }
+  }
+  for (const key of ["min", "max"]) {
+    const limit = next.validation_rules?.[key]
+    if (limit !== undefined && limit !== null && !/^-?\d{1,12}(\.\d{1,4})?$/.test(String(limit))) {
+      errors["validation_rules"] = [`The validation rule ${key} must be a number.`]
+    }
+  }
+  if (next.is_personal && module !== "Member")
+    errors["is_personal"] = ["Only custom fields of members describe a person."]
+  const pattern = next.validation_rules?.["pattern"]
+  if (pattern !== undefined && pattern !== null && patternOf(next) === undefined) {
+    errors["validation_rules"] = [
+      "The validation rule pattern must be a regular expression that is quickly tried: begin it with ^, repeat no group and few parts, or give a shorter max_length."
+    ]
+  }
+  if (errors["validation_rules"] === undefined) {
+    const problem = defaultProblem(next, { definitions: [next], values })
+    if (problem !== undefined) errors["default_value"] = [problem]
+  }
+  return errors
+}
+/** Field types with free text, which may hold personal data. */
+const written: ReadonlySet<number> = new Set([0, 1, 7, 8, 13, 15, 16])
+/** A hint, when a free-text field of members is defined, that its values stay when a member is anonymised. */
+const hintOf = (row: CustomFieldRow): JsonObject | undefined =>
+  row.module_type !== "Member" || row.is_personal || !written.has(row.field_type)
+    ? undefined
+    : {
+        hint: "Values of this field stay when a member is anonymised. If it is to hold data about a person, set is_personal to true."
+      }
+/** 422 for a changed `start` of an auto number: counted from another start, numbers would repeat or be left out. */
+const startProblem = (next: CustomFieldRow, before: CustomFieldRow): FieldErrors =>
+  before.field_type === auto_number && (next.settings?.["start"] ?? null) !== (before.settings?.["start"] ?? null)
+    ? { settings: ["The setting start of a numbering stays as it was; make another field to number anew."] }
+    : {}
+const isVisibilityRule = (rule: unknown): boolean =>
+  isJsonObject(rule) && typeof rule["field"] === "string" && operators.includes(String(rule["operator"]))
+
+const { id: _id, created_at: _c, updated_at: _u, deleted_at: _d, ...definitionFields } = custom_fields.columns
+export const customFieldDefinitions = crudResource({
+  resource: customFieldResource,
+  fields: definitionFields,
+  path: "/api/v1/custom_fields",
+  access,
+  rules: {
+    facts: (input, before) =>
+      Effect.gen(function* () {
+        const list = (input.values as Partial<CustomFieldRow>).list_name_id ?? before?.list_name_id ?? null
+        const { catalogue } = yield* CommandRuntime
+        const values =
+          list === null ? [] : yield* (yield* Store).find(list_values, { list_name_id: list, is_active: true })
+        return { modules: modulesOf(catalogue), values }
+      }),
+    save: ({ next, before, facts }) => {
+      const errors = { ...problems(next, facts), ...(before === undefined ? {} : startProblem(next, before)) }
+      // A module that is not known is an error already.
+      const module_type = moduleNamed(facts.modules, next.module_type) ?? next.module_type
+      return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({ set: { module_type } })
+    },
+    meta: (row) => Effect.succeed(hintOf(row)),
+    meta_shows: Shown.optional(Shown.keys({ hint: text() }))
+  }
+})
+
+const customFieldGroupResource: Resource<typeof custom_field_groups, "custom_field_group"> = resource({
+  singular: "custom_field_group",
+  table: custom_field_groups,
+  filters: ["name", "created_at"],
+  sorts: ["name", "sort_order", "created_at"],
+  includes: {
+    custom_fields: {
+      kind: "many",
+      via: "custom_field_group_id",
+      resource: () => customFieldResource as Resource,
+      order: ["sort_order", "id"]
+    }
+  }
+})
+const groups = crudResource({
+  resource: customFieldGroupResource,
+  fields: customFieldGroupFields,
+  path: "/api/v1/custom_field_groups",
+  access,
+  only: ["list", "create", "update", "delete"]
+})
+/** Shows one group, always with its fields. */
+const showGroup = get("/api/v1/custom_field_groups/{id}", {
+  answer: { custom_field_group: Shown.row(() => customFieldGroupResource) },
+  name: "custom_field_groups.show",
+  summary: "Show one custom field group with its fields",
+  ability: access.read,
+  permission: access.view,
+  params: { id: { table: custom_field_groups } },
+  run: (input) =>
+    Effect.map(
+      renderOne(
+        customFieldGroupResource,
+        input.rows.id,
+        [...input.query, ["include", "custom_fields"]],
+        viewContext(input)
+      ),
+      ok
+    )
+})
+export const customFieldGroups = { ...groups, endpoints: [...(groups.endpoints ?? []), showGroup] }

@@ -1,0 +1,171 @@
+/**
+ * Currencies (read only) and exchange rates between them (rules/conventions 17, rules/rates 9.5).
+ */
+import { Effect, Result } from "effect"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { boolean, decimal, integer, text, timestamp } from "../../kernel/fields/field.ts"
+import { type Access, createdEvent, crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { command } from "../../kernel/endpoints/endpoint.ts"
+import { invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import { ok, renderById, resource, viewContext } from "../../kernel/endpoints/resource.ts"
+import { baseCurrency } from "../../kernel/events/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { visible_to_all } from "../../kernel/tables/visibility.ts"
+import { table } from "../../kernel/tables/table.ts"
+import { currencies as known_currencies } from "../../values/currency.ts"
+import { EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../../values/exchange.ts"
+
+const currencyFields = {
+  code: text({ max: 3, computed: true }),
+  name: text({ computed: true, search: true }),
+  symbol: text({ computed: true }),
+  decimal_places: integer({ computed: true }),
+  symbol_position: text({ max: 10, computed: true }),
+  thousand_separator: text({ max: 5, computed: true }),
+  decimal_separator: text({ max: 5, computed: true }),
+  is_enabled: boolean({ computed: true })
+}
+export const currencies = table("currencies", currencyFields, {
+  visibility: visible_to_all,
+  entity: "currency",
+  uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
+})
+
+const readOnly: Access = {
+  read: "currencies:read",
+  write: null,
+  view: "static-data.view",
+  create: null,
+  edit: null,
+  delete: null
+}
+const currencyResource = resource({
+  singular: "currency",
+  table: currencies,
+  called: { by: ["code", "name"] },
+  filters: ["code", "name", "is_enabled"],
+  sorts: ["code", "name"],
+  order: ["code"]
+})
+const currencyReads = crudResource({
+  resource: currencyResource,
+  fields: currencyFields,
+  path: "/api/v1/currencies",
+  access: readOnly,
+  only: ["list", "show"]
+})
+const currencySlice = (): Slice => ({
+  ...currencyReads,
+  endpoints: [...(currencyReads.endpoints ?? []), enable],
+  seed: () => known_currencies.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
+})
+
+/**
+ * Which currencies documents may be made in; named by code, or by id. What is in a currency already stays when it is no
+ * longer enabled.
+ */
+const enable = command("PUT", "/api/v1/currencies/{id}", {
+  answer: { currency: Shown.row(() => currencyResource) },
+  name: "currencies.update",
+  summary: "Enable or disable a currency for new documents",
+  ability: "settings:write",
+  permission: "settings.manage",
+  fields: { is_enabled: boolean({ required: true, on_null: "reject" }) },
+  mode: "create",
+  streams: ({ id }) => [`currency:${id?.toUpperCase()}`],
+  facts: ({ params, settings }) =>
+    Effect.gen(function* () {
+      const named = (params["id"] ?? "").toUpperCase()
+      const by = /^\d{1,15}$/.test(named) ? { id: Number(named) } : { code: named }
+      const [row] = yield* (yield* Store).find(currencies, by, { limit: 1 })
+      if (row === undefined) return yield* notFound("No such currency.")
+      return { row, is_base: row.code === baseCurrency(settings) }
+    }),
+  decide: ({ is_base, row }, { values }) => {
+    const is_enabled = values.is_enabled ?? row.is_enabled
+    if (is_base && !is_enabled)
+      return Result.fail(invalidField("is_enabled", `${row.code} is the base currency, which is always enabled.`))
+    const changed = updatedEvent(currencies, row, { is_enabled })
+    return Result.succeed({ events: changed === undefined ? [] : [changed], result: { id: row.id } })
+  },
+  respond: ({ id }, input) => Effect.map(renderById(currencyResource, id, input.query, viewContext(input)), ok)
+})
+
+const positive = { scale: EXCHANGE_RATE_SCALE, min: "0.00000001", max: "1000000000", strict: false } as const
+const exchangeFields = {
+  source_currency_code: text({ required: true, create_only: true, max: 3, format: "currency" }),
+  target_currency_code: text({ required: true, create_only: true, max: 3, format: "currency" }),
+  /** Units of the target currency for one unit of the source currency. */
+  rate: decimal({ ...positive, required: true }),
+  inverse_rate: decimal({ ...positive, nullable: true }),
+  source: text({ max: 50, default: "manual" }),
+  effective_at: timestamp({ nullable: true }),
+  expires_at: timestamp({ nullable: true })
+}
+const exchange_rates = table("exchange_rates", exchangeFields, {
+  visibility: { all_columns: ["settings.manage"] },
+  indexes: [["source_currency_code", "target_currency_code", "effective_at"]]
+})
+
+const exchangeSlice = crudResource({
+  resource: resource({
+    singular: "exchange_rate",
+    table: exchange_rates,
+    filters: ["source_currency_code", "target_currency_code", "effective_at", "expires_at", "created_at", "updated_at"],
+    sorts: [
+      "source_currency_code",
+      "target_currency_code",
+      "rate",
+      "effective_at",
+      "expires_at",
+      "created_at",
+      "updated_at"
+    ]
+  }),
+  fields: exchangeFields,
+  path: "/api/v1/exchange_rates",
+  access: {
+    read: "exchange_rates:read",
+    write: "exchange_rates:write",
+    view: "settings.manage",
+    create: "settings.manage",
+    edit: "settings.manage",
+    delete: "settings.manage"
+  },
+  rules: {
+    save: ({ next, before, input, context }) => {
+      if (next.source_currency_code === next.target_currency_code) {
+        return Result.fail(invalidField("target_currency_code", "The two currencies must differ."))
+      }
+      const effective_at = next.effective_at ?? context.now
+      if (next.expires_at !== null && next.expires_at <= effective_at) {
+        return Result.fail(invalidField("expires_at", "The rate must expire after it takes effect."))
+      }
+      // An inverse rate that was not entered is derived from the rate again.
+      const follows =
+        typeof input.values["inverse_rate"] !== "string" && (before === undefined || before.rate !== next.rate)
+      return Result.succeed({
+        set: { effective_at, ...(follows || next.inverse_rate === null ? { inverse_rate: inverseOf(next.rate) } : {}) }
+      })
+    }
+  }
+})
+
+/** The rate from one currency to another at an instant, or undefined when nothing connects them. One query. */
+export const exchangeRateAt = Effect.fnUntraced(function* (question: {
+  readonly from: string
+  readonly to: string
+  readonly base_currency: string
+  readonly at: string
+}) {
+  if (question.from === question.to) return findExchangeRate([], question)
+  const codes = [question.from, question.to, question.base_currency]
+  const rows = yield* (yield* Store).find(exchange_rates, { source_currency_code: codes, target_currency_code: codes })
+  return findExchangeRate(
+    rows.map((row) => ({ ...row, effective_at: row.effective_at ?? row.created_at })),
+    question
+  )
+})
+
+export const currencySlices: ReadonlyArray<Slice> = [currencySlice(), exchangeSlice]

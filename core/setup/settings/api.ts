@@ -1,0 +1,188 @@
+/** Endpoints of settings (rules/conventions 12): `{settings: {key: value}}` by group. */
+import { Effect, Option, Result } from "effect"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { command, get, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { type Fields, json, text } from "../../kernel/fields/field.ts"
+import { readFields } from "../../kernel/fields/input.ts"
+import { isJsonObject, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
+import { type FieldErrors, invalidField, notFound, Rejection } from "../../kernel/fields/rejection.ts"
+import { ok, unpagedMeta } from "../../kernel/endpoints/resource.ts"
+import { baseCurrency, type SettingGroups, settings_table, settingsUpdated } from "../../kernel/events/settings.ts"
+import { nearest } from "../../values/nearest.ts"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { Table } from "../../kernel/tables/table.ts"
+import { settingGroups } from "./groups.ts"
+import {
+  keepSecrets,
+  knownSecrets,
+  type KnownSecrets,
+  secret_settings,
+  type SecretChanges,
+  secretEvents,
+  secretFields,
+  secretsGiven,
+  settingSecretChanged,
+  shownSecrets
+} from "./secrets.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+
+const groupOf = (input: Input): string => input.params["group"] ?? ""
+const unknownGroup = notFound("No such group of settings.")
+
+const values = Shown.map(Shown.anything(), {
+  describe: "By key. A secret is shown as ******** where one is set; sent back like that it stays as it is"
+})
+const declaredGroups = Effect.map(CommandRuntime, ({ catalogue }) => catalogue.settings)
+const fieldsOf = (groups: SettingGroups, group: string): Fields | undefined =>
+  Object.hasOwn(groups, group) ? groups[group] : undefined
+const list = get("/api/v1/settings", {
+  answer: { settings: Shown.objects({ group: text(), settings: values }), meta: Shown.meta },
+  name: "settings.list",
+  summary: "List the groups of settings",
+  ability: "settings:read",
+  permission: "settings.view",
+  run: ({ query, settings }) =>
+    Effect.gen(function* () {
+      const secrets = yield* shownSecrets(yield* declaredGroups)
+      const rows = Object.entries(settings).map(([group, values]) => ({
+        group,
+        settings: { ...values, ...secrets[group] }
+      }))
+      return ok({ settings: rows, meta: unpagedMeta(rows.length, query) })
+    })
+})
+const show = get("/api/v1/settings/{group}", {
+  answer: { settings: values },
+  name: "settings.show",
+  summary: "Show one group of settings",
+  ability: "settings:read",
+  permission: "settings.view",
+  run: (input: Input) =>
+    Effect.gen(function* () {
+      const group = groupOf(input)
+      const fields = fieldsOf(yield* declaredGroups, group)
+      if (fields === undefined) return yield* unknownGroup
+      return ok({ settings: { ...input.settings[group], ...(yield* shownSecrets({ [group]: fields }))[group] } })
+    })
+})
+
+interface ChangeFacts {
+  readonly fields: Fields
+  readonly booked: boolean
+  readonly secrets: KnownSecrets
+}
+/** What a body says of the secrets of a group, if it is as it must be. */
+const readSecrets = (fields: Fields, given: JsonObject) => {
+  const { secret } = secretFields(fields)
+  const { errors, values } = readFields(secret, secretsGiven(secret, given), { mode: "update", base_currency: "GBP" })
+  const texts: SecretChanges = Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [key, typeof value === "string" ? value : null])
+  )
+  return { errors, values: texts }
+}
+const settingsIn = ({ body }: Input): JsonObject => (isJsonObject(body["settings"]) ? body["settings"] : {})
+/** Keys that are none of the group's: dropped and named, or refused by a strict request (rules/conventions 8). */
+const unknownKeys = (fields: Fields, given: JsonObject): ReadonlyArray<string> =>
+  Object.keys(given).filter((key) => !Object.hasOwn(fields, key))
+const unknownErrors = (fields: Fields, given: JsonObject): FieldErrors =>
+  Object.fromEntries(
+    unknownKeys(fields, given).map((key) => {
+      const near = nearest(key, Object.keys(fields))
+      return [key, [`There is no setting ${key} here.${near === undefined ? "" : ` Did you mean ${near}?`}`]]
+    })
+  )
+const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) => {
+  const group = groupOf(input)
+  const given = input.body["settings"]
+  if (!isJsonObject(given)) return Result.fail(invalidField("settings", "The settings field is required."))
+  const stored = input.settings[group] ?? {}
+  const secret = readSecrets(fields, given)
+  const read = readFields(secretFields(fields).open, given, {
+    mode: "update",
+    base_currency: baseCurrency(input.settings)
+  })
+  const errors: { [key: string]: ReadonlyArray<string> } = {
+    ...(input.strict ? unknownErrors(fields, given) : {}),
+    ...read.errors,
+    ...secret.errors
+  }
+  const { resolution } = read.values
+  if (booked && resolution !== undefined && resolution !== stored["resolution"]) {
+    errors["resolution"] = ["The resolution cannot change once stock has been booked."]
+  }
+  if (Object.keys(errors).length > 0) return Result.fail(invalidSettings(errors))
+  const values = Object.fromEntries(
+    Object.entries(read.values).filter(([key, value]) => !sameJson(value, stored[key] ?? null))
+  )
+  return Result.succeed({
+    events: [
+      ...(Object.keys(values).length === 0 ? [] : [settingsUpdated.make({ group, values })]),
+      ...secretEvents(group, secret.values, secrets)
+    ],
+    result: { ...stored, ...values }
+  })
+}
+/** `booked_rows`: the table whose rows forbid another resolution. */
+const change = (booked_rows: Table) =>
+  command("PUT", "/api/v1/settings/{group}", {
+    answer: { settings: values, meta: Shown.ignored_alone },
+    name: "settings.update",
+    summary: "Change settings of a group; what is left out stays",
+    ability: "settings:write",
+    permission: "settings.manage",
+    fields: {
+      settings: json<JsonObject>({
+        required: true,
+        describe: 'Keys of the group and their new values: {"smtp_url": "smtp://…"}. settings show lists the keys'
+      })
+    },
+    streams: (params) => [`settings:${params["group"]}`],
+    facts: (input: Input) =>
+      Effect.gen(function* () {
+        const group = groupOf(input)
+        const fields = fieldsOf(yield* declaredGroups, group)
+        if (fields === undefined) return yield* unknownGroup
+        return {
+          fields,
+          secrets: yield* knownSecrets(
+            group,
+            Object.keys(secretsGiven(secretFields(fields).secret, settingsIn(input)))
+          ),
+          booked: group === "availability" && (yield* (yield* Store).exists(booked_rows, {}))
+        } satisfies ChangeFacts
+      }),
+    decide: decideChange,
+    result: values,
+    respond: (settings, input) =>
+      Effect.gen(function* () {
+        const group = groupOf(input)
+        const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
+        const fields = fieldsOf(runtime?.catalogue.settings ?? {}, group) ?? {}
+        const given = settingsIn(input)
+        yield* keepSecrets(group, readSecrets(fields, given).values, input.now)
+        const shown = { ...settings, ...(yield* shownSecrets({ [group]: fields }))[group] }
+        const ignored = unknownKeys(fields, given).map((key) => `settings.${key}`)
+        return ok(ignored.length === 0 ? { settings: shown } : { settings: shown, meta: { ignored } })
+      })
+  })
+
+/** 422 with a fixed message (rules/conventions 1); each error is given under `<key>` and under `settings.<key>`. */
+const invalidSettings = (errors: FieldErrors): Rejection =>
+  new Rejection({
+    kind: "invalid",
+    message: "The settings are invalid.",
+    errors: {
+      ...errors,
+      ...Object.fromEntries(Object.entries(errors).map(([key, texts]) => [`settings.${key}`, texts]))
+    }
+  })
+
+export const settingsSlice = (demands: Table): Slice => ({
+  name: "settings",
+  tables: [settings_table],
+  server_tables: [secret_settings],
+  events: [settingsUpdated, settingSecretChanged],
+  settings: settingGroups,
+  endpoints: [list, show, change(demands)]
+})

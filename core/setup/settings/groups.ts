@@ -1,0 +1,163 @@
+/**
+ * The setting groups that belong to no single slice, with their defaults (rules/conventions 12).
+ */
+import { boolean, choice, integer, list, secretText, text } from "../../kernel/fields/field.ts"
+import type { SettingGroups } from "../../kernel/events/settings.ts"
+
+/** Most days that calendars, charts, sweeps and plans cover, unless the setting says otherwise. */
+export const default_span_days = 366
+/** The most the setting may be: ten years, as far as the horizon may reach. */
+export const span_days_ceiling = 3_660
+
+const promise_policies = { block: "Block", warn: "Warn", allow: "Allow" }
+
+export const settingGroups = {
+  company: {
+    name: text({ default: "" }),
+    base_currency: text({ default: "GBP", format: "currency", max: 3, required: true }),
+    timezone: text({ default: "UTC", format: "zone", max: 64, required: true }),
+    locale: text({ default: "en-GB", max: 10 }),
+    fiscal_year_start: integer({ default: 1, min: 1, max: 12, describe: "Month" }),
+    email: text({ nullable: true, format: "email" }),
+    phone: text({ nullable: true, max: 50 }),
+    website: text({ nullable: true, format: "url", max: 2048 }),
+    street: text({ nullable: true, max: 1000 }),
+    city: text({ nullable: true }),
+    county: text({ nullable: true }),
+    postcode: text({ nullable: true, max: 20 }),
+    country_code: text({ nullable: true, format: "country", max: 2 }),
+    registration_number: text({ nullable: true }),
+    tax_number: text({ nullable: true })
+  },
+  api: {
+    rate_limit: integer({ default: 600, min: 1, max: 10_000, describe: "Requests a minute for each token" }),
+    anonymous_rate_limit: integer({
+      default: 20,
+      min: 1,
+      max: 10_000,
+      describe: "Requests a minute without a token, for each address"
+    }),
+    cors_origins: list(text({ max: 255 }), {
+      default: [],
+      max_items: 100,
+      describe: "Origins whose pages may ask this server, such as https://shop.example; * for any"
+    }),
+    monthly_units: integer({
+      default: 0,
+      min: 0,
+      max: 1_000_000_000,
+      describe: "Weighted units a UTC calendar month for each token; 0: no limit"
+    }),
+    token_expiration_days: integer({ default: 0, min: 0, max: 3650, describe: "0: tokens do not expire" })
+  },
+  opportunities: {
+    number_pad: integer({ default: 10, min: 0, max: 20 }),
+    number_scope: choice({ store: "One sequence per store", global: "One sequence" }, { default: "store" }),
+    max_versions: integer({ default: 20, min: 1, max: 200 }),
+    max_alternatives: integer({ default: 5, min: 1, max: 50 }),
+    prices_include_tax: boolean({ default: false }),
+    contacts_as_customers: boolean({
+      default: false,
+      describe: "Contacts, who are private persons, may be customers of quotes and orders, as organisations are"
+    }),
+    on_stop_policy: choice(promise_policies, {
+      default: "warn",
+      describe: "A customer is on stop: block refuses the order, warn tells it, allow says nothing"
+    }),
+    credit_limit_policy: choice(promise_policies, {
+      default: "warn",
+      describe: "A customer would owe more than their limit: the same"
+    })
+  },
+  availability: {
+    resolution: choice({ daily: "Daily", half_daily: "Half-daily", hourly: "Hourly" }, { default: "daily" }),
+    release_point: choice(
+      { off_hired: "Off-hired", returned: "Returned", checked: "Checked" },
+      { default: "returned" }
+    ),
+    demand_date_source: choice(
+      { operational: "Operational dates", charge: "Charge dates" },
+      { default: "operational" }
+    ),
+    kit_nesting_max_depth: integer({ default: 3, min: 1, max: 20 }),
+    horizon_past_days: integer({ default: 90, min: 0, max: 3650 }),
+    horizon_future_days: integer({ default: 365, min: 1, max: 3650 }),
+    span_max_days: integer({
+      default: default_span_days,
+      min: 1,
+      max: span_days_ceiling,
+      describe: "Days between the two dates of a calendar, chart, shortage sweep or plan, at most"
+    }),
+    overdue_check_interval: integer({ default: 60, min: 1, max: 1440, describe: "Minutes" })
+  },
+  scheduling: {
+    day_starts_at: text({ default: "09:00", format: "time", max: 5, required: true }),
+    day_ends_at: text({ default: "17:00", format: "time", max: 5, required: true }),
+    default_hire_days: integer({ default: 1, min: 1, max: 3650 })
+  },
+  mail: {
+    sender_name: text({ nullable: true, on_null: "clear", describe: "Without it the company's name" }),
+    sender_address: text({
+      nullable: true,
+      on_null: "clear",
+      format: "email",
+      describe: "Without it the company's e-mail. Mail servers send here what they could not deliver"
+    }),
+    reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
+    always_bcc: text({
+      nullable: true,
+      on_null: "clear",
+      format: "email",
+      describe: "Gets a blind copy of every message"
+    }),
+    dkim_domain: text({
+      nullable: true,
+      on_null: "clear",
+      max: 253,
+      describe: "With selector and key, messages are signed for this domain"
+    }),
+    dkim_selector: text({ nullable: true, on_null: "clear", max: 63 }),
+    dkim_private_key: secretText({ max: 10_000, describe: "RSA, as PEM" }),
+    smtp_url: secretText({
+      max: 2048,
+      format: "smtp",
+      describe: "smtp://user:password@host:587; FLIGHTCASE_SMTP_URL comes before it"
+    })
+  },
+  notifications: {
+    gather_minutes: integer({
+      default: 60,
+      min: 0,
+      max: 1_440,
+      describe: "Minutes from one e-mail of notifications to the next of the same person; 0 sends each at once"
+    }),
+    retention_days: integer({ default: 90, min: 1, max: 3_650, describe: "Inbox retention in days" })
+  },
+  webhooks: {
+    retention_days: integer({
+      default: 30,
+      min: 1,
+      max: 3_650,
+      describe: "Days for which deliveries and their log are kept"
+    })
+  },
+  metering: {
+    log_retention_days: integer({
+      default: 90,
+      min: 1,
+      max: 3_650,
+      describe: "Days for which each call to the API is kept"
+    }),
+    usage_retention_months: integer({
+      default: 25,
+      min: 2,
+      max: 120,
+      describe: "Months for which sums of calls are kept"
+    }),
+    ip_addresses: choice(
+      { shortened: "Without what tells one machine from its neighbours", full: "Whole", none: "Not at all" },
+      { default: "shortened", describe: "What is written down of the addresses calls come from" }
+    )
+  },
+  action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
+} satisfies SettingGroups

@@ -1,0 +1,139 @@
+/**
+ * Secrets among the settings: kept sealed in a table of the server, beside the journal. The journal says that one was
+ * set or taken away, by whom and when; nothing that leaves the server says more.
+ */
+import { Effect, Option, Schema } from "effect"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { eventType, streamOf } from "../../kernel/events/event-type.ts"
+import type { Failure, StoreRead } from "../../kernel/store/failure.ts"
+import { type Field, type Fields, longText, text, timestamp } from "../../kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../kernel/fields/json.ts"
+import { at_server, Rejection } from "../../kernel/fields/rejection.ts"
+import { insert, remove, type RowChange } from "../../kernel/tables/row-change.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { plainTable } from "../../kernel/tables/table.ts"
+
+export const secret_settings = plainTable(
+  "secret_settings",
+  "key",
+  { key: text(), group: text(), sealed: longText({ secret: true }), updated_at: timestamp() },
+  { entity: "secret_setting", indexes: [["group"]] }
+)
+
+export const settingSecretChanged = eventType("setting.secret_changed", {
+  meaning: "A secret among the settings was set anew or taken away. What it is stays on the server.",
+  data: () => Schema.Struct({ group: Schema.String, key: Schema.String, is_set: Schema.Boolean }),
+  stream: ({ group }) => streamOf("settings", group),
+  project: "changes_no_table"
+})
+
+/** What a secret is shown as where there is one. Sent back, it leaves the secret as it is. */
+export const secret_placeholder = "********"
+
+/** A new secret by its key; null takes it away. */
+export type SecretChanges = { readonly [key: string]: string | null }
+/** The secrets of one group: undefined is one that is set and cannot be read with this server's key. */
+export type KnownSecrets = ReadonlyMap<string, string | undefined>
+
+/** The keys of a group whose values are secret, and the others. */
+export const secretFields = (fields: Fields): { readonly secret: Fields; readonly open: Fields } => {
+  const part = (secret: boolean): Fields =>
+    Object.fromEntries(Object.entries(fields).filter(([, field]: readonly [string, Field]) => field.secret === secret))
+  return { secret: part(true), open: part(false) }
+}
+/** Keys that a body gives a secret for, beyond what was shown of it. */
+export const secretsGiven = (secret: Fields, given: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.keys(secret).flatMap((key) => {
+      const value: Json | undefined = Object.hasOwn(given, key) ? given[key] : undefined
+      return value === undefined || value === secret_placeholder ? [] : [[key, value] as const]
+    })
+  )
+
+/** The secrets of a group that are set. Refused where there is no server to keep them. */
+export const knownSecrets = Effect.fnUntraced(function* (
+  group: string,
+  asked: ReadonlyArray<string>
+): Effect.fn.Return<KnownSecrets, Failure, Store | CommandRuntime> {
+  if (asked.length === 0) return new Map()
+  const { secrets } = yield* CommandRuntime
+  if (secrets === undefined) {
+    return yield* new Rejection({
+      kind: "unavailable",
+      message: `${asked.join(", ")}: secrets are kept on the server alone. Ask it (--remote), or leave them out.`,
+      errors: { [at_server]: asked }
+    })
+  }
+  const rows = yield* (yield* Store).find(secret_settings, { group })
+  return new Map(rows.map(({ key, sealed }) => [key.slice(group.length + 1), secrets.open(sealed)]))
+})
+
+/** Which of the given secrets say something new, as events. */
+export const secretEvents = (group: string, given: SecretChanges, known: KnownSecrets) =>
+  Object.entries(given).flatMap(([key, value]) => {
+    const is_new = value === null ? known.has(key) : !known.has(key) || known.get(key) !== value
+    return is_new ? [settingSecretChanged.make({ group, key, is_set: value !== null })] : []
+  })
+
+/** Keeps new secrets, in the transaction that records that they changed. */
+export const keepSecrets = Effect.fnUntraced(function* (
+  group: string,
+  given: SecretChanges,
+  now: string
+): Effect.fn.Return<void, Failure, Store> {
+  const secrets = Option.flatMapNullishOr(yield* Effect.serviceOption(CommandRuntime), (runtime) => runtime.secrets)
+  if (Option.isNone(secrets)) return
+  yield* (yield* Store).apply(
+    Object.entries(given).flatMap(([name, value]): ReadonlyArray<RowChange> => {
+      const key = `${group}.${name}`
+      const before = remove(secret_settings, key)
+      if (value === null) return [before]
+      return [before, insert(secret_settings, { key, group, sealed: secrets.value.seal(value), updated_at: now })]
+    })
+  )
+})
+
+/** How secrets of these groups are shown: a placeholder, or null where none is set. On a device none of them is. */
+export const shownSecrets = Effect.fnUntraced(function* (groups: {
+  readonly [group: string]: Fields
+}): Effect.fn.Return<{ readonly [group: string]: SecretChanges }, Failure, Store> {
+  const keys = Object.entries(groups).flatMap(([group, fields]) =>
+    Object.keys(secretFields(fields).secret).map((key) => ({ group, key }))
+  )
+  const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
+  if (keys.length === 0 || runtime?.secrets === undefined) return {}
+  const found = yield* (yield* Store).getMany(
+    secret_settings,
+    keys.map(({ group, key }) => `${group}.${key}`)
+  )
+  const is_set = new Set(found.map((row) => row.key))
+  const shown: { [group: string]: { [key: string]: string | null } } = {}
+  for (const { group, key } of keys)
+    (shown[group] ??= {})[key] = is_set.has(`${group}.${key}`) ? secret_placeholder : null
+  return shown
+})
+
+/**
+ * A secret, for server code that needs it; undefined where none is set. Refused where it was sealed under another key:
+ * whoever changed the key sets it again.
+ */
+export const secretSetting = Effect.fnUntraced(function* (
+  group: string,
+  key: string
+): Effect.fn.Return<string | undefined, Failure, Store | CommandRuntime> {
+  const row = yield* (yield* Store).get(secret_settings, `${group}.${key}`)
+  if (row === undefined) return undefined
+  const secret = (yield* CommandRuntime).secrets?.open(row.sealed)
+  return secret ?? (yield* new Rejection({ kind: "unavailable", message: unreadableSecrets([row.key]) }))
+})
+
+export const unreadableSecrets = (keys: ReadonlyArray<string>): string =>
+  `${keys.join(", ")} cannot be read with this server's FLIGHTCASE_KEY. ` +
+  "Set what it seals again, or start the server with the earlier key."
+
+/** Secrets that this server's key does not open, by group and key. */
+export const lostSecrets: StoreRead<ReadonlyArray<string>> = Effect.gen(function* () {
+  const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
+  const rows = yield* (yield* Store).find(secret_settings, {})
+  return rows.filter(({ sealed }) => runtime?.secrets?.open(sealed) === undefined).map(({ key }) => key)
+})

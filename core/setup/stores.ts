@@ -1,0 +1,111 @@
+/** Stores: the places stock lives in, each in its own time zone (rules/availability 11). */
+import { Effect, Result } from "effect"
+import { boolean, choice, json, list, longText, ref, tags, text } from "../kernel/fields/field.ts"
+import type { JsonObject } from "../kernel/fields/json.ts"
+import { createdEvent, crudResource, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
+import { invalidField } from "../kernel/fields/rejection.ts"
+import { resource } from "../kernel/endpoints/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { visible_to_all } from "../kernel/tables/visibility.ts"
+import { type RowOf, table } from "../kernel/tables/table.ts"
+
+const fields = {
+  name: text({ required: true, search: true }),
+  street: longText({ nullable: true }),
+  city: text({ nullable: true }),
+  county: text({ nullable: true }),
+  postcode: text({ nullable: true, max: 20 }),
+  country_code: text({ nullable: true, format: "country", max: 2 }),
+  country_id: ref("countries", { nullable: true, on_delete: "keep" }),
+  phone: text({ nullable: true }),
+  email: text({ nullable: true, format: "email" }),
+  timezone: text({ nullable: true, format: "zone", max: 64 }),
+  operating_hours: json<JsonObject>({ nullable: true }),
+  is_virtual: boolean({ default: false }),
+  include_in_default_queries: boolean({ default: true }),
+  is_default: boolean({ default: false }),
+  shortage_policy: choice({ block: "Block", warn: "Warn", allow: "Allow" }, { default: "warn" }),
+  shortage_dispatch_policy: choice(
+    { block: "Block", warn_partial: "Warn, partial", allow_partial: "Allow, partial" },
+    { default: "warn_partial" }
+  ),
+  shortage_auto_resolve_enabled: boolean({ default: false }),
+  shortage_preferred_resolvers: list(text(), { default: [] }),
+  mail_sender_name: text({
+    nullable: true,
+    on_null: "clear",
+    describe: "Who mail of this store is from; without it as the settings of mail say"
+  }),
+  mail_sender_address: text({ nullable: true, on_null: "clear", format: "email" }),
+  mail_reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
+  mail_always_bcc: text({
+    nullable: true,
+    on_null: "clear",
+    format: "email",
+    describe: "Gets a blind copy of every message of this store, such as an accounting program"
+  }),
+  tag_list: tags(),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+export const stores = table("stores", fields, {
+  visibility: visible_to_all,
+  reference: true,
+  indexes: [["name_folded"]]
+})
+export type StoreRow = RowOf<typeof stores>
+
+const storeResource = resource({
+  singular: "store",
+  called: { by: ["name"] },
+  table: stores,
+  custom_module: "Store",
+  filters: ["name", "is_virtual", "is_default", "include_in_default_queries", "created_at", "updated_at"],
+  sorts: ["name", "created_at", "updated_at"]
+})
+
+/** The IANA time zone of a store's days; UTC where none is set. */
+export const zoneOf = (store: { readonly timezone: string | null } | undefined): string => store?.timezone || "UTC"
+
+export const storesSlice = crudResource({
+  resource: storeResource,
+  fields,
+  path: "/api/v1/stores",
+  access: {
+    read: "stores:read",
+    write: "stores:write",
+    view: null,
+    create: "settings.manage",
+    edit: "settings.manage",
+    delete: "settings.manage"
+  },
+  rules: {
+    facts: () =>
+      Effect.gen(function* () {
+        return { defaults: yield* (yield* Store).find(stores, { is_default: true }) }
+      }),
+    // The first store becomes the default, a new default replaces the old one, and one is always the default.
+    save: ({ next, before, facts }) => {
+      const others = facts.defaults.filter((one) => one.id !== next.id)
+      if (before?.is_default === true && !next.is_default)
+        return Result.fail(invalidField("is_default", "Make another store the default instead."))
+      const is_default = next.is_default || (before === undefined && facts.defaults.length === 0)
+      return Result.succeed({
+        set: { is_default },
+        also: is_default
+          ? others.map((one) => updatedEvent(stores, one, { is_default: false })).filter((event) => event !== undefined)
+          : []
+      })
+    },
+    delete: ({ row }) =>
+      row.is_default
+        ? Result.fail(
+            invalidField("store", "The default store cannot be deleted; make another store the default first.")
+          )
+        : Result.succeed([])
+  }
+})
+
+/** Seed: the first store of a new database. */
+export const storeSeed = () => [
+  createdEvent(stores, { ...initialRow(stores, fields), id: 1, name: "Main Warehouse", is_default: true })
+]

@@ -1,0 +1,289 @@
+/** Endpoints of saved views (rules/conventions 6): they need an ability only; `decide.ts` says who may change which. */
+import { Effect, Result } from "effect"
+import {
+  custom_views,
+  type CustomViewRow,
+  isVisible,
+  valueless,
+  viewFields,
+  type ViewFilter
+} from "../../kernel/lists/custom-view.ts"
+import { command, type Endpoint, get, type Input, type SharedDraft } from "../../kernel/endpoints/endpoint.ts"
+import { forbidden, invalid, invalidField, notFound, type Rejection } from "../../kernel/fields/rejection.ts"
+import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import type { Json } from "../../kernel/fields/json.ts"
+import { createdEvent, crudResource, initialRow } from "../../kernel/endpoints/crud-resource.ts"
+import { startingColumns, viewableAs } from "./columns.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { customFieldsFor } from "../../kernel/lists/custom-field.ts"
+import { text } from "../../kernel/fields/field.ts"
+import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
+import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { Store } from "../../kernel/store/store.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+
+// Rules for saved views: who may change which, and what they may contain (rules/conventions 6).
+
+/** 403 unless the viewer made this personal view, or has `settings.manage` for shared and system views. */
+const mayChange = (view: CustomViewRow | undefined, viewer: Viewer): Result.Result<void, Rejection> =>
+  view === undefined ||
+  (view.visibility === "personal" ? view.user_id === viewer.user_id : hasOnePermission(viewer, "settings.manage"))
+    ? Result.void
+    : Result.fail(
+        forbidden(
+          view.visibility === "personal"
+            ? "Only whoever made a personal view can change it."
+            : "This needs the permission settings.manage."
+        )
+      )
+
+/** System views cannot be deleted: 422 on `view` for the owner, 403 for anybody else. */
+const mayDelete = (view: CustomViewRow, viewer: Viewer): Result.Result<void, Rejection> =>
+  view.visibility !== "system"
+    ? mayChange(view, viewer)
+    : Result.fail(
+        viewer.is_owner
+          ? invalidField("view", "A system view cannot be deleted.")
+          : forbidden("A system view cannot be deleted.")
+      )
+
+/** `columns`: all there are; undefined when there is no list of that entity type. */
+interface ViewFacts {
+  readonly columns: ReadonlySet<string> | undefined
+}
+
+/** The stored columns of a valid body; `user_id` follows from `visibility`. */
+const saveView = (
+  next: CustomViewRow,
+  before: CustomViewRow | undefined,
+  { columns }: ViewFacts,
+  { values, viewer }: Pick<Input, "values" | "viewer">
+): Result.Result<{ readonly set: Partial<CustomViewRow> }, Rejection> => {
+  const given = (name: string): boolean => before === undefined || name in values
+  if (columns === undefined) return Result.fail(invalidField("entity_type", `There is no list of ${next.entity_type}.`))
+  if (before?.visibility === "system" && given("visibility") && next.visibility !== "system") {
+    return Result.fail(invalidField("visibility", "A system view stays everybody's; copy it to make it your own."))
+  }
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const unknown = given("columns") ? next.columns.filter((name) => !columns.has(name)) : []
+  if (unknown.length > 0) errors["columns"] = unknown.map((name) => `${next.entity_type} have no column ${name}.`)
+  if (given("sort_column") && next.sort_column !== null && !columns.has(next.sort_column)) {
+    errors["sort_column"] = [`${next.entity_type} have no column ${next.sort_column}.`]
+  }
+  if (given("filters")) {
+    for (const [at, { predicate, value }] of next.filters.entries()) {
+      if (!valueless.has(predicate) && (value === null || (Array.isArray(value) && value.length === 0)))
+        errors[`filters.${at}.value`] = [`The predicate ${predicate} needs a value.`]
+    }
+  }
+  if (Object.keys(errors).length > 0) return Result.fail(invalid(errors))
+  return Result.succeed({
+    set: {
+      user_id:
+        next.visibility !== "personal" ? null : before?.visibility === "personal" ? before.user_id : viewer.user_id
+    }
+  })
+}
+
+/** A personal copy of a view for the caller. */
+const cloneOf = (view: CustomViewRow, viewer: Viewer): Omit<CustomViewRow, "id"> => {
+  const room = 255 - [..." (Copy)"].length
+  return {
+    ...view,
+    name: `${[...view.name].slice(0, room).join("")} (Copy)`,
+    visibility: "personal",
+    user_id: viewer.user_id,
+    is_default: false,
+    role_ids: []
+  }
+}
+
+// Seed: the system views of a new database (rules/conventions 6). Ids are fixed: 1 and up, in this order.
+
+interface Seeded {
+  readonly entity_type: string
+  /** The column to sort by; `-` before it for descending order. */
+  readonly sort: string
+  readonly views: ReadonlyArray<
+    readonly [name: string, ...filters: ReadonlyArray<readonly [field: string, value: Json]>]
+  >
+}
+const seeded: ReadonlyArray<Seeded> = [
+  {
+    entity_type: "members",
+    sort: "name",
+    views: [
+      ["All"],
+      ["Organisations Only", ["membership_type", "organisation"]],
+      ["Contacts Only", ["membership_type", "contact"]],
+      ["Active Venues", ["membership_type", "venue"], ["is_active", true]],
+      ["Inactive Members", ["is_active", false]]
+    ]
+  },
+  {
+    entity_type: "products",
+    sort: "name",
+    views: [
+      ["All"],
+      ["Rental", ["product_type", "rental"]],
+      ["Sale", ["product_type", "sale"]],
+      ["Active", ["is_active", true]],
+      ["Inactive", ["is_active", false]]
+    ]
+  },
+  {
+    entity_type: "stock_levels",
+    sort: "item_name",
+    views: [["All"], ["Serialised", ["stock_category", 50]], ["Bulk", ["stock_category", 10]]]
+  },
+  {
+    entity_type: "activities",
+    sort: "-created_at",
+    views: [["All"], ["Scheduled", ["status_id", 2001]], ["Completed", ["status_id", 2002]]]
+  },
+  { entity_type: "product_groups", sort: "name", views: [["All"]] },
+  {
+    entity_type: "opportunities",
+    sort: "-created_at",
+    views: [["All"], ["Drafts", ["state", 0]], ["Quotations", ["state", 1]], ["Orders", ["state", 2]]]
+  },
+  {
+    entity_type: "shortage_resolutions",
+    sort: "-created_at",
+    views: [["All"], ["Pending", ["status", "pending"]], ["Confirmed", ["status", "confirmed"]]]
+  }
+]
+
+const filterOf = ([field, value]: readonly [string, Json]): ViewFilter =>
+  typeof value === "boolean"
+    ? { field, predicate: value ? "true" : "false", value: null, logic: "and" }
+    : { field, predicate: "eq", value, logic: "and" }
+
+const viewSeed = (): ReadonlyArray<NewEvent> => {
+  let id = 0
+  return seeded.flatMap(({ entity_type, sort, views }) =>
+    views.map(([name, ...filters]) =>
+      createdEvent(custom_views, {
+        ...initialRow(custom_views, viewFields),
+        id: ++id,
+        name,
+        entity_type,
+        visibility: "system",
+        is_default: name === "All",
+        columns: startingColumns(entity_type),
+        filters: filters.map(filterOf),
+        sort_column: sort.replace(/^-/, ""),
+        sort_direction: sort.startsWith("-") ? "desc" : "asc"
+      })
+    )
+  )
+}
+
+const path = "/api/v1/custom_views"
+const customViewResource = resource({
+  singular: "custom_view",
+  table: custom_views,
+  filters: ["name", "entity_type", "visibility", "user_id", "is_default", "created_at", "updated_at"],
+  sorts: ["name", "entity_type", "visibility", "created_at", "updated_at"],
+  order: ["visibility", "name"]
+})
+const reads = { ability: "custom-views:read", permission: null } as const satisfies SharedDraft
+const writes = { ability: "custom-views:write", permission: null } as const satisfies SharedDraft
+const oneView = { custom_view: Shown.row(() => customViewResource) }
+const inPath = { id: { table: custom_views } }
+
+const noSuchView = notFound("No such custom view.")
+/** With `settings.manage` a caller may manage other users' views. */
+const maySee = (view: CustomViewRow, viewer: Viewer): boolean =>
+  isVisible(view, viewer) || hasOnePermission(viewer, "settings.manage")
+
+/** The columns a view of this entity type may show: those of its rows and, where it has a module, its custom fields. */
+const factsFor = Effect.fnUntraced(function* (entity_type: string) {
+  const viewable = viewableAs(entity_type, (yield* CommandRuntime).catalogue)
+  if (viewable === undefined) return { columns: undefined }
+  const custom = viewable.custom_module === undefined ? [] : yield* customFieldsFor(viewable.custom_module)
+  return { columns: new Set([...viewable.columns, ...custom.map((one) => `cf.${one.name}`)]) }
+})
+
+const crud = crudResource({
+  resource: customViewResource,
+  fields: viewFields,
+  path,
+  access: { read: reads.ability, write: writes.ability, view: null, create: null, edit: null, delete: null },
+  only: ["create", "update", "delete"],
+  rules: {
+    facts: (input: Input<any, any>, before: CustomViewRow | undefined) =>
+      factsFor(before?.entity_type ?? String((input.values as { entity_type?: string }).entity_type)),
+    save: ({ next, before, facts, input }) =>
+      Result.flatMap(mayChange(before, input.viewer), () => saveView(next, before, facts, input)),
+    delete: ({ row, input }) => Result.map(mayDelete(row, input.viewer), () => [])
+  }
+})
+
+const endpoints = [
+  get(path, {
+    answer: Shown.page(() => customViewResource),
+    name: "custom_views.list",
+    summary: "List the views one may use",
+    ...reads,
+    fields: { entity_type: text({ describe: "Only views of these, such as members" }) },
+    run: (input) =>
+      Effect.gen(function* () {
+        const { entity_type } = input.values
+        const views = yield* (yield* Store).find(custom_views, entity_type === undefined ? {} : { entity_type })
+        const ids = views.filter((view) => isVisible(view, input.viewer)).map((view) => view.id)
+        return ok(
+          yield* listOf(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } })
+        )
+      })
+  }),
+  get(`${path}/{id}`, {
+    answer: oneView,
+    name: "custom_views.show",
+    summary: "Show one view",
+    ...reads,
+    params: inPath,
+    run: (input) =>
+      Effect.gen(function* () {
+        if (!maySee(input.rows.id, input.viewer)) return yield* noSuchView
+        return ok(yield* renderOne(customViewResource, input.rows.id, input.query, viewContext(input)))
+      })
+  }),
+  command("POST", `${path}/{id}/clone`, {
+    answer: oneView,
+    name: "custom_views.clone",
+    summary: "Copy a view for oneself",
+    ...writes,
+    params: inPath,
+    success_status: 201,
+    creates: [custom_views],
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { rows, viewer }, context) => {
+      if (!maySee(rows.id, viewer)) return Result.fail(noSuchView)
+      const id = context.id(custom_views)
+      return Result.succeed({
+        events: [createdEvent(custom_views, { ...cloneOf(rows.id, viewer), id })],
+        result: { id }
+      })
+    },
+    respond: (result, input) =>
+      Effect.map(renderById(customViewResource, result.id, input.query, viewContext(input)), created)
+  })
+]
+
+/** Changing and deleting answer as looking does: 404 for a view that is not this person's to see. */
+const seenOnly = (endpoint: Endpoint): Endpoint =>
+  endpoint.params["id"] === undefined
+    ? endpoint
+    : {
+        ...endpoint,
+        authorize: ({ rows, viewer }) =>
+          maySee((rows as { readonly id: CustomViewRow }).id, viewer) ? Effect.void : Effect.fail(noSuchView)
+      }
+
+export const viewsSlice: Slice = {
+  ...crud,
+  seed: viewSeed,
+  endpoints: [...endpoints, ...(crud.endpoints ?? []).map(seenOnly)]
+}

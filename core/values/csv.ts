@@ -1,0 +1,36 @@
+/**
+ * Cells and rows of a CSV. Spreadsheets run what begins like a formula, so such a text gets an apostrophe before it,
+ * which marks it as text; an import removes it again. Numbers are written as they are, whatever their sign.
+ */
+
+/** `=`, `+`, `-`, `@`, their full-width forms, and characters some spreadsheets ignore before them. */
+const formula = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/
+const number = /^[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$/
+const looksLikeFormula = (text: string): boolean => formula.test(text) && !number.test(text)
+
+/** Writes cells, and counts those that got an apostrophe. */
+export interface Cells {
+  readonly of: (value: unknown) => string
+  readonly led: () => number
+}
+/** `raw`: as they are, for programs. Objects and lists are written as JSON. */
+export const cellsFor = (raw: boolean): Cells => {
+  let led = 0
+  return {
+    of: (value) => {
+      if (value === null || value === undefined) return ""
+      if (typeof value !== "string") return typeof value === "object" ? JSON.stringify(value) : String(value)
+      if (raw || !looksLikeFormula(value)) return value
+      led++
+      return `'${value}`
+    },
+    led: () => led
+  }
+}
+/** A cell without the apostrophe that `cellsFor` put before it. */
+export const restoreCell = (cell: string): string =>
+  cell.startsWith("'") && looksLikeFormula(cell) ? cell.slice(1) : cell
+
+/** One row, with its end; what holds a separator, a quote or the end of a line is quoted. */
+export const csvRow = (cells: ReadonlyArray<string>): string =>
+  `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")}\r\n`

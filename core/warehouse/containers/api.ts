@@ -1,0 +1,368 @@
+/**
+ * Endpoints of containers (rules/availability 8): making, listing, packing. Those that change the state are in
+ * `api-states.ts`, dispatch and return in `api-dispatch-return.ts`.
+ */
+import { withHolders } from "../../orders/opportunities/state/called.ts"
+import { Effect } from "effect"
+import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
+import { command, type Failure, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { choice, code, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
+import { invalidField } from "../../kernel/fields/rejection.ts"
+import { created, listOf, ok, type Status, viewContext, withMore } from "../../kernel/endpoints/resource.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
+import { condition_labels } from "../../orders/opportunities/tables/units.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { stock_levels } from "../../products/stock/schema.ts"
+import { openEnd } from "../../values/time.ts"
+import { loadTarget, loadUnits } from "./facts.ts"
+import {
+  dispatchContainer,
+  dispatchedResult,
+  returnContainer,
+  type ReturnFacts,
+  verifiedResult,
+  verifyCheckin
+} from "./dispatch-return.ts"
+import { container_items, type ContainerRow, containers, live_statuses, scan_modes } from "../../products/packing.ts"
+import {
+  containerItemResource,
+  containerItemShown,
+  containerResource,
+  containerShown,
+  findDuplicateBarcode,
+  itemsShown,
+  oneContainer,
+  read_access,
+  renderContainer,
+  streamsOfMovement,
+  write_access
+} from "./endpoint-parts.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
+import { verificationShown } from "./manifest.ts"
+import { firstOf } from "../../values/text.ts"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { products } from "../../products/products/schema.ts"
+import { stateEndpoints } from "./api-states.ts"
+import { containerEvents } from "./events.ts"
+import { changeContainer, createContainer, createTemporaryContainer } from "./lifecycle.ts"
+import { containerReactions } from "./reactions.ts"
+import { packUnit, transferred, transferUnit, unpackUnit } from "./pack.ts"
+
+// Endpoints for dispatching containers to orders, returning them and checking them in (rules/availability 8.6).
+
+const one = "/api/v1/containers/{container}"
+
+const dispatching = command("POST", `${one}/dispatch`, {
+  answer: { ...containerShown, meta: Shown.optional(Shown.keys(dispatch_meta_fields)) },
+  name: "containers.dispatch",
+  summary: "Send a sealed kit out to an order",
+  ...write_access("dispatch"),
+  params: oneContainer,
+  fields: { opportunity_id: ref("opportunities", { required: true }), dispatched_at: timestamp({ nullable: true }) },
+  streams: (params, body) => [...streamsOfMovement()(params, body), `opportunity:${String(body["opportunity_id"])}`],
+  facts: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const {
+        happened_at,
+        now,
+        rows: { container },
+        values
+      } = input
+      const header = yield* store.get(opportunities, values.opportunity_id ?? 0)
+      if (header === undefined) return yield* invalidField("opportunity_id", "The selected opportunity does not exist.")
+      const ids = container.serialised_item_id === null ? [] : [container.serialised_item_id]
+      yield* lockStreams(ids.map((id) => `stock_level:${id}`))
+      const from = values.dispatched_at ?? happened_at
+      return {
+        target: yield* loadTarget(container),
+        known: yield* loadDecisionState(header, input, { stock: true, level_ids: ids }),
+        housing:
+          container.serialised_item_id === null
+            ? undefined
+            : yield* store.get(stock_levels, container.serialised_item_id),
+        housing_demands: yield* withHolders(
+          yield* assetConflicts(
+            ids,
+            { from, to: header.ends_at === null || header.ends_at < from ? openEnd : header.ends_at },
+            now
+          )
+        )
+      }
+    }),
+  decide: (facts, { values }, context) =>
+    dispatchContainer(facts, values.dispatched_at ?? context.happened_at, context),
+  result: dispatchedResult,
+  respond: ({ id, meta }, input) =>
+    Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, meta === null ? {} : { meta }))
+})
+
+/** The container and the order it is out on, which is locked. */
+const returnFacts = Effect.fnUntraced(function* (
+  container: ContainerRow,
+  now: { readonly now: string; readonly settings: Settings }
+): Effect.fn.Return<ReturnFacts, Failure, Store> {
+  const store = yield* Store
+  const header =
+    container.opportunity_id === null ? undefined : yield* store.get(opportunities, container.opportunity_id)
+  if (header !== undefined) yield* lockStreams([`opportunity:${header.id}`])
+  const current = header === undefined ? undefined : yield* store.get(opportunities, header.id)
+  return {
+    target: yield* loadTarget(container),
+    known:
+      current === undefined || current.deleted_at !== null
+        ? undefined
+        : yield* loadDecisionState(current, now, { stock: true })
+  }
+})
+
+const returning = command("POST", `${one}/return`, {
+  answer: containerShown,
+  name: "containers.return",
+  summary: "Take a kit back from its order",
+  ...write_access("dispatch"),
+  params: oneContainer,
+  streams: streamsOfMovement(),
+  fields: { returned_at: timestamp({ nullable: true }), condition: code(condition_labels, { nullable: true }) },
+  facts: (input) => returnFacts(input.rows.container, input),
+  decide: (facts, { values }, context) =>
+    returnContainer(facts, values.returned_at ?? context.happened_at, values.condition ?? null, context),
+  respond: (result, input) => renderContainer(input, result.id, ok)
+})
+
+const verifying = command("POST", `${one}/verify-checkin`, {
+  answer: { verification: verificationShown },
+  name: "containers.verify_checkin",
+  summary: "Check what came back against what went out",
+  ...write_access("repack"),
+  params: oneContainer,
+  streams: streamsOfMovement(),
+  fields: {
+    scanned: list(ref("stock_levels"), { nullable: true, max_items: 1_000, distinct: true }),
+    serialised_item_id: ref("stock_levels", { nullable: true })
+  },
+  check: ({ scanned, serialised_item_id }, body) =>
+    (scanned ?? serialised_item_id ?? null) === null && body["scanned"] == null && body["serialised_item_id"] == null
+      ? { serialised_item_id: ["The serialised item field is required when scanned is not given."] }
+      : {},
+  facts: (input) => returnFacts(input.rows.container, input),
+  decide: (facts, { values }, context) =>
+    verifyCheckin(
+      facts,
+      [
+        ...new Set([
+          ...(values.scanned ?? []),
+          ...(values.serialised_item_id == null ? [] : [values.serialised_item_id])
+        ])
+      ],
+      context
+    ),
+  result: verifiedResult,
+  respond: ({ verification }) => Effect.succeed(ok({ verification }))
+})
+
+const dispatchReturnEndpoints = [dispatching, returning, verifying]
+
+const base = "/api/v1/containers"
+
+const reads = [
+  get(base, {
+    answer: Shown.page(() => containerResource),
+    name: "containers.list",
+    summary: "List containers",
+    ...read_access,
+    run: (input) => Effect.map(listOf(containerResource, input.query, viewContext(input)), ok)
+  }),
+  get(`${base}/{container}`, {
+    answer: containerShown,
+    name: "containers.show",
+    summary: "Show a container with what is in it",
+    ...read_access,
+    params: oneContainer,
+    run: (input) => renderContainer(input, input.rows.container.id, ok)
+  })
+]
+
+const creates = [
+  command("POST", base, {
+    answer: containerShown,
+    name: "containers.create",
+    summary: "Make a container, with or without a case of its own",
+    ...write_access("create"),
+    fields: {
+      name: containers.columns.name,
+      product_id: ref("products", { nullable: true }),
+      serialised_item_id: ref("stock_levels", { nullable: true }),
+      barcode: containers.columns.barcode,
+      store_id: ref("stores", { nullable: true }),
+      scan_mode: choice(scan_modes, { nullable: true }),
+      notes: longText({ nullable: true })
+    },
+    creates: [containers],
+    streams: streamsOfMovement("serialised_item_id"),
+    facts: ({ values }) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const housing =
+          values.serialised_item_id == null ? undefined : yield* store.get(stock_levels, values.serialised_item_id)
+        return {
+          product: values.product_id == null ? undefined : yield* store.get(products, values.product_id),
+          housing,
+          housing_product: housing === undefined ? undefined : yield* store.get(products, housing.product_id),
+          housed:
+            housing === undefined
+              ? undefined
+              : yield* store.first(containers, { serialised_item_id: housing.id, status: live_statuses }),
+          packed:
+            housing === undefined
+              ? undefined
+              : yield* store.first(container_items, { serialised_item_id: housing.id, unpacked_at: null })
+        }
+      }),
+    decide: (facts, { values }, context) =>
+      createContainer(
+        {
+          name: values.name ?? "",
+          barcode: values.barcode ?? null,
+          scan_mode: values.scan_mode ?? null,
+          notes: values.notes ?? null,
+          store_id: values.store_id ?? null
+        },
+        facts,
+        context
+      ),
+    respond: (result, input) => renderContainer(input, result.id, created)
+  }),
+  command("POST", `${base}/temporary`, {
+    answer: containerShown,
+    success_status: 201,
+    name: "containers.create_temporary",
+    summary: "Make a container for one outing, known by its barcode",
+    ...write_access("create"),
+    fields: {
+      name: containers.columns.name,
+      barcode: text({ required: true }),
+      store_id: ref("stores", { required: true }),
+      notes: longText({ nullable: true })
+    },
+    creates: [containers],
+    facts: ({ values }) => findDuplicateBarcode(values.barcode ?? null),
+    decide: (duplicate, { values }, context) =>
+      createTemporaryContainer(
+        {
+          name: values.name ?? "",
+          barcode: values.barcode ?? "",
+          store_id: values.store_id ?? 0,
+          notes: values.notes ?? null
+        },
+        duplicate,
+        context
+      ),
+    respond: (result, input) => renderContainer(input, result.id, created)
+  })
+]
+
+const update = command("PATCH", `${base}/{container}`, {
+  answer: containerShown,
+  name: "containers.update",
+  summary: "Change name, barcode, notes or scan mode; what is left out stays",
+  ...write_access("edit"),
+  params: oneContainer,
+  fields: {
+    name: containers.columns.name,
+    barcode: containers.columns.barcode,
+    notes: containers.columns.notes,
+    scan_mode: containers.columns.scan_mode
+  },
+  facts: ({ values }) => findDuplicateBarcode(values.barcode ?? null),
+  decide: (duplicate, { rows, values }) => changeContainer(rows.container, values, duplicate),
+  respond: (result, input) => renderContainer(input, result.id, ok)
+})
+
+const item = { serialised_item_id: ref("stock_levels", { required: true }) }
+const place = { position: text({ nullable: true }), notes: longText({ nullable: true }) }
+
+/** The container and the one unit a body names. */
+const oneMove = (input: Input<{ container: { table: typeof containers } }, typeof item>) =>
+  Effect.gen(function* () {
+    const id = input.values.serialised_item_id ?? 0
+    return { target: yield* loadTarget(input.rows.container), unit: (yield* loadUnits([id], input.now)).get(id) }
+  })
+
+const moves = [
+  command("POST", `${base}/{container}/pack`, {
+    answer: containerItemShown,
+    success_status: 201,
+    name: "containers.pack",
+    summary: "Pack a serialised unit",
+    ...write_access("pack"),
+    params: oneContainer,
+    fields: { ...item, ...place },
+    creates: [container_items],
+    streams: streamsOfMovement("serialised_item_id"),
+    facts: oneMove,
+    decide: ({ target, unit }, { values }, context) =>
+      packUnit(unit, target, { position: values.position ?? null, notes: values.notes ?? null }, context),
+    respond: (result, input) => itemShown(input, result, created)
+  }),
+  command("POST", `${base}/{container}/unpack`, {
+    answer: containerItemShown,
+    name: "containers.unpack",
+    summary: "Take a unit out",
+    ...write_access("pack"),
+    params: oneContainer,
+    fields: item,
+    streams: streamsOfMovement("serialised_item_id"),
+    facts: oneMove,
+    decide: ({ target, unit }, _input, context) => unpackUnit(unit, target, context),
+    respond: (result, input) => itemShown(input, result, ok)
+  }),
+  command("POST", `${base}/{container}/transfer`, {
+    answer: { container_items: Shown.rows(() => containerItemResource) },
+    name: "containers.transfer",
+    split_by: "serialised_item_ids",
+    summary: "Move packed units into another container",
+    ...write_access("transfer"),
+    params: oneContainer,
+    fields: {
+      serialised_item_ids: list(integer({ min: 1, max: Number.MAX_SAFE_INTEGER, names: "stock_levels" }), {
+        required: true,
+        min_items: 1,
+        max_items: 1_000,
+        distinct: true
+      }),
+      target_container_id: ref("containers", { required: true })
+    },
+    streams: streamsOfMovement("serialised_item_ids", "target_container_id"),
+    result: transferred,
+    facts: ({ now, rows, values }) =>
+      Effect.gen(function* () {
+        const to = yield* (yield* Store).get(containers, values.target_container_id ?? 0)
+        const ids = values.serialised_item_ids ?? []
+        const units = yield* loadUnits(ids, now)
+        return {
+          from: yield* loadTarget(rows.container),
+          to: yield* loadTarget(to ?? rows.container),
+          units: ids.map((id) => units.get(id))
+        }
+      }),
+    decide: ({ from, to, units }, _input, context) => transferUnit(units, from, to, context),
+    respond: (result, input) => Effect.map(itemsShown(input, result.ids), (container_items) => ok({ container_items }))
+  })
+]
+
+const itemShown = (input: Input, { id }: Id, status: Status) =>
+  Effect.map(itemsShown(input, [id]), (items) => status({ container_item: firstOf(items) }))
+
+export const containersSlice: Slice = {
+  name: "containers",
+  tables: [containers, container_items],
+  resources: [containerResource, containerItemResource],
+  events: containerEvents,
+  react: containerReactions,
+  endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints, ...dispatchReturnEndpoints]
+}

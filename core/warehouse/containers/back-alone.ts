@@ -1,0 +1,17 @@
+/** What was checked in by itself while the case it was packed in is still out: it is here, and not in that case. */
+import { type AssignmentRow, checked_in, finalised } from "../../orders/opportunities/tables/units.ts"
+import type { ContainerRow } from "../../products/packing.ts"
+
+type Return = Pick<AssignmentRow, "opportunity_id" | "returned_at" | "status">
+/** When; undefined where it did not. `around`: the outermost case. */
+export const backAloneAt = (
+  steps: ReadonlyArray<Return>,
+  around: Pick<ContainerRow, "dispatched_at" | "opportunity_id" | "status"> | undefined
+): string | undefined =>
+  around?.status !== "dispatched"
+    ? undefined
+    : steps
+        .filter(({ opportunity_id, status }) => hasReturned(status) && opportunity_id === around.opportunity_id)
+        .flatMap(({ returned_at }) => returned_at ?? [])
+        .find((at) => at >= (around.dispatched_at ?? ""))
+export const hasReturned = (status: number): boolean => status === checked_in || status === finalised

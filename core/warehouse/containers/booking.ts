@@ -1,0 +1,244 @@
+/**
+ * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6). A unit booked out leaves
+ * the box it is packed in. A box whose case goes out is dissolved, and one made for this content once it is empty. A
+ * kit goes out and comes back with its case.
+ */
+import { Effect, Result } from "effect"
+import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
+import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import {
+  dataOf,
+  type DataOf,
+  type EventOf,
+  isEventOf,
+  type NewEvent,
+  streamOf
+} from "../../kernel/events/event-type.ts"
+import { reaction } from "../../kernel/events/react.ts"
+import { bindings } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import {
+  cameBack,
+  containerDispatched,
+  containerDissolved,
+  containerReturned,
+  scannedOutReason,
+  sealBroken,
+  sealedAround
+} from "./events.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { levelsAllocated, unitDispatched, unitReturned } from "../../orders/opportunities/events/units.ts"
+import { asset_assignments, dispatched, on_hire } from "../../orders/opportunities/tables/units.ts"
+import { type ContainerFacts, loadTargets, loadUnits, type Unit } from "./facts.ts"
+import { leaving } from "./pack.ts"
+import { type ContainerItemRow, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import { numberText } from "../../values/text.ts"
+
+/** The containers in use that hold some of the units or have one of them as their case. */
+interface AffectedContainers {
+  /** By container id. */
+  readonly targets: ReadonlyArray<ContainerFacts>
+  /** Everything packed in them, by stock level id. */
+  readonly units: ReadonlyMap<number, Unit>
+  /** Units of containers that went out whole which are still out on that order, by container id. */
+  readonly still_out: ReadonlyMap<number, ReadonlySet<number>>
+}
+const nothing: AffectedContainers = { targets: [], units: new Map(), still_out: new Map() }
+
+/**
+ * One query where no container is affected. On Postgres the containers are locked before they are read: somebody may be
+ * packing or dissolving them, and those commands lock the container, not every unit in it.
+ */
+const affectedContainers = Effect.fnUntraced(function* (
+  level_ids: ReadonlyArray<number>,
+  now: string
+): Effect.fn.Return<AffectedContainers, Failure, Store> {
+  if (level_ids.length === 0) return nothing
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const listed = (): string => level_ids.map(bound.bind).join(", ")
+  const found = yield* store.run<{ id: number }>(
+    "select container_id as id from container_items " +
+      `where unpacked_at is null and serialised_item_id in (${listed()}) ` +
+      `union select id from containers where status <> 'dissolved' and serialised_item_id in (${listed()})`,
+    bound.values
+  )
+  if (found.length === 0) return nothing
+  const ids = found.map(({ id }) => Number(id))
+  yield* lockStreams(ids.map((id) => streamOf("container", id)))
+  const targets = yield* loadTargets(yield* store.find(containers, { id: ids, status: live_statuses }))
+  const packed_ids = targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id))
+  return { targets, units: yield* loadUnits(packed_ids, now), still_out: yield* loadStillOut(targets) }
+})
+
+/** One query for each container that is out: they are few, as one command books few of them. */
+const loadStillOut = Effect.fnUntraced(function* (
+  targets: ReadonlyArray<ContainerFacts>
+): Effect.fn.Return<ReadonlyMap<number, ReadonlySet<number>>, Failure, Store> {
+  const store = yield* Store
+  const found = new Map<number, ReadonlySet<number>>()
+  for (const { container, items } of targets) {
+    if (container.status !== "dispatched" || container.opportunity_id === null) continue
+    const inside = items.map((item) => item.serialised_item_id)
+    const rows = yield* store.find(asset_assignments, {
+      opportunity_id: container.opportunity_id,
+      stock_level_id: container.serialised_item_id === null ? inside : [container.serialised_item_id, ...inside],
+      status: [dispatched, on_hire]
+    })
+    found.set(container.id, new Set(rows.map((row) => row.stock_level_id)))
+  }
+  return found
+})
+
+interface Booking {
+  readonly stock_level_id: number
+  readonly opportunity_id: number
+  readonly at: string
+}
+type UnitEvent = EventOf<DataOf<typeof unitDispatched>>
+interface Bookings {
+  readonly out: ReadonlyArray<Booking>
+  readonly back: ReadonlyArray<Booking>
+  /** Numbers of the orders, by id. */
+  readonly orders: ReadonlyMap<number, string>
+}
+
+/** What a command books out and in, read from its events. `unitOf`: the stock level of each assignment. */
+const bookingsOfEvents = (
+  events: ReadonlyArray<UnitEvent>,
+  unitOf: ReadonlyMap<number, number>
+): Omit<Bookings, "orders"> => {
+  const of = (kind: typeof unitDispatched, column: "dispatched_at" | "returned_at"): ReadonlyArray<Booking> =>
+    dataOf(kind, events).flatMap(({ assignment_id, id, set }) => {
+      const stock_level_id = unitOf.get(assignment_id)
+      return stock_level_id === undefined ? [] : [{ stock_level_id, opportunity_id: id, at: String(set[column]) }]
+    })
+  return { out: of(unitDispatched, "dispatched_at"), back: of(unitReturned, "returned_at") }
+}
+/**
+ * The command dispatches or returns a container as a whole: it books the case and records the container's state itself.
+ */
+const isContainerMovement = (event: NewEvent): boolean =>
+  isEventOf(containerDispatched, event) || isEventOf(containerReturned, event)
+
+/** Units booked out leave their boxes; a kit is dispatched and returned with its case. */
+export const unitsBooked = reaction({
+  on: [unitDispatched, unitReturned],
+  facts: ({ all, events }, { now }) =>
+    Effect.gen(function* () {
+      if (all.some(isContainerMovement))
+        return { around: nothing, unitOf: new Map<number, number>(), orders: new Map<number, string>() }
+      const store = yield* Store
+      const units = yield* store.getMany(
+        asset_assignments,
+        events.map(({ data }) => data.assignment_id)
+      )
+      // A unit that the same command allocated has no row yet.
+      const unitOf = new Map([...units.map((unit) => [unit.id, unit.stock_level_id] as const), ...levelsAllocated(all)])
+      const around = yield* affectedContainers([...new Set(unitOf.values())], now)
+      const concerned = [...new Set(events.map(({ data }) => data.id))]
+      const orders = around.targets.length === 0 ? [] : yield* store.getMany(opportunities, concerned)
+      return { around, unitOf, orders: new Map(orders.map(({ id, number }) => [id, numberText(number, id)])) }
+    }),
+  decide: ({ events }, { around, orders, unitOf }, context) => {
+    const bookings = { ...bookingsOfEvents(events, unitOf), orders }
+    const broken = new Set<number>()
+    return Result.succeed(
+      around.targets.flatMap((target) => containerEvents(target, around, bookings, broken, context))
+    )
+  }
+})
+
+/**
+ * The events of one container: contents that leave it, seals that are broken for it, and its own change of state.
+ * `broken`: containers whose seal this command broke already; those found here are added.
+ */
+const containerEvents = (
+  target: ContainerFacts,
+  { still_out, units }: AffectedContainers,
+  { back, orders, out }: Bookings,
+  broken: Set<number>,
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  const { as_case, container, items } = target
+  const isUnit = as_case.container_mode === "kit" || as_case.container_mode === "hybrid"
+  const gone = out.find((one) => one.stock_level_id === container.serialised_item_id)
+  const returned = back.find((one) => one.stock_level_id === container.serialised_item_id)
+  const leaving_items = items.filter(
+    (item) =>
+      (gone !== undefined && !isUnit) ||
+      (!isPackedUnitHeld(as_case, item.product_id) && out.some((one) => one.stock_level_id === item.serialised_item_id))
+  )
+  const events = [
+    ...(gone !== undefined && !isUnit
+      ? []
+      : sealsBroken(target, { units, items: leaving_items, out, orders }, broken, context)),
+    ...leaving_items.flatMap((item) => {
+      const unit = units.get(item.serialised_item_id)
+      return unit === undefined ? [] : leaving(unit, item, "dispatch", null, context)
+    })
+  ]
+  const out_still = still_out.get(container.id)
+  // A box that went out whole is back with the last of what went out in it.
+  if (out_still !== undefined && !isUnit && [...out_still].every((id) => back.some((one) => one.stock_level_id === id)))
+    return out_still.size === 0 || back.length === 0
+      ? events
+      : [...events, cameBack(container, back[0]?.at ?? context.happened_at)]
+  if (isUnit) {
+    if (gone !== undefined && container.status === "sealed")
+      events.push(wentOut(container, gone.opportunity_id, gone.at))
+    if (
+      returned !== undefined &&
+      container.status === "dispatched" &&
+      container.opportunity_id === returned.opportunity_id
+    )
+      events.push(cameBack(container, returned.at))
+  } else if (
+    gone !== undefined ||
+    (leaving_items.length > 0 && leaving_items.length === items.length && endsWhenEmpty(target))
+  ) {
+    events.push(
+      containerDissolved.make({
+        id: container.id,
+        status: "dissolved",
+        dissolved_at: context.happened_at,
+        dissolved_by_user_id: context.viewer.user_id || null,
+        dissolved_reason: "dispatch",
+        parent_container_id: null,
+        repack_started_at: null
+      })
+    )
+  }
+  return events
+}
+/**
+ * Whether it ends with the last unit that goes out of it: a temporary one, and a box of a product, whose case is free
+ * then. A kit stays, and so does a case that is known by its own label alone.
+ */
+export const endsWhenEmpty = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
+  as_case.container_mode !== "kit" &&
+  as_case.container_mode !== "hybrid" &&
+  (container.is_temporary || container.product_id !== null)
+/** What is taken out of a closed container breaks its seal, and those of the closed containers around it. */
+const sealsBroken = (
+  target: ContainerFacts,
+  going: Pick<Bookings, "out" | "orders"> & {
+    readonly units: ReadonlyMap<number, Unit>
+    readonly items: ReadonlyArray<ContainerItemRow>
+  },
+  broken: Set<number>,
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  if (going.items.length === 0) return []
+  const levels = going.items.flatMap((item) => going.units.get(item.serialised_item_id)?.level ?? [])
+  const order_id = going.out.find((one) => levels.some(({ id }) => id === one.stock_level_id))?.opportunity_id ?? 0
+  const reason = scannedOutReason(going.orders.get(order_id) ?? String(order_id), levels)
+  return sealedAround(target).flatMap((container) => {
+    if (broken.has(container.id)) return []
+    broken.add(container.id)
+    return [sealBroken(container, reason, context)]
+  })
+}
+const wentOut = (container: ContainerRow, opportunity_id: number, dispatched_at: string): NewEvent =>
+  containerDispatched.make({ id: container.id, status: "dispatched", opportunity_id, dispatched_at, returned_at: null })

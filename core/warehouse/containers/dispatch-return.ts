@@ -1,0 +1,351 @@
+/** Rules of kits as a whole: dispatched to an order, returned, and checked in unit by unit (rules/availability 8.6). */
+import { type HeldDemand, holderText } from "../../orders/opportunities/state/called.ts"
+import { Result } from "effect"
+import { bufferedWindow, noBuffers } from "../../orders/availability/rules/demand.ts"
+import { demandsReplaced } from "../../orders/demands/events.ts"
+import { demands } from "../../orders/demands/schema.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
+import type { JsonObject } from "../../kernel/fields/json.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import {
+  type DecisionState,
+  liveLines,
+  stockedProductOf,
+  withLine
+} from "../../orders/opportunities/state/aggregate.ts"
+import { checking, dispatching, moveUnits, returning } from "../../orders/opportunities/units/lifecycle.ts"
+import { allocate } from "../../orders/opportunities/units/decide.ts"
+import { ownUnits } from "../../orders/opportunities/state/pieces.ts"
+import {
+  type AssignmentRow,
+  checked_in,
+  dispatched,
+  on_hire,
+  prepared
+} from "../../orders/opportunities/tables/units.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { statusNameOf } from "../../orders/opportunities/tables/statuses.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { outOfServiceIn, outOfServiceText } from "../../products/service.ts"
+import { millisOf, openEnd } from "../../values/time.ts"
+import { cameBack, checkinVerified, containerDispatched, labelOf, repackStarted } from "./events.ts"
+import type { ContainerFacts } from "./facts.ts"
+import { outOfServiceInside } from "./lifecycle.ts"
+import { verification, verificationShown } from "./manifest.ts"
+import type { ContainerRow } from "../../products/packing.ts"
+import { integer } from "../../kernel/fields/field.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { dispatch_meta_fields, type HeldBack } from "../../orders/opportunities/state/progress.ts"
+
+export const dispatchedResult = Shown.keys({
+  id: integer(),
+  meta: Shown.keys(dispatch_meta_fields, { nullable: true })
+})
+export const verifiedResult = Shown.keys({ verification: verificationShown })
+
+const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
+/** Source type of the demand on the case itself, made where no line of the order asks for it. */
+const case_source = "container_case"
+
+/** Goes out and comes back as one piece, not as the units that are in it. */
+export const isKit = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
+  !container.is_temporary && (as_case.container_mode === "kit" || as_case.container_mode === "hybrid")
+
+export interface DispatchFacts {
+  readonly target: ContainerFacts
+  readonly known: DecisionState
+  readonly housing: StockLevelRow | undefined
+  /** Active demands on the case from its departure to the end of the order. */
+  readonly housing_demands: ReadonlyArray<HeldDemand>
+}
+
+/**
+ * Dispatches a sealed kit or hybrid to an order. Its case is allocated to a line for the container's product, unless it
+ * already is, and dispatched; where no line asks for the product, a demand is made on the case alone. 422: `container`,
+ * `opportunity_id`.
+ */
+export const dispatchContainer = (
+  facts: DispatchFacts,
+  dispatched_at: string,
+  context: DecideContext
+): Decided<typeof dispatchedResult.Type> =>
+  Result.gen(function* () {
+    const {
+      housing,
+      known,
+      target: {
+        chain: [, parent],
+        container
+      }
+    } = facts
+    const { header } = known.opportunity
+    if (!isKit(facts.target)) {
+      return yield* refuse(
+        "container",
+        "Only kits go out as one piece; what is in other containers goes out unit by unit."
+      )
+    }
+    if (container.status !== "sealed")
+      return yield* refuse("container", `The container is ${container.status}; only sealed ones are dispatched.`)
+    const broken = outOfServiceInside(facts.target)
+    if (broken !== undefined) return yield* refuse("container", broken)
+    if (parent !== undefined)
+      return yield* refuse(
+        "container",
+        `The container is packed in ${parent.name}; it goes out with that one, or has to be taken out of it first.`
+      )
+    if (!goes_out.has(statusNameOf(header)))
+      return yield* refuse(
+        "opportunity_id",
+        "Only an order that is active, dispatched or on hire takes containers out."
+      )
+    const lines = liveLines(known.opportunity).filter((line) => stockedProductOf(line) === container.product_id)
+    const stores = lines.length > 0 ? lines.map((line) => line.dispatch_store_id ?? header.store_id) : [header.store_id]
+    if (container.store_id !== null && !stores.some((store) => store === null || store === container.store_id)) {
+      return yield* refuse("opportunity_id", "The opportunity takes its gear from another store.")
+    }
+    const holder = facts.housing_demands.find(
+      (demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id
+    )
+    if (holder !== undefined)
+      return yield* refuse("opportunity_id", `The case is claimed by ${holderText(holder)} from ${holder.starts_at}.`)
+    const out =
+      housing === undefined ? { events: [], meta: null } : yield* caseOut(facts, housing, lines, dispatched_at, context)
+    return {
+      events: [
+        ...out.events,
+        containerDispatched.make({
+          id: container.id,
+          status: "dispatched",
+          opportunity_id: header.id,
+          dispatched_at,
+          returned_at: null
+        })
+      ],
+      result: { id: container.id, meta: out.meta }
+    }
+  })
+
+interface Moved {
+  readonly events: ReadonlyArray<NewEvent>
+  readonly meta: HeldBack | null
+}
+
+const caseOut = (
+  facts: DispatchFacts,
+  housing: StockLevelRow,
+  lines: ReadonlyArray<ItemRow>,
+  dispatched_at: string,
+  context: DecideContext
+): Result.Result<Moved, Rejection> =>
+  Result.gen(function* () {
+    const {
+      known,
+      target: { container }
+    } = facts
+    const unit = known.opportunity.units.find((one) => one.stock_level_id === housing.id)
+    const unfit = unit === undefined ? caseOutOfService(container, housing, context) : undefined
+    if (unfit !== undefined) return yield* refuse("container", unfit)
+    if (unit === undefined && lines.length === 0)
+      return {
+        events: [caseDemanded(container, housing, dispatched_at, endOfDemand(known, dispatched_at), context)],
+        meta: null
+      }
+    if (unit !== undefined && unit.status >= checked_in)
+      return yield* refuse("opportunity_id", "The case has been out on this order and is back.")
+    if (unit !== undefined && unit.status > prepared) return { events: [], meta: null }
+    // The first line with room for a unit; without one, allocating to the first line gives the refusal.
+    const line =
+      lines.find((one) => ownUnits(known, known.opportunity, one).length < Math.ceil(Number(one.quantity))) ?? lines[0]
+    const given =
+      unit !== undefined || line === undefined
+        ? undefined
+        : yield* allocate(
+            known,
+            [{ line, stock_level_id: housing.id, field: "opportunity_id", count_field: "opportunity_id" }],
+            context
+          )
+    const after = given === undefined ? known : knownAfter(known, given.events, context)
+    const there = unit ?? after.opportunity.units.find((one) => one.stock_level_id === housing.id)
+    if (there === undefined) return yield* refuse("opportunity_id", "The case is on no line of this order.")
+    const gone = yield* moveUnits(
+      after,
+      [{ unit: there, field: "opportunity_id" }],
+      [dispatching(dispatched_at, { dispatched_by: context.viewer.user_id || null, vehicle_id: null })],
+      context
+    )
+    return { events: [...(given?.events ?? []), ...gone.events], meta: gone.result._meta }
+  })
+
+/** The opportunity after these events of an allocation. */
+export const knownAfter = (
+  known: DecisionState,
+  events: ReadonlyArray<NewEvent>,
+  context: DecideContext
+): DecisionState => {
+  let { opportunity } = known
+  for (const { data, type } of events) {
+    if (type === "opportunity.asset_allocated") {
+      const row = {
+        ...(data["assignment"] as JsonObject),
+        created_at: context.now,
+        updated_at: context.now,
+        deleted_at: null
+      } as JsonObject as AssignmentRow
+      opportunity = { ...opportunity, units: [...opportunity.units, row] }
+    }
+    if (type === "opportunity.item_store_set")
+      opportunity = withLine(opportunity, Number(data["item_id"]), data["set"] as Partial<ItemRow>)
+  }
+  return { ...known, opportunity }
+}
+
+/** The end of the order; no known end where it is over when the case leaves. */
+export const endOfDemand = ({ opportunity: { header } }: DecisionState, from: string): string =>
+  header.ends_at === null || header.ends_at <= from ? openEnd : header.ends_at
+
+/** Why the case itself does not go, with the way out; undefined where it is in service. */
+export const caseOutOfService = (
+  container: ContainerRow,
+  housing: StockLevelRow,
+  { now }: DecideContext
+): string | undefined => {
+  const at = millisOf(now)
+  const out = outOfServiceIn(housing.out_of_service, { from: at, to: at }, at)
+  return out === undefined
+    ? undefined
+    : `${labelOf(housing)}, the case of ${container.name}, ${outOfServiceText(out.entry)}; release it first.`
+}
+
+/** A demand on the case alone, in the container's stream. */
+export const caseDemanded = (
+  container: ContainerRow,
+  housing: StockLevelRow,
+  from: string,
+  to: string,
+  context: DecideContext
+): NewEvent =>
+  demandsReplaced(streamOf("container", container.id), case_source, container.id, [
+    {
+      id: context.id(demands),
+      product_id: housing.product_id,
+      store_id: housing.store_id,
+      asset_id: housing.id,
+      quantity: 1,
+      starts_at: from,
+      ends_at: to,
+      ...bufferedWindow(from, to, "on_hire", noBuffers),
+      source_type: case_source,
+      source_id: container.id,
+      phase: "on_hire",
+      is_active: true,
+      out: true,
+      pending_checkin: false,
+      returned_at: null,
+      checked_at: null,
+      opportunity_id: null,
+      container_id: container.id
+    }
+  ])
+
+export interface ReturnFacts {
+  readonly target: ContainerFacts
+  /** The order it is out on; undefined when that was deleted. */
+  readonly known: DecisionState | undefined
+}
+/**
+ * Takes a container back: the case is checked in on its order (and checked, where its condition is given); the contents
+ * stay packed. Repacking starts at once where the product says so. 422: `container` unless dispatched, `returned_at`
+ * before the dispatch.
+ */
+export const returnContainer = (
+  facts: ReturnFacts,
+  returned_at: string,
+  condition: number | null,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const {
+      known,
+      target: { container, items, product }
+    } = facts
+    if (container.status !== "dispatched")
+      return yield* refuse("container", `The container is ${container.status}; only dispatched ones come back.`)
+    if (container.dispatched_at !== null && returned_at < container.dispatched_at) {
+      return yield* refuse("returned_at", "The returned at field must not be before the container went out.")
+    }
+    // What is in a box went out unit by unit; a kit went out as its case.
+    const inside = isKit(facts.target) ? [] : items.map((item) => item.serialised_item_id)
+    const units =
+      known?.opportunity.units.filter(
+        (one) =>
+          (one.stock_level_id === container.serialised_item_id || inside.includes(one.stock_level_id)) &&
+          (one.status === dispatched || one.status === on_hire)
+      ) ?? []
+    const back =
+      known === undefined || units.length === 0
+        ? undefined
+        : yield* moveUnits(
+            known,
+            units.map((unit) => ({ unit, field: "container" })),
+            [
+              returning(returned_at, { received_by: context.viewer.user_id || null, return_store_id: null }),
+              ...(condition === null
+                ? []
+                : [
+                    checking(returned_at, { condition, checked_by: context.viewer.user_id || null, damage_notes: null })
+                  ])
+            ],
+            context
+          )
+    return {
+      events: [
+        ...(back?.events ?? []),
+        demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
+        cameBack(container, returned_at),
+        ...(product?.container_repack_on_return === true
+          ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at })]
+          : [])
+      ],
+      result: { id: container.id }
+    }
+  })
+
+/**
+ * Records which units of a dispatched or returned container were scanned. In check-in mode `individual` the last one
+ * returns the container. 422 `container` in any other status.
+ */
+export const verifyCheckin = (
+  facts: ReturnFacts,
+  scanned: ReadonlyArray<number>,
+  context: DecideContext
+): Decided<typeof verifiedResult.Type> =>
+  Result.gen(function* () {
+    const { container, items, product } = facts.target
+    if (container.status !== "dispatched" && container.status !== "returned") {
+      return yield* refuse(
+        "container",
+        `The container is ${container.status}; only dispatched and returned ones are checked in.`
+      )
+    }
+    const found = verification(items, scanned)
+    const fresh = items
+      .filter((item) => scanned.includes(item.serialised_item_id) && item.verified_at === null)
+      .map((item) => item.serialised_item_id)
+    const back =
+      found.complete &&
+      container.status === "dispatched" &&
+      product?.container_checkin_mode === "individual" &&
+      items.length > 0
+        ? yield* returnContainer(facts, context.happened_at, null, context)
+        : undefined
+    return {
+      events: [
+        ...(fresh.length === 0 ? [] : [checkinVerified(container.id, fresh, context.happened_at)]),
+        ...(back?.events ?? [])
+      ],
+      result: { verification: found }
+    }
+  })

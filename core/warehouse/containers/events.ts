@@ -1,0 +1,215 @@
+/** Events of containers and of the units packed in them (rules/availability 8). */
+import { Schema } from "effect"
+import { remove, type RowChange, update, updateWhere } from "../../kernel/tables/row-change.ts"
+import {
+  type AnyEventType,
+  eventType,
+  type NewEvent,
+  type ProjectionContext,
+  streamOf
+} from "../../kernel/events/event-type.ts"
+import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { keyedColumns, type KeyedColumns, storedValue } from "../../kernel/tables/stored-schema.ts"
+import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
+import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import type { ContainerFacts } from "./facts.ts"
+
+type Changed = KeyedColumns<typeof containers>
+const containerChanged = ({ id, ...set }: Changed, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> => [
+  update(containers, id, { ...set, updated_at: recorded_at })
+]
+/** Sets columns of every unit packed in the container. */
+const setPackedItems = (id: number, set: Partial<ContainerItemRow>): RowChange =>
+  updateWhere(container_items, { container_id: id, unpacked_at: null }, set)
+
+/** A change of state: the new values of the columns that changed. */
+const stateEvent = (type: string, meaning: string, also: (data: Changed) => ReadonlyArray<RowChange> = () => []) =>
+  eventType(type, {
+    meaning,
+    data: () => keyedColumns(containers),
+    project: (data, meta) => [...containerChanged(data, meta), ...also(data)]
+  })
+export const containerSealed = stateEvent("container.sealed", "A container was closed: its content is settled.")
+export const containerUnsealed = stateEvent("container.unsealed", "A sealed container was opened again.")
+export const containerDissolved = stateEvent(
+  "container.dissolved",
+  "A container ended: its content was unpacked for good."
+)
+export const containerDispatched = stateEvent("container.dispatched", "A container left with an order.", ({ id }) => [
+  setPackedItems(id, { verified_at: null, returned_from_opportunity_id: null })
+])
+export const repackStarted = stateEvent(
+  "container.repack.started",
+  "The content of a returned container is gone through one by one.",
+  ({ id }) => [setPackedItems(id, { repacked_at: null })]
+)
+
+/** The units inside keep the order they came back from. */
+export const containerReturned = eventType("container.returned", {
+  meaning: "A container came back from its order.",
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      status: storedValue(containers.columns.status),
+      returned_at: Schema.NullOr(Schema.String),
+      opportunity_id: Schema.NullOr(Schema.Int),
+      returned_from_opportunity_id: Schema.optionalKey(Schema.NullOr(Schema.Int))
+    }),
+  project: ({ returned_from_opportunity_id = null, ...data }, meta) => [
+    ...containerChanged(data, meta),
+    setPackedItems(data.id, { returned_from_opportunity_id })
+  ]
+})
+export const cameBack = (container: ContainerRow, returned_at: string): NewEvent =>
+  containerReturned.make({
+    id: container.id,
+    status: "returned",
+    returned_at,
+    opportunity_id: null,
+    returned_from_opportunity_id: container.opportunity_id
+  })
+
+/** A container nested in another parent, or in none. */
+export const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
+  updatedEvent(containers, child, { parent_container_id }) ?? rowUpdated(containers).make({ id: child.id })
+
+const ofContainer = ({ container_id }: { readonly container_id: number }): string => streamOf("container", container_id)
+
+export const itemPacked = rowMade("container.item.packed", container_items, {
+  meaning: "A unit was packed into a container.",
+  stream: ({ container_id }) => streamOf("container", container_id!)
+})
+
+const itemUnpackedEvent = eventType("container.item.unpacked", {
+  meaning: "A unit was taken out of a container.",
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      container_id: Schema.Int,
+      serialised_item_id: Schema.Int,
+      unpacked_at: Schema.String,
+      unpacked_reason: Schema.NullOr(Schema.String),
+      transferred_to_container_id: Schema.NullOr(Schema.Int)
+    }),
+  stream: ofContainer,
+  project: ({ id, transferred_to_container_id, unpacked_at, unpacked_reason }, { recorded_at }) => [
+    update(container_items, id, { unpacked_at, unpacked_reason, transferred_to_container_id, updated_at: recorded_at })
+  ]
+})
+export const itemUnpacked = (
+  row: ContainerItemRow,
+  unpacked_at: string,
+  unpacked_reason: string,
+  transferred_to_container_id: number | null = null
+): NewEvent =>
+  itemUnpackedEvent.make({
+    id: row.id,
+    container_id: row.container_id,
+    serialised_item_id: row.serialised_item_id,
+    unpacked_at,
+    unpacked_reason,
+    transferred_to_container_id
+  })
+
+export const itemForgotten = eventType("container.item.deleted", {
+  meaning: "What was packed in a deleted container was forgotten with it.",
+  data: () => Schema.Struct({ id: Schema.Int, container_id: Schema.Int }),
+  stream: ofContainer,
+  project: ({ id }) => [remove(container_items, id)]
+})
+
+const itemRepackedEvent = eventType("container.repack.item", {
+  meaning: "A unit was seen again in its container after the return, in the place named.",
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      container_id: Schema.Int,
+      serialised_item_id: Schema.Int,
+      repacked_at: Schema.String,
+      position: Schema.NullOr(Schema.String),
+      notes: Schema.NullOr(Schema.String)
+    }),
+  stream: ofContainer,
+  project: ({ id, notes, position, repacked_at }, { recorded_at }) => [
+    update(container_items, id, { repacked_at, position, notes, updated_at: recorded_at })
+  ]
+})
+export const itemRepacked = (
+  row: Pick<ContainerItemRow, "id" | "container_id" | "serialised_item_id">,
+  repacked_at: string,
+  position: string | null,
+  notes: string | null
+): NewEvent =>
+  itemRepackedEvent.make({
+    id: row.id,
+    container_id: row.container_id,
+    serialised_item_id: row.serialised_item_id,
+    repacked_at,
+    position,
+    notes
+  })
+
+const checkinVerifiedEvent = eventType("container.checkin.verified", {
+  meaning: "Units were seen at the check-in of a returned container.",
+  data: () =>
+    Schema.Struct({ id: Schema.Int, serialised_item_ids: Schema.Array(Schema.Int), verified_at: Schema.String }),
+  project: ({ id, serialised_item_ids, verified_at }) => [
+    updateWhere(
+      container_items,
+      { container_id: id, unpacked_at: null, serialised_item_id: serialised_item_ids },
+      { verified_at }
+    )
+  ]
+})
+export const checkinVerified = (
+  container_id: number,
+  serialised_item_ids: ReadonlyArray<number>,
+  verified_at: string
+): NewEvent => checkinVerifiedEvent.make({ id: container_id, serialised_item_ids, verified_at })
+
+export const containerEvents: ReadonlyArray<AnyEventType> = [
+  ...rowEvents(containers),
+  containerSealed,
+  containerUnsealed,
+  containerDissolved,
+  containerDispatched,
+  containerReturned,
+  repackStarted,
+  itemPacked,
+  itemUnpackedEvent,
+  itemForgotten,
+  itemRepackedEvent,
+  checkinVerifiedEvent
+]
+
+// Breaking the seal of a container: something is taken out of it while it is closed, so that it is not what its
+// manifest said (rules/availability 8.6).
+
+/** The container itself and those around it that are sealed: all of them are opened to reach what is inside. */
+export const sealedAround = ({ chain }: Pick<ContainerFacts, "chain">): ReadonlyArray<ContainerRow> =>
+  chain.filter(({ status }) => status === "sealed")
+
+export const sealBroken = (container: ContainerRow, reason: string, context: DecideContext): NewEvent =>
+  containerUnsealed.make({
+    id: container.id,
+    status: "open",
+    unsealed_at: context.happened_at,
+    unsealed_by_user_id: context.viewer.user_id || null,
+    unsealed_reason: reason
+  })
+
+/** What people call a unit, as the code on it says. */
+export const labelOf = (level: Pick<StockLevelRow, "id" | "asset_number" | "serial_number" | "item_name">): string =>
+  level.asset_number ?? level.serial_number ?? level.item_name ?? `unit ${level.id}`
+
+const named_max = 5
+/** `unit scanned out to order 0000000012: A-1, A-2`. */
+export const scannedOutReason = (order: string, levels: ReadonlyArray<Parameters<typeof labelOf>[0]>): string => {
+  const names = levels.map(labelOf)
+  const more = names.length - named_max
+  return (
+    `${names.length === 1 ? "unit" : `${names.length} units`} scanned out to order ${order}: ` +
+    `${names.slice(0, named_max).join(", ")}${more > 0 ? ` and ${more} more` : ""}`
+  ).slice(0, 255)
+}

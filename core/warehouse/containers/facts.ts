@@ -1,0 +1,217 @@
+/** Queries for what the rules of containers must know, for many units at once. */
+import { firstOf, lastOf } from "../../values/text.ts"
+import { Effect } from "effect"
+import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
+import { type HeldDemand, withHolders } from "../../orders/opportunities/state/called.ts"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import { bindings, columnList } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { product_components } from "../../products/kits/schema.ts"
+import { type ProductRow, products } from "../../products/products/schema.ts"
+import { out_of_service_states } from "../../products/service.ts"
+import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { openEnd } from "../../values/time.ts"
+import { caseOf, type CaseProduct } from "../../products/kits/case.ts"
+import {
+  container_items,
+  type ContainerItemRow,
+  type ContainerRow,
+  containers,
+  live_statuses
+} from "../../products/packing.ts"
+
+/** A container with what the rules must know to move units into it or out of it. */
+export interface ContainerFacts {
+  readonly container: ContainerRow
+  readonly product: ProductRow | undefined
+  /** Its mode and parts: which of its contents are taken out of general stock. */
+  readonly as_case: CaseProduct
+  /** Itself first, then the container it is packed in, and so on. */
+  readonly chain: ReadonlyArray<ContainerRow>
+  /** How many levels deep containers may be nested in the outermost of the chain. */
+  readonly nesting_max: number
+  /** What is in it now. */
+  readonly items: ReadonlyArray<ContainerItemRow>
+  /** Units in it that are out of service; absent: none. */
+  readonly unfit?: ReadonlyArray<StockLevelRow>
+}
+/** A unit to be packed, unpacked or transferred. */
+export interface Unit {
+  readonly level: StockLevelRow
+  readonly product: ProductRow | undefined
+  /** Where it is packed now. */
+  readonly membership: ContainerItemRow | undefined
+  /** Demands on it from now on, except the one its present packing made. */
+  readonly conflicts: ReadonlyArray<HeldDemand>
+  /** The name of the container it is packed in. */
+  readonly packed_in?: string
+  /** The container it is the case of, and every container nested in that one, level by level. */
+  readonly child: ContainerRow | undefined
+  readonly subtree: ReadonlyArray<ReadonlyArray<ContainerRow>>
+}
+
+const default_nesting_depth = 2
+/** More levels than any setting allows: ends a walk over containers that contain each other. */
+const levels_max = 25
+
+/** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
+type Chain = readonly [ContainerRow, ...ReadonlyArray<ContainerRow>]
+const chainsOf = Effect.fnUntraced(function* (
+  of: ReadonlyArray<ContainerRow>
+): Effect.fn.Return<ReadonlyArray<Chain>, Failure, Store> {
+  const store = yield* Store
+  const chains = of.map((one): [ContainerRow, ...Array<ContainerRow>] => [one])
+  for (let level = 1; level < levels_max; level++) {
+    const wanted = chains.map((chain) => lastOf(chain).parent_container_id).filter((id) => id !== null)
+    if (wanted.length === 0) break
+    const parents = new Map((yield* store.getMany(containers, [...new Set(wanted)])).map((one) => [one.id, one]))
+    let grown = false
+    for (const chain of chains) {
+      const parent = parents.get(lastOf(chain).parent_container_id ?? 0)
+      if (chain.length !== level || parent === undefined || chain.some((one) => one.id === parent.id)) continue
+      chain.push(parent)
+      grown = true
+    }
+    if (!grown) break
+  }
+  return chains
+})
+
+/** Facts of these containers, in their order: three queries for all of them, and one for each level of nesting. */
+export const loadTargets = Effect.fnUntraced(function* (
+  of: ReadonlyArray<ContainerRow>
+): Effect.fn.Return<ReadonlyArray<ContainerFacts>, Failure, Store> {
+  if (of.length === 0) return []
+  const store = yield* Store
+  const chains = yield* chainsOf(of)
+  const product_ids = [
+    ...new Set(chains.flatMap((chain) => [chain[0].product_id, lastOf(chain).product_id]).filter((id) => id !== null))
+  ]
+  const found = new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one]))
+  const own = [...new Set(of.map((one) => one.product_id).filter((id) => id !== null))]
+  const components = Map.groupBy(
+    own.length === 0 ? [] : yield* store.find(product_components, { product_id: own }),
+    (one) => one.product_id
+  )
+  const items = Map.groupBy(
+    yield* store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }),
+    (one) => one.container_id
+  )
+  const unfit = new Map(
+    (yield* store.find(stock_levels, {
+      id: [...items.values()].flat().map((item) => item.serialised_item_id),
+      service_state: out_of_service_states
+    })).map((level) => [level.id, level])
+  )
+  return chains.map((chain) => {
+    const [container] = chain
+    const product = container.product_id === null ? undefined : found.get(container.product_id)
+    return {
+      container,
+      product,
+      chain,
+      as_case: caseOf(
+        { container_availability_mode: product?.container_availability_mode ?? null },
+        product === undefined ? [] : (components.get(product.id) ?? [])
+      ),
+      nesting_max: found.get(lastOf(chain).product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
+      items: items.get(container.id) ?? [],
+      unfit: (items.get(container.id) ?? []).flatMap((item) => unfit.get(item.serialised_item_id) ?? [])
+    }
+  })
+})
+export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> =>
+  Effect.map(loadTargets([container]), firstOf)
+
+/** Those of the units that exist, by id: eight queries. */
+export const loadUnits = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number>,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, Unit>, Failure, Store> {
+  const store = yield* Store
+  const levels = yield* store.getMany(stock_levels, ids)
+  if (levels.length === 0) return new Map()
+  const level_ids = levels.map((one) => one.id)
+  const productsById = new Map(
+    (yield* store.getMany(
+      products,
+      levels.map((one) => one.product_id)
+    )).map((one) => [one.id, one])
+  )
+  const memberships = new Map(
+    (yield* store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [
+      one.serialised_item_id,
+      one
+    ])
+  )
+  const places = new Map(
+    (yield* store.pickMany(
+      containers,
+      ["id", "name"],
+      [...memberships.values()].map((one) => one.container_id)
+    )).map((one) => [one.id, one.name])
+  )
+  const conflicts = Map.groupBy(
+    yield* withHolders(yield* assetConflicts(level_ids, { from: now, to: openEnd }, now)),
+    (demand) => demand.asset_id
+  )
+  const children = new Map(
+    (yield* store.find(containers, { serialised_item_id: level_ids, status: live_statuses })).map((one) => [
+      one.serialised_item_id,
+      one
+    ])
+  )
+  const nested = yield* nestedIn([...children.values()])
+  return new Map(
+    levels.map((level) => {
+      const membership = memberships.get(level.id),
+        child = children.get(level.id),
+        packed_in = membership === undefined ? undefined : places.get(membership.container_id)
+      return [
+        level.id,
+        {
+          level,
+          product: productsById.get(level.product_id),
+          membership,
+          child,
+          ...(packed_in === undefined ? {} : { packed_in }),
+          conflicts: (conflicts.get(level.id) ?? []).filter(
+            (demand) => demand.source_type !== "container" || demand.source_id !== membership?.id
+          ),
+          subtree: child === undefined ? [] : subtreeOf(child, nested)
+        }
+      ]
+    })
+  )
+})
+
+/** These containers and all packed in them at any depth. */
+const nestedIn = Effect.fnUntraced(function* (
+  roots: ReadonlyArray<ContainerRow>
+): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
+  if (roots.length === 0) return []
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run(
+    "with recursive nested(id) as (" +
+      `select id from containers where id in (${roots.map((one) => bound.bind(one.id)).join(", ")}) union ` +
+      "select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') " +
+      `select ${columnList(containers)} from containers where id in (select id from nested)`,
+    bound.values
+  )
+  return rows.map((row) => store.decode(containers, row))
+})
+
+const subtreeOf = (
+  root: ContainerRow,
+  all: ReadonlyArray<ContainerRow>
+): ReadonlyArray<ReadonlyArray<ContainerRow>> => {
+  const levels: Array<ReadonlyArray<ContainerRow>> = [[root]]
+  while (levels.length < levels_max) {
+    const above = new Set(lastOf(levels).map((one) => one.id))
+    const next = all.filter((one) => one.parent_container_id !== null && above.has(one.parent_container_id))
+    if (next.length === 0) break
+    levels.push(next)
+  }
+  return levels
+}

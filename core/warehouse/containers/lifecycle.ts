@@ -1,0 +1,398 @@
+/** Rules of making, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
+import { Result } from "effect"
+import type { DemandRow } from "../../orders/demands/schema.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { createdEvent, deletedEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { type ProductRow, serialised } from "../../products/products/schema.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { millisOf } from "../../values/time.ts"
+import { outOfServiceText } from "../../products/service.ts"
+import { containerDissolved, containerSealed, containerUnsealed, itemForgotten, repackStarted } from "./events.ts"
+import type { ContainerFacts, Unit } from "./facts.ts"
+import { leaving, targetRejection, toBeOpen, transferEvents, wrongStatus } from "./pack.ts"
+import { type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
+import { integer, list, text } from "../../kernel/fields/field.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+
+export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
+
+const refuse = (field: string, text: string): Decided<never> => Result.fail(invalidField(field, text))
+
+/** A UUID (version 8) made of the instant and the id: unique, because ids are. */
+const uuidOf = (now: string, id: number): string => {
+  const time = millisOf(now).toString(16).padStart(12, "0").slice(-12)
+  const own = id.toString(16).padStart(15, "0")
+  return `${time.slice(0, 8)}-${time.slice(8)}-8${own.slice(0, 3)}-8000-${own.slice(3)}`
+}
+
+interface CreateInput {
+  readonly name: string
+  readonly barcode: string | null
+  readonly scan_mode: "strict" | "free" | null
+  readonly notes: string | null
+  readonly store_id: number | null
+}
+interface CreateFacts {
+  readonly product: ProductRow | undefined
+  readonly housing: StockLevelRow | undefined
+  readonly housing_product: ProductRow | undefined
+  /** The container in use that the unit already is the case of. */
+  readonly housed: ContainerRow | undefined
+  /** The unit's own packing, where it is packed in a container. */
+  readonly packed: ContainerItemRow | undefined
+}
+
+/** The event of a new container with its id. */
+const newContainer = (
+  row: Partial<ContainerRow>,
+  context: DecideContext
+): { readonly id: number; readonly event: NewEvent } => {
+  const id = context.id(containers)
+  return {
+    id,
+    event: createdEvent(containers, {
+      ...initialRow(containers, containers.columns),
+      ...row,
+      id,
+      uuid: uuidOf(context.now, id)
+    })
+  }
+}
+
+/**
+ * 422 `product_id`: not containerable; `serialised_item_id`: no unit of that product, in use, at another store or gone.
+ */
+export const createContainer = (input: CreateInput, facts: CreateFacts, context: DecideContext): Decided => {
+  const { housed, housing, housing_product, packed } = facts
+  const product = facts.product ?? housing_product
+  if (product !== undefined && !product.is_containerable) {
+    return refuse(
+      facts.product === undefined ? "serialised_item_id" : "product_id",
+      "The product is no case; say so in its container template first."
+    )
+  }
+  if (housing !== undefined) {
+    if (housing_product?.stock_method !== serialised || housing.product_id !== product?.id) {
+      return refuse("serialised_item_id", "The case must be a serialised unit of the container's product.")
+    }
+    if (housing.is_gone || housing.given_back_at !== null)
+      return refuse("serialised_item_id", "The unit is no longer in stock.")
+    if (housing.is_sub_hired)
+      return refuse(
+        "serialised_item_id",
+        "The unit is sub-hired and goes back to its supplier; a case of your own is needed."
+      )
+    if (housed !== undefined)
+      return refuse("serialised_item_id", `The unit is already the case of container ${housed.id}.`)
+    if (packed !== undefined)
+      return refuse("serialised_item_id", `The unit is packed in container ${packed.container_id}; unpack it first.`)
+    if (input.store_id !== null && input.store_id !== housing.store_id)
+      return refuse("serialised_item_id", "The unit is at another store than the container.")
+  }
+  const has_template = (product?.container_template?.slots.length ?? 0) > 0
+  const { event, id } = newContainer(
+    {
+      name: input.name,
+      barcode: input.barcode,
+      notes: input.notes,
+      scan_mode: input.scan_mode ?? (has_template ? "strict" : "free"),
+      product_id: product?.id ?? null,
+      serialised_item_id: housing?.id ?? null,
+      store_id: input.store_id ?? housing?.store_id ?? null
+    },
+    context
+  )
+  return Result.succeed({ events: [event], result: { id } })
+}
+
+/** A box without a product, identified by its barcode; its scan mode is always `free`. 422 `barcode` when in use. */
+export const createTemporaryContainer = (
+  input: { readonly name: string; readonly barcode: string; readonly store_id: number; readonly notes: string | null },
+  duplicate: ContainerRow | undefined,
+  context: DecideContext
+): Decided => {
+  if (duplicate !== undefined) return refuse("barcode", barcodeTaken(duplicate))
+  const { event, id } = newContainer({ ...input, is_temporary: true, scan_mode: "free" }, context)
+  return Result.succeed({ events: [event], result: { id } })
+}
+const barcodeTaken = (duplicate: ContainerRow): string =>
+  `The barcode is that of temporary container ${duplicate.id}, which is in use.`
+
+/**
+ * Changes name, barcode and notes while it is in use, the scan mode only while it is open. 422 on the field, or
+ * `container`.
+ */
+export const changeContainer = (
+  row: ContainerRow,
+  set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>,
+  duplicate: ContainerRow | undefined
+): Decided => {
+  if (row.status === "dissolved") return refuse("container", "The container is dissolved.")
+  if (set.scan_mode !== undefined && set.scan_mode !== row.scan_mode) {
+    if (row.is_temporary) return refuse("scan_mode", "Temporary containers are always free.")
+    if (row.status !== "open")
+      return refuse("container", `The scan mode can be changed only while the container is open; it is ${row.status}.`)
+  }
+  if (row.is_temporary && set.barcode === null)
+    return refuse("barcode", "A temporary container is known by its barcode; it cannot be cleared.")
+  if (row.is_temporary && set.barcode !== undefined && duplicate !== undefined && duplicate.id !== row.id)
+    return refuse("barcode", barcodeTaken(duplicate))
+  const updated = updatedEvent(containers, row, set)
+  return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: row.id } })
+}
+
+/**
+ * Closes a container. 422 `container`: not open, empty, a nested one still open, or a strict template not exactly
+ * filled.
+ */
+export const sealContainer = (
+  target: ContainerFacts,
+  nested: ReadonlyArray<ContainerRow>,
+  notes: string | null,
+  context: DecideContext
+): Decided => {
+  const { container, items } = target
+  if (container.status === "sealed") return refuse("container", "The container is sealed already.")
+  if (container.status !== "open")
+    return refuse(
+      "container",
+      `The container is ${container.status}; only open ones can be sealed. ${toBeOpen(container)}`
+    )
+  if (items.length === 0) return refuse("container", "The container is empty; pack something first.")
+  const open = nested.find((one) => one.status === "open")
+  if (open !== undefined)
+    return refuse("container", `The container ${open.name} inside it is still open; seal that one first.`)
+  const broken = outOfServiceInside(target)
+  if (broken !== undefined) return refuse("container", broken)
+  const gap = container.scan_mode === "strict" ? templateGap(target) : undefined
+  if (gap !== undefined) return refuse("container", gap)
+  return Result.succeed({
+    events: [
+      containerSealed.make({
+        id: container.id,
+        status: "sealed",
+        sealed_at: context.happened_at,
+        sealed_by_user_id: context.viewer.user_id || null,
+        repack_started_at: null,
+        ...(container.unsealed_reason === null ? {} : { unsealed_reason: null }),
+        ...(notes === null ? {} : { notes })
+      })
+    ],
+    result: { id: container.id }
+  })
+}
+
+/** The first unit inside that is out of service, with the way out; undefined where all are fit. */
+export const outOfServiceInside = ({ unfit = [] }: Pick<ContainerFacts, "unfit">): string | undefined => {
+  const [unit] = unfit
+  const entry = unit?.out_of_service[0]
+  if (unit === undefined || entry === undefined) return undefined
+  const name = unit.asset_number ?? unit.serial_number ?? `Unit ${unit.id}`
+  return `${name} inside ${outOfServiceText(entry)}; take it out, or release it first.`
+}
+
+/** Why a strict container is not complete; undefined when every slot is filled and nothing else is inside. */
+const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "product">): string | undefined => {
+  const slots = product?.container_template?.slots ?? []
+  if (slots.length === 0) return undefined
+  for (const slot of slots) {
+    const packed = items.filter((item) => item.product_id === slot.product_id).length,
+      wanted = Math.ceil(slot.quantity)
+    if (packed < wanted) return `Product ${slot.product_id}: ${packed} of ${wanted} packed.`
+    if (packed > wanted)
+      return `Product ${slot.product_id}: ${packed} packed where the template has room for ${wanted}.`
+  }
+  const unlisted = items.find((item) => !slots.some((slot) => slot.product_id === item.product_id))
+  return unlisted === undefined ? undefined : `Unit ${unlisted.serialised_item_id} is not on the template.`
+}
+
+/** Opens a sealed container. 422 `container`: not sealed, committed to an opportunity, or inside a closed container. */
+export const unsealContainer = (
+  target: ContainerFacts,
+  housing_demands: ReadonlyArray<DemandRow>,
+  context: DecideContext
+): Decided => {
+  const {
+    chain: [, parent],
+    container
+  } = target
+  if (container.status !== "sealed")
+    return refuse("container", `The container is ${container.status}; only sealed ones can be unsealed.`)
+  const opportunity =
+    container.opportunity_id ?? housing_demands.find((demand) => demand.opportunity_id !== null)?.opportunity_id ?? null
+  if (opportunity !== null) return refuse("container", `The container is committed to opportunity ${opportunity}.`)
+  if (parent !== undefined && parent.status !== "open")
+    return refuse("container", `The container is inside ${parent.name}, which is ${parent.status}.`)
+  return Result.succeed({
+    events: [
+      containerUnsealed.make({
+        id: container.id,
+        status: "open",
+        unsealed_at: context.happened_at,
+        unsealed_by_user_id: context.viewer.user_id || null,
+        ...(container.unsealed_reason === null ? {} : { unsealed_reason: null })
+      })
+    ],
+    result: { id: container.id }
+  })
+}
+
+/**
+ * Ends a container: everything inside goes back to general stock, or into another container. Nested containers are
+ * detached and named in the warnings. 422 `container`: dispatched, or dissolved already; `transfer_to_container_id`:
+ * not open, at another store or full.
+ */
+export const dissolveContainer = (
+  from: ContainerFacts,
+  units: ReadonlyArray<Unit>,
+  to: ContainerFacts | undefined,
+  reason: string,
+  context: DecideContext
+): Decided<typeof dissolvedResult.Type> => {
+  const {
+    chain: [, parent],
+    container
+  } = from
+  if (container.status === "dispatched") return refuse("container", "The container is out; it has to come back first.")
+  if (container.status === "dissolved") return refuse("container", "The container is dissolved already.")
+  return Result.map(emptyingEvents(from, units, to, context), (events) => ({
+    events: [
+      ...events,
+      containerDissolved.make({
+        id: container.id,
+        status: "dissolved",
+        dissolved_at: context.happened_at,
+        dissolved_by_user_id: context.viewer.user_id || null,
+        dissolved_reason: reason,
+        parent_container_id: null,
+        repack_started_at: null
+      })
+    ],
+    result: { id: container.id, warnings: dissolveWarnings(units, to, parent) }
+  }))
+}
+
+/** Unpacks everything, or moves it into `to`. */
+const emptyingEvents = (
+  from: ContainerFacts,
+  units: ReadonlyArray<Unit>,
+  to: ContainerFacts | undefined,
+  context: DecideContext
+): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+  if (to === undefined)
+    return Result.succeed(
+      units.flatMap((unit) =>
+        unit.membership === undefined ? [] : leaving(unit, unit.membership, "dissolved", null, context)
+      )
+    )
+  const rejection = targetRejection(from, to, "transfer_to_container_id")
+  return rejection === undefined
+    ? Result.map(transferEvents(units, from, to, "transfer_to_container_id", context), ({ events }) => events)
+    : Result.fail(rejection)
+}
+
+const dissolveWarnings = (
+  units: ReadonlyArray<Unit>,
+  to: ContainerFacts | undefined,
+  parent: ContainerRow | undefined
+): ReadonlyArray<string> => [
+  ...units.flatMap(({ child }) =>
+    child === undefined
+      ? []
+      : [
+          `The container ${child.name} (${child.id}) was packed in it and ` +
+            `${to === undefined ? "stands on its own now" : `is now in ${to.container.name}`}.`
+        ]
+  ),
+  ...(parent === undefined ? [] : [`Its case is still packed in ${parent.name} (${parent.id}).`])
+]
+
+/**
+ * Forgets a dissolved container, with what was packed in it. 422 `container` while it is in use, and where it went out
+ * with an order or another one followed it: such a row is a record.
+ */
+export const deleteContainer = (
+  container: ContainerRow,
+  items: ReadonlyArray<ContainerItemRow>,
+  followers: ReadonlyArray<ContainerRow>
+): Decided => {
+  if (container.status !== "dissolved")
+    return refuse("container", `The container is ${container.status}; dissolve it first.`)
+  if (container.dispatched_at !== null || container.opportunity_id !== null)
+    return refuse("container", "The container was out with an order; it stays as a record of that.")
+  const [follower] = followers
+  if (follower !== undefined) return refuse("container", `Container ${follower.id} (${follower.name}) refers to it.`)
+  return Result.succeed({
+    events: [
+      ...items.map(({ container_id, id }) => itemForgotten.make({ id, container_id })),
+      deletedEvent(containers, container.id, container)
+    ],
+    result: { id: container.id }
+  })
+}
+
+interface RepackStart {
+  readonly name: string | null
+  readonly barcode: string | null
+}
+interface RepackFacts {
+  readonly housed: ContainerRow | undefined
+  readonly packed: ContainerItemRow | undefined
+  readonly duplicate: ContainerRow | undefined
+}
+/**
+ * Opens a returned container for checking its contents unit by unit; for a dissolved one, makes a new container like
+ * it. 422 `container_id`: any other status, or the case in use elsewhere; `barcode`: that of another temporary
+ * container.
+ */
+export const startRepack = (
+  container: ContainerRow,
+  input: RepackStart,
+  facts: RepackFacts,
+  context: DecideContext
+): Decided => {
+  if (container.status === "returned") {
+    const renamed = {
+      ...(input.name === null ? {} : { name: input.name }),
+      ...(input.barcode === null ? {} : { barcode: input.barcode })
+    }
+    return Result.succeed({
+      events: [
+        repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at, ...renamed })
+      ],
+      result: { id: container.id }
+    })
+  }
+  if (container.status !== "dissolved")
+    return Result.fail(
+      wrongStatus(
+        "container_id",
+        `The container is ${container.status}; only returned and dissolved ones are repacked.`
+      )
+    )
+  if (facts.housed !== undefined) return refuse("container_id", `Its case is in use by container ${facts.housed.id}.`)
+  if (facts.packed !== undefined)
+    return refuse("container_id", `Its case is packed in container ${facts.packed.container_id}; unpack it first.`)
+  const barcode = input.barcode ?? container.barcode
+  if (container.is_temporary && facts.duplicate !== undefined) return refuse("barcode", barcodeTaken(facts.duplicate))
+  const { event, id } = newContainer(
+    {
+      name: input.name ?? container.name,
+      barcode,
+      scan_mode: container.scan_mode,
+      is_temporary: container.is_temporary,
+      notes: container.notes,
+      serialised_item_id: container.serialised_item_id,
+      product_id: container.product_id,
+      store_id: container.store_id,
+      previous_container_id: container.id
+    },
+    context
+  )
+  return Result.succeed({
+    events: [event, repackStarted.make({ id, status: "open", repack_started_at: context.happened_at })],
+    result: { id }
+  })
+}

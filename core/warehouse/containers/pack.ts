@@ -1,0 +1,292 @@
+/**
+ * Rules of packing, unpacking, transferring and repacking units, and what they do to stock (rules/availability 8.5).
+ */
+import { holderText } from "../../orders/opportunities/state/called.ts"
+import { Result } from "effect"
+import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { invalid, invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { serialised } from "../../products/products/schema.ts"
+import { outOfServiceText } from "../../products/service.ts"
+import { stock_levels } from "../../products/stock/schema.ts"
+import { itemPacked, itemRepacked, itemUnpacked, nestedUnder } from "./events.ts"
+import type { ContainerFacts, Unit } from "./facts.ts"
+import { holdUnit, releaseUnit } from "./stock-holds.ts"
+import {
+  container_items,
+  type ContainerItemRow,
+  type ContainerRow,
+  type ContainerStatus,
+  type NewContainerItem
+} from "../../products/packing.ts"
+import { integer, list } from "../../kernel/fields/field.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+
+/**
+ * 422 on `container`, as for every wrong status, and on the field that named the container (rules/availability 8.6).
+ */
+export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })
+
+/** 422 `container` unless it is open. */
+const requireOpenContainer = (
+  { container }: Pick<ContainerFacts, "container">,
+  field = "container"
+): Rejection | undefined =>
+  container.status === "open"
+    ? undefined
+    : wrongStatus(
+        field,
+        `The container is ${container.status}; only open ones are packed and unpacked. ${toBeOpen(container)}`
+      )
+/** What makes a container an open one. */
+export const toBeOpen = ({ id, status }: Pick<ContainerRow, "id" | "status">): string => opening[status](id)
+const repacking = (id: number): string => `flightcase containers repack start --container-id ${id}`
+const opening: { readonly [S in ContainerStatus]: (id: number) => string } = {
+  open: () => "",
+  sealed: (id) => `Unseal it first (flightcase containers unseal ${id}).`,
+  dispatched: () => "It has to come back first.",
+  returned: (id) => `Start repacking it first (${repacking(id)}).`,
+  dissolved: (id) => `Begin a new one like it (${repacking(id)}).`
+}
+
+/**
+ * Why a unit cannot go into a container, the first reason; undefined when it can. `moving`: it leaves its present
+ * container.
+ */
+const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = false): string | undefined => {
+  const { child, conflicts, level, membership, product, subtree } = unit
+  const { chain, container, nesting_max } = target
+  if (product?.stock_method !== serialised) return "Only serialised units can be packed."
+  if (container.store_id !== null && level.store_id !== container.store_id)
+    return "The unit is at another store than the container."
+  if (membership !== undefined && !moving) {
+    return membership.container_id === container.id
+      ? "The unit is already packed in this container."
+      : `The unit is already packed in ${unit.packed_in ?? `container ${membership.container_id}`}.`
+  }
+  if (level.is_gone || level.given_back_at !== null) return "The unit is no longer in stock."
+  const [out] = level.out_of_service
+  if (out !== undefined) return `The unit ${outOfServiceText(out)}; release it first.`
+  if (level.is_sub_hired && isPackedUnitHeld(target.as_case, level.product_id))
+    return (
+      `The unit is sub-hired${level.ends_at === null ? "" : ` until ${level.ends_at}`}; ` +
+      "a case that keeps its contents takes units of your own only. Pack it in a transport box or a temporary container."
+    )
+  const holder = conflicts[0]
+  if (holder !== undefined) {
+    const where = holder.opportunity_id === null ? "elsewhere" : `to ${holderText(holder)}`
+    return `The unit is committed ${where} from ${holder.starts_at}.`
+  }
+  if (container.serialised_item_id === level.id) return "A case cannot be packed into itself."
+  if (child === undefined) return undefined
+  if (subtree.flat().some((one) => chain.some((above) => above.id === one.id)))
+    return "The unit is a case this container is packed in; cases cannot contain each other."
+  return chain.length + subtree.length > nesting_max
+    ? `Containers here can be nested ${nesting_max} level${nesting_max === 1 ? "" : "s"} deep at most.`
+    : undefined
+}
+
+/** Whether `adding` more units exceed the template's `max_items` of a strict container. */
+const isFull = ({ container, items, product }: ContainerFacts, adding: number): boolean => {
+  const max = container.scan_mode === "strict" ? (product?.container_template?.max_items ?? null) : null
+  return max !== null && items.length + adding > max
+}
+
+interface Place {
+  readonly position: string | null
+  readonly notes: string | null
+}
+
+/**
+ * Packs a unit now: its packing row, the demand where the case holds its contents, the mark on the unit and the parent
+ * of a nested container.
+ */
+const entering = (
+  unit: Unit,
+  target: ContainerFacts,
+  place: Place,
+  context: DecideContext
+): { readonly row: NewContainerItem; readonly events: ReadonlyArray<NewEvent> } => {
+  const { as_case, container } = target
+  const id = context.id(container_items)
+  const row: NewContainerItem = {
+    id,
+    container_id: container.id,
+    serialised_item_id: unit.level.id,
+    product_id: unit.level.product_id,
+    packed_at: context.happened_at,
+    packed_by_user_id: context.viewer.user_id || null,
+    unpacked_at: null,
+    unpacked_reason: null,
+    transferred_to_container_id: null,
+    returned_from_opportunity_id: null,
+    repacked_at: null,
+    verified_at: null,
+    ...place
+  }
+  const unit_marked =
+    container.serialised_item_id === null
+      ? undefined
+      : updatedEvent(stock_levels, unit.level, {
+          container_stock_level_id: container.serialised_item_id,
+          container_mode: as_case.container_mode ?? "transport"
+        })
+  return {
+    row,
+    events: [
+      itemPacked.make(row),
+      ...(isPackedUnitHeld(as_case, unit.level.product_id)
+        ? [holdUnit(container.id, row, unit.level, context.happened_at, context)]
+        : []),
+      ...(unit_marked === undefined ? [] : [unit_marked]),
+      ...(unit.child === undefined ? [] : [nestedUnder(unit.child, container.id)])
+    ]
+  }
+}
+
+/**
+ * Unpacks a unit now: ends its packing row and its demand, and clears the mark on the unit and a nested container's
+ * parent.
+ */
+export const leaving = (
+  unit: Unit,
+  membership: ContainerItemRow,
+  reason: string,
+  to: number | null,
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  const unit_unmarked = updatedEvent(stock_levels, unit.level, { container_stock_level_id: null, container_mode: null })
+  return [
+    itemUnpacked(membership, context.happened_at, reason, to),
+    releaseUnit(membership.container_id, membership.id),
+    ...(unit_unmarked === undefined ? [] : [unit_unmarked]),
+    ...(unit.child === undefined ? [] : [nestedUnder(unit.child, null)])
+  ]
+}
+
+/** Packs one unit. 422 `container` unless open, then `serialised_item_id` for whatever speaks against the unit. */
+export const packUnit = (
+  unit: Unit | undefined,
+  target: ContainerFacts,
+  place: Place,
+  context: DecideContext
+): Decided => {
+  const closed = requireOpenContainer(target)
+  if (closed !== undefined) return Result.fail(closed)
+  const reason = unit === undefined ? "The selected serialised item does not exist." : reasonNotPackable(unit, target)
+  if (unit === undefined || reason !== undefined) return Result.fail(invalidField("serialised_item_id", reason ?? ""))
+  if (isFull(target, 1)) return Result.fail(invalidField("container", "The container is full."))
+  const { events, row } = entering(unit, target, place, context)
+  return Result.succeed({ events, result: { id: row.id } })
+}
+
+/** Takes one unit out. 422 `container` unless open, `serialised_item_id` when it is not packed there. */
+export const unpackUnit = (unit: Unit | undefined, target: ContainerFacts, context: DecideContext): Decided => {
+  const closed = requireOpenContainer(target)
+  if (closed !== undefined) return Result.fail(closed)
+  if (unit?.membership?.container_id !== target.container.id) return Result.fail(notPackedHere("serialised_item_id"))
+  return Result.succeed({
+    events: leaving(unit, unit.membership, "manual", null, context),
+    result: { id: unit.membership.id }
+  })
+}
+const notPackedHere = (field: string): Rejection => invalidField(field, "The unit is not packed in this container.")
+
+/** Packing rows that the transfer ended, then those it made. */
+export const transferred = Shown.keys({ ids: list(integer()) })
+/**
+ * Moves units from one open container into another at the same store: of each, one packing row ends and one begins.
+ * 422: `container`, `target_container_id` (itself, not open, another store), `serialised_item_ids`.
+ */
+export const transferUnit = (
+  units: ReadonlyArray<Unit | undefined>,
+  from: ContainerFacts,
+  to: ContainerFacts,
+  context: DecideContext
+): Decided<typeof transferred.Type> => {
+  const closed = requireOpenContainer(from) ?? targetRejection(from, to, "target_container_id")
+  if (closed !== undefined) return Result.fail(closed)
+  return Result.map(transferEvents(units, from, to, "serialised_item_ids", context), ({ events, ids }) => ({
+    events,
+    result: { ids }
+  }))
+}
+
+export const targetRejection = (from: ContainerFacts, to: ContainerFacts, field: string): Rejection | undefined =>
+  to.container.id === from.container.id
+    ? invalidField(field, "Choose another container than this one.")
+    : (requireOpenContainer(to, field) ??
+      (to.container.store_id !== from.container.store_id
+        ? invalidField(field, "The other container is at another store.")
+        : undefined))
+
+/** The events unit by unit; `ids` holds the rows ended, then those begun. 422 on `field`. */
+export const transferEvents = (
+  units: ReadonlyArray<Unit | undefined>,
+  from: ContainerFacts,
+  to: ContainerFacts,
+  field: string,
+  context: DecideContext
+): Result.Result<{ readonly events: ReadonlyArray<NewEvent>; readonly ids: ReadonlyArray<number> }, Rejection> => {
+  const events: Array<NewEvent> = [],
+    closed: Array<number> = [],
+    begun: Array<number> = []
+  for (const unit of units) {
+    const membership = unit?.membership
+    if (unit === undefined || membership?.container_id !== from.container.id) return Result.fail(notPackedHere(field))
+    const reason = reasonNotPackable(unit, to, true)
+    if (reason !== undefined) return Result.fail(invalidField(field, `Unit ${unit.level.id}: ${reason}`))
+    const entered = entering(
+      {
+        ...unit,
+        level: { ...unit.level, container_stock_level_id: null, container_mode: null },
+        ...(unit.child === undefined ? {} : { child: { ...unit.child, parent_container_id: null } })
+      },
+      to,
+      { position: membership.position, notes: membership.notes },
+      context
+    )
+    events.push(...leaving(unit, membership, "transferred", to.container.id, context), ...entered.events)
+    closed.push(membership.id)
+    begun.push(entered.row.id)
+  }
+  return isFull(to, units.length)
+    ? Result.fail(invalidField(field, "The other container has no room for all of them."))
+    : Result.succeed({ events, ids: [...closed, ...begun] })
+}
+
+/**
+ * Repacks one unit of a container that is being checked after its return: confirms it where it is, or packs it. 422:
+ * `container` outside repacking or when full, `serialised_item_id` for a unit that cannot be packed or was repacked
+ * already.
+ */
+export const repackUnit = (
+  unit: Unit | undefined,
+  target: ContainerFacts,
+  place: Place,
+  context: DecideContext
+): Decided => {
+  const { container } = target
+  if (container.status !== "open" || container.repack_started_at === null) {
+    return Result.fail(invalidField("container", "The container is not being repacked; start repacking it first."))
+  }
+  const here = unit?.membership?.container_id === container.id ? unit.membership : undefined
+  if (here === undefined) {
+    const reason = unit === undefined ? "The selected serialised item does not exist." : reasonNotPackable(unit, target)
+    if (unit === undefined || reason !== undefined) return Result.fail(invalidField("serialised_item_id", reason ?? ""))
+    if (isFull(target, 1)) return Result.fail(invalidField("container", "The container is full."))
+    const { events, row } = entering(unit, target, place, context)
+    return Result.succeed({
+      events: [...events, itemRepacked(row, context.happened_at, row.position, row.notes)],
+      result: { id: row.id }
+    })
+  }
+  if (here.repacked_at !== null)
+    return Result.fail(invalidField("serialised_item_id", "The unit has already been repacked in this session."))
+  return Result.succeed({
+    events: [itemRepacked(here, context.happened_at, place.position ?? here.position, place.notes ?? here.notes)],
+    result: { id: here.id }
+  })
+}

@@ -1,0 +1,155 @@
+/**
+ * What containers do when other slices record events: when a case changes, the units packed in it are held or released
+ * (rules/availability 8.5); packed units may not move to another store.
+ */
+import { Effect, Result } from "effect"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import { rowCreated, rowDeleted, rowUpdated } from "../../kernel/endpoints/crud-resource.ts"
+import { dataOf, type DataOf, type EventOf, isEventOf, type NewEvent } from "../../kernel/events/event-type.ts"
+import { reaction } from "../../kernel/events/react.ts"
+import { invalidField } from "../../kernel/fields/rejection.ts"
+import { bindings, chunked, columnList } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { caseOf } from "../../products/kits/case.ts"
+import { type ComponentRow, product_components } from "../../products/kits/schema.ts"
+import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import { type ProductRow, products } from "../../products/products/schema.ts"
+import { stock_levels } from "../../products/stock/schema.ts"
+import { unitsBooked } from "./booking.ts"
+import { loadPackedUnits, type PackedUnit, syncHolds } from "./stock-holds.ts"
+
+const partMade = rowCreated(product_components),
+  partChanged = rowUpdated(product_components),
+  partDeleted = rowDeleted(product_components),
+  productChanged = rowUpdated(products)
+/** An event of a product or of its parts. */
+type CaseEvent = EventOf<DataOf<typeof partMade | typeof partDeleted | typeof productChanged>>
+/** Whether the event changes which packed units are held: another mode of the case, or other parts. */
+const changesCase = (event: CaseEvent): boolean =>
+  !isEventOf(productChanged, event) || "container_availability_mode" in event.data
+const idsOf = (data: ReadonlyArray<{ readonly id: number }>): ReadonlyArray<number> => data.map(({ id }) => id)
+
+/**
+ * Containers in use of the products whose parts or mode these events change. One query for every 500 products or parts.
+ */
+const containersOf = Effect.fnUntraced(function* (
+  events: ReadonlyArray<CaseEvent>
+): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
+  const store = yield* Store
+  const found: Array<ContainerRow> = []
+  const look = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, condition: (listed: string) => string) {
+    for (const some of chunked([...new Set(ids)], 500)) {
+      const bound = bindings(store.dialect)
+      const rows = yield* store.run(
+        `select ${columnList(containers)} from containers ` +
+          `where status <> 'dissolved' and ${condition(some.map(bound.bind).join(", "))}`,
+        bound.values
+      )
+      found.push(...rows.map((row) => store.decode(containers, row)))
+    }
+  })
+  yield* look(
+    [...dataOf(partMade, events).map(({ product_id }) => Number(product_id)), ...idsOf(dataOf(productChanged, events))],
+    (listed) => `product_id in (${listed})`
+  )
+  yield* look(
+    [...idsOf(dataOf(partChanged, events)), ...idsOf(dataOf(partDeleted, events))],
+    (listed) => `product_id in (select product_id from product_components where id in (${listed}))`
+  )
+  return [...new Map(found.map((row) => [row.id, row])).values()].sort((one, other) => one.id - other.id)
+})
+
+interface CaseFacts {
+  readonly packed: ReadonlyArray<PackedUnit>
+  readonly products: ReadonlyArray<ProductRow>
+  /** Parts of the products before the events. */
+  readonly components: ReadonlyArray<ComponentRow>
+}
+const no_cases: CaseFacts = { packed: [], products: [], components: [] }
+
+/** The product as the events leave it. */
+const changedProduct = (product: ProductRow, events: ReadonlyArray<CaseEvent>): ProductRow =>
+  dataOf(productChanged, events).reduce<ProductRow>(
+    (row, data) => (data.id === row.id ? { ...row, ...data } : row),
+    product
+  )
+/** The parts of the product as the events leave them. */
+const changedParts = (
+  product_id: number,
+  components: ReadonlyArray<ComponentRow>,
+  events: ReadonlyArray<CaseEvent>
+): ReadonlyArray<ComponentRow> =>
+  events
+    .reduce<ReadonlyArray<ComponentRow>>((rows, event) => {
+      // Who makes a part gives all of its columns.
+      if (isEventOf(partMade, event)) return [...rows, event.data as ComponentRow]
+      if (isEventOf(partChanged, event))
+        return rows.map((row) => (row.id === event.data.id ? { ...row, ...event.data } : row))
+      return isEventOf(partDeleted, event) ? rows.filter((row) => row.id !== event.data.id) : rows
+    }, components)
+    .filter((row) => row.product_id === product_id)
+
+/** The field of the command to report a refusal on. */
+const fieldOf = (events: ReadonlyArray<CaseEvent>): string =>
+  events.some((event) => isEventOf(partDeleted, event))
+    ? "component"
+    : events.some((event) => isEventOf(productChanged, event))
+      ? "availability_mode"
+      : "binding"
+
+/**
+ * Another mode or other parts of a case: units packed in its containers are held (taken out of general stock) or
+ * released. 422 on `binding`, `component` or `availability_mode` when a unit to be held has demands of somebody else.
+ * The merge of two products is excepted: its own rule does the same for the merged case.
+ */
+export const casesChanged = reaction({
+  on: [partMade, partChanged, partDeleted, productChanged],
+  facts: ({ all, events }, { now }) =>
+    Effect.gen(function* (): Effect.fn.Return<CaseFacts, Failure, Store> {
+      const about = events.filter(changesCase)
+      if (about.length === 0 || all.some(({ type }) => type === products.merged_by?.event)) return no_cases
+      const found = yield* containersOf(about)
+      if (found.length === 0) return no_cases
+      const store = yield* Store
+      const product_ids = [...new Set(found.flatMap(({ product_id }) => product_id ?? []))]
+      return {
+        packed: yield* loadPackedUnits(found, now),
+        products: yield* store.getMany(products, product_ids),
+        components: yield* store.find(product_components, { product_id: product_ids })
+      }
+    }),
+  decide: ({ events }, { components, packed, products }, context) =>
+    Result.gen(function* () {
+      const about = events.filter(changesCase)
+      const held: Array<NewEvent> = []
+      for (const product of products) {
+        const inside = packed.filter(({ container }) => container.product_id === product.id)
+        const as_case = caseOf(changedProduct(product, about), changedParts(product.id, components, about))
+        held.push(...(yield* syncHolds(inside, as_case, fieldOf(about), context)))
+      }
+      return held
+    })
+})
+
+/** A packed unit, or the case of a container in use, must stay at the store of the container: 422 `store_id`. */
+export const unitsStay = reaction({
+  on: [rowUpdated(stock_levels)],
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const moved = idsOf(events.map(({ data }) => data).filter((data) => "store_id" in data))
+      if (moved.length === 0) return false
+      const store = yield* Store
+      return (
+        (yield* store.exists(container_items, { serialised_item_id: moved, unpacked_at: null })) ||
+        (yield* store.exists(containers, { serialised_item_id: moved, status: live_statuses }))
+      )
+    }),
+  decide: (_happened, is_contained) =>
+    is_contained
+      ? Result.fail(
+          invalidField("store_id", "The unit belongs to a container; unpack it or dissolve the container first.")
+        )
+      : Result.succeed([])
+})
+
+export const containerReactions = [unitsStay, casesChanged, unitsBooked]

@@ -1,0 +1,226 @@
+/** The rule of merging a duplicate product into another (rules/availability 7.1). */
+import { Result } from "effect"
+import { type PackedUnit, syncHolds } from "../containers/stock-holds.ts"
+import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { stockLevelMerged } from "../../products/stock/events.ts"
+import { productMerged } from "./events.ts"
+import { deletedEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { invalidField } from "../../kernel/fields/rejection.ts"
+import { caseOf } from "../../products/kits/case.ts"
+import { type Composed, contains, depthThrough } from "../../products/kits/graph.ts"
+import {
+  type AccessoryRow,
+  type ComponentRow,
+  product_accessories,
+  product_components
+} from "../../products/kits/schema.ts"
+import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { exact, formatDecimal } from "../../values/decimal.ts"
+import { type ContainerTemplate, type ProductRow, products } from "../../products/products/schema.ts"
+
+export interface MergeFacts {
+  readonly secondary: ProductRow | undefined
+  /** Stock levels, accessories and components of both products, from either side. */
+  readonly levels: ReadonlyArray<StockLevelRow>
+  readonly accessories: ReadonlyArray<AccessoryRow>
+  readonly components: ReadonlyArray<ComponentRow>
+  /** Every step of composition above and below the two. */
+  readonly edges: ReadonlyArray<Composed>
+  readonly depth_max: number
+  /** Every product that serves as a case: its template may name the secondary. */
+  readonly cases: ReadonlyArray<ProductRow>
+  /** What is packed in containers of either product. */
+  readonly packed: ReadonlyArray<PackedUnit>
+}
+
+/**
+ * Merges the secondary into the primary. Its stock, ledger, active demands, accessories and components move to the
+ * primary; its custom field values fill the primary's gaps; templates of cases name the primary; a primary that is no
+ * case becomes the case that the secondary was. The secondary is deleted; its rates and history stay. 422 on
+ * `secondary_id`: missing, deleted, the primary itself, another type or stock method, each made of the other, kits
+ * nested too deeply then, or a packed unit that would be held and has a demand of somebody else.
+ */
+export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: DecideContext): Decided => {
+  const { secondary } = facts
+  if (secondary === undefined || secondary.deleted_at !== null)
+    return refuse("The selected secondary product does not exist.")
+  const reason = reasonNotMergeable(primary, secondary) ?? reasonNotComposable(primary.id, secondary.id, facts)
+  if (reason !== undefined) return refuse(reason)
+  const composition = relinked(facts.components, product_components, "component_product_id", primary.id, secondary.id)
+  const components = composition.kept.filter((row) => row.product_id === primary.id)
+  const as_case = !primary.is_containerable && secondary.is_containerable ? secondary : primary
+  const packed = facts.packed.map((one) => ({
+    ...one,
+    item: { ...one.item, product_id: one.item.product_id === secondary.id ? primary.id : one.item.product_id }
+  }))
+  return Result.map(syncHolds(packed, caseOf(as_case, components), "secondary_id", context), (held) => ({
+    events: [
+      ...mergedProduct(primary, secondary, as_case, primary.is_kit || components.length > 0),
+      ...mergedTemplates(primary.id, secondary.id, facts.cases),
+      ...pooledLevels(primary.id, secondary.id, facts.levels),
+      ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
+      ...composition.events,
+      productMerged.make({
+        primary_id: primary.id,
+        secondary_id: secondary.id,
+        moves_containers: as_case.is_containerable
+      }),
+      ...held,
+      deletedEvent(products, secondary.id)
+    ],
+    result: { id: primary.id }
+  }))
+}
+const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
+
+const reasonNotMergeable = (primary: ProductRow, secondary: ProductRow): string | undefined =>
+  secondary.id === primary.id
+    ? "A product cannot be merged with itself."
+    : secondary.product_type !== primary.product_type
+      ? "Only products of the same type can be merged."
+      : secondary.stock_method !== primary.stock_method
+        ? "Only products of the same stock method can be merged."
+        : undefined
+
+/** Why the kits above and below could not be as they are with the two as one product. */
+const reasonNotComposable = (
+  primary_id: number,
+  secondary_id: number,
+  { depth_max, edges }: Pick<MergeFacts, "depth_max" | "edges">
+): string | undefined => {
+  const merged = (id: number): number => (id === secondary_id ? primary_id : id)
+  const steps = edges
+    .map((edge) => ({ product_id: merged(edge.product_id), component_product_id: merged(edge.component_product_id) }))
+    .filter((edge) => edge.product_id !== edge.component_product_id)
+  const below = steps.filter((edge) => edge.product_id === primary_id).map((edge) => edge.component_product_id)
+  if (below.some((component) => contains(steps, component, primary_id)))
+    return "Another kit lies between the two products; merged, it would contain itself."
+  if (below.some((component) => depthThrough(steps, primary_id, component) > depth_max))
+    return `Kits cannot be nested more than ${depth_max} levels deep, as they would be with the two merged.`
+  return undefined
+}
+
+/** The primary with what it takes over from the secondary. `as_case`: the one whose settings as a case remain. */
+const mergedProduct = (
+  primary: ProductRow,
+  secondary: ProductRow,
+  as_case: ProductRow,
+  is_kit: boolean
+): ReadonlyArray<NewEvent> => {
+  const custom_fields = {
+    ...secondary.custom_fields,
+    ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
+  }
+  const updated = updatedEvent(products, primary, {
+    custom_fields,
+    is_kit,
+    ...caseSettings(as_case),
+    container_template: relinkedTemplate(as_case, primary.id, secondary.id)
+  })
+  return updated === undefined ? [] : [updated]
+}
+
+/** Templates of other cases, with the primary in place of the secondary. */
+const mergedTemplates = (
+  primary_id: number,
+  secondary_id: number,
+  cases: ReadonlyArray<ProductRow>
+): ReadonlyArray<NewEvent> =>
+  cases
+    .filter((row) => row.id !== primary_id && row.id !== secondary_id)
+    .flatMap(
+      (row) =>
+        updatedEvent(products, row, { container_template: relinkedTemplate(row, primary_id, secondary_id) }) ?? []
+    )
+
+const caseSettings = (row: ProductRow): Partial<ProductRow> => ({
+  is_containerable: row.is_containerable,
+  container_availability_mode: row.container_availability_mode,
+  container_checkin_mode: row.container_checkin_mode,
+  container_max_nesting_depth: row.container_max_nesting_depth,
+  container_repack_on_return: row.container_repack_on_return
+})
+
+/** A template with the primary in place of the secondary: one slot for both, no slot of the case itself. */
+const relinkedTemplate = (
+  { container_template, id }: ProductRow,
+  primary_id: number,
+  secondary_id: number
+): ContainerTemplate | null => {
+  if (container_template === null || !container_template.slots.some((slot) => slot.product_id === secondary_id))
+    return container_template
+  const of_case = id === secondary_id ? primary_id : id
+  const both = container_template.slots.filter(
+    (slot) => slot.product_id === primary_id || slot.product_id === secondary_id
+  )
+  const slots = container_template.slots.flatMap((slot) =>
+    !both.includes(slot)
+      ? [slot]
+      : slot !== both[0] || primary_id === of_case
+        ? []
+        : [{ ...slot, product_id: primary_id, quantity: both.reduce((sum, one) => sum + one.quantity, 0) }]
+  )
+  return { ...container_template, slots }
+}
+
+/**
+ * Where both have a bulk level at a store, the secondary's level is merged into the primary's: quantities are added up.
+ */
+const pooledLevels = (
+  primary_id: number,
+  secondary_id: number,
+  levels: ReadonlyArray<StockLevelRow>
+): ReadonlyArray<NewEvent> => {
+  const pooled = (level: StockLevelRow): boolean => level.stock_category === 10 && !level.is_sub_hired
+  return levels
+    .filter((level) => level.product_id === secondary_id && pooled(level))
+    .flatMap((from): ReadonlyArray<NewEvent> => {
+      const into = levels.find(
+        (level) => level.product_id === primary_id && level.store_id === from.store_id && pooled(level)
+      )
+      if (into === undefined) return []
+      const sum = (
+        name: "quantity_held" | "quantity_allocated" | "quantity_unavailable" | "quantity_on_order"
+      ): string => formatDecimal(exact(into[name]).plus(from[name]), 2)
+      const updated = updatedEvent(stock_levels, into, {
+        quantity_held: sum("quantity_held"),
+        quantity_allocated: sum("quantity_allocated"),
+        quantity_unavailable: sum("quantity_unavailable"),
+        quantity_on_order: sum("quantity_on_order"),
+        out_of_service: [...into.out_of_service, ...from.out_of_service]
+      })
+      return [...(updated === undefined ? [] : [updated]), stockLevelMerged.make({ id: from.id, into_id: into.id })]
+    })
+}
+
+type Link = AccessoryRow | ComponentRow
+/** Links of the secondary become links of the primary; duplicates and links to itself are deleted. */
+const relinked = <R extends Link>(
+  rows: ReadonlyArray<R>,
+  table: typeof product_accessories | typeof product_components,
+  other: "accessory_product_id" | "component_product_id",
+  primary_id: number,
+  secondary_id: number
+): { readonly events: ReadonlyArray<NewEvent>; readonly kept: ReadonlyArray<R> } => {
+  const end = (row: Link): number => (row as { readonly [name: string]: unknown })[other] as number
+  const touched = (row: Link): boolean => row.product_id === secondary_id || end(row) === secondary_id
+  const taken = new Set(rows.filter((row) => !touched(row)).map((row) => `${row.product_id}>${end(row)}`))
+  const events: Array<NewEvent> = [],
+    kept: Array<R> = rows.filter((row) => !touched(row))
+  for (const row of rows.filter(touched)) {
+    const product_id = row.product_id === secondary_id ? primary_id : row.product_id
+    const to = end(row) === secondary_id ? primary_id : end(row)
+    const moved =
+      product_id === to || taken.has(`${product_id}>${to}`)
+        ? undefined
+        : updatedEvent(table, row, { product_id, [other]: to })
+    if (moved === undefined) events.push(deletedEvent(table, row.id))
+    else {
+      taken.add(`${product_id}>${to}`)
+      events.push(moved)
+      kept.push({ ...row, product_id, [other]: to })
+    }
+  }
+  return { events, kept }
+}

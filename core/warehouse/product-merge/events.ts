@@ -1,0 +1,25 @@
+/** The event of merging two products. */
+import { Schema } from "effect"
+import { update, updateWhere } from "../../kernel/tables/row-change.ts"
+import { eventType, streamOf } from "../../kernel/events/event-type.ts"
+import { containers, live_statuses } from "../../products/packing.ts"
+import { products } from "../../products/products/schema.ts"
+
+/** Other references to the secondary move to the primary where their columns declare `on_merge`. */
+export const productMerged = eventType("product.merged", {
+  meaning: "Two products were one: what was of the secondary is of the primary.",
+  data: () => Schema.Struct({ primary_id: Schema.Int, secondary_id: Schema.Int, moves_containers: Schema.Boolean }),
+  stream: ({ primary_id }) => streamOf("product", primary_id),
+  project: ({ moves_containers, primary_id, secondary_id }, { recorded_at }) => [
+    ...(moves_containers
+      ? [
+          updateWhere(
+            containers,
+            { product_id: secondary_id, status: live_statuses },
+            { product_id: primary_id, updated_at: recorded_at }
+          )
+        ]
+      : []),
+    update(products, secondary_id, { custom_fields: {} })
+  ]
+})

@@ -1,0 +1,116 @@
+/** Scanning: what is booked out and checked in by the code on it, one code, one verdict (rules/opportunities 9.6). */
+import { Effect } from "effect"
+import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import { command, type DecideContext, type Endpoint, type Input } from "../../kernel/endpoints/endpoint.ts"
+import {
+  boolean,
+  choice,
+  code,
+  integer,
+  list,
+  longText,
+  ref,
+  text,
+  timestamp,
+  type ValuesOf
+} from "../../kernel/fields/field.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
+import { ok } from "../../kernel/endpoints/resource.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { fulfil, one, path } from "../../orders/opportunities/tables/paths.ts"
+import { dispatchMeta, dispatchMetaShown } from "../../orders/opportunities/state/resources.ts"
+import { condition_labels } from "../../orders/opportunities/tables/units.ts"
+import type { Wanted } from "./facts.ts"
+import { count_fields, directions, scanned_fields, scanResult } from "./result.ts"
+
+const scans = later(() => import("./scans.ts"))
+
+const named = {
+  /** As the scanner gives it; `CABLE*5` is five of a bulk product. */
+  code: text({ nullable: true, max: 500 }),
+  stock_level_id: ref("stock_levels", { nullable: true }),
+  quantity: integer({ nullable: true, min: 1, max: 999_999 }),
+  scanned_at: timestamp({ nullable: true, describe: "Now unless given; not in the future, within the last year" })
+}
+const coming_back = {
+  finalise: boolean({ default: false }),
+  condition: code(condition_labels, { nullable: true }),
+  damage_notes: longText({ nullable: true }),
+  return_store_id: ref("stores", { nullable: true })
+}
+const fields = {
+  direction: choice(directions, { required: true }),
+  ...named,
+  break_seal: boolean({ default: false, describe: "A unit may be taken out of a sealed case" }),
+  vehicle_id: integer({ nullable: true, min: 1 }),
+  ...coming_back
+}
+type Body = Partial<ValuesOf<typeof fields>>
+
+const nothingNamed = (values: { readonly [name: string]: unknown }) =>
+  (values["code"] ?? null) === null && (values["stock_level_id"] ?? null) === null
+    ? { code: ["The code field is required where no unit is named."] }
+    : {}
+
+const wantedOf = (values: Body, { happened_at }: Pick<DecideContext, "happened_at">): Wanted => ({
+  field: values.stock_level_id == null ? "code" : "stock_level_id",
+  quantity: values.quantity ?? null,
+  at: values.scanned_at ?? happened_at,
+  is_time_told: values.scanned_at != null,
+  break_seal: values.break_seal ?? false,
+  vehicle_id: values.vehicle_id ?? null,
+  finalise: values.finalise ?? false,
+  condition: values.condition ?? null,
+  damage_notes: values.damage_notes ?? null,
+  return_store_id: values.return_store_id ?? null
+})
+const shown = {
+  scan: Shown.keys({ ...scanned_fields, counts: Shown.keys(count_fields, { nullable: true }) }),
+  meta: Shown.optional(Shown.keys({ warnings: list(text()) })),
+  ...dispatchMetaShown
+}
+const answer = ({ _meta, id, scanned }: typeof scanResult.Type, { settings }: Pick<Input, "settings">) =>
+  Effect.gen(function* () {
+    const { loadCounts, warningsOf } = yield* scans
+    const counts = id === 0 ? null : yield* loadCounts(id, settings)
+    const warnings = yield* warningsOf(scanned)
+    const meta = warnings.length === 0 ? {} : { meta: { warnings } }
+    return ok({ scan: { ...scanned, counts }, ...meta, ...dispatchMeta(_meta) })
+  })
+
+const scanning = command("POST", `${path}/{id}/scan`, {
+  answer: shown,
+  success_status: 200,
+  error_answers: { 409: null },
+  name: "opportunities.scan",
+  summary: "Book out or check in what a code names: all of it, or nothing",
+  ...fulfil,
+  params: one,
+  fields,
+  check: nothingNamed,
+  facts: (input) => withRules(scans, ({ scanOfOrder }) => scanOfOrder(input.values, input.rows.id, input)),
+  decide: ({ known, rules }, { values }, context) =>
+    (values.direction === "in" ? rules.scanIn : rules.scanOut)(known, wantedOf(values, context), context),
+  result: scanResult,
+  respond: answer
+})
+
+const checkingIn = command("POST", "/api/v1/scan_in", {
+  answer: shown,
+  success_status: 200,
+  name: "scans.check_in",
+  summary: "Check in what a code names, on whichever order has it",
+  ...fulfil,
+  params: {},
+  streams: () => [],
+  fields: { ...named, ...coming_back },
+  check: nothingNamed,
+  facts: (input) => withRules(scans, ({ scanOfWhoHasIt }) => scanOfWhoHasIt(input.values, input)),
+  decide: ({ known, rules }, { values }, context) =>
+    rules.scanIn(known, wantedOf({ ...values, direction: "in" }, context), context),
+  result: scanResult,
+  respond: answer
+})
+
+const scanningEndpoints: ReadonlyArray<Endpoint> = [scanning, checkingIn]
+export const scanningSlice: Slice = { name: "scanning", endpoints: scanningEndpoints }

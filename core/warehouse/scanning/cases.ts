@@ -1,0 +1,255 @@
+/**
+ * A case that goes out whole (rules/availability 8.6). A kit goes as one piece, and so does its line. What is in a box
+ * goes out unit by unit on the lines of the order, all of it or nothing, and stays packed.
+ */
+import { countedParts, type DemandSettings } from "../../orders/availability/rules/line-demands.ts"
+import { type DecisionState, liveLines, stockedProductOf } from "../../orders/opportunities/state/aggregate.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { partsOfLine, roomOf, unitsOfProduct } from "../../orders/opportunities/state/pieces.ts"
+import { exact } from "../../values/decimal.ts"
+import { holderText } from "../../orders/opportunities/state/called.ts"
+import { Result } from "effect"
+import {
+  caseDemanded,
+  caseOutOfService,
+  dispatchContainer,
+  endOfDemand,
+  isKit,
+  knownAfter
+} from "../containers/dispatch-return.ts"
+import { containerDispatched, labelOf } from "../containers/events.ts"
+import { toBeOpen } from "../containers/pack.ts"
+import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { demandSettings } from "../../orders/opportunities/state/demands.ts"
+import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
+import { allocate } from "../../orders/opportunities/units/decide.ts"
+import { dispatching, moveUnits, preparingUnprepared } from "../../orders/opportunities/units/lifecycle.ts"
+import { type AssignmentRow, prepared } from "../../orders/opportunities/tables/units.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { type CaseFacts, type Wanted, wasOutText } from "./facts.ts"
+
+// Which line of an order a scanned unit or product is for.
+
+/** Lines of the product itself, and after them lines of kits that it is a part of. */
+const linesTaking = (known: DecisionState, product_id: number, depth: DemandSettings): ReadonlyArray<ItemRow> => {
+  const lines = liveLines(known.opportunity)
+  return [
+    ...lines.filter((line) => stockedProductOf(line) === product_id),
+    ...lines.filter((line) => stockedProductOf(line) !== null && partsOfLine(known, line, depth).has(product_id))
+  ]
+}
+
+/**
+ * The line for a unit of the product: the first with room, `given` units by line beside those it has; without room the
+ * first of all, whose refusal says so. Undefined where the order asks for none.
+ */
+export const lineFor = (
+  known: DecisionState,
+  product_id: number,
+  depth: DemandSettings,
+  given: ReadonlyMap<string, number> = new Map()
+): ItemRow | undefined => {
+  const lines = linesTaking(known, product_id, depth)
+  return lines.find((line) => hasRoom(known, line, product_id, depth, given)) ?? lines[0]
+}
+/** May one more unit of the product stand on the line, beside those it has and those that are `given` to it? */
+export const hasRoom = (
+  known: DecisionState,
+  line: ItemRow,
+  product_id: number,
+  depth: DemandSettings,
+  given: ReadonlyMap<string, number> = new Map()
+): boolean =>
+  unitsOfProduct(known, known.opportunity, line, product_id).length + (given.get(givenKey(line, product_id)) ?? 0) <
+  roomOf(known, line, product_id, depth)
+/** Lines of kits that hold so many pieces of a counted product, which have not gone yet. */
+export const kitsWith = (
+  known: DecisionState,
+  product_id: number,
+  { kit_nesting_max_depth }: DemandSettings
+): ReadonlyArray<{ readonly name: string; readonly pieces: number }> =>
+  liveLines(known.opportunity).flatMap((line) => {
+    const kit = known.stocked.get(stockedProductOf(line) ?? 0)
+    if (kit === undefined || kit.id === product_id) return []
+    const per_kit = countedParts(kit, known.stocked, kit_nesting_max_depth).get(product_id) ?? 0
+    const pieces = Math.ceil(exact(line.quantity).minus(exact(line.dispatched_quantity)).times(per_kit).toNumber())
+    return pieces > 0 ? [{ name: line.name, pieces }] : []
+  })
+const givenKey = (line: Pick<ItemRow, "id">, product_id: number): string => `${line.id}/${product_id}`
+
+/** A quantity of a bulk product over the lines that can still take it: the first that takes it whole, else in order. */
+export const spread = (
+  known: DecisionState,
+  product_id: number,
+  quantity: number,
+  direction: "out" | "in"
+): ReadonlyArray<{ readonly line: ItemRow; readonly quantity: number }> => {
+  const lines = liveLines(known.opportunity).filter((line) => stockedProductOf(line) === product_id)
+  const leftOn = (line: ItemRow): number =>
+    (direction === "out"
+      ? exact(line.quantity).minus(exact(line.dispatched_quantity))
+      : exact(line.dispatched_quantity).minus(exact(line.returned_quantity))
+    ).toNumber()
+  const whole = lines.find((line) => leftOn(line) >= quantity)
+  const total = lines.reduce((sum, line) => sum + Math.max(0, leftOn(line)), 0)
+  const first = whole ?? lines[0]
+  if (first === undefined) return []
+  // With too little on all of them, the first line's refusal says how much there is.
+  if (whole !== undefined || total < quantity) return [{ line: first, quantity }]
+  let rest = quantity
+  return lines.flatMap((line) => {
+    const part = Math.min(rest, Math.max(0, leftOn(line)))
+    rest -= part
+    return part > 0 ? [{ line, quantity: part }] : []
+  })
+}
+
+const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+
+interface CaseGone {
+  readonly events: ReadonlyArray<NewEvent>
+  readonly _meta: HeldBack | null
+  /** Pieces that went: the kit as one, or every unit of a box. */
+  readonly pieces: number
+}
+
+/** Sends a sealed case out with all that is in it. 422 on the scanned code where it, or a unit in it, cannot go. */
+export const caseOut = (
+  facts: CaseFacts,
+  known: DecisionState,
+  wanted: Wanted,
+  context: DecideContext
+): Result.Result<CaseGone, Rejection> =>
+  Result.gen(function* () {
+    const { housing, housing_demands, nested, target } = facts
+    const {
+      chain: [, parent],
+      container
+    } = target
+    const { header } = known.opportunity
+    if (container.status === "dispatched")
+      return yield* refuse(
+        wanted.field,
+        container.opportunity_id === header.id
+          ? `${container.name} is booked out on this order already`
+          : `${container.name} is out with another order (id ${container.opportunity_id}); check it in there first.`
+      )
+    if (container.status !== "sealed")
+      return yield* refuse(
+        wanted.field,
+        `${container.name} is ${container.status}; only a sealed case goes out whole. ` +
+          `${container.status === "open" ? "" : `${toBeOpen(container)} `}Seal it first, or scan what is in it.`
+      )
+    if (isKit(target)) {
+      const gone = yield* Result.mapError(
+        dispatchContainer({ target, known, housing, housing_demands }, wanted.at, context),
+        (rejection) => invalidField(wanted.field, rejection.message)
+      )
+      return { events: gone.events, _meta: gone.result.meta, pieces: 1 }
+    }
+    if (parent !== undefined)
+      return yield* refuse(
+        wanted.field,
+        `${container.name} is packed in ${parent.name}; scan that one, or take this one out of it first.`
+      )
+    const [inner] = nested
+    if (inner !== undefined)
+      return yield* refuse(
+        wanted.field,
+        `${container.name} has ${inner.name} in it; take that out and scan the two one after the other.`
+      )
+    const holder = housing_demands.find(
+      (demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id
+    )
+    if (holder !== undefined)
+      return yield* refuse(
+        wanted.field,
+        `${container.name} is promised to ${holderText(holder)} from ${holder.starts_at}.`
+      )
+    return yield* boxOut(facts, known, wanted, context)
+  })
+
+/** The case itself goes on a line that asks for it; where none does, a demand on it alone says that it is away. */
+const boxOut = (
+  { housing, target: { container }, units }: CaseFacts,
+  known: DecisionState,
+  wanted: Wanted,
+  context: DecideContext
+): Result.Result<CaseGone, Rejection> =>
+  Result.gen(function* () {
+    const settings = demandSettings(context.settings, context.now)
+    const contents = [...units.values()].map(({ level }) => level)
+    const isGiven = (level: StockLevelRow): boolean =>
+      known.opportunity.units.some((unit) => unit.stock_level_id === level.id && unit.status <= prepared)
+    const on_line = housing !== undefined && (isGiven(housing) || isWanted(known, housing, settings))
+    const unfit = housing === undefined || on_line ? undefined : caseOutOfService(container, housing, context)
+    if (unfit !== undefined) return yield* refuse(wanted.field, unfit)
+    const gone = yield* levelsOut(on_line ? [housing, ...contents] : contents, known, wanted, context)
+    return {
+      events: [
+        ...gone.events,
+        ...(housing === undefined || on_line
+          ? []
+          : [caseDemanded(container, housing, wanted.at, endOfDemand(known, wanted.at), context)]),
+        containerDispatched.make({
+          id: container.id,
+          status: "dispatched",
+          opportunity_id: known.opportunity.header.id,
+          dispatched_at: wanted.at,
+          returned_at: null
+        })
+      ],
+      _meta: gone._meta,
+      pieces: contents.length
+    }
+  })
+const isWanted = (known: DecisionState, level: StockLevelRow, settings: DemandSettings): boolean => {
+  const line = lineFor(known, level.product_id, settings)
+  return line !== undefined && hasRoom(known, line, level.product_id, settings)
+}
+
+/** Every unit on its line and out; the refusal names the first one that cannot go. */
+const levelsOut = (
+  levels: ReadonlyArray<StockLevelRow>,
+  known: DecisionState,
+  wanted: Wanted,
+  context: DecideContext
+): Result.Result<Omit<CaseGone, "pieces">, Rejection> =>
+  Result.gen(function* () {
+    const settings = demandSettings(context.settings, context.now)
+    const unitAt = (state: DecisionState, level: StockLevelRow): AssignmentRow | undefined =>
+      state.opportunity.units.find((one) => one.stock_level_id === level.id && one.status <= prepared)
+    const given = new Map<string, number>()
+    const wanting: Array<Parameters<typeof allocate>[1][number]> = []
+    for (const level of levels) {
+      if (unitAt(known, level) !== undefined) continue
+      const gone = known.opportunity.units.find((one) => one.stock_level_id === level.id && one.status > prepared)
+      if (gone !== undefined) return yield* refuse(wanted.field, wasOutText(`${labelOf(level)}, which is in it,`, gone))
+      const line = lineFor(known, level.product_id, settings, given)
+      if (line === undefined)
+        return yield* refuse(
+          wanted.field,
+          `${labelOf(level)}, which is in it, is not on this order; take it out of the case or add it to the order.`
+        )
+      const key = givenKey(line, level.product_id)
+      given.set(key, (given.get(key) ?? 0) + 1)
+      wanting.push({ line, stock_level_id: level.id, field: wanted.field, count_field: wanted.field })
+    }
+    const assigned = wanting.length === 0 ? undefined : yield* allocate(known, wanting, context)
+    const after = assigned === undefined ? known : knownAfter(known, assigned.events, context)
+    const moved = yield* moveUnits(
+      after,
+      levels.flatMap((level) => {
+        const unit = unitAt(after, level)
+        return unit === undefined ? [] : [{ unit, field: wanted.field }]
+      }),
+      [
+        preparingUnprepared(wanted.at),
+        dispatching(wanted.at, { dispatched_by: context.viewer.user_id || null, vehicle_id: wanted.vehicle_id })
+      ],
+      context
+    )
+    return { events: [...(assigned?.events ?? []), ...moved.events], _meta: moved.result._meta }
+  })

@@ -1,0 +1,266 @@
+/** A unit or a case comes back. */
+import { Effect, Result } from "effect"
+import type { Failure } from "../../kernel/store/failure.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { type LinePieces, loadLinePieces } from "../../orders/opportunities/state/pieces.ts"
+import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import {
+  asset_assignments,
+  type AssignmentRow,
+  checked_in,
+  dispatched,
+  good,
+  missing,
+  on_hire
+} from "../../orders/opportunities/tables/units.ts"
+import { demands } from "../../orders/demands/schema.ts"
+import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { stores } from "../../setup/stores.ts"
+import { service_records } from "../workshop/schema.ts"
+import { unitCode } from "./read-code.ts"
+import type { count_fields, Scanned } from "./result.ts"
+import type { Rejection } from "../../kernel/fields/rejection.ts"
+import { isInFuture, plusDays } from "../../values/time.ts"
+import { decidedAs, partOf, refuse, type ScanDecided, type ScanFacts, scannedOf, type Wanted } from "./facts.ts"
+import { isKit, returnContainer } from "../containers/dispatch-return.ts"
+import { labelOf } from "../containers/events.ts"
+import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
+import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
+import { checking, moveUnits, returning } from "../../orders/opportunities/units/lifecycle.ts"
+
+// How far an order is, as whoever scans reads it: whole pieces, those that are back among those that went out.
+
+type Counts = { readonly [K in keyof typeof count_fields]: number }
+
+const sumOf = (lines: ReadonlyArray<LinePieces>, lost: number): Counts => {
+  const total = { asked: 0, packed: 0, out: 0, back: 0, lost, to_go: 0 }
+  for (const line of lines) {
+    const [asked, out] = [Math.ceil(line.wanted), Math.floor(line.gone)]
+    total.asked += asked
+    total.packed += Math.floor(line.packed)
+    total.out += out
+    total.back += Math.floor(line.back)
+    total.to_go += Math.max(0, asked - out)
+  }
+  return total
+}
+
+/** The counts of an order as it is stored: six queries. */
+export const loadCounts = Effect.fnUntraced(function* (
+  opportunity_id: number,
+  settings: Settings
+): Effect.fn.Return<Counts, Failure, Store> {
+  const piecesOf = yield* loadLinePieces([opportunity_id], settings)
+  const records = yield* (yield* Store).find(service_records, { opportunity_id, state: "lost", ended_at: null })
+  // Checks of lines make records that name the line; what somebody reports lost meanwhile is not back.
+  const checked_in = records.filter((record) => record.opportunity_item_id !== null)
+  return sumOf(
+    piecesOf(opportunity_id),
+    checked_in.reduce((sum, { quantity }) => sum + quantity, 0)
+  )
+})
+
+/** What there is of a bulk product at a store, where more of it is out with orders than that; otherwise undefined. */
+const beyondStock = Effect.fnUntraced(function* (
+  product_id: number,
+  store_id: number
+): Effect.fn.Return<{ readonly held: number; readonly out: number } | undefined, Failure, Store> {
+  const store = yield* Store
+  const levels = yield* store.pick(stock_levels, ["quantity_held"], { product_id, store_id })
+  const claims = yield* store.pick(demands, ["source_type", "source_id"], { product_id, store_id, is_active: true })
+  const lines = yield* store.pickMany(
+    opportunity_items,
+    ["id", "dispatched_quantity", "returned_quantity"],
+    [...new Set(claims.flatMap((one) => (one.source_type === "opportunity_item" ? [one.source_id] : [])))]
+  )
+  const held = levels.reduce((sum, level) => sum + Number(level.quantity_held), 0)
+  const out = lines.reduce((sum, line) => sum + Number(line.dispatched_quantity) - Number(line.returned_quantity), 0)
+  return out > held ? { held, out } : undefined
+})
+
+/** A unit that is here again, and that somebody recorded as lost: whether it was found is for a person to say. */
+const foundText = Effect.fnUntraced(function* ({
+  name,
+  opportunity_id,
+  stock_level_id
+}: Scanned): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+  const store = yield* Store
+  const level = stock_level_id === null ? undefined : yield* store.get(stock_levels, stock_level_id)
+  if (level?.service_state !== "lost" || opportunity_id === null) return []
+  const as_missing = { stock_level_id: level.id, opportunity_id, condition_on_return: missing }
+  if (yield* store.exists(asset_assignments, as_missing)) return []
+  return [`${name} is recorded as lost; if this is it, release it: flightcase units release ${unitCode(level.id)}`]
+})
+
+/** What to know of a unit that came back, and of a bulk product that was booked out. */
+export const warningsOf = Effect.fnUntraced(function* (
+  scanned: Scanned
+): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+  const { direction, kind, name, opportunity_id, opportunity_item_id, product_id } = scanned
+  if (direction === "in" && kind === "unit") return yield* foundText(scanned)
+  if (direction !== "out" || kind !== "bulk" || product_id === null || opportunity_id === null) return []
+  const store = yield* Store
+  const line = opportunity_item_id === null ? undefined : yield* store.get(opportunity_items, opportunity_item_id)
+  const store_id = line?.dispatch_store_id ?? (yield* store.get(opportunities, opportunity_id))?.store_id ?? null
+  if (store_id === null) return []
+  const beyond = yield* beyondStock(product_id, store_id)
+  if (beyond === undefined) return []
+  const { held, out } = beyond
+  const place = (yield* store.get(stores, store_id))?.name ?? "the store"
+  return [`${out} × ${name} are out, ${out - held} more than ${place} holds (${held}).`]
+})
+
+// When something was scanned, as whoever scanned it says: what offline devices send was true some time ago.
+
+/** No device is without its server for longer: an earlier time is a clock that was never set, or a slip. */
+const days_back_max = 366
+const way_out = "leave it out where the scan is now."
+
+export const timeTold = ({ at, is_time_told }: Wanted, now: string): Result.Result<void, Rejection> =>
+  !is_time_told
+    ? Result.succeed(undefined)
+    : isInFuture(at, now)
+      ? refuse("scanned_at", `The scanned at field must not be in the future; ${way_out}`)
+      : at < plusDays(now, -days_back_max)
+        ? refuse("scanned_at", `The scanned at field must not be more than a year ago; ${way_out}`)
+        : Result.succeed(undefined)
+
+/**
+ * The later one of when it was scanned and of what it was before that. Times a few minutes apart come of two clocks;
+ * so does what the device's clock alone tells. What is scanned now is as it is, whatever was said of the step before.
+ * 422 `scanned_at` for an earlier time that somebody told.
+ */
+const notBefore = (
+  { at, is_time_told }: Wanted,
+  before: string | null,
+  now: string,
+  refusal: (before: string) => string
+): Result.Result<string, Rejection> =>
+  before === null || before <= at
+    ? Result.succeed(at)
+    : !isInFuture(before, at)
+      ? Result.succeed(before)
+      : is_time_told
+        ? refuse("scanned_at", `${refusal(before)}; ${way_out}`)
+        : Result.succeed(before <= now ? before : at)
+
+/** When it came back: never before it went out. */
+const returnedAt = (wanted: Wanted, name: string, dispatched_at: string | null, now: string) =>
+  notBefore(wanted, dispatched_at, now, (at) => `${name} went out at ${at} and cannot be back before that`)
+/** When it was looked at: never before it came back. */
+const checkedAt = (wanted: Wanted, name: string, returned_at: string | null, now: string) =>
+  notBefore(wanted, returned_at, now, (at) => `${name} came back at ${at} and cannot be checked before that`)
+/** When it went out: never before it came back the last time, from whichever order. */
+export const dispatchedAt = (wanted: Wanted, name: string, returned_at: string | null, now: string) =>
+  notBefore(wanted, returned_at, now, (at) => `${name} came back at ${at} and cannot go out before that`)
+
+export const caseIn = (
+  facts: ScanFacts,
+  as_case: NonNullable<ScanFacts["as_case"]>,
+  wanted: Wanted,
+  context: DecideContext
+): ScanDecided =>
+  Result.gen(function* () {
+    const { container, items } = as_case.target
+    const { known } = facts
+    if (known !== undefined && container.opportunity_id !== known.opportunity.header.id)
+      return yield* refuse(
+        wanted.field,
+        `${container.name} is out with another order (id ${container.opportunity_id}).`
+      )
+    const condition = wanted.condition ?? (wanted.finalise ? 0 : null)
+    const at = yield* returnedAt(wanted, container.name, container.dispatched_at, context.now)
+    const back = yield* returnContainer({ target: as_case.target, known }, at, condition, context)
+    return decidedAs(
+      known,
+      back.events,
+      scannedOf(facts, {
+        direction: "in",
+        kind: "container",
+        name: container.name,
+        container_id: container.id,
+        stock_level_id: container.serialised_item_id,
+        product_id: container.product_id,
+        quantity: isKit(as_case.target) ? 1 : items.length
+      })
+    )
+  })
+
+export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, context: DecideContext): ScanDecided =>
+  Result.gen(function* () {
+    const { around, is_back_alone, known } = facts
+    const units = known?.opportunity.units.filter((one) => one.stock_level_id === level.id) ?? []
+    const unit = units.find((one) => one.status === dispatched || one.status === on_hire)
+    if (known === undefined || unit === undefined) {
+      const out = is_back_alone ? undefined : around?.chain.find(({ status }) => status === "dispatched")
+      if (out !== undefined)
+        return yield* refuse(
+          wanted.field,
+          `${labelOf(level)} is in ${out.name}, which is out; scan the code of the case.`
+        )
+      if (known === undefined) return yield* refuse(wanted.field, `${labelOf(level)} is not out`)
+      const unchecked = units.find((one) => one.status === checked_in)
+      if (unchecked !== undefined && checksOf(wanted, context).length > 0) {
+        const at = yield* checkedAt(wanted, labelOf(level), unchecked.returned_at, context.now)
+        const checks = checksOf({ ...wanted, at }, context)
+        return yield* moved({ facts, known, level, unit: unchecked }, checks, wanted, context)
+      }
+      const back =
+        unchecked !== undefined
+          ? ": it came back already and is not checked; scan it in once more with finalise or a condition to check it"
+          : units.some((one) => one.status > checked_in)
+            ? ": it came back already"
+            : ""
+      return yield* refuse(wanted.field, `${labelOf(level)} is not out on this order${back}`)
+    }
+    const at = yield* returnedAt(wanted, labelOf(level), unit.dispatched_at, context.now)
+    const received_by = context.viewer.user_id || null
+    return yield* moved(
+      { facts, known, level, unit },
+      [
+        returning(at, { received_by, return_store_id: wanted.return_store_id }),
+        ...checksOf({ ...wanted, at }, context)
+      ],
+      wanted,
+      context
+    )
+  })
+
+/** The check of it, where the scan says how it is. */
+const checksOf = (
+  { at, condition, damage_notes, finalise }: Wanted,
+  { viewer }: DecideContext
+): ReadonlyArray<ReturnType<typeof checking>> =>
+  condition === null && !finalise
+    ? []
+    : [checking(at, { condition: condition ?? good, checked_by: viewer.user_id || null, damage_notes })]
+
+interface Coming {
+  readonly facts: ScanFacts
+  readonly known: DecisionState
+  readonly level: StockLevelRow
+  readonly unit: AssignmentRow
+}
+const moved = (
+  { facts, known, level, unit }: Coming,
+  steps: Parameters<typeof moveUnits>[2],
+  { field }: Wanted,
+  context: DecideContext
+): ScanDecided =>
+  Result.map(moveUnits(known, [{ unit, field }], steps, context), ({ events }) =>
+    decidedAs(
+      known,
+      events,
+      scannedOf(facts, {
+        direction: "in",
+        kind: "unit",
+        name: labelOf(level),
+        stock_level_id: level.id,
+        product_id: level.product_id,
+        opportunity_item_id: unit.opportunity_item_id,
+        part_of: partOf(known, unit, level)
+      })
+    )
+  )

@@ -1,0 +1,238 @@
+/** What the rule of a scan must know: what the code names, the order, and the containers that are concerned. */
+import { Effect, Result } from "effect"
+import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
+import { backAloneAt } from "../containers/back-alone.ts"
+import type { DispatchFacts } from "../containers/dispatch-return.ts"
+import { type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
+import type { Failure } from "../../kernel/store/failure.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
+import { bindings } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
+import { type HeldDemand, withHolders } from "../../orders/opportunities/state/called.ts"
+import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import {
+  asset_assignments,
+  type AssignmentRow,
+  checked_in,
+  finalised
+} from "../../orders/opportunities/tables/units.ts"
+import { type ContainerRow, containers } from "../../products/packing.ts"
+import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { openEnd } from "../../values/time.ts"
+import type { Found, Named } from "./codes.ts"
+import type { Decided } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
+import { numberText } from "../../values/text.ts"
+import type { Scanned, scanResult } from "./result.ts"
+
+/** A container that the code names, or that the unit is the case of. */
+export interface CaseFacts {
+  readonly target: ContainerFacts
+  /** Everything packed in it, by stock level. */
+  readonly units: ReadonlyMap<number, Unit>
+  readonly housing: DispatchFacts["housing"]
+  readonly housing_demands: ReadonlyArray<HeldDemand>
+  /** Containers packed in it. */
+  readonly nested: ReadonlyArray<ContainerRow>
+}
+export interface ScanFacts {
+  readonly found: Found
+  /** Undefined where the order to check in from is not known, or is gone. */
+  readonly known: DecisionState | undefined
+  /** The scanned unit, and the container it is packed in. */
+  readonly unit: Unit | undefined
+  readonly around: ContainerFacts | undefined
+  /** It came back by itself while the case it is packed in is away: it is here, and not in that case. */
+  readonly is_back_alone: boolean
+  /** Demands on the case of that container: it may be promised to an order. */
+  readonly around_demands: ReadonlyArray<HeldDemand>
+  readonly as_case: CaseFacts | undefined
+  /** When the unit, or each of what is in the case and the case itself, came back the last time. */
+  readonly returned: ReadonlyMap<number, string>
+}
+
+interface Now {
+  readonly now: string
+  readonly settings: Settings
+}
+
+export const containerOf = (named: Named | undefined): ContainerRow | undefined =>
+  named === undefined || named.kind === "product" ? undefined : named.container
+
+/** The streams of what a scan moves: taken before anything is read that it decides on. */
+export const lockNamed = Effect.fnUntraced(function* (
+  named: Named | undefined,
+  more: ReadonlyArray<string>
+): Effect.fn.Return<void, Failure, Store> {
+  const container = containerOf(named)
+  const level_id = named?.kind === "unit" ? named.level.id : undefined
+  yield* lockStreams([
+    ...more,
+    ...(container === undefined ? [] : ["compositions", `container:${container.id}`]),
+    ...(level_id === undefined ? [] : [`stock_level:${level_id}`])
+  ])
+})
+
+const demandsOnCase = (container: ContainerRow, until: string | null, now: string) =>
+  container.serialised_item_id === null
+    ? Effect.succeed([])
+    : Effect.flatMap(
+        assetConflicts(
+          [container.serialised_item_id],
+          { from: now, to: until === null || until < now ? openEnd : until },
+          now
+        ),
+        withHolders
+      )
+
+const loadCase = Effect.fnUntraced(function* (
+  container: ContainerRow,
+  header: OpportunityRow | undefined,
+  { now }: Now
+): Effect.fn.Return<CaseFacts, Failure, Store> {
+  const store = yield* Store
+  const current = (yield* store.get(containers, container.id)) ?? container
+  const target = yield* loadTarget(current)
+  const inside = target.items.map((item) => item.serialised_item_id)
+  yield* lockStreams(inside.map((id) => `stock_level:${id}`))
+  return {
+    target,
+    units: yield* loadUnits(inside, now),
+    housing:
+      current.serialised_item_id === null ? undefined : yield* store.get(stock_levels, current.serialised_item_id),
+    housing_demands: yield* demandsOnCase(current, header?.ends_at ?? null, now),
+    nested: (yield* store.find(containers, { parent_container_id: current.id })).filter(
+      ({ status }) => status !== "dissolved"
+    )
+  }
+})
+
+/** When each of these came back the last time, from whichever order, by stock level. One query. */
+const lastReturns = Effect.fnUntraced(function* (
+  level_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+  if (level_ids.length === 0) return new Map()
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run(
+    `select stock_level_id, max(returned_at) as returned_at from asset_assignments ` +
+      `where stock_level_id in (${level_ids.map(bound.bind).join(", ")}) ` +
+      `and status in (${[checked_in, finalised].map(bound.bind).join(", ")}) group by stock_level_id`,
+    bound.values
+  )
+  return new Map(
+    rows.flatMap((row) => {
+      const { returned_at, stock_level_id } = store.decode(asset_assignments, row)
+      return returned_at === null ? [] : [[stock_level_id, returned_at] as const]
+    })
+  )
+})
+
+const isBackAlone = (stock_level_id: number, root: ContainerRow) =>
+  Effect.gen(function* () {
+    if (root.status !== "dispatched" || root.opportunity_id === null) return false
+    const where = { stock_level_id, opportunity_id: root.opportunity_id }
+    return backAloneAt(yield* (yield* Store).find(asset_assignments, where), root) !== undefined
+  })
+
+/** What a scan on this order is decided on; `header` undefined: on none. */
+export const loadScan = Effect.fnUntraced(function* (
+  found: Found,
+  header: OpportunityRow | undefined,
+  at: Now
+): Effect.fn.Return<ScanFacts, Failure, Store> {
+  const store = yield* Store
+  const { named } = found
+  const container = containerOf(named)
+  const as_case = container === undefined ? undefined : yield* loadCase(container, header, at)
+  const level_id = named?.kind === "unit" ? named.level.id : undefined
+  const unit = level_id === undefined ? undefined : (yield* loadUnits([level_id], at.now)).get(level_id)
+  const within = unit?.membership === undefined ? undefined : yield* store.get(containers, unit.membership.container_id)
+  if (within !== undefined) yield* lockStreams([`container:${within.id}`])
+  const around = within === undefined ? undefined : yield* loadTarget(within)
+  const root = around?.chain.at(-1)
+  const level_ids = [
+    ...new Set([
+      ...(level_id === undefined ? [] : [level_id]),
+      ...(as_case === undefined
+        ? []
+        : [...as_case.units.keys(), ...(as_case.housing === undefined ? [] : [as_case.housing.id])])
+    ])
+  ]
+  return {
+    found,
+    known:
+      header === undefined
+        ? undefined
+        : yield* loadDecisionState(header, at, { live_only: true, stock: true, level_ids }),
+    unit,
+    around,
+    is_back_alone: level_id !== undefined && root !== undefined && (yield* isBackAlone(level_id, root)),
+    around_demands: within === undefined ? [] : yield* demandsOnCase(within, null, at.now),
+    as_case,
+    returned: yield* lastReturns(level_ids)
+  }
+})
+
+// What a scan asks for, and the words and results that its rules share.
+
+export interface Wanted {
+  /** The body field that names what was scanned: refusals name it. */
+  readonly field: "code" | "stock_level_id"
+  readonly quantity: number | null
+  readonly at: string
+  /** Somebody said when it was scanned; otherwise it is scanned now, by the clock of whoever decides. */
+  readonly is_time_told: boolean
+  readonly break_seal: boolean
+  readonly vehicle_id: number | null
+  readonly finalise: boolean
+  readonly condition: number | null
+  readonly damage_notes: string | null
+  readonly return_store_id: number | null
+}
+export type ScanDecided = Decided<typeof scanResult.Type>
+
+export const refuse = (field: string, text: string): Result.Result<never, Rejection> =>
+  Result.fail(invalidField(field, text))
+export const orderWords = ({ opportunity: { header } }: DecisionState): string => numberText(header.number, header.id)
+
+/** A unit goes out once on a line: for another time, that it came back is taken back. */
+export const wasOutText = (
+  name: string,
+  { id, opportunity_id, opportunity_item_id }: Pick<AssignmentRow, "id" | "opportunity_id" | "opportunity_item_id">
+): string =>
+  `${name} was out on this order already. To send it out once more, take the check-in back: flightcase undo, or ` +
+  `flightcase orders items assets move ${opportunity_id} ${opportunity_item_id} ${id} --action revert_status --status 0`
+export const scannedOf = (
+  facts: ScanFacts,
+  set: Partial<Scanned> & Pick<Scanned, "direction" | "kind" | "name">
+): Scanned => ({
+  code: facts.found.read.code,
+  opportunity_id: facts.known?.opportunity.header.id ?? null,
+  opportunity_item_id: null,
+  stock_level_id: null,
+  container_id: null,
+  product_id: null,
+  quantity: 1,
+  part_of: null,
+  in_place_of: null,
+  is_out_again: false,
+  taken_out_of: [],
+  ...set
+})
+export const decidedAs = (
+  known: DecisionState | undefined,
+  events: ReadonlyArray<NewEvent>,
+  scanned: Scanned,
+  _meta: HeldBack | null = null
+) => ({ events, result: { id: known?.opportunity.header.id ?? 0, scanned, _meta } })
+
+export const partOf = (known: DecisionState, unit: AssignmentRow, level: StockLevelRow): string | null => {
+  const line = known.opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
+  return line === undefined || line.item_id === level.product_id ? null : line.name
+}

@@ -1,0 +1,148 @@
+/** What a scanned code says by itself: its texts, and a quantity where one is given with it. Pure. */
+/**
+ * GS1 element strings on labels of makers and of other houses: `(01)05012345678900(21)A-17`, or the same without
+ * brackets and with the separator FNC1 (GS1 General Specifications, section 3).
+ */
+interface Elements {
+  /** Texts that the elements may be known by here, the likeliest first. */
+  readonly texts: ReadonlyArray<string>
+  /** How many pieces, where the label says it. */
+  readonly count: number | undefined
+}
+
+/** Elements of a fixed length, by their identifier: how many signs follow it. */
+const fixed: { readonly [identifier: string]: number } = {
+  "00": 18,
+  "01": 14,
+  "02": 14,
+  "11": 6,
+  "12": 6,
+  "13": 6,
+  "15": 6,
+  "16": 6,
+  "17": 6,
+  "20": 2
+}
+const separator = "\u001d"
+/** Elements of any length, by their identifier. */
+const variable = new Set(["10", "21", "22", "30", "37", "240", "241", "250", "251", "8003", "8004"])
+
+const bracketed = /\((\d{2,4})\)([^(]*)/gy
+const readBracketed = (text: string): ReadonlyMap<string, string> | undefined => {
+  const found = new Map<string, string>()
+  bracketed.lastIndex = 0
+  let end = 0
+  for (let part = bracketed.exec(text); part !== null; part = bracketed.exec(text)) {
+    found.set(part[1] ?? "", (part[2] ?? "").trim())
+    end = bracketed.lastIndex
+  }
+  return found.size > 0 && end === text.length ? found : undefined
+}
+const readPlain = (text: string): ReadonlyMap<string, string> | undefined => {
+  const found = new Map<string, string>()
+  let at = text.startsWith(separator) ? 1 : 0
+  while (at < text.length) {
+    const short = text.slice(at, at + 2)
+    const length = fixed[short]
+    if (length !== undefined) {
+      const value = text.slice(at + 2, at + 2 + length)
+      if (value.length < length || !/^\d+$/.test(value)) return undefined
+      found.set(short, value)
+      at += 2 + length
+      if (text[at] === separator) at++
+      continue
+    }
+    const identifier = [2, 3, 4].map((signs) => text.slice(at, at + signs)).find((one) => variable.has(one))
+    if (identifier === undefined) return undefined
+    const end = text.indexOf(separator, at)
+    found.set(identifier, text.slice(at + identifier.length, end < 0 ? text.length : end))
+    at = end < 0 ? text.length : end + 1
+  }
+  return found.size > 0 ? found : undefined
+}
+
+/** The elements of a label; undefined where the text is no element string. */
+const elementsOf = (text: string): Elements | undefined => {
+  const found = text.startsWith("(")
+    ? readBracketed(text)
+    : text.includes(separator) || /^01\d{14}(?:21|10|30|37)/.test(text)
+      ? readPlain(text)
+      : undefined
+  if (found === undefined) return undefined
+  const trade = found.get("01") ?? found.get("02")
+  const asset = found.get("8004"),
+    returnable = found.get("8003"),
+    count = found.get("37") ?? found.get("30")
+  return {
+    texts: [
+      // A serial number or an asset's own number names one unit; without one the label names the product.
+      ...[found.get("21"), asset, returnable, returnable?.slice(14), found.get("250"), found.get("00")].filter(
+        (one): one is string => one !== undefined && one !== ""
+      ),
+      ...(trade === undefined ? [] : tradeNumbers(trade))
+    ],
+    count: count !== undefined && /^\d{1,6}$/.test(count) && found.get("21") === undefined ? Number(count) : undefined
+  }
+}
+/** A trade item number of 14 digits as shorter barcodes print it. */
+const tradeNumbers = (gtin: string): ReadonlyArray<string> => [
+  gtin,
+  ...[13, 12, 8].filter((digits) => /^0*$/.test(gtin.slice(0, -digits))).map((digits) => gtin.slice(-digits))
+]
+
+/** What a code says before anything is looked up. */
+export interface ReadCode {
+  /** As it was scanned, without a quantity. */
+  readonly code: string
+  /** Given with it, as `CABLE*5` or `5 x CABLE`; a code with a quantity names a product. */
+  readonly quantity: number | undefined
+  /** Texts to look for, the likeliest first. */
+  readonly texts: ReadonlyArray<string>
+}
+
+/** A sign before the code that some scanners send: `]C1` for Code 128, `]Q1` for QR. */
+const symbology = /^\][A-Za-z]\d/
+const counted_after = /^(.+?)\s*\*\s*(\d{1,6})$/s
+const counted_before = /^(\d{1,6})\s*[x×*]\s+(\S.*)$/is
+export const readCode = (scanned: string): ReadCode => {
+  const text = scanned.trim().replace(symbology, "")
+  const after = counted_after.exec(text),
+    before = counted_before.exec(text)
+  const code = after?.[1] ?? before?.[2] ?? text
+  const count = after?.[2] ?? before?.[1]
+  const elements = elementsOf(code)
+  const last_of_address = /^https?:\/\/[^?#]*\/([^/?#]+)\/?(?:[?#].*)?$/i.exec(code)?.[1]
+  return {
+    code,
+    quantity: count === undefined ? elements?.count : Number(count),
+    texts: [
+      ...new Set([
+        code,
+        ...(elements?.texts ?? []),
+        ...(last_of_address === undefined ? [] : [decoded(last_of_address)])
+      ])
+    ]
+  }
+}
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** On labels of what no code of its own names alone: a bare number is no code, as people type numbers. */
+export const containerCode = (id: number): string => `container:${id}`
+export const unitCode = (id: number): string => `unit:${id}`
+export const containerIdIn = (text: string): number | undefined => idAfter("container", text)
+export const unitIdIn = (text: string): number | undefined => idAfter("unit", text)
+const idAfter = (word: string, text: string): number | undefined => {
+  const [, before = "", id] = /^([a-z]+):([1-9]\d{0,14})$/i.exec(text.trim()) ?? []
+  return before.toLowerCase() === word && id !== undefined ? Number(id) : undefined
+}
+
+/** As a code may be written: how it was typed, and in one case. */
+export const codeForms = (text: string): ReadonlyArray<string> => [
+  ...new Set([text, text.toUpperCase(), text.toLowerCase()])
+]

@@ -1,0 +1,275 @@
+/** What one scan must know, by what was scanned, and the rules that decide on it. */
+import { Effect, Result } from "effect"
+import type { DecideContext, Decided, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { invalidField } from "../../kernel/fields/rejection.ts"
+import { type DecisionState, liveLines, withLine } from "../../orders/opportunities/state/aggregate.ts"
+import { demandSettings } from "../../orders/opportunities/state/demands.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
+import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/decide-bulk.ts"
+import type { ProductRow } from "../../products/products/schema.ts"
+import {
+  containerOf,
+  decidedAs,
+  loadScan,
+  lockNamed,
+  orderWords,
+  refuse,
+  type ScanDecided,
+  type ScanFacts,
+  scannedOf,
+  type Wanted
+} from "./facts.ts"
+import { caseOut, kitsWith, spread } from "./cases.ts"
+import { labelOf } from "../containers/events.ts"
+import { caseIn, dispatchedAt, timeTold, unitIn } from "./coming-in.ts"
+import { type Found, lookUp, type Named, unitById, unitWith } from "./codes.ts"
+import { unitOut } from "./unit-out.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/units.ts"
+
+// So many of a bulk product go out or come back.
+
+/** What the quantity of a bulk product moves: refusals of lines name the field that gave the quantity. */
+const bulkText = (product: ProductRow): string => `${product.name} is tracked unit by unit; scan the code on the unit.`
+const bulkQuantity = ({ found }: ScanFacts, { quantity }: Wanted): number => quantity ?? found.read.quantity ?? 1
+
+/** Counted parts of kits have no line of their own: a refusal says that they go with their kit, by its code. */
+const bulkOut = (
+  facts: ScanFacts,
+  known: DecisionState,
+  product: ProductRow,
+  wanted: Wanted,
+  context: DecideContext
+): ScanDecided =>
+  Result.mapError(bulkOutOfLines(facts, known, product, wanted, context), (rejection) => {
+    const { errors, message } = rejection
+    const kits = kitsWith(known, product.id, demandSettings(context.settings, context.now))
+    const [[field, [text = ""] = []] = []] = Object.entries(errors ?? {})
+    if (kits.length === 0 || (field !== "quantity" && field !== wanted.field)) return rejection
+    const ways = kits.map(
+      ({ name, pieces }) => `The ${pieces} that belong to ${name} go with it: scan the code of ${name}.`
+    )
+    return invalidField(field, [text === "" ? message : text, ...ways].join(" "))
+  })
+const bulkOutOfLines = (
+  facts: ScanFacts,
+  known: DecisionState,
+  product: ProductRow,
+  wanted: Wanted,
+  context: DecideContext
+): ScanDecided =>
+  moveBulk(facts, known, product, wanted, "out", (state, line, quantity) =>
+    dispatchQuantity(state, line, quantity, context.viewer.user_id || null, context)
+  )
+
+const moveBulk = (
+  facts: ScanFacts,
+  known: DecisionState,
+  product: ProductRow,
+  wanted: Wanted,
+  direction: "out" | "in",
+  move: (
+    state: DecisionState,
+    line: ItemRow,
+    quantity: string
+  ) => Decided<{ readonly _meta: HeldBack | null; readonly id: number; readonly item_id: number }>
+): ScanDecided =>
+  Result.gen(function* () {
+    if (known.stocked.get(product.id)?.is_serialised === true) return yield* refuse(wanted.field, bulkText(product))
+    const quantity = bulkQuantity(facts, wanted)
+    if (quantity < 1) return yield* refuse(wanted.field, `0 × ${product.name} moves nothing.`)
+    const parts = spread(known, product.id, quantity, direction)
+    if (parts.length === 0)
+      return yield* refuse(wanted.field, `${product.name} is not on this order (${orderWords(known)}).`)
+    let state = known
+    let _meta: HeldBack | null = null
+    const events: Array<NewEvent> = []
+    for (const { line, quantity: some } of parts) {
+      const moved = yield* move(state, line, some.toFixed(2))
+      events.push(...moved.events)
+      _meta ??= moved.result._meta
+      const column = direction === "out" ? "dispatched_quantity" : "returned_quantity"
+      const before = liveLines(state.opportunity).find(({ id }) => id === line.id) ?? line
+      state = {
+        ...state,
+        opportunity: withLine(state.opportunity, line.id, { [column]: (Number(before[column]) + some).toFixed(2) })
+      }
+    }
+    return decidedAs(
+      known,
+      events,
+      scannedOf(facts, {
+        direction,
+        kind: "bulk",
+        name: parts[0]?.line.name ?? product.name,
+        product_id: product.id,
+        opportunity_item_id: parts[0]?.line.id ?? null,
+        quantity
+      }),
+      _meta
+    )
+  })
+
+// One scan, one verdict (rules/opportunities 9.6): a unit is allocated where it has to be, prepared and booked out, or
+// nothing happens; a case goes with all that is in it; what comes back is checked in.
+
+/**
+ * A refusal on the field that named what was scanned: rules name fields of the bodies they were made for. Those that
+ * say more than a text (a dispatch that is blocked, a seal) stay as they are.
+ */
+const named = (decided: ScanDecided, { field }: Wanted): ScanDecided =>
+  Result.mapError(decided, (rejection) => {
+    const { errors } = rejection
+    return errors === undefined ||
+      ["break_seal", "quantity", "scanned_at", "shortages", field].some((key) => key in errors)
+      ? rejection
+      : invalidField(field, Object.values(errors).flat().join(" "))
+  })
+export const scanOut = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
+  named(
+    Result.flatMap(timeTold(wanted, context.now), () =>
+      Result.flatMap(leftAt(facts, wanted, context.now), (at) => out(facts, { ...wanted, at }, context))
+    ),
+    wanted
+  )
+export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
+  named(
+    Result.flatMap(timeTold(wanted, context.now), () => back(facts, wanted, context)),
+    wanted
+  )
+
+/** When the unit, or all that is in the case, went out: never before any of it came back the last time. */
+const leftAt = ({ as_case, returned, unit }: ScanFacts, wanted: Wanted, now: string) => {
+  const levels = [
+    ...(unit === undefined ? [] : [unit.level]),
+    ...[...(as_case?.units.values() ?? [])].map(({ level }) => level),
+    ...(as_case?.housing === undefined ? [] : [as_case.housing])
+  ]
+  let latest: { readonly name: string; readonly at: string } | undefined
+  for (const level of levels) {
+    const at = returned.get(level.id)
+    if (at !== undefined && (latest === undefined || at > latest.at)) latest = { name: labelOf(level), at }
+  }
+  return latest === undefined ? Result.succeed(wanted.at) : dispatchedAt(wanted, latest.name, latest.at, now)
+}
+
+/** What is no counted product is one piece, and no quantity of it is passed over. */
+const moreThanOne = (named: Exclude<Named, { kind: "product" }>, { quantity }: Wanted) =>
+  quantity === null || quantity === 1
+    ? undefined
+    : refuse("quantity", `${named.kind === "unit" ? labelOf(named.level) : named.container.name} is one piece.`)
+
+/** Books what was scanned out to the order, or refuses it whole. */
+const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
+  const { as_case, found, known } = facts
+  const { named } = found
+  if (named === undefined || known === undefined) return refuse(wanted.field, found.problem ?? "Name an order.")
+  if (named.kind === "product") return bulkOut(facts, known, named.product, wanted, context)
+  const more = moreThanOne(named, wanted)
+  if (more !== undefined) return more
+  const is_closed_case = as_case !== undefined && as_case.target.container.status !== "open"
+  if (as_case !== undefined && (named.kind === "container" || is_closed_case || as_case.target.items.length > 0))
+    return Result.map(caseOut(as_case, known, wanted, context), ({ _meta, events, pieces }) =>
+      decidedAs(
+        known,
+        events,
+        scannedOf(facts, {
+          direction: "out",
+          kind: "container",
+          name: as_case.target.container.name,
+          container_id: as_case.target.container.id,
+          stock_level_id: as_case.housing?.id ?? null,
+          product_id: as_case.target.container.product_id,
+          quantity: pieces
+        }),
+        _meta
+      )
+    )
+  return named.kind === "container"
+    ? refuse(wanted.field, `${named.container.name} is no longer in use.`)
+    : unitOut(facts, known, named.level, wanted, context)
+}
+
+/** Checks in what was scanned, on the order that has it, or refuses it whole. */
+const back = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
+  const { as_case, found, known } = facts
+  const { named } = found
+  if (named === undefined) return refuse(wanted.field, found.problem ?? "Scan a code.")
+  if (named.kind === "product")
+    return known === undefined
+      ? refuse(wanted.field, "no unit has this code; for a bulk product name the order: scan in ORDER")
+      : moveBulk(facts, known, named.product, wanted, "in", (state, line, quantity) =>
+          returnQuantity(
+            state,
+            line,
+            quantity,
+            { received_by: context.viewer.user_id || null, condition: wanted.condition },
+            context
+          )
+        )
+  const more = moreThanOne(named, wanted)
+  if (more !== undefined) return more
+  if (as_case !== undefined && as_case.target.container.status === "dispatched")
+    return caseIn(facts, as_case, wanted, context)
+  if (named.kind === "container")
+    return refuse(wanted.field, `${named.container.name} is not out: it is ${named.container.status}.`)
+  return unitIn(facts, named.level, wanted, context)
+}
+
+export { loadCounts, warningsOf } from "./coming-in.ts"
+
+type Asking = Pick<Input, "now" | "settings">
+interface Scanned {
+  readonly code?: string | null
+  readonly stock_level_id?: number | null
+}
+/** Looked up again once it is locked: somebody may have sealed, packed or sent it meanwhile. */
+const found = Effect.fnUntraced(function* (
+  { code, stock_level_id }: Scanned,
+  more: ReadonlyArray<string> = []
+): Effect.fn.Return<Found, Failure, Store> {
+  const look =
+    stock_level_id == null
+      ? lookUp(code ?? "")
+      : code == null
+        ? unitById(stock_level_id)
+        : unitWith(stock_level_id, code)
+  const first = yield* look
+  yield* lockNamed(first.named, more)
+  return (yield* Store).dialect === "pg" && first.named !== undefined ? yield* look : first
+})
+
+/** The order that has the unit or the case now, or that the unit came back from last and unchecked; locked. */
+const holderOf = Effect.fnUntraced(function* ({
+  named: one
+}: Found): Effect.fn.Return<OpportunityRow | undefined, Failure, Store> {
+  const store = yield* Store
+  const container = containerOf(one)
+  const out =
+    one?.kind !== "unit"
+      ? undefined
+      : ((yield* store.first(asset_assignments, { stock_level_id: one.level.id, status: [dispatched, on_hire] })) ??
+        (yield* store.first(
+          asset_assignments,
+          { stock_level_id: one.level.id, status: checked_in },
+          { order: ["-returned_at", "-id"] }
+        )))
+  const id = container?.status === "dispatched" ? container.opportunity_id : (out?.opportunity_id ?? null)
+  if (id === null) return undefined
+  yield* lockStreams([`opportunity:${id}`])
+  const header = yield* store.get(opportunities, id)
+  return header === undefined || header.deleted_at !== null ? undefined : header
+})
+
+/** A scan on an order that was named. */
+export const scanOfOrder = (scanned: Scanned, order: OpportunityRow, input: Asking) =>
+  Effect.flatMap(found(scanned), (code) => loadScan(code, order, input))
+/** A scan on whichever order has it. */
+export const scanOfWhoHasIt = Effect.fnUntraced(function* (scanned: Scanned, input: Asking) {
+  const code = yield* found(scanned)
+  return yield* loadScan(code, yield* holderOf(code), input)
+})

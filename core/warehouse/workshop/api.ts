@@ -1,0 +1,364 @@
+/** Endpoints of the workshop: what is out of service, and the moves of stock levels (rules/availability 13). */
+import {
+  boolean,
+  type Fields,
+  integer,
+  list,
+  longText,
+  money,
+  ref,
+  text,
+  timestamp,
+  type ValuesOf
+} from "../../kernel/fields/field.ts"
+import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
+import { products } from "../../products/products/schema.ts"
+import { service_states } from "../../products/service.ts"
+import { stock_levels, stock_transactions, type StockLevelRow } from "../../products/stock/schema.ts"
+import { stores } from "../../setup/stores.ts"
+import { service_records } from "./schema.ts"
+import { Effect, Result } from "effect"
+import { crudResource, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { command, type DecideContext, type Endpoint, get, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import { Store } from "../../kernel/store/store.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
+import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
+import { addCost } from "../../orders/opportunities/money/decide.ts"
+import { opportunity_costs } from "../../orders/opportunities/tables/money.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { leaveStore, loadLeaving, requireHire } from "./leaving-store.ts"
+import { calendarErrors } from "../../kernel/fields/calendar-range.ts"
+import { permissionsOfArea, type Slice } from "../../kernel/endpoints/catalogue.ts"
+import { levelDraft, levelFacts, stockLevelResource } from "../../products/stock/api.ts"
+import { saveLevel } from "../../products/stock/decide.ts"
+import { grantToSystemRoles } from "../../people/users/decide.ts"
+import { leaveStock, release, type ServiceDecided, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
+import { loadServiceFacts, promisedTo, workshopReactions } from "./reactions.ts"
+
+// How answers show service records.
+
+const textOr = (value: unknown): string | null => (typeof value === "string" ? value : null)
+
+const serviceRecordResource = resource({
+  singular: "service_record",
+  heading: "Catalogue",
+  shows: {
+    state_name: text(),
+    is_open: boolean(),
+    product_name: text({ nullable: true }),
+    store_name: text({ nullable: true }),
+    asset_number: text({ nullable: true }),
+    serial_number: text({ nullable: true }),
+    barcode: text({ nullable: true })
+  },
+  table: service_records,
+  filters: [
+    "stock_level_id",
+    "product_id",
+    "store_id",
+    "state",
+    "reason",
+    "starts_at",
+    "expected_back_at",
+    "ended_at",
+    "opportunity_id",
+    "created_at",
+    "updated_at"
+  ],
+  sorts: ["starts_at", "expected_back_at", "ended_at", "state", "created_at", "updated_at"],
+  lookups: {
+    product: { via: "product_id", table: products },
+    store: { via: "store_id", table: stores },
+    level: { via: "stock_level_id", table: stock_levels }
+  },
+  order: ["-starts_at", "-id"],
+  view: (base, row, { level, product, store }) => ({
+    ...base,
+    state_name: service_states[row.state],
+    is_open: row.ended_at === null,
+    product_name: textOr(product?.["name"]),
+    store_name: textOr(store?.["name"]),
+    asset_number: textOr(level?.["asset_number"]),
+    serial_number: textOr(level?.["serial_number"]),
+    barcode: textOr(level?.["barcode"])
+  })
+})
+
+// Charging the customer for damage or loss: a cost on the opportunity, never by itself (rules/availability 13.5).
+
+const lossOrDamage = 4
+
+const charge = command("POST", "/api/v1/service_records/{id}/charge", {
+  answer: { service_record: Shown.row(() => serviceRecordResource) },
+  name: "service_records.charge",
+  summary: "Charge the customer: adds a cost for loss or damage to the hire it came from",
+  ability: "opportunities:write",
+  permission: "opportunities.edit",
+  success_status: 201,
+  params: { id: { table: service_records } },
+  fields: {
+    amount: money({
+      nullable: true,
+      describe:
+        "Charge for each, in the opportunity's currency; for lost units the product's replacement charge by default"
+    }),
+    opportunity_id: ref("opportunities", { nullable: true, describe: "Where the record names no hire" }),
+    description: text({ nullable: true })
+  },
+  creates: [opportunity_costs],
+  streams: (params) => [`service_record:${params["id"]}`],
+  facts: (input) =>
+    Effect.gen(function* () {
+      const record = input.rows.id
+      const store = yield* Store
+      const id = input.values.opportunity_id ?? record.opportunity_id
+      if (id === null || id === undefined)
+        return yield* invalidField("opportunity_id", "The record names no hire; say which opportunity is charged.")
+      const level = yield* store.get(stock_levels, record.stock_level_id)
+      if (level !== undefined && id !== record.opportunity_id && record.state !== "sold") yield* requireHire(level, id)
+      yield* lockStreams([opportunityStream(id)])
+      const header = yield* store.get(opportunities, id)
+      if (header === undefined || header.deleted_at !== null)
+        return yield* invalidField("opportunity_id", `Opportunity ${id} no longer exists.`)
+      return {
+        state: yield* loadDecisionState(header, input, { live_only: true, touched_line_ids: [] }),
+        product: yield* store.get(products, record.product_id)
+      }
+    }),
+  decide: ({ product, state }, { rows: { id: record }, values }, context) =>
+    Result.gen(function* () {
+      if (record.opportunity_cost_id !== null)
+        return yield* Result.fail(
+          invalidField(
+            "service_record",
+            `The record is charged already by cost ${record.opportunity_cost_id}; change or remove that cost first.`
+          )
+        )
+      const in_base = state.opportunity.header.currency_code === state.base_currency
+      const replacement = record.state === "lost" && in_base ? (product?.replacement_charge ?? 0) : 0
+      const amount = values.amount ?? (replacement > 0 ? replacement : undefined)
+      if (amount === undefined || amount <= 0)
+        return yield* Result.fail(
+          invalidField(
+            "amount",
+            record.state === "lost"
+              ? "The product has no replacement charge in the opportunity's currency; say what is charged."
+              : "Say what is charged for the damage."
+          )
+        )
+      const added = yield* addCost(
+        state,
+        {
+          description:
+            values.description ?? `${service_states[record.state]}: ${product?.name ?? "stock"}`.slice(0, 255),
+          cost_type: lossOrDamage,
+          amount,
+          quantity: `${record.quantity}.00`,
+          notes: record.reason
+        },
+        context
+      )
+      const linked = updatedEvent(service_records, record, {
+        opportunity_id: state.opportunity.header.id,
+        opportunity_cost_id: added.result.cost_id
+      })
+      return { events: [...added.events, ...(linked === undefined ? [] : [linked])], result: { id: record.id } }
+    }),
+  respond: (result, input) => Effect.map(renderById(serviceRecordResource, result.id, [], viewContext(input)), created)
+})
+
+const path = "/api/v1/service_records"
+const reading = { ability: "stock:read", permission: "stock.view" } as const
+
+const promises = Shown.list(
+  Shown.keys({
+    opportunity_id: integer(),
+    opportunity_item_id: integer(),
+    asset_assignment_id: integer(),
+    stock_level_id: integer(),
+    number: text({ nullable: true }),
+    subject: text(),
+    line_name: text(),
+    starts_at: timestamp(),
+    ends_at: timestamp()
+  })
+)
+/** Allocations that the unit cannot serve while it is out of service: another unit has to go there. */
+const conflictsOf = (level: StockLevelRow, input: Pick<Input, "now" | "settings">) =>
+  Effect.map(promisedTo([level], input), (conflicts) => ({ conflicts }))
+
+const reads: ReadonlyArray<Endpoint> = [
+  get(path, {
+    answer: Shown.page(() => serviceRecordResource),
+    name: "service_records.index",
+    summary: "List service records: what was and is out of service; open ones have no ended_at",
+    ...reading,
+    run: (input) => Effect.map(listOf(serviceRecordResource, input.query, viewContext(input)), ok)
+  }),
+  get(`${path}/{id}`, {
+    answer: { service_record: Shown.row(() => serviceRecordResource), meta: Shown.keys({ conflicts: promises }) },
+    name: "service_records.show",
+    summary: "Show one service record, and while it is open what the unit is promised to meanwhile",
+    ...reading,
+    params: { id: { table: service_records } },
+    run: (input) =>
+      Effect.gen(function* () {
+        const record = input.rows.id
+        const shown = yield* renderOne(serviceRecordResource, record, input.query, viewContext(input))
+        const level =
+          record.ended_at === null ? yield* (yield* Store).get(stock_levels, record.stock_level_id) : undefined
+        return ok({ ...shown, meta: level === undefined ? { conflicts: [] } : yield* conflictsOf(level, input) })
+      })
+  })
+]
+
+const about = {
+  quantity: integer({ nullable: true, min: 1, describe: "Of a bulk level; 1 unless said" }),
+  service_record_id: ref("service_records", {
+    nullable: true,
+    describe: "Bulk stock: the open service record it comes from, instead of stock in service"
+  }),
+  note: longText({ nullable: true })
+}
+const outFields = {
+  ...about,
+  reason: text({ nullable: true, max: 255, describe: "In a few words, such as: lens mount loose" }),
+  starts_at: timestamp({ nullable: true, describe: "Since when; now unless said" }),
+  expected_back_at: timestamp({ nullable: true, on_null: "clear", describe: "From then on it counts as available" }),
+  opportunity_id: ref("opportunities", { nullable: true, describe: "The hire it was damaged or lost on" })
+}
+const cost = money({ nullable: true, describe: "What the repair costs the house, in the base currency" })
+
+const answer = {
+  stock_level: Shown.row(() => stockLevelResource),
+  service_record: Shown.row(() => serviceRecordResource),
+  meta: Shown.keys({ conflicts: promises })
+}
+const factsOf = (level: StockLevelRow) =>
+  Effect.gen(function* () {
+    const found = (yield* loadServiceFacts([level.id])).get(level.id)
+    return found ?? (yield* notFound("No such stock level."))
+  })
+const moved = (result: ServiceDecision["result"], input: Input) =>
+  Effect.gen(function* () {
+    const view = viewContext(input)
+    const level = yield* renderById(stockLevelResource, result.id, [], view)
+    const record = yield* renderById(serviceRecordResource, result.service_record_id ?? 0, [], view)
+    const row = yield* (yield* Store).get(stock_levels, result.id)
+    return ok({ ...level, ...record, meta: row === undefined ? { conflicts: [] } : yield* conflictsOf(row, input) })
+  })
+
+const hireIn = (values: { readonly [field: string]: unknown }): number | undefined => {
+  const id = values["opportunity_id"]
+  return typeof id === "number" ? id : undefined
+}
+const move = <const B extends Fields>(
+  name: string,
+  summary: string,
+  permission: string,
+  fields: B,
+  decide: (facts: ServiceFacts, sent: Partial<ValuesOf<B>>, context: DecideContext) => ServiceDecided
+): Endpoint =>
+  command("POST", `/api/v1/stock_levels/{id}/${name}`, {
+    answer,
+    name: `stock_levels.${name}`,
+    summary,
+    ability: "stock:write",
+    permission,
+    params: { id: { table: stock_levels } },
+    fields,
+    check: (values) => calendarErrors(values, ["starts_at", "expected_back_at"]),
+    // What is absent is not said: no defaults, so that an open record keeps what it has.
+    mode: "update",
+    success_status: 200,
+    creates: [service_records, stock_transactions],
+    streams: (params) => [`stock_level:${params["id"]}`],
+    // What is sold to a customer need not have been on hire with them.
+    facts: ({ rows, values }) =>
+      Effect.flatMap(name === "sold" ? Effect.void : requireHire(rows.id, hireIn(values)), () => factsOf(rows.id)),
+    decide: (facts, { values }, context) => decide(facts, values, context),
+    result: Shown.keys({ id: integer(), service_record_id: integer({ nullable: true }) }),
+    respond: moved
+  })
+
+const moves: ReadonlyArray<Endpoint> = [
+  move(
+    "quarantine",
+    "Put a unit, or a part of a bulk quantity, in quarantine: it cannot be rented until it is released",
+    "stock.service",
+    outFields,
+    (facts, sent, context) => takeOut(facts, "quarantine", sent, context)
+  ),
+  move(
+    "repair",
+    "Send a unit, or a part of a bulk quantity, to be repaired",
+    "stock.service",
+    { ...outFields, cost },
+    (facts, sent, context) => takeOut(facts, "in_repair", sent, context)
+  ),
+  move(
+    "release",
+    "Put back in service what was out of it",
+    "stock.service",
+    { ...about, cost },
+    (facts, sent, context) => release(facts, sent, context)
+  ),
+  move(
+    "lost",
+    "Record that a unit, or a part of a bulk quantity, is lost; write_off takes it out of stock for good",
+    "stock.adjust",
+    { ...outFields, write_off: boolean({ describe: "Post a Write Off to its stock transactions, too" }) },
+    (facts, sent, context) =>
+      sent.write_off === true ? leaveStock(facts, "lost", sent, context) : takeOut(facts, "lost", sent, context)
+  ),
+  move(
+    "sold",
+    "Record that a unit, or a part of a bulk quantity, was sold: posts a Sell to its stock transactions",
+    "stock.adjust",
+    { ...about, reason: outFields.reason, starts_at: outFields.starts_at, opportunity_id: outFields.opportunity_id },
+    (facts, sent, context) => leaveStock(facts, "sold", sent, context)
+  )
+]
+
+const update = crudResource({
+  ...levelDraft,
+  only: ["update"],
+  rules: {
+    facts: (input: Input<any, any>, before: StockLevelRow | undefined) =>
+      Effect.gen(function* () {
+        const { store_id } = input.values as { readonly store_id?: number }
+        return {
+          leaving: before === undefined ? undefined : yield* loadLeaving(before, store_id, input),
+          level: yield* levelFacts(input, before)
+        }
+      }),
+    save: ({ before, context, facts, next }) =>
+      Result.flatMap(leaveStore(facts.leaving), (warnings) =>
+        Result.map(saveLevel(next, before, facts.level, context), (saved) => ({
+          ...saved,
+          ...(warnings.length === 0 ? {} : { warnings })
+        }))
+      ),
+    meta_shows: Shown.optional(Shown.keys({ warnings: list(text()) }))
+  }
+}).endpoints
+
+const permissions = permissionsOfArea("stock", "service")
+const keys = permissions.map(({ key }) => key)
+
+export const workshopSlice: Slice = {
+  name: "workshop",
+  tables: [service_records],
+  resources: [serviceRecordResource],
+  events: rowEvents(service_records),
+  includes: {
+    stock_levels: { service_records: { kind: "many", via: "stock_level_id", resource: () => serviceRecordResource } }
+  },
+  react: workshopReactions,
+  endpoints: [...(update ?? []), ...reads, ...moves, charge],
+  permissions,
+  later_seeds: [grantToSystemRoles({ "Admin": keys, "Operations Manager": keys, "Warehouse": keys })]
+}

@@ -1,0 +1,368 @@
+/**
+ * Rules of the workshop: stock goes out of service and comes back (rules/availability 13). A unit has one open record
+ * at most; of a bulk quantity there may be several, each for a part of it.
+ */
+import { Result } from "effect"
+import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { createdEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import {
+  came_back_text,
+  out_of_service_labels,
+  type OutOfService,
+  type OutOfServiceState,
+  type ServiceState,
+  stateWords,
+  transitionRefusal
+} from "../../products/service.ts"
+import { postTransaction } from "../../products/stock/decide.ts"
+import { stock_levels, type StockLevelRow, type StockTransactionRow } from "../../products/stock/schema.ts"
+import { isInFuture } from "../../values/time.ts"
+import { service_records, type ServiceRecordRow } from "./schema.ts"
+
+const serialisedCategory = 50
+export const isUnit = (level: StockLevelRow): boolean => level.stock_category === serialisedCategory
+const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+
+/** What rules read of one stock level. */
+export interface ServiceFacts {
+  readonly level: StockLevelRow
+  /** Its open records, by start. */
+  readonly open: ReadonlyArray<ServiceRecordRow>
+  /** The newest line of its ledger: sales and write-offs are posted after it. */
+  readonly newest: StockTransactionRow | undefined
+}
+/** What a person, or a check-in, says of stock that goes out of service. */
+interface ServiceInput {
+  readonly quantity?: number | null | undefined
+  readonly service_record_id?: number | null | undefined
+  readonly reason?: string | null | undefined
+  readonly note?: string | null | undefined
+  readonly starts_at?: string | null | undefined
+  readonly expected_back_at?: string | null | undefined
+  readonly cost?: number | null | undefined
+  readonly opportunity_id?: number | null | undefined
+  readonly opportunity_item_id?: number | null | undefined
+}
+export interface ServiceDecision {
+  readonly events: ReadonlyArray<NewEvent>
+  readonly result: { readonly id: number; readonly service_record_id: number | null }
+}
+export type ServiceDecided = Result.Result<ServiceDecision, Rejection>
+/** `after`: what the next rule in the same command decides on, where it is about the same level. */
+type Followed = Result.Result<ServiceDecision & { readonly after: ServiceFacts }, Rejection>
+
+/** What people call a level in refusals. */
+export const levelName = (level: StockLevelRow): string =>
+  level.asset_number ?? level.serial_number ?? level.barcode ?? level.item_name ?? `Stock level ${level.id}`
+
+/** The level's list and state, from the records that are open after the command. */
+const levelSet = (level: StockLevelRow, open: ReadonlyArray<ServiceRecordRow>, gone_as?: ServiceState) => {
+  const [first] = open
+  return {
+    out_of_service: open.map(entryOf),
+    service_state: gone_as ?? (isUnit(level) && first !== undefined ? first.state : "in_service")
+  }
+}
+const levelFollows = (
+  level: StockLevelRow,
+  open: ReadonlyArray<ServiceRecordRow>,
+  gone_as?: ServiceState
+): ReadonlyArray<NewEvent> => {
+  const changed = updatedEvent(stock_levels, level, levelSet(level, open, gone_as))
+  return changed === undefined ? [] : [changed]
+}
+const factsWith = (facts: ServiceFacts, open: ReadonlyArray<ServiceRecordRow>): ServiceFacts => ({
+  ...facts,
+  level: { ...facts.level, ...levelSet(facts.level, open) },
+  open
+})
+const entryOf = (row: ServiceRecordRow): OutOfService => ({
+  service_record_id: row.id,
+  state: outOfServiceState(row.state),
+  quantity: row.quantity,
+  starts_at: row.starts_at,
+  expected_back_at: row.expected_back_at
+})
+/** Records of sales are never open. */
+const outOfServiceState = (state: string): OutOfServiceState =>
+  Object.hasOwn(out_of_service_labels, state) ? (state as OutOfServiceState) : "quarantine"
+
+/** How much of a bulk level is in service. */
+const inService = ({ level, open }: ServiceFacts): number =>
+  Math.floor(Number(level.quantity_held)) - open.reduce((sum, one) => sum + one.quantity, 0)
+
+/** The open record that the command is about; undefined where it is about stock in service. */
+const recordMeant = (
+  { level, open }: ServiceFacts,
+  id: number | null | undefined
+): Result.Result<ServiceRecordRow | undefined, Rejection> => {
+  if (id === null || id === undefined) return Result.succeed(isUnit(level) ? open[0] : undefined)
+  const found = open.find((one) => one.id === id)
+  return found === undefined
+    ? refuse("service_record_id", `${levelName(level)} has no open service record ${id}.`)
+    : Result.succeed(found)
+}
+/** The quantity the command is about. 422 `quantity`: not whole, more than 1 of a unit, more than there is. */
+const quantityMeant = (
+  facts: ServiceFacts,
+  record: ServiceRecordRow | undefined,
+  sent: number | null | undefined
+): Result.Result<number, Rejection> => {
+  const { level } = facts
+  if (isUnit(level))
+    return sent === null || sent === undefined || sent === 1
+      ? Result.succeed(1)
+      : refuse("quantity", "The quantity field must be 1 for a serialised unit.")
+  const quantity = sent ?? record?.quantity ?? 1
+  const most = record?.quantity ?? inService(facts)
+  return quantity <= most
+    ? Result.succeed(quantity)
+    : refuse(
+        "quantity",
+        record === undefined
+          ? `${Math.max(0, most)} of stock level ${level.id} are in service; ${quantity} cannot be taken out.`
+          : `Service record ${record.id} is for ${most}; ${quantity} cannot be taken from it.`
+      )
+}
+
+const isHere = (level: StockLevelRow): Result.Result<void, Rejection> =>
+  level.given_back_at !== null
+    ? refuse("stock_level", `${levelName(level)} went back to its supplier.`)
+    : level.is_gone
+      ? refuse("stock_level", `${levelName(level)} is no longer in stock; ${came_back_text}`)
+      : Result.succeed(undefined)
+const inOrder = (starts_at: string, sent: ServiceInput, context: DecideContext): Result.Result<void, Rejection> =>
+  isInFuture(starts_at, context.now)
+    ? refuse("starts_at", "The starts at field must not be in the future; record it when it happens.")
+    : sent.expected_back_at !== null && sent.expected_back_at !== undefined && sent.expected_back_at <= starts_at
+      ? refuse("expected_back_at", "The expected back at field must be a date after it went out of service.")
+      : Result.succeed(undefined)
+
+const newRecord = (
+  level: StockLevelRow,
+  state: ServiceState,
+  quantity: number,
+  sent: ServiceInput,
+  context: DecideContext
+): ServiceRecordRow => ({
+  id: context.id(service_records),
+  stock_level_id: level.id,
+  product_id: level.product_id,
+  store_id: level.store_id,
+  state: state === "in_service" ? "quarantine" : state,
+  quantity,
+  reason: sent.reason ?? null,
+  note: sent.note ?? null,
+  starts_at: sent.starts_at ?? context.happened_at,
+  expected_back_at: sent.expected_back_at ?? null,
+  ended_at: null,
+  end_note: null,
+  cost: sent.cost ?? null,
+  opportunity_id: sent.opportunity_id ?? null,
+  opportunity_item_id: sent.opportunity_item_id ?? null,
+  opportunity_cost_id: null,
+  created_by_user_id: context.viewer.user_id || null,
+  ended_by_user_id: null,
+  created_at: context.now,
+  updated_at: context.now,
+  deleted_at: null
+})
+
+interface End {
+  readonly at: string
+  readonly note?: string | null | undefined
+  readonly cost?: number | null | undefined
+}
+/**
+ * Ends a record, or the part of it that `quantity` says: that part is then a record of its own, so that the history
+ * adds up. `left`: what stays open.
+ */
+const ended = (
+  record: ServiceRecordRow,
+  quantity: number,
+  { at, cost, note }: End,
+  context: DecideContext
+): { readonly events: ReadonlyArray<NewEvent>; readonly left: ReadonlyArray<ServiceRecordRow> } => {
+  const set = {
+    ended_at: at < record.starts_at ? record.starts_at : at,
+    ended_by_user_id: context.viewer.user_id || null,
+    end_note: note ?? null,
+    ...(cost === null || cost === undefined ? {} : { cost })
+  }
+  if (quantity >= record.quantity) {
+    const event = updatedEvent(service_records, record, set)
+    return { events: event === undefined ? [] : [event], left: [] }
+  }
+  const left = { ...record, quantity: record.quantity - quantity }
+  const event = updatedEvent(service_records, record, { quantity: left.quantity })
+  const part = { ...record, ...set, id: context.id(service_records), quantity, opportunity_cost_id: null }
+  return { events: [createdEvent(service_records, part), ...(event === undefined ? [] : [event])], left: [left] }
+}
+const without = (open: ReadonlyArray<ServiceRecordRow>, record: ServiceRecordRow | undefined) =>
+  open.filter((one) => one.id !== record?.id)
+
+/**
+ * Takes stock out of service, or from one state out of service to another. The same state again changes the open
+ * record: another expected day, reason, note or cost. 422: `stock_level` (gone, or the state does not allow it),
+ * `quantity`, `service_record_id`, `starts_at` in the future, `expected_back_at` before the start.
+ */
+export const takeOut = (
+  facts: ServiceFacts,
+  state: OutOfServiceState,
+  sent: ServiceInput,
+  context: DecideContext
+): Followed =>
+  Result.gen(function* () {
+    const { level, open } = facts
+    yield* isHere(level)
+    const record = yield* recordMeant(facts, sent.service_record_id)
+    const quantity = yield* quantityMeant(facts, record, sent.quantity)
+    const refusal = record === undefined ? undefined : transitionRefusal(record.state, state)
+    if (refusal !== undefined) return yield* refuse("stock_level", `${levelName(level)} ${refusal}`)
+    if (record !== undefined && record.state === state && quantity === record.quantity)
+      return yield* changed(facts, record, sent, context)
+    const starts_at = sent.starts_at ?? context.happened_at
+    yield* inOrder(starts_at, sent, context)
+    const before = record === undefined ? undefined : ended(record, quantity, { at: starts_at }, context)
+    // Where it came from stays known through the steps of its repair.
+    const row = newRecord(
+      level,
+      state,
+      quantity,
+      {
+        opportunity_id: record?.opportunity_id ?? null,
+        opportunity_item_id: record?.opportunity_item_id ?? null,
+        ...sent,
+        ...(sent.reason === undefined && record !== undefined ? { reason: record.reason } : {})
+      },
+      context
+    )
+    const now_open = [...without(open, record), ...(before?.left ?? []), row]
+    return {
+      events: [...(before?.events ?? []), createdEvent(service_records, row), ...levelFollows(level, now_open)],
+      result: { id: level.id, service_record_id: row.id },
+      after: factsWith(facts, now_open)
+    }
+  })
+
+/** What is said anew of an open record. */
+const changed = (facts: ServiceFacts, record: ServiceRecordRow, sent: ServiceInput, context: DecideContext): Followed =>
+  Result.map(inOrder(sent.starts_at ?? record.starts_at, sent, context), () => {
+    const { level, open } = facts
+    const given = (["reason", "note", "expected_back_at", "cost", "opportunity_id"] as const).filter(
+      (name) => sent[name] !== undefined
+    )
+    const set = {
+      ...Object.fromEntries(given.map((name) => [name, sent[name]])),
+      ...(typeof sent.starts_at === "string" ? { starts_at: sent.starts_at } : {})
+    }
+    const event = updatedEvent(service_records, record, set)
+    const after = open.map((one) => (one.id === record.id ? { ...record, ...set } : one))
+    return {
+      events: event === undefined ? [] : [event, ...levelFollows(level, after)],
+      result: { id: level.id, service_record_id: record.id },
+      after: factsWith(facts, after)
+    }
+  })
+
+interface ReleaseInput {
+  readonly quantity?: number | null | undefined
+  readonly service_record_id?: number | null | undefined
+  readonly note?: string | null | undefined
+  readonly cost?: number | null | undefined
+}
+/**
+ * Back in service: its record ends. Of a bulk level with several open records the command says which. 422:
+ * `stock_level` where it is in service already, `service_record_id`, `quantity`.
+ */
+export const release = (facts: ServiceFacts, sent: ReleaseInput, context: DecideContext): Followed =>
+  Result.gen(function* () {
+    const { level, open } = facts
+    yield* isHere(level)
+    const [only] = open
+    if (only === undefined) return yield* refuse("stock_level", `${levelName(level)} is in service already.`)
+    if (open.length > 1 && typeof sent.service_record_id !== "number")
+      return yield* refuse("service_record_id", `Say which service record ends: ${listed(open)}.`)
+    const record = (yield* recordMeant(facts, sent.service_record_id)) ?? only
+    const quantity = yield* quantityMeant(facts, record, sent.quantity)
+    const { events, left } = ended(record, quantity, { ...sent, at: context.happened_at }, context)
+    const now_open = [...without(open, record), ...left]
+    return {
+      events: [...events, ...levelFollows(level, now_open)],
+      result: { id: level.id, service_record_id: record.id },
+      after: factsWith(facts, now_open)
+    }
+  })
+const listed = (open: ReadonlyArray<ServiceRecordRow>): string =>
+  open.map((one) => `${one.id} (${one.quantity} ${stateWords[one.state]})`).join(", ")
+
+const ledger_types = { sold: 7, lost: 6 } as const
+/**
+ * Sold, or lost for good: the ledger says so (Sell, Write Off), the open record ends, and a record of it stays in the
+ * history. 422 as `takeOut`, and `stock_level` for sub-hired stock.
+ */
+export const leaveStock = (
+  facts: ServiceFacts,
+  state: "sold" | "lost",
+  sent: ServiceInput,
+  context: DecideContext
+): ServiceDecided =>
+  Result.gen(function* () {
+    const { level, newest, open } = facts
+    yield* isHere(level)
+    const record = yield* recordMeant(facts, sent.service_record_id)
+    const quantity = yield* quantityMeant(facts, record, sent.quantity)
+    const refusal = transitionRefusal(record?.state ?? "in_service", state)
+    if (refusal !== undefined) return yield* refuse("stock_level", `${levelName(level)} ${refusal}`)
+    const at = sent.starts_at ?? context.happened_at
+    yield* inOrder(at, {}, context)
+    const posted = yield* postTransaction(
+      level,
+      {
+        transaction_type: ledger_types[state],
+        quantity: String(quantity),
+        transaction_at: at,
+        description: sent.note ?? sent.reason ?? null,
+        store_id: null
+      },
+      newest,
+      context
+    )
+    const before = record === undefined ? undefined : ended(record, quantity, { at, note: sent.note }, context)
+    const made = newRecord(level, state, quantity, sent, context)
+    const row = { ...made, ended_at: at, ended_by_user_id: made.created_by_user_id }
+    const kept = [...without(open, record), ...(before?.left ?? [])]
+    return {
+      events: [
+        ...posted.events,
+        ...(before?.events ?? []),
+        createdEvent(service_records, row),
+        ...levelFollows(level, kept, isUnit(level) ? state : undefined)
+      ],
+      result: { id: level.id, service_record_id: row.id }
+    }
+  })
+
+/**
+ * A unit that its ledger moved out, or back in: what was open of it ends, and it is in service once it is here again.
+ * `sold`: the ledger says Sell.
+ */
+export const followLedger = (
+  { level, open }: Pick<ServiceFacts, "level" | "open">,
+  gone: { readonly is_gone: boolean; readonly sold: boolean },
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  const state = !gone.is_gone
+    ? "in_service"
+    : gone.sold
+      ? "sold"
+      : level.service_state === "lost"
+        ? "lost"
+        : "in_service"
+  return [
+    ...open.flatMap((one) => ended(one, one.quantity, { at: context.happened_at }, context).events),
+    ...levelFollows(level, [], state)
+  ]
+}

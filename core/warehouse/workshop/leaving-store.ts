@@ -1,0 +1,191 @@
+/** A level that changes its store: what holds it there, and whose orders count on it (rules/availability 10). */
+import { Effect, Result } from "effect"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import { isJsonObject } from "../../kernel/fields/json.ts"
+import { journal } from "../../kernel/events/journal.ts"
+import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { product_components } from "../../products/kits/schema.ts"
+import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
+import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunityName } from "../../orders/opportunities/state/called.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { asset_assignments, dispatched, on_hire } from "../../orders/opportunities/tables/units.ts"
+import { container_items, containers, live_statuses } from "../../products/packing.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { isUnit, levelName } from "./decide.ts"
+import { stockLevelOf } from "../../orders/availability/facts/load.ts"
+import { withLevels } from "../../orders/availability/rules/snapshot.ts"
+import { demands } from "../../orders/demands/schema.ts"
+import { lockClaims } from "../../orders/demands/lock.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
+import { shortagesOf } from "../../orders/opportunities/state/demands.ts"
+import { loadWithDemands, stockFactsOf } from "../../orders/opportunities/shortages/api.ts"
+import { stores } from "../../setup/stores.ts"
+
+// The hire that damage or a loss is said to be of: what was never with it is not charged to its customer.
+
+/** Kits within kits: more levels than any setting allows. */
+const nested_max = 25
+
+/** The product and every kit that it is a part of. */
+const asPartOf = Effect.fnUntraced(function* (product_id: number): Effect.fn.Return<Array<number>, Failure, Store> {
+  const store = yield* Store
+  const found = new Set([product_id])
+  let level = [product_id]
+  for (let depth = 0; depth < nested_max && level.length > 0; depth++) {
+    const kits = (yield* store.find(product_components, { component_product_id: level })).map((one) => one.product_id)
+    level = [...new Set(kits)].filter((id) => !found.has(id))
+    for (const id of level) found.add(id)
+  }
+  return [...found]
+})
+
+/** The unit itself and the cases it travelled in, and whether one of these went with the order. */
+const travelled = Effect.fnUntraced(function* (unit_id: number, opportunity_id: number) {
+  const store = yield* Store
+  const packings = yield* store.find(container_items, { serialised_item_id: unit_id })
+  const cases = yield* store.getMany(containers, [...new Set(packings.map((one) => one.container_id))])
+  const outer = yield* store.getMany(containers, [...new Set(cases.flatMap((one) => one.parent_container_id ?? []))])
+  const all = [...cases, ...outer]
+  return {
+    ids: [unit_id, ...all.flatMap((one) => one.serialised_item_id ?? [])],
+    went:
+      all.some((one) => one.opportunity_id === opportunity_id) ||
+      packings.some((one) => one.returned_from_opportunity_id === opportunity_id)
+  }
+})
+/** A unit that broke on site and was exchanged stands on no line any more. */
+const wasExchanged = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, opportunity_id: number) {
+  const events = yield* (yield* Store).find(journal, {
+    stream: opportunityStream(opportunity_id),
+    type: "opportunity.asset_substituted"
+  })
+  return events.some(({ data }) => {
+    const was = isJsonObject(data) ? data["was"] : undefined
+    return isJsonObject(was) && ids.includes(Number(was["stock_level_id"]))
+  })
+})
+
+const wasOn = Effect.fnUntraced(function* (level: StockLevelRow, opportunity_id: number) {
+  const store = yield* Store
+  if (!isUnit(level)) {
+    const asked = yield* store.first(opportunity_items, { opportunity_id, item_id: yield* asPartOf(level.product_id) })
+    return asked !== undefined
+  }
+  const { ids, went } = yield* travelled(level.id, opportunity_id)
+  if (went || (yield* store.first(asset_assignments, { opportunity_id, stock_level_id: ids })) !== undefined)
+    return true
+  return yield* wasExchanged(ids, opportunity_id)
+})
+
+/**
+ * 422 on `opportunity_id` for a unit that was never with it, naming the hire it was with last, and for a bulk product
+ * that no line of it asks for.
+ */
+export const requireHire = Effect.fnUntraced(function* (
+  level: StockLevelRow,
+  opportunity_id: number | null | undefined
+): Effect.fn.Return<void, Failure, Store> {
+  if (opportunity_id == null || (yield* wasOn(level, opportunity_id))) return
+  const store = yield* Store
+  const nameOf = Effect.fnUntraced(function* (id: number) {
+    return opportunityName(id, yield* store.get(opportunities, id))
+  })
+  const name = yield* nameOf(opportunity_id)
+  if (!isUnit(level))
+    return yield* invalidField("opportunity_id", `No line of ${name} asks for ${levelName(level)}; name another hire.`)
+  const [last] = yield* store.find(asset_assignments, { stock_level_id: level.id }, { order: ["-id"], limit: 1 })
+  const way_out =
+    last === undefined ? "it was on no hire yet" : `it was last on ${yield* nameOf(last.opportunity_id)}; name that one`
+  return yield* invalidField("opportunity_id", `${levelName(level)} was never on ${name}: ${way_out}.`)
+})
+
+interface Now {
+  readonly settings: Settings
+  readonly now: string
+}
+interface Leaving {
+  /** Why it cannot leave at all. */
+  readonly held: string | undefined
+  readonly policy: "block" | "warn" | "allow"
+  /** Whom it would fail; undefined where nobody counts on it. */
+  readonly fails: string | undefined
+}
+
+/** Undefined where it stays at its store. */
+export const loadLeaving = Effect.fnUntraced(function* (
+  level: StockLevelRow,
+  store_id: number | undefined,
+  context: Now
+): Effect.fn.Return<Leaving | undefined, Failure, Store> {
+  if (store_id === undefined || store_id === level.store_id) return undefined
+  const store = yield* Store
+  yield* lockClaims([level.product_id])
+  const place = yield* store.get(stores, level.store_id)
+  const names = yield* counting(level, store_id, context)
+  const more = names.length > named_max ? ` and ${names.length - named_max} more` : ""
+  return {
+    held: yield* heldBy(level),
+    policy: place?.shortage_policy ?? "warn",
+    fails:
+      names.length === 0
+        ? undefined
+        : `${place?.name ?? "Its store"} counts on it for ${names.slice(0, named_max).join(", ")}${more}.`
+  }
+})
+const named_max = 3
+
+const heldBy = Effect.fnUntraced(function* ({
+  id
+}: StockLevelRow): Effect.fn.Return<string | undefined, Failure, Store> {
+  const store = yield* Store
+  const [out] = yield* store.find(asset_assignments, { stock_level_id: id, status: [dispatched, on_hire] })
+  if (out !== undefined)
+    return `It is out with ${opportunityName(out.opportunity_id, yield* store.get(opportunities, out.opportunity_id))}.`
+  const [packed] = yield* store.find(container_items, { serialised_item_id: id, unpacked_at: null })
+  const around = packed === undefined ? undefined : yield* store.get(containers, packed.container_id)
+  if (around !== undefined) return `It is in the case ${around.name}: take it out first.`
+  const [own] = yield* store.find(containers, { serialised_item_id: id, status: live_statuses })
+  return own === undefined ? undefined : `It is the case ${own.name}: dissolve that first.`
+})
+
+/** Opportunities that hold stock at its store, have this unit or would be short of it, by name. */
+const counting = Effect.fnUntraced(function* (
+  level: StockLevelRow,
+  store_id: number,
+  { now, settings }: Now
+): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+  const store = yield* Store
+  const claims = yield* store.pick(demands, ["opportunity_id", "ends_at"], {
+    product_id: level.product_id,
+    store_id: level.store_id,
+    is_active: true
+  })
+  const ids = new Set(claims.flatMap((one) => (one.ends_at > now ? (one.opportunity_id ?? []) : [])))
+  const found = yield* loadWithDemands(yield* store.getMany(opportunities, [...ids]), { now, settings })
+  const after = new Map(
+    [...found.snapshots].map(([id, here]) => [id, withLevels(here, [stockLevelOf({ ...level, store_id })], new Set())])
+  )
+  return found.loaded.flatMap((one) => {
+    const { header, units } = one.opportunity
+    const short = (snapshots: typeof after): number =>
+      shortagesOf(stockFactsOf(one, { ...found, snapshots }), one.opportunity, one.demands, settings, now).reduce(
+        (sum, { shortfall }) => sum + shortfall,
+        0
+      )
+    const is_allocated = units.some((unit) => unit.stock_level_id === level.id && unit.status < dispatched)
+    return is_allocated || short(after) > short(new Map(found.snapshots)) ? [opportunityName(header.id, header)] : []
+  })
+})
+
+/** What to say of it; 422 on `store_id` where it is held, or its store lets nobody be failed. */
+export const leaveStore = (leaving: Leaving | undefined): Result.Result<ReadonlyArray<string>, Rejection> => {
+  if (leaving?.held !== undefined) return Result.fail(invalidField("store_id", leaving.held))
+  if (leaving?.fails === undefined || leaving.policy === "allow") return Result.succeed([])
+  return leaving.policy === "warn"
+    ? Result.succeed([leaving.fails])
+    : Result.fail(
+        invalidField("store_id", `${leaving.fails} That store blocks shortages: give the order another one first.`)
+      )
+}

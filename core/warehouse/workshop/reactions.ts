@@ -1,0 +1,368 @@
+/**
+ * What the workshop does when others record events: what is checked in damaged goes to quarantine, what is missing is
+ * lost, and what the ledger moved out is in the workshop no longer (rules/availability 13.3).
+ */
+import { Effect, Result } from "effect"
+import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
+import { demandDateSourceIn } from "../../orders/availability/facts/settings.ts"
+import type { Settings } from "../../kernel/events/settings.ts"
+import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
+import { allocated, asset_assignments, damaged, missing, prepared } from "../../orders/opportunities/tables/units.ts"
+import { outOfServiceIn, type OutOfServiceState } from "../../products/service.ts"
+import { stock_levels, stock_transactions, type StockLevelRow } from "../../products/stock/schema.ts"
+import { millisOf } from "../../values/time.ts"
+import { followLedger, release, type ServiceFacts, takeOut } from "./decide.ts"
+import { service_records } from "./schema.ts"
+import { rowCreated, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { dataOf, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
+import { reaction } from "../../kernel/events/react.ts"
+import { bulkReturned, bulkReturnReverted } from "../../orders/opportunities/events/lines.ts"
+import { unitChecked, unitReverted } from "../../orders/opportunities/events/units.ts"
+
+// Reads what the rules of the workshop decide on, and whom a unit out of service was promised to.
+
+/** Facts of these levels, by id: three queries. */
+export const loadServiceFacts = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, ServiceFacts>, Failure, Store> {
+  if (ids.length === 0) return new Map()
+  const store = yield* Store
+  const levels = yield* store.getMany(stock_levels, ids)
+  const open = Map.groupBy(
+    yield* store.find(service_records, { stock_level_id: [...ids], ended_at: null }, { order: ["starts_at", "id"] }),
+    (row) => row.stock_level_id
+  )
+  const lines = Map.groupBy(
+    ids.length > 1
+      ? []
+      : yield* store.find(
+          stock_transactions,
+          { stock_level_id: [...ids] },
+          { order: ["-transaction_at", "-id"], limit: 1 }
+        ),
+    (row) => row.stock_level_id
+  )
+  return new Map(
+    levels.map((level) => [level.id, { level, open: open.get(level.id) ?? [], newest: lines.get(level.id)?.[0] }])
+  )
+})
+
+/** A line that a unit is allocated to, and has not left for, while the unit is out of service. */
+interface Promised {
+  readonly opportunity_id: number
+  readonly opportunity_item_id: number
+  readonly asset_assignment_id: number
+  readonly stock_level_id: number
+  readonly number: string | null
+  readonly subject: string
+  readonly line_name: string
+  readonly starts_at: string
+  readonly ends_at: string
+}
+/**
+ * What these units are allocated to in the time they are out of service, by start: another unit has to go there. Four
+ * queries, however many units.
+ */
+export const promisedTo = Effect.fnUntraced(function* (
+  levels: ReadonlyArray<StockLevelRow>,
+  { now, settings }: { readonly now: string; readonly settings: Settings }
+): Effect.fn.Return<ReadonlyArray<Promised>, Failure, Store> {
+  const out = new Map(levels.filter((one) => one.out_of_service.length > 0 || one.is_gone).map((one) => [one.id, one]))
+  if (out.size === 0) return []
+  const store = yield* Store
+  const units = yield* store.find(asset_assignments, { stock_level_id: [...out.keys()], status: [allocated, prepared] })
+  const headers = new Map(
+    (yield* store.getMany(opportunities, [...new Set(units.map((unit) => unit.opportunity_id))]))
+      .filter((row) => row.deleted_at === null && !isClosed(row))
+      .map((row) => [row.id, row])
+  )
+  const lines = new Map(
+    (yield* store.getMany(opportunity_items, [...new Set(units.map((unit) => unit.opportunity_item_id))]))
+      .filter((row) => row.is_live)
+      .map((row) => [row.id, row])
+  )
+  const date_source = { demand_date_source: demandDateSourceIn(settings), now }
+  return units
+    .flatMap((unit): ReadonlyArray<Promised> => {
+      const header = headers.get(unit.opportunity_id),
+        line = lines.get(unit.opportunity_item_id),
+        level = out.get(unit.stock_level_id)
+      if (header === undefined || line === undefined || level === undefined) return []
+      const { ends_at, starts_at } = lineWindow(line, header, date_source)
+      const window = { from: millisOf(starts_at), to: millisOf(ends_at) }
+      if (!level.is_gone && outOfServiceIn(level.out_of_service, window, millisOf(now)) === undefined) return []
+      return [
+        {
+          opportunity_id: header.id,
+          opportunity_item_id: line.id,
+          asset_assignment_id: unit.id,
+          stock_level_id: unit.stock_level_id,
+          number: header.number,
+          subject: header.subject,
+          line_name: line.name,
+          starts_at,
+          ends_at
+        }
+      ]
+    })
+    .sort((one, other) => (one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : 0))
+})
+
+/** Stock that came back and is not fit: how much of which level, from which line. */
+interface CameBack {
+  readonly stock_level_id: number
+  readonly quantity: number
+  readonly condition: number
+  readonly note: string | null
+  readonly opportunity_id: number
+  readonly opportunity_item_id: number
+}
+interface CameBackFacts {
+  readonly back: ReadonlyArray<CameBack>
+  readonly levels: ReadonlyMap<number, ServiceFacts>
+}
+const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
+const isUnfit = (condition: unknown): condition is number => condition === damaged || condition === missing
+
+/** Units of these checks, by their assignments: one query. */
+const unitsBack = Effect.fnUntraced(function* (
+  checks: ReadonlyArray<ReturnType<typeof dataOfChecks>[number]>
+): Effect.fn.Return<ReadonlyArray<CameBack>, Failure, Store> {
+  const unfit = checks.filter(({ also }) => isUnfit(also["condition"]))
+  if (unfit.length === 0) return []
+  const units = new Map(
+    (yield* (yield* Store).getMany(
+      asset_assignments,
+      unfit.map(({ assignment_id }) => assignment_id)
+    )).map((unit) => [unit.id, unit])
+  )
+  return unfit.flatMap(({ also, assignment_id, set }): ReadonlyArray<CameBack> => {
+    const unit = units.get(assignment_id)
+    return unit === undefined
+      ? []
+      : [
+          {
+            stock_level_id: unit.stock_level_id,
+            quantity: 1,
+            condition: Number(also["condition"]),
+            note: textOf(set.notes),
+            opportunity_id: unit.opportunity_id,
+            opportunity_item_id: unit.opportunity_item_id
+          }
+        ]
+  })
+})
+const dataOfChecks = (all: ReadonlyArray<NewEvent>) => dataOf(unitChecked, all)
+
+/** Quantities that came back to the bulk level of the line's product at the store they came back to. Three queries. */
+const quantitiesBack = Effect.fnUntraced(function* (
+  returns: ReadonlyArray<ReturnType<typeof dataOfReturns>[number]>
+): Effect.fn.Return<ReadonlyArray<CameBack>, Failure, Store> {
+  const unfit = returns.filter(({ also }) => isUnfit(also["condition"]) && Number(also["quantity"]) >= 1)
+  if (unfit.length === 0) return []
+  const store = yield* Store
+  const lines = new Map(
+    (yield* store.getMany(
+      opportunity_items,
+      unfit.map(({ item_id }) => item_id)
+    )).map((line) => [line.id, line])
+  )
+  const headers = new Map(
+    (yield* store.getMany(
+      opportunities,
+      unfit.map(({ id }) => id)
+    )).map((header) => [header.id, header])
+  )
+  const product_ids = [...lines.values()].flatMap(({ item_id }) => item_id ?? [])
+  const levels = yield* store.find(stock_levels, { product_id: product_ids, stock_category: 10, is_sub_hired: false })
+  return unfit.flatMap(({ also, id, item_id }): ReadonlyArray<CameBack> => {
+    const line = lines.get(item_id)
+    const store_id = line?.return_store_id ?? line?.dispatch_store_id ?? headers.get(id)?.store_id
+    const level = levels.find((one) => one.product_id === line?.item_id && one.store_id === store_id)
+    return level === undefined
+      ? []
+      : [
+          {
+            stock_level_id: level.id,
+            quantity: Math.floor(Number(also["quantity"])),
+            condition: Number(also["condition"]),
+            note: null,
+            opportunity_id: id,
+            opportunity_item_id: item_id
+          }
+        ]
+  })
+})
+const dataOfReturns = (all: ReadonlyArray<NewEvent>) => dataOf(bulkReturned, all)
+
+/** What a check-in makes of stock as it is; undefined where it stays: gone already, or in the workshop rightly. */
+const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfServiceState | undefined => {
+  if (level.is_gone || level.given_back_at !== null) return undefined
+  const wanted = condition === missing ? "lost" : "quarantine"
+  const [first] = level.stock_category === 50 ? open : []
+  return first?.state === wanted || (first?.state === "in_repair" && wanted === "quarantine") ? undefined : wanted
+}
+
+/**
+ * A check-in is never refused for what comes of it: of a bulk level as much goes out of service as is in it. Several
+ * parts of one level follow one another.
+ */
+const checkedOut = (
+  { back, levels }: CameBackFacts,
+  context: DecideContext
+): Result.Result<ReadonlyArray<NewEvent>, never> => {
+  const events: Array<NewEvent> = []
+  const now = new Map(levels)
+  for (const one of back) {
+    const facts = now.get(one.stock_level_id)
+    const state = facts === undefined ? undefined : outAfterCheck(facts, one.condition)
+    if (facts === undefined || state === undefined) continue
+    const is_unit = facts.level.stock_category === 50
+    const there = Math.floor(Number(facts.level.quantity_held)) - facts.open.reduce((sum, row) => sum + row.quantity, 0)
+    const quantity = is_unit ? 1 : Math.min(one.quantity, there)
+    if (quantity < 1) continue
+    const decided = takeOut(
+      facts,
+      state,
+      {
+        quantity,
+        reason: state === "lost" ? "Missing at check-in" : "Checked in damaged",
+        note: one.note,
+        opportunity_id: one.opportunity_id,
+        opportunity_item_id: one.opportunity_item_id
+      },
+      context
+    )
+    if (Result.isFailure(decided)) continue
+    events.push(...decided.success.events)
+    now.set(one.stock_level_id, decided.success.after)
+  }
+  return Result.succeed(events)
+}
+
+const checkedInUnfit = reaction({
+  on: [unitChecked, bulkReturned],
+  facts: ({ all }) =>
+    Effect.gen(function* (): Effect.fn.Return<CameBackFacts, Failure, Store> {
+      const back = [...(yield* unitsBack(dataOfChecks(all))), ...(yield* quantitiesBack(dataOfReturns(all)))]
+      const ids = [...new Set(back.map(({ stock_level_id }) => stock_level_id))]
+      if (ids.length === 0) return { back: [], levels: new Map() }
+      yield* lockStreams(ids.map((id) => streamOf("stock_level", id)))
+      return { back, levels: yield* loadServiceFacts(ids) }
+    }),
+  decide: (_happened, facts, context) => checkedOut(facts, context)
+})
+
+const levelChanged = rowUpdated(stock_levels),
+  lineMade = rowCreated(stock_transactions)
+const sellType = 7
+
+/** A level that left stock by its ledger, came back to it, or moved to another store. */
+const levelFollowed = reaction({
+  on: [levelChanged],
+  facts: ({ all }) => {
+    const changed = dataOf(levelChanged, all)
+    // What a move of the workshop itself did to the level is settled by its own rule.
+    const settled = new Set(changed.flatMap((one) => ("out_of_service" in one || "service_state" in one ? one.id : [])))
+    const ids = changed.flatMap((one) =>
+      ("is_gone" in one || "store_id" in one) && !settled.has(one.id) ? one.id : []
+    )
+    return loadServiceFacts([...new Set(ids)])
+  },
+  decide: ({ all }, levels, context) =>
+    Result.succeed(
+      dataOf(levelChanged, all).flatMap(({ id, is_gone, store_id }) => {
+        const facts = levels.get(id)
+        if (facts === undefined) return []
+        const moved =
+          typeof store_id !== "number"
+            ? []
+            : facts.open.flatMap((record) => updatedEvent(service_records, record, { store_id }) ?? [])
+        if (typeof is_gone !== "boolean") return moved
+        const sold = dataOf(lineMade, all).some(
+          (line) => line["stock_level_id"] === id && line["transaction_type"] === sellType
+        )
+        return [...moved, ...followLedger(facts, { is_gone, sold }, context)]
+      })
+    )
+})
+
+/** A check that was recorded by mistake: what it took out of service is in it again, if it is as the check left it. */
+const checkReverted = reaction({
+  on: [unitReverted],
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const unfit = events.filter(({ data }) => isUnfit(data.was.condition_on_return))
+      const units = yield* (yield* Store).getMany(
+        asset_assignments,
+        unfit.map(({ data }) => data.assignment_id)
+      )
+      yield* lockStreams(units.map((unit) => streamOf("stock_level", unit.stock_level_id)))
+      return { units, levels: yield* loadServiceFacts(units.map((unit) => unit.stock_level_id)) }
+    }),
+  decide: (_happened, { levels, units }, context) =>
+    Result.succeed(
+      units.flatMap((unit) => {
+        const facts = levels.get(unit.stock_level_id)
+        const record = facts?.open[0]
+        if (facts === undefined || record?.opportunity_item_id !== unit.opportunity_item_id) return []
+        if (record.state !== (unit.condition_on_return === missing ? "lost" : "quarantine")) return []
+        const decided = release(facts, { note: "The check-in was reverted" }, context)
+        return Result.isSuccess(decided) ? decided.success.events : []
+      })
+    )
+})
+
+/**
+ * Counted goods that were counted as back by mistake are out again: of a line no more is in quarantine or lost than
+ * came back. What the workshop has worked on stays its own.
+ */
+const returnReverted = reaction({
+  on: [bulkReturnReverted],
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const line_ids = events.map(({ data }) => data.item_id)
+      const open = yield* (yield* Store).find(service_records, { opportunity_item_id: line_ids, ended_at: null })
+      const ids = [...new Set(open.map((one) => one.stock_level_id))]
+      yield* lockStreams(ids.map((id) => streamOf("stock_level", id)))
+      return yield* loadServiceFacts(ids)
+    }),
+  decide: ({ events }, levels, context) =>
+    Result.succeed(
+      events.flatMap(({ data }) =>
+        [...levels.values()].flatMap((facts) =>
+          releasedTo(facts, data.item_id, Number(data.set["returned_quantity"]), context)
+        )
+      )
+    )
+})
+/** Newest first, what is open of the line beyond `back` is in service again. */
+const releasedTo = (
+  facts: ServiceFacts,
+  item_id: number,
+  back: number,
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  const own = facts.open.filter((one) => one.opportunity_item_id === item_id)
+  let beyond = own.reduce((sum, one) => sum + one.quantity, 0) - Math.floor(back)
+  let now = facts
+  const events: Array<NewEvent> = []
+  for (const { id, quantity, state } of own.toReversed()) {
+    const some = Math.min(quantity, beyond)
+    if (some < 1 || (state !== "quarantine" && state !== "lost")) continue
+    const sent = { service_record_id: id, quantity: some, note: "The return was reverted" }
+    const decided = release(now, sent, context)
+    if (Result.isFailure(decided)) continue
+    events.push(...decided.success.events)
+    now = decided.success.after
+    beyond -= some
+  }
+  return events
+}
+
+export const workshopReactions = [checkedInUnfit, checkReverted, levelFollowed, returnReverted]

@@ -1,0 +1,202 @@
+/**
+ * The row of an idempotency key, from its reservation to the stored answer. Each step is one statement that is safe on
+ * its own, whatever other requests do under the same key.
+ */
+import { Effect, Schema } from "effect"
+import { insert, remove, update } from "../../../core/kernel/tables/row-change.ts"
+import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { bindings } from "../../../core/kernel/store/statement.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
+
+const retention_millis = 24 * 3_600_000
+/** A request in flight for longer counts as abandoned: its server has stopped. */
+const abandoned_millis = 60_000
+
+/** Either this request holds the key now (`mine`), or another one does or did. */
+type Reserved = { readonly mine: true; readonly attempt: number } | { readonly mine: false; readonly row: KeyRow }
+
+/**
+ * Reserves the key, or answers with the row of the request that has it. Keys that are expired, or abandoned by the same
+ * request, are taken over with the next attempt number.
+ */
+export const reserveKey = (id: string, fingerprint: string, now: number): Effect.Effect<Reserved, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const begun_at = instantOf(now),
+      expires_at = instantOf(now + retention_millis)
+    for (;;) {
+      const fresh = bindings(store.dialect)
+      const inserted = yield* store.run(
+        `insert into idempotency_keys (id, fingerprint, state, attempt, headers, begun_at, expires_at) values (${[
+          id,
+          fingerprint,
+          "in_flight",
+          1,
+          "{}",
+          begun_at,
+          expires_at
+        ]
+          .map(fresh.bind)
+          .join(", ")}) on conflict (id) do nothing returning id`,
+        fresh.values
+      )
+      if (inserted.length > 0) return { mine: true, attempt: 1 }
+      const row = yield* store.get(idempotency_keys, id)
+      // Another request released it between the two statements.
+      if (row === undefined) continue
+      const isExpired = row.expires_at <= begun_at
+      const isAbandoned =
+        row.state === "in_flight" &&
+        Date.parse(row.begun_at) <= now - abandoned_millis &&
+        row.fingerprint === fingerprint
+      if (!isExpired && !isAbandoned) return { mine: false, row }
+      const taking = bindings(store.dialect)
+      const { bind } = taking
+      const attempt = row.attempt + 1
+      const taken = yield* store.run(
+        `update idempotency_keys set fingerprint = ${bind(fingerprint)}, state = 'in_flight', ` +
+          `attempt = ${bind(attempt)}, status = null, body = null, ` +
+          `begun_at = ${bind(begun_at)}, expires_at = ${bind(expires_at)} where id = ${bind(id)} ` +
+          `and attempt = ${bind(row.attempt)} and state = ${bind(row.state)} returning id`,
+        taking.values
+      )
+      if (taken.length > 0) return { mine: true, attempt }
+    }
+  })
+
+interface StoredResult {
+  readonly status: number
+  readonly body: Json | undefined
+  readonly headers: { readonly [name: string]: string }
+  /** The result of the command, if the answer can be made from it again. */
+  readonly about?: JsonObject | undefined
+}
+let decodeHeaders: ((stored: unknown) => StoredResult["headers"]) | undefined
+/** The answer kept in a row; its body is undefined where it had none. Throws where the row is damaged. */
+export const storedAnswer = ({ body, headers, status }: KeyRow): StoredResult => {
+  decodeHeaders ??= Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.String))
+  return { status: status ?? 200, body: body === null ? undefined : jsonOf(body), headers: decodeHeaders(headers) }
+}
+/** What the parser makes is JSON. */
+const jsonOf = (text: string): Json => {
+  const value: Json = JSON.parse(text)
+  return value
+}
+
+/** Keeps the answer; false when the key was taken over meanwhile. */
+export const finishKey = (
+  id: string,
+  attempt: number,
+  { about, body, headers, status }: StoredResult
+): Effect.Effect<boolean, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const bound = bindings(store.dialect)
+    const { bind } = bound
+    const done = yield* store.run(
+      `update idempotency_keys set state = 'done', status = ${bind(status)}, ` +
+        `body = ${bind(body === undefined ? null : JSON.stringify(body))}, ` +
+        `headers = ${bind(JSON.stringify(headers))} where id = ${bind(id)} and attempt = ${bind(attempt)} ` +
+        `and state = 'in_flight' returning id`,
+      bound.values
+    )
+    if (done.length === 0) return false
+    yield* store.apply([
+      remove(idempotency_results, id),
+      ...(about === undefined ? [] : [insert(idempotency_results, { id, result: about })])
+    ])
+    return true
+  })
+/** The result an answer was made from; undefined where none was kept. */
+export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Failure, Store> =>
+  Effect.flatMap(Store, (store) => Effect.map(store.get(idempotency_results, id), (row) => row?.result))
+
+/** Removes the reservation of a request that changed nothing: the key is unused again. */
+export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    yield* store.run(
+      `delete from idempotency_keys where id = ${bind(id)} and attempt = ${bind(attempt)} and state = 'in_flight'`,
+      values
+    )
+  })
+
+/** Releases every key in flight since before this instant, where no other server can be at work on them. */
+export const releaseAbandoned = (now: number): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    yield* store.run(
+      `delete from idempotency_keys where state = 'in_flight' and begun_at < ${bind(instantOf(now))}`,
+      values
+    )
+  })
+
+type Fingerprints = ReadonlyArray<string>
+/** Another answer to the same request; nothing where the key was used for another one meanwhile. */
+export const changeAnswer = (
+  id: string,
+  fingerprints: Fingerprints,
+  { body, status }: Pick<StoredResult, "status"> & { readonly body?: Json }
+): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    const text = body === undefined ? null : JSON.stringify(body)
+    yield* store.run(
+      `update idempotency_keys set status = ${bind(status)}, body = ${bind(text)} ` +
+        `where id = ${bind(id)} and state = 'done' and fingerprint in (${fingerprints.map(bind).join(", ")})`,
+      values
+    )
+  })
+/** The key is unused again: what was done under it came to nothing. */
+export const forgetAnswer = (id: string, fingerprints: Fingerprints): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    yield* store.run(
+      `delete from idempotency_keys where id = ${bind(id)} and state = 'done' ` +
+        `and fingerprint in (${fingerprints.map(bind).join(", ")})`,
+      values
+    )
+  })
+
+/** Deletes keys whose retention is over at `now` (milliseconds since 1970), with their results. */
+export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    yield* store.run(`delete from idempotency_keys where expires_at <= ${bind(instantOf(now))}`, values)
+    yield* store.run("delete from idempotency_results where id not in (select id from idempotency_keys)")
+  })
+
+/**
+ * Removes the bodies of all stored answers after an erasure: any of them may show the erased data. Successful ones are
+ * made again from the command's result when they are asked for; of refusals only the names of the fields remain.
+ */
+export const clearAnswers: Effect.Effect<void, Failure, Store> = Effect.gen(function* () {
+  const store = yield* Store
+  yield* store.run(
+    "update idempotency_keys set state = 'cleared', body = null where state = 'done' and body is not null and status < 400"
+  )
+  const refusals = (yield* store.find(idempotency_keys, { state: "done" })).filter(
+    (row) => row.status !== null && row.status >= 400 && row.body !== null
+  )
+  yield* store.apply(
+    refusals.map((row) =>
+      update(idempotency_keys, row.id, { body: JSON.stringify(withoutReasons(storedAnswer(row).body)) })
+    )
+  )
+})
+const reasons_removed =
+  "This was refused; why was removed when personal data was erased. Send it under a new key to be told again."
+const withoutReasons = (body: Json | undefined): Json => ({
+  message: reasons_removed,
+  ...(isJsonObject(body) && isJsonObject(body["errors"])
+    ? { errors: Object.fromEntries(Object.keys(body["errors"]).map((field) => [field, [reasons_removed]])) }
+    : {})
+})

@@ -1,0 +1,228 @@
+/**
+ * `Idempotency-Key`: a POST that records something takes effect once, however often it is sent
+ * (rules/conventions 9). The key is reserved in a transaction of its own; effect and stored answer are then committed
+ * together. After a crash a retry therefore either replays the answer or finds that nothing had happened.
+ */
+import { createHash } from "node:crypto"
+import { Clock, Effect, Schedule } from "effect"
+import type { Answer, Endpoint, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { checkPermission, replayAnswer } from "../../../core/kernel/runtime/engine.ts"
+import { isField, kindOf } from "../../../core/kernel/lists/answer-schema.ts"
+import { subjectOf } from "../../../core/kernel/endpoints/ignored.ts"
+import { canonicalJson, isJsonObject, type Json } from "../../../core/kernel/fields/json.ts"
+import { later } from "../../../core/kernel/fields/later.ts"
+import { bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { secretBox } from "../../ports/secret-box.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import type { ServerCall, ServerEndpoint, ServerSlice } from "../../ports/server-slice.ts"
+import {
+  changeAnswer,
+  clearAnswers,
+  dropExpired,
+  finishKey,
+  forgetAnswer,
+  releaseAbandoned,
+  releaseKey,
+  reserveKey,
+  resultOf,
+  storedAnswer
+} from "./keys.ts"
+import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
+
+/** Does an Idempotency-Key make it happen once? Every POST that records something; of others it is ignored. */
+export const keepsAnswers = (endpoint: Endpoint): boolean => endpoint.method === "POST" && endpoint.kind === "command"
+
+const showsSecret = (answer: Endpoint["answer"]): boolean => {
+  const kind = answer === undefined ? undefined : kindOf(answer)
+  return (
+    subjectOf(answer)?.shows["secret"] !== undefined ||
+    (kind?.kind === "keys" && Object.values(kind.keys).some((one) => isField(one) && one.secret))
+  )
+}
+/** Answers that show a secret this once are kept sealed. */
+const sealing = Effect.fnUntraced(function* (endpoint: Endpoint) {
+  if (!showsSecret(endpoint.answer)) return undefined
+  return secretBox((yield* serverContext).key, "idempotency")
+})
+const sealed = Effect.fnUntraced(function* (endpoint: Endpoint, body: Json | undefined) {
+  const box = yield* sealing(endpoint)
+  return box === undefined || body === undefined ? body : { sealed: box.seal(JSON.stringify(body)) }
+})
+const opened = Effect.fnUntraced(function* (endpoint: Endpoint, body: Json | undefined) {
+  const box = yield* sealing(endpoint)
+  if (box === undefined || !isJsonObject(body) || typeof body["sealed"] !== "string") return body
+  const text = box.open(body["sealed"])
+  const shown: Json | undefined = text === undefined ? undefined : JSON.parse(text)
+  return shown
+})
+
+const around = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
+  const given = call.headers["idempotency-key"]
+  if (given === undefined || !keepsAnswers(call.endpoint)) return next
+  return Effect.flatMap(Effect.result(checkPermission(call.endpoint, call.viewer)), (permitted) => {
+    // The usual refusal; nothing is looked up for those who may not make the request.
+    if (permitted._tag === "Failure") return next
+    if (typeof given !== "string" || !/^[\x20-\x7e]{1,255}$/.test(given)) {
+      return invalidField("idempotency_key", "The Idempotency-Key must be 1 to 255 printable ASCII characters.")
+    }
+    return once(call, `${call.viewer.user_id} ${given}`, next)
+  })
+}
+
+const once = (call: ServerCall, id: string, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const fingerprint = fingerprintOf(call)
+    const reserved = yield* reserveKey(id, fingerprint, yield* Clock.currentTimeMillis)
+    if (!reserved.mine) return yield* replayed(call, reserved.row, fingerprint)
+    const { attempt } = reserved
+    const answered = store.transaction(
+      Effect.gen(function* () {
+        const answer = yield* next
+        const { about, content, headers = {}, status } = answer
+        if (content !== undefined)
+          return yield* Effect.die(new Error("an answer under an Idempotency-Key must be JSON"))
+        const body = yield* sealed(call.endpoint, answer.body)
+        if (!(yield* finishKey(id, attempt, { status, body, headers, about }))) return yield* takenOver
+        return answer
+      })
+    )
+    return yield* answered.pipe(
+      Effect.catch((failure) =>
+        failure instanceof Rejection && failure.kind === "invalid"
+          ? refused(id, attempt, failure)
+          : Effect.fail(failure)
+      ),
+      // A failed request left nothing behind but the reservation.
+      Effect.onError(() => Effect.ignore(releaseKey(id, attempt)))
+    )
+  })
+
+/** A refusal by rule is an outcome like any other: the same request is refused the same way for a day. */
+const refused = (id: string, attempt: number, failure: Rejection): Effect.Effect<Answer, Failure, Store> =>
+  Effect.gen(function* () {
+    const body: Json = { ...bodyOf(failure) }
+    const status = statusOf[failure.kind]
+    const headers = failure.headers ?? {}
+    yield* finishKey(id, attempt, { status, body, headers })
+    return { status, body, headers }
+  })
+
+/**
+ * Keeps another answer in the place of the one that was kept under the call's key: work that went on after the command
+ * has come to an end. Without an answer the key is unused again.
+ */
+export const answeredLater = (
+  call: ServerCall,
+  answer: Pick<Answer, "status" | "body" | "headers"> | undefined
+): Effect.Effect<void, Failure, Store> => {
+  const given = call.headers["idempotency-key"]
+  if (typeof given !== "string" || !keepsAnswers(call.endpoint)) return Effect.void
+  const id = `${call.viewer.user_id} ${given}`
+  const fingerprints = [fingerprintOf(call), fingerprintOf(call, false)]
+  return answer === undefined ? forgetAnswer(id, fingerprints) : changeAnswer(id, fingerprints, answer)
+}
+
+/** The answer to a key that another request has used: 409 for a different request, 425 while it is in flight. */
+const replayed = Effect.fnUntraced(function* (
+  call: ServerCall,
+  row: KeyRow,
+  fingerprint: string
+): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
+  if (row.fingerprint !== fingerprint && row.fingerprint !== fingerprintOf(call, false)) {
+    const text = "This Idempotency-Key was used for another request."
+    return yield* new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } })
+  }
+  if (row.state === "in_flight") return yield* inFlight
+  const answer = storedAnswer(row)
+  const body = row.state === "cleared" ? yield* bodyAgain(call, row.id) : yield* opened(call.endpoint, answer.body)
+  const erased = row.state === "cleared" ? { "idempotent-erased": "true" } : {}
+  return {
+    status: answer.status,
+    ...(body === undefined ? {} : { body }),
+    headers: { ...answer.headers, ...erased, "idempotent-replayed": "true" }
+  }
+})
+/**
+ * A body in place of the one removed by an erasure: made again from the present rows, or of placeholders where they are
+ * gone.
+ */
+const bodyAgain = Effect.fnUntraced(function* (
+  call: ServerCall,
+  id: string
+): Effect.fn.Return<Json | undefined, Failure, Store | CommandRuntime> {
+  const result = yield* resultOf(id)
+  const answer =
+    result === undefined
+      ? undefined
+      : yield* replayAnswer(call, result).pipe(
+          Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure))),
+          // Answers are made right after the change, so endpoints take what they show for granted; here it may be gone.
+          Effect.catchDefect((defect) =>
+            Effect.as(Effect.logDebug("a stored answer cannot be made anew", defect), undefined)
+          )
+        )
+  if (answer?.body !== undefined || call.endpoint.answer === undefined) return answer?.body
+  const { placeholdersOf } = yield* placeholders
+  return placeholdersOf(call.endpoint.answer, result?.["id"])
+})
+const placeholders = later(() => import("./placeholders.ts"))
+const inFlight = new Rejection({
+  kind: "in_flight",
+  message: "The request with this Idempotency-Key is still being worked on.",
+  headers: { "retry-after": "1" }
+})
+/** This request took so long that a retry took the key over; its own changes are rolled back. */
+const takenOver = inFlight
+
+/** Texts and numbers as written, with a first letter for which they are: `1`, `1.0` and `"1"` are three values. */
+const asWritten = (text: string): Json => {
+  const value: Json = JSON.parse(text, (key, value: unknown, context?: { readonly source?: string }) => {
+    if (key === "__proto__") return undefined
+    if (typeof value === "number") return `n${context?.source ?? String(value)}`
+    return typeof value === "string" ? `s${value}` : value
+  })
+  return value
+}
+
+/**
+ * SHA-256 over method, path, query in order of name, and body with its keys in order. Numbers count as they were
+ * written; earlier releases took them as they were read, which `as_written = false` repeats.
+ */
+const fingerprintOf = ({ request }: ServerCall, as_written = true): string => {
+  const { body, body_fault: body_failure, files, method, path, query, raw_text } = request
+  const parts = [
+    method,
+    path,
+    JSON.stringify(
+      [...query].sort(([one, a], [other, b]) => (one === other ? (a < b ? -1 : 1) : one < other ? -1 : 1))
+    ),
+    body === undefined ? "" : canonicalJson(raw_text === undefined || !as_written ? body : asWritten(raw_text)),
+    body_failure?.message ?? "",
+    ...Object.entries(files ?? {})
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([field, file]) => `${field} ${file.name} ${file.sha256}`)
+  ]
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex")
+}
+/** Keys that a killed server left: an SQLite file has one server, which has just started. */
+const releaseOwn = Effect.gen(function* () {
+  if ((yield* Store).dialect === "sqlite") yield* releaseAbandoned(yield* Clock.currentTimeMillis)
+})
+const sweep_every_millis = 3_600_000
+
+export const idempotencySlice: ServerSlice = {
+  name: "idempotency",
+  server_tables: [idempotency_keys, idempotency_results],
+  around,
+  recorded: (events) =>
+    Effect.flatMap(CommandRuntime, ({ catalogue }) =>
+      events.some(({ type }) => catalogue.scrubs[type] !== undefined) ? clearAnswers : Effect.void
+    ),
+  background: Effect.andThen(
+    releaseOwn,
+    Effect.repeat(Effect.flatMap(Clock.currentTimeMillis, dropExpired), Schedule.spaced(sweep_every_millis))
+  )
+}

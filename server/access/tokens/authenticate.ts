@@ -1,0 +1,106 @@
+/** From a bearer secret to its user. Cached for less than a second, and never after a change made by this server. */
+import { Effect } from "effect"
+import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { update } from "../../../core/kernel/tables/row-change.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { revokedDevice } from "../../../sync/server/devices.ts"
+import { userById } from "../../ports/users.ts"
+import { hashOf, isSecretOf, type TokenRow, tokens } from "./issue.ts"
+
+interface Bearer {
+  readonly viewer: Viewer
+  /** Requests a minute of this token alone; null where the setting holds. */
+  readonly rate_limit_per_minute: number | null
+  /** Weighted units a month of this token alone, 0 for no limit; null where the setting holds. */
+  readonly monthly_units: number | null
+  /** The token's device is revoked: every request is refused with that reason. */
+  readonly device_revoked: boolean
+}
+export interface Authentication {
+  /**
+   * The bearer of a secret at an instant (milliseconds since 1970); undefined when it opens nothing (unknown, expired,
+   * revoked).
+   */
+  readonly bearerOf: (secret: string, now: number) => Effect.Effect<Bearer | undefined, Failure, Store>
+  /** The update of `last_used_at`, to be run in the background; undefined within a minute of the last one. */
+  readonly used: (token_id: number, now: number) => Effect.Effect<void, Failure, Store> | undefined
+  /** Clears the cache, after users, roles or tokens changed. */
+  readonly forget: () => void
+}
+
+/** How long an entry is used that another process may have changed. */
+const believed_millis = 900
+const bearers_kept = 10_000
+const use_noted_every_millis = 60_000
+const secret_length_max = 512
+
+interface Known {
+  readonly row: TokenRow
+  readonly bearer: Bearer
+  readonly until: number
+}
+
+const unexpired = ({ row, bearer }: Known, now: number): Bearer | undefined =>
+  row.expires_at !== null && Date.parse(row.expires_at) <= now ? undefined : bearer
+
+export const makeAuthentication = (): Authentication => {
+  const known = new Map<string, Known>()
+  const noted = new Map<number, number>()
+  let generation = 0
+
+  const read = Effect.fnUntraced(function* (hash: string, now: number) {
+    const begun = generation
+    const store = yield* Store
+    const row = yield* store.first(tokens, { hash })
+    if (row === undefined || !isSecretOf(row, hash)) return undefined
+    const user = yield* userById(row.user_id)
+    // A deactivated account gets a 403 that says so; a token revoked with it stays revoked when the account is
+    // activated again.
+    if (user === undefined) return undefined
+    const device_revoked = row.revoked_at !== null && (yield* revokedDevice(row.id)) !== undefined
+    if (user.is_active && row.revoked_at !== null && !device_revoked) return undefined
+    const viewer: Viewer = { ...user, abilities: new Set(row.abilities), token_id: row.id }
+    const found: Known = {
+      row,
+      bearer: {
+        viewer,
+        rate_limit_per_minute: row.rate_limit_per_minute,
+        monthly_units: row.monthly_units,
+        device_revoked
+      },
+      until: now + believed_millis
+    }
+    // Not cached when something changed during the read.
+    if (begun === generation) {
+      if (known.size >= bearers_kept) known.delete(known.keys().next().value as string)
+      known.set(hash, found)
+    }
+    return found
+  })
+
+  return {
+    bearerOf: (secret, now) => {
+      if (secret === "" || secret.length > secret_length_max) return Effect.succeed(undefined)
+      const hash = hashOf(secret)
+      const before = known.get(hash)
+      if (before !== undefined && now < before.until && now > before.until - 2 * believed_millis)
+        return Effect.succeed(unexpired(before, now))
+      return Effect.map(read(hash, now), (found) => {
+        if (found === undefined) known.delete(hash)
+        return found === undefined ? undefined : unexpired(found, now)
+      })
+    },
+    used: (token_id, now) => {
+      if (now - (noted.get(token_id) ?? -Infinity) < use_noted_every_millis) return undefined
+      if (noted.size >= bearers_kept) noted.clear()
+      noted.set(token_id, now)
+      return Effect.flatMap(Store, (store) => store.apply([update(tokens, token_id, { last_used_at: instantOf(now) })]))
+    },
+    forget: () => {
+      generation++
+      known.clear()
+    }
+  }
+}

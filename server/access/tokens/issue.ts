@@ -1,0 +1,194 @@
+/** A token for somebody who showed another way who they are, such as with a code that was sent to them. */
+import { Effect, Schema } from "effect"
+import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
+import { hash, randomBytes, timingSafeEqual } from "node:crypto"
+import { integer, list, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
+import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
+import { insert, updateWhere } from "../../../core/kernel/tables/row-change.ts"
+import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
+import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import type { DeviceTokensShape } from "../../../sync/server/tables.ts"
+import { settingNumber, type Settings } from "../../../core/kernel/events/settings.ts"
+import { itemAt } from "../../../core/values/text.ts"
+
+// What happens to tokens. Their secrets are in no event.
+
+export const tokenIssued = eventType("token.issued", {
+  meaning: "A token was given to a user, or to a device of theirs.",
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      name: Schema.String,
+      user_id: Schema.NullOr(Schema.Int),
+      abilities: Schema.Array(Schema.String),
+      expires_at: Schema.NullOr(Schema.String)
+    }),
+  project: "changes_no_table"
+})
+export const tokenChanged = eventType("token.changed", {
+  meaning: "A token was renamed or given other limits: what it has from then on.",
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      user_id: Schema.NullOr(Schema.Int),
+      name: Schema.String,
+      rate_limit_per_minute: Schema.NullOr(Schema.Int),
+      monthly_units: Schema.NullOr(Schema.Int)
+    }),
+  project: "changes_no_table"
+})
+export const tokenRevoked = eventType("token.revoked", {
+  meaning: "A token was taken away: it opens nothing any more.",
+  data: () => Schema.Struct({ id: Schema.Int, user_id: Schema.NullOr(Schema.Int) }),
+  project: "changes_no_table"
+})
+
+export const tokenEvents: ReadonlyArray<AnyEventType> = [tokenIssued, tokenChanged, tokenRevoked]
+
+// Bearer tokens: on the server alone, with a hash instead of the secret (rules/conventions 11).
+
+export const token_fields = {
+  name: text({ required: true }),
+  abilities: list(text({ max: 100 }), { required: true, min_items: 1, max_items: 200, distinct: true }),
+  user_id: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, describe: "Whose token; the caller's own when absent" }),
+  expires_at: timestamp({ nullable: true }),
+  rate_limit_per_minute: integer({
+    nullable: true,
+    on_null: "clear",
+    min: 1,
+    max: 10_000,
+    describe: "Requests per minute; the setting api.rate_limit when null"
+  }),
+  monthly_units: integer({
+    nullable: true,
+    on_null: "clear",
+    min: 0,
+    max: 1_000_000_000,
+    describe: "Weighted units in a UTC calendar month, 0 for no limit; the setting api.monthly_units when null"
+  })
+}
+export const tokens = table(
+  "tokens",
+  {
+    ...token_fields,
+    /** SHA-256 of the whole secret, in hex. */
+    hash: text({ secret: true, length: 64 }),
+    last_used_at: timestamp({ nullable: true, computed: true }),
+    /** Set when its user is deactivated; it stays set when the account is activated again. */
+    revoked_at: timestamp({ nullable: true, hidden: true, computed: true })
+  },
+  { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] }
+)
+/** Tokens of before there were limits a month go by the setting. */
+export const tokens_by_month: TableMigration = {
+  id: 2,
+  name: "monthly_units_of_tokens",
+  table: tokens,
+  up: addColumn("tokens", "monthly_units", integer({ nullable: true }), "null")
+}
+export type TokenRow = RowOf<typeof tokens>
+
+export const hashOf = (secret: string): string => hash("sha256", secret, "hex")
+export const isSecretOf = (row: { readonly hash: string }, hash: string): boolean =>
+  timingSafeEqual(Buffer.from(row.hash, "hex"), Buffer.from(hash, "hex"))
+
+/** A new secret: the token's id and 256 random bits. */
+export const secretFor = (id: number): string => `${id}|${randomBytes(32).toString("base64url")}`
+
+// Tokens issued to devices: each opens no more than the token the device enrolled with, and ends with it.
+
+const recording = Effect.fnUntraced(function* (viewer: Viewer, now: string) {
+  return {
+    command_id: yield* (yield* CommandRuntime).commandId,
+    actor_id: viewer.user_id,
+    replica_id: null,
+    recorded_at: now
+  }
+})
+
+export const deviceTokens: DeviceTokensShape = {
+  issue: Effect.fnUntraced(function* (name, viewer, now) {
+    const store = yield* Store
+    const issuer = viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id)
+    const [id] = yield* allocateIds("tokens", 1)
+    const secret = secretFor(id!)
+    const row = {
+      id: id!,
+      name,
+      abilities: [...viewer.abilities],
+      user_id: viewer.user_id,
+      expires_at: issuer?.expires_at ?? null
+    }
+    yield* store.apply([
+      insert(tokens, {
+        ...row,
+        rate_limit_per_minute: issuer?.rate_limit_per_minute ?? null,
+        monthly_units: issuer?.monthly_units ?? null,
+        hash: hashOf(secret),
+        last_used_at: null,
+        revoked_at: null,
+        created_at: now,
+        updated_at: now,
+        deleted_at: null
+      })
+    ])
+    yield* recordEvents([tokenIssued.make(row)], yield* recording(viewer, now))
+    return { id: row.id, secret }
+  }),
+  abilitiesOf: Effect.fnUntraced(function* (token_id, now) {
+    const token = yield* (yield* Store).get(tokens, token_id)
+    return token === undefined || token.revoked_at !== null || (token.expires_at !== null && token.expires_at <= now)
+      ? undefined
+      : token.abilities
+  }),
+  // Its row stays, so that requests with it are refused with the reason.
+  end: Effect.fnUntraced(function* (token_id, viewer, now) {
+    const store = yield* Store
+    const token = yield* store.get(tokens, token_id)
+    if (token === undefined || token.revoked_at !== null) return
+    yield* store.apply([updateWhere(tokens, { id: token_id }, { revoked_at: now })])
+    yield* recordEvents([tokenRevoked.make({ id: token_id, user_id: token.user_id })], yield* recording(viewer, now))
+  })
+}
+
+// When a token ends (rules/conventions 11).
+
+/** The earliest of what was asked, what the settings allow and what the issuing token has left. */
+export const expiryOf = (
+  asked: string | null,
+  issuer: TokenRow | undefined,
+  settings: Settings,
+  now: string
+): string | null => {
+  const days = settingNumber(settings, "api", "token_expiration_days")
+  const at_most = days > 0 ? new Date(Date.parse(now) + days * 86_400_000).toISOString() : null
+  return [asked, at_most, issuer?.expires_at ?? null].filter((one) => one !== null).sort()[0] ?? null
+}
+
+/** In the caller's transaction, which also records `event`. The token opens what its person may do. */
+export const issueOwnToken = Effect.fnUntraced(function* (
+  { name, user_id }: { readonly name: string; readonly user_id: number },
+  settings: Settings,
+  now: string
+) {
+  const id = itemAt(yield* allocateIds(tokens.name, 1), 0)
+  const secret = secretFor(id)
+  const row = { id, name, user_id, abilities: ["*"], expires_at: expiryOf(null, undefined, settings, now) }
+  yield* (yield* Store).apply([
+    insert(tokens, {
+      ...row,
+      rate_limit_per_minute: null,
+      monthly_units: null,
+      hash: hashOf(secret),
+      last_used_at: null,
+      revoked_at: null,
+      created_at: now,
+      updated_at: now,
+      deleted_at: null
+    })
+  ])
+  return { id, secret, event: tokenIssued.make(row) }
+})

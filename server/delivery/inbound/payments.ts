@@ -1,0 +1,134 @@
+/**
+ * Payments told by webhooks, as Schemas that decode what a sender says into one form: Stripe's events, and the plain
+ * one that any other program can send. Each payment has an id of its own beside the delivery's, as Stripe tells of one
+ * payment in several events.
+ */
+import { Schema, SchemaGetter } from "effect"
+
+/** A payment, or a refund, as somebody else's books have it. */
+export interface ToldPayment {
+  /** The payment's own id with whoever took it: what was recorded under it is not recorded again. */
+  readonly payment_id: string
+  /** What the payer was given to name the invoice by: its number or id; null where nothing was. */
+  readonly invoice: string | null
+  /** In units of the currency: `1234.50`. */
+  readonly amount: string
+  /** Three capital letters. */
+  readonly currency: string
+}
+export interface ToldRefund extends ToldPayment {
+  /** All that was paid back of this payment so far is `amount`, not what this one refund did. */
+  readonly is_total: true
+}
+/** What a checkout came to that may not have been paid yet: bank debits are told of again once they have. */
+interface ToldCheckout extends ToldPayment {
+  readonly is_paid: boolean
+}
+
+/** Currencies whose amounts Stripe counts otherwise than in hundredths, of whatever ISO 4217 says of them. */
+const stripe_decimals: { readonly [currency: string]: number } = {
+  ...Object.fromEntries(
+    "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split(" ").map((currency) => [currency, 0])
+  ),
+  ...Object.fromEntries("BHD JOD KWD OMR TND".split(" ").map((currency) => [currency, 3]))
+}
+/** What Stripe counts in a currency's smallest unit, as a decimal number: 1050 eur is 10.50. */
+export const stripeAmount = (smallest_units: number, currency: string): string => {
+  const decimals = stripe_decimals[currency.toUpperCase()] ?? 2
+  const digits = String(smallest_units).padStart(decimals + 1, "0")
+  return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
+}
+
+const amount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const currency = Schema.String.check(Schema.isPattern(/^[A-Za-z]{3}$/))
+const id = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,255}$/))
+const optional = <A, I>(of: Schema.Codec<A, I>) => Schema.optionalKey(Schema.NullOr(of))
+/** Keys of our own on Stripe's objects: `invoice_id` or `invoice_number` says what was paid. */
+const metadata = optional(Schema.Record(Schema.String, Schema.String))
+type Metadata = { readonly [key: string]: string } | null | undefined
+const invoiceIn = (given: Metadata): string | null => given?.["invoice_number"] ?? given?.["invoice_id"] ?? null
+/** An id, or the whole object it is the id of where a sender asked for that. */
+const idOrObject = Schema.Union([id, Schema.Struct({ id })])
+const idOf = (given: string | { readonly id: string }): string => (typeof given === "string" ? given : given.id)
+
+const told = <A>() => Schema.declare<A>((value): value is A => typeof value === "object" && value !== null)
+/** Decoded only: nobody sends these from here. */
+const decodedBy = <I, A>(form: Schema.Codec<I, unknown>, read: (given: I) => A): Schema.Codec<A, unknown> =>
+  form.pipe(
+    Schema.decodeTo(told<A>(), {
+      decode: SchemaGetter.transform(read),
+      encode: SchemaGetter.forbidden(() => "what others tell is not sent back")
+    })
+  )
+const stripeEvent = <A>(object: Schema.Codec<A, unknown>) => Schema.Struct({ data: Schema.Struct({ object }) })
+
+/** `checkout.session.completed` and `checkout.session.async_payment_succeeded`. */
+export const stripeCheckout: Schema.Codec<ToldCheckout, unknown> = decodedBy(
+  stripeEvent(
+    Schema.Struct({
+      id,
+      payment_intent: optional(idOrObject),
+      client_reference_id: optional(Schema.String),
+      amount_total: amount,
+      currency,
+      payment_status: Schema.String,
+      metadata
+    })
+  ),
+  ({ data: { object } }) => ({
+    // A checkout of nothing has no payment: it is named by its own id.
+    payment_id: idOf(object.payment_intent ?? object.id),
+    invoice: object.client_reference_id ?? invoiceIn(object.metadata),
+    amount: stripeAmount(object.amount_total, object.currency),
+    currency: object.currency.toUpperCase(),
+    is_paid: object.payment_status !== "unpaid"
+  })
+)
+
+/** `payment_intent.succeeded`. */
+export const stripePayment: Schema.Codec<ToldPayment, unknown> = decodedBy(
+  stripeEvent(Schema.Struct({ id, amount_received: amount, currency, metadata })),
+  ({ data: { object } }) => ({
+    payment_id: object.id,
+    invoice: invoiceIn(object.metadata),
+    amount: stripeAmount(object.amount_received, object.currency),
+    currency: object.currency.toUpperCase()
+  })
+)
+
+/** `charge.refunded`: part of it, or all. */
+export const stripeRefund: Schema.Codec<ToldRefund, unknown> = decodedBy(
+  stripeEvent(Schema.Struct({ id, payment_intent: optional(idOrObject), amount_refunded: amount, currency, metadata })),
+  ({ data: { object } }) => ({
+    payment_id: idOf(object.payment_intent ?? object.id),
+    invoice: invoiceIn(object.metadata),
+    amount: stripeAmount(object.amount_refunded, object.currency),
+    currency: object.currency.toUpperCase(),
+    is_total: true
+  })
+)
+
+const decimal = /^\d{1,15}(\.\d{1,6})?$/
+/** A text, or a number that is written like one. */
+const decimalAmount = Schema.Union([
+  Schema.String.check(Schema.isPattern(decimal)),
+  Schema.Finite.check(Schema.makeFilter((value: number) => decimal.test(String(value))))
+])
+
+/** `payment.recorded` of a generic source or one of Standard Webhooks: `reference` is the payment's own id. */
+export const plainPayment: Schema.Codec<ToldPayment, unknown> = decodedBy(
+  Schema.Struct({
+    data: Schema.Struct({
+      invoice_number: Schema.String.check(Schema.isMinLength(1)),
+      amount: decimalAmount,
+      currency,
+      reference: id
+    })
+  }),
+  ({ data }) => ({
+    payment_id: data.reference,
+    invoice: data.invoice_number,
+    amount: String(data.amount),
+    currency: data.currency.toUpperCase()
+  })
+)

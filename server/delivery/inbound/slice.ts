@@ -1,0 +1,324 @@
+/** Webhooks in (rules/conventions 14): the sources, what came from them, and what slices do about it. */
+import { Clock, Effect, Result, Schema } from "effect"
+import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
+import { parseJson } from "../../../core/kernel/fields/body-limits.ts"
+import { command, type Failure, get, postQuery, type SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
+import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import {
+  type FieldErrors,
+  forbidden,
+  invalidField,
+  notFound,
+  Rejection
+} from "../../../core/kernel/fields/rejection.ts"
+import { insert, remove } from "../../../core/kernel/tables/row-change.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { text } from "../../../core/kernel/fields/field.ts"
+import { itemAt } from "../../../core/values/text.ts"
+import { jobOffer } from "../../ports/job-kind.ts"
+import { rawRequest } from "../../ports/raw-request.ts"
+import { secretBox } from "../../ports/secret-box.ts"
+import { serverContext, type ServerContextShape } from "../../ports/server-context.ts"
+import {
+  type DeliveryWork,
+  deliveryWork,
+  excerpt_chars_max,
+  forgetBodies,
+  forgetOld,
+  inbound_body_bytes_max,
+  inbound_deliveries,
+  inbound_sources,
+  source_fields,
+  type SourceRow
+} from "./work.ts"
+import { isDeliveryId, signedBy, type SourceKind, standardKey } from "../../ports/inbound.ts"
+import type { ServerSlice } from "../../ports/server-slice.ts"
+import { randomBytes } from "node:crypto"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { created, listOf, noContent, ok, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { madeWithSecret, withSecret } from "../../ports/secret-shown-once.ts"
+
+// What happens to sources of webhooks. Their secrets are in no event.
+
+const what = () => Schema.Struct({ id: Schema.Int, name: Schema.String, kind: Schema.String })
+const sourceAdded = eventType("inbound_source.added", {
+  meaning: "A source may send webhooks here.",
+  data: what,
+  project: "changes_no_table"
+})
+const sourceRemoved = eventType("inbound_source.removed", {
+  meaning: "A source may send no more webhooks.",
+  data: what,
+  project: "changes_no_table"
+})
+const inboundEvents: ReadonlyArray<AnyEventType> = [sourceAdded, sourceRemoved]
+
+// Webhooks from outside: who sent it is checked on the bytes as they came, then it is kept and queued in one
+// transaction and answered, before anything is done about it. What is sent again is answered alike and does nothing.
+
+/** Secrets of sources are sealed under a key of their own. */
+const sourceSecrets = ({ key }: ServerContextShape) => secretBox(key, "inbound_sources")
+
+const not_signed = forbidden("The signature is missing, does not hold, or was made too long ago.")
+
+/** `offered`: the kind of job that works on what came. */
+const receiveEndpoint = (offered: DeliveryWork) =>
+  postQuery("/api/v1/webhooks/inbound/{source}", {
+    answer: { message: text() },
+    name: "inbound_sources.receive",
+    summary: "Take a webhook in; its source signs it, in place of a token",
+    ability: null,
+    permission: null,
+    metering_weight: 0,
+    public: true,
+    server_only: true,
+    raw_body: true,
+    body_max: inbound_body_bytes_max,
+    success_status: 202,
+    error_answers: { 403: null },
+    run: ({ params, now }) =>
+      Effect.gen(function* () {
+        const server = yield* serverContext
+        const received = yield* rawRequest
+        const source = yield* (yield* Store).first(inbound_sources, { name: params["source"] ?? "" })
+        if (source === undefined) return yield* notFound("No such source.")
+        const secret = sourceSecrets(server).open(source.sealed_secret)
+        if (secret === undefined) return yield* sealedUnderAnotherKey
+        const signed = signedBy(source.kind, secret, received, yield* Clock.currentTimeMillis)
+        if (signed === undefined) return yield* not_signed
+        const body = readBody(received.bytes)
+        if (!isJsonObject(body.value)) return yield* body.fault
+        const delivery_id = signed.delivery_id ?? body.value["id"]
+        if (typeof delivery_id !== "string" || !isDeliveryId(delivery_id))
+          return yield* invalidField("id", "The event must have an id.")
+        const delivery = {
+          source,
+          delivery_id,
+          event: eventIn(body.value),
+          text: body.text,
+          bytes: received.bytes.length
+        }
+        yield* retryOnConflict(keep(delivery, now, offered, server))
+        return { status: 202, body: { message: "Accepted" } }
+      })
+  })
+
+/** Not the sender's fault: it tries again, and by then the source may have been added anew. */
+const sealedUnderAnotherKey = new Rejection({
+  kind: "unavailable",
+  message:
+    "This server cannot read the source's secret, as its own key was changed: remove the source and add it again.",
+  headers: { "retry-after": "3600" }
+})
+
+interface Accepted {
+  readonly source: SourceRow
+  readonly delivery_id: string
+  readonly event: string | null
+  readonly text: string
+  readonly bytes: number
+}
+/** Kept and queued together, once for each id, in whatever process it arrives. The row made here is its log row. */
+const keep = (
+  { source, delivery_id, event, text, bytes }: Accepted,
+  now: string,
+  offered: DeliveryWork,
+  server: ServerContextShape
+): Effect.Effect<void, Failure, Store> =>
+  Effect.flatMap(Store, (store) =>
+    store.transaction(
+      Effect.gen(function* () {
+        yield* lockStreams([`inbound ${source.name} ${delivery_id}`])
+        if (yield* store.exists(inbound_deliveries, { source: source.name, delivery_id })) return
+        const id = itemAt(yield* allocateIds(inbound_deliveries.name, 1), 0)
+        yield* store.apply([
+          insert(inbound_deliveries, {
+            id,
+            source: source.name,
+            kind: source.kind,
+            delivery_id,
+            event,
+            body: text,
+            body_excerpt: text.slice(0, excerpt_chars_max).toWellFormed(),
+            body_bytes: bytes,
+            status: "queued",
+            result: null,
+            done_at: null,
+            created_at: now,
+            updated_at: now,
+            deleted_at: null
+          })
+        ])
+        yield* server.jobs.offer(jobOffer(offered, { delivery_id: id }, { subject: String(id) }))
+      })
+    )
+  )
+
+/** What happened, as the sender calls it; other texts than names of events are passed over. */
+const eventIn = (body: JsonObject): string | null => {
+  const type = body["type"] ?? body["event"]
+  return typeof type === "string" && /^[\x21-\x7e]{1,200}$/.test(type) ? type : null
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+interface ReadJson {
+  readonly text: string
+  readonly value: unknown
+  /** Answered unless the value is an object. */
+  readonly fault: Rejection
+}
+const readBody = (bytes: Uint8Array): ReadJson => {
+  try {
+    const text = utf8.decode(bytes)
+    return { text, value: parseJson(text), fault: invalidField("body", "The body must be a JSON object.") }
+  } catch (cause) {
+    const why = cause instanceof SyntaxError ? `: ${cause.message}` : ", as it is not UTF-8"
+    return { text: "", value: undefined, fault: invalidField("body", `The body is not valid JSON${why}.`) }
+  }
+}
+
+const addressOf = (public_url: string, name: string): string => `${public_url}/api/v1/webhooks/inbound/${name}`
+
+const sourceResource = resource({
+  singular: "inbound_source",
+  table: inbound_sources,
+  called: { by: ["name"] },
+  filters: ["name", "kind", "created_at", "updated_at"],
+  sorts: ["name", "kind", "created_at", "updated_at"],
+  order: ["name"],
+  shows: { url: text({ describe: "Where it sends to" }) },
+  load: () => serverContext,
+  view: (base, row, _found, _context, server) => ({ ...base, url: addressOf(server.public_url(), row.name) })
+})
+/** A source just added: the only answer with its secret. */
+const addedResource = withSecret(sourceResource, "AddedInboundSource", "What it signs with; told once")
+const logResource = resource({
+  singular: "log",
+  plural: "logs",
+  title: "InboundLog",
+  table: inbound_deliveries,
+  filters: ["kind", "event", "status", "created_at", "done_at"],
+  sorts: ["event", "status", "created_at", "done_at"],
+  order: ["-id"],
+  entity_type: "inbound_deliveries"
+})
+
+const managed = {
+  ability: "webhooks:manage",
+  permission: "webhooks.manage",
+  server_only: true
+} as const satisfies SharedDraft
+
+const list = get("/api/v1/inbound_sources", {
+  ...managed,
+  answer: Shown.page(() => sourceResource),
+  name: "inbound_sources.list",
+  summary: "List the sources that may send webhooks here",
+  run: (input) => Effect.map(listOf(sourceResource, input.query, viewContext(input)), ok)
+})
+
+const logs = get("/api/v1/inbound_sources/{id}/logs", {
+  ...managed,
+  answer: Shown.page(() => logResource),
+  name: "inbound_sources.logs",
+  summary: "List what a source sent, the latest first, and what came of it",
+  params: { id: { table: inbound_sources } },
+  run: (input) =>
+    Effect.map(listOf(logResource, input.query, viewContext(input), { where: { source: input.rows.id.name } }), ok)
+})
+
+const { id, name, kind } = inbound_sources.columns
+const add = command("POST", "/api/v1/inbound_sources", {
+  ...managed,
+  answer: { inbound_source: Shown.row(() => addedResource) },
+  name: "inbound_sources.create",
+  summary: "Let a source send webhooks here; its secret is in this answer only",
+  fields: {
+    ...source_fields,
+    secret: text({
+      input_only: true,
+      nullable: true,
+      describe: "Signing secret from Stripe or another sender; generated by default"
+    })
+  },
+  creates: [inbound_sources],
+  // Two sources of one name wait for each other, so that the second is refused by its field.
+  streams: (_params, { name }) => [`inbound_sources ${String(name)}`],
+  check: ({ kind, secret }) => secretErrors(kind, secret),
+  facts: ({ values }) => Effect.flatMap(Store, (store) => store.exists(inbound_sources, { name: values.name ?? "" })),
+  decide: (is_taken, { values }, context) => {
+    if (is_taken) return Result.fail(invalidField("name", "Another source has this name."))
+    const source = { id: context.id(inbound_sources), name: values.name ?? "", kind: values.kind ?? "generic" }
+    return Result.succeed({ events: [sourceAdded.make(source)], result: source })
+  },
+  result: Shown.keys({ id, name, kind }),
+  // Within the transaction that records the event.
+  respond: (source, input) =>
+    Effect.gen(function* () {
+      const server = yield* serverContext
+      const secret = input.values.secret ?? `whsec_${randomBytes(32).toString("base64")}`
+      const row = { ...source, sealed_secret: sourceSecrets(server).seal(secret) }
+      return created(yield* madeWithSecret(sourceResource, row, secret, input))
+    })
+})
+
+const given_secret = /^[\x21-\x7e]{20,255}$/
+const secretErrors = (kind: unknown, secret: unknown): FieldErrors => {
+  if (typeof secret !== "string") return {}
+  const wrong = secret_rules[kind as SourceKind]?.(secret)
+  return wrong === undefined ? {} : { secret: [wrong] }
+}
+/** What is wrong with a secret that was given, by the kind of source. */
+const secret_rules: { readonly [K in SourceKind]?: (secret: string) => string | undefined } = {
+  generic: () => "The secret of a generic source is made here: leave it out.",
+  standard: (secret) =>
+    standardKey(secret) === undefined ? "The secret must be whsec_ and 24 to 64 bytes in base64." : undefined,
+  stripe: (secret) =>
+    given_secret.test(secret)
+      ? undefined
+      : "The secret must be the endpoint's signing secret as Stripe shows it, 20 characters or more."
+}
+
+const end = command("DELETE", "/api/v1/inbound_sources/{id}", {
+  ...managed,
+  name: "inbound_sources.delete",
+  summary: "Take webhooks from a source no longer; what was accepted is still worked on",
+  params: { id: { table: inbound_sources } },
+  facts: () => Effect.void,
+  decide: (_facts, { rows: { id: source } }) =>
+    Result.succeed({
+      events: [sourceRemoved.make({ id: source.id, name: source.name, kind: source.kind })],
+      result: { id: source.id }
+    }),
+  respond: ({ id }) =>
+    Effect.as(
+      Effect.flatMap(Store, (store) => store.apply([remove(inbound_sources, id)])),
+      noContent
+    )
+})
+
+/** `whole`: the catalogue it becomes part of, whose slices list the handlers. */
+export const inboundSlice = (whole: () => Catalogue): ServerSlice => {
+  const work = deliveryWork(() => whole().slices.flatMap((slice: ServerSlice) => slice.inbound ?? []))
+  return {
+    name: "inbound",
+    server_tables: [inbound_sources, inbound_deliveries],
+    resources: [sourceResource],
+    events: inboundEvents,
+    endpoints: [list, add, end, logs, receiveEndpoint(work)],
+    jobs: [work],
+    timed: [forgetOld],
+    // What others sent may name the person who was erased; what is still to be worked on is kept until it is done.
+    recorded: (events) =>
+      Effect.flatMap(CommandRuntime, ({ catalogue }) =>
+        events.some(({ type }) => catalogue.scrubs[type] !== undefined)
+          ? Effect.flatMap(Clock.currentTimeMillis, (now) => forgetBodies(instantOf(now + 1)))
+          : Effect.void
+      )
+  }
+}

@@ -1,0 +1,181 @@
+/** What is done about deliveries after they were answered, and how long they are remembered. */
+import { choice, integer, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
+import { type Delivery, type Handling, type InboundHandler, source_kinds } from "../../ports/inbound.ts"
+import { Clock, Effect, Schema } from "effect"
+import { parseJson } from "../../../core/kernel/fields/body-limits.ts"
+import { isJsonObject } from "../../../core/kernel/fields/json.ts"
+import { update } from "../../../core/kernel/tables/row-change.ts"
+import { bindings } from "../../../core/kernel/store/statement.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { GivenUp, type JobKind, jobKind, type TimedWork } from "../../ports/job-kind.ts"
+
+// Where webhooks come from and what came, on the server alone (rules/conventions 14).
+
+export const source_fields = {
+  name: text({ required: true, max: 64, format: "slug", search: true, describe: "Ends the address it sends to" }),
+  kind: choice(source_kinds, {
+    required: true,
+    describe:
+      "How what it sends is signed: generic in X-Signals-Signature, standard by Standard Webhooks, stripe as Stripe does"
+  })
+}
+export const inbound_sources = table(
+  "inbound_sources",
+  {
+    ...source_fields,
+    /** Sealed; `server/ports/secret-box.ts`. */
+    sealed_secret: longText({ secret: true })
+  },
+  { uniques: [{ columns: ["name"], field: "name", message: "Another source has this name." }] }
+)
+export type SourceRow = RowOf<typeof inbound_sources>
+
+/** The longest body a source may send, in bytes. */
+export const inbound_body_bytes_max = 262_144
+export const excerpt_chars_max = 1_000
+
+/**
+ * One row for each delivery that was accepted, however often it was sent. It outlives its source: what was accepted is
+ * done.
+ */
+export const inbound_deliveries = table(
+  "inbound_deliveries",
+  {
+    event: text({ nullable: true, search: true, describe: "What happened, as the sender calls it" }),
+    status: choice({ queued: "Accepted, to be worked on", done: "Done", failed: "Given up" }, { default: "queued" }),
+    result: text({ nullable: true, max: 1_000, describe: "What came of it, or why nothing did" }),
+    delivery_id: text({
+      describe: "The sender's own name of the delivery; of a generic source the SHA-256 of the body"
+    }),
+    /** As it was sent; null once it is done with and forgotten. */
+    body: longText({ nullable: true, hidden: true, max: inbound_body_bytes_max }),
+    body_excerpt: text({
+      nullable: true,
+      max: excerpt_chars_max,
+      describe: "How the body begins; null once it is no longer kept"
+    }),
+    body_bytes: integer({ describe: "How long the body was" }),
+    /** The source's name: one that is removed and added again with a new secret still knows what came before. */
+    source: text({ max: 64, describe: "The source's name" }),
+    kind: choice(source_kinds),
+    done_at: timestamp({ nullable: true })
+  },
+  {
+    entity: "inbound_delivery",
+    indexes: [["source", "id"], ["created_at"]],
+    uniques: [{ columns: ["source", "delivery_id"], field: "delivery_id", message: "It was received before." }]
+  }
+)
+type DeliveryRow = RowOf<typeof inbound_deliveries>
+
+export type DeliveryWork = JobKind<{ readonly delivery_id: number }>
+
+const no_handler = "Nothing follows from this kind of event."
+
+/** `handlers`: those of all slices, once the catalogue is complete. */
+export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): DeliveryWork =>
+  jobKind({
+    kind: "inbound.received",
+    meaning: "works on a webhook that came in",
+    data: Schema.Struct({ delivery_id: Schema.Int }),
+    attempts_max: 8,
+    waits_seconds: [1, 30, 300, 1_800, 7_200],
+    at_a_time: 2,
+    counts_broken_off: false,
+    run: ({ delivery_id }) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const row = yield* store.get(inbound_deliveries, delivery_id)
+        // Done before, by an attempt that ended before it was noted in the queue; or long ago, and forgotten.
+        if (row === undefined || row.status === "done") return { result: row?.result ?? null }
+        if (row.body === null)
+          return yield* new GivenUp({ message: "What was sent is no longer kept; record by hand what it was about." })
+        const now = instantOf(yield* Clock.currentTimeMillis)
+        return yield* store.transaction(
+          Effect.gen(function* () {
+            const result = yield* handledBy(handlers(), row, row.body ?? "")
+            yield* store.apply([
+              update(inbound_deliveries, row.id, {
+                status: "done",
+                result: inShort(result),
+                done_at: now,
+                updated_at: now
+              })
+            ])
+            return { result }
+          })
+        )
+      }),
+    ended: ({ delivery_id }, error) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const row = yield* store.get(inbound_deliveries, delivery_id)
+        if (row === undefined || row.status === "done") return
+        const now = instantOf(yield* Clock.currentTimeMillis)
+        const failed = { status: "failed", result: inShort(error), done_at: now, updated_at: now } as const
+        yield* store.apply([update(inbound_deliveries, row.id, failed)])
+      })
+  })
+
+const handledBy = (handlers: ReadonlyArray<InboundHandler>, row: DeliveryRow, text: string): Handling<string> => {
+  const handler = handlers.find(({ event, kinds }) => event === row.event && kinds.includes(row.kind))
+  if (handler === undefined) return Effect.succeed(no_handler)
+  const body = parseJson(text)
+  const delivery: Delivery = {
+    source: row.source,
+    kind: row.kind,
+    delivery_id: row.delivery_id,
+    received_at: row.created_at
+  }
+  return isJsonObject(body)
+    ? handler.handle(body, delivery)
+    : Effect.fail(new GivenUp({ message: "The body is no JSON object." }))
+}
+
+const result_chars_max = 1_000
+const inShort = (text: string): string => text.slice(0, result_chars_max).replaceAll("\u0000", "").toWellFormed()
+
+/** Longer than any sender tries again, or sends again by hand: Stripe keeps events for 30 days. */
+export const kept_days = 90
+
+/**
+ * Forgets what came long ago. Of generic sources, which sign no time, the ids stay for good: a copy of an old delivery
+ * would be taken for a new one.
+ */
+export const forgetOld: TimedWork = {
+  cron: "41 3 * * *",
+  kind: jobKind({
+    kind: "inbound.forget",
+    meaning: "forgets webhooks that came in long ago",
+    data: Schema.Struct({ due_at: Schema.String }),
+    attempts_max: 5,
+    waits_seconds: [60, 600],
+    at_a_time: 1,
+    run: ({ due_at }) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const before = instantOf(Date.parse(due_at) - kept_days * 86_400_000)
+        const { bind, values } = bindings(store.dialect)
+        yield* store.run(
+          `delete from inbound_deliveries where created_at < ${bind(before)} and kind <> 'generic' ` +
+            "and status <> 'queued'",
+          values
+        )
+        yield* forgetBodies(before)
+      })
+  })
+}
+
+/** Empties what was sent before an instant and is done with. */
+export const forgetBodies = (before: string) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    yield* store.run(
+      `update inbound_deliveries set body = null, body_excerpt = null where created_at < ${bind(before)} ` +
+        "and body is not null and status <> 'queued'",
+      values
+    )
+  })

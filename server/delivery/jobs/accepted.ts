@@ -1,0 +1,12 @@
+/** The answer of calls that only queue: 202 with the id of the job, which can be asked how it goes. */
+import { text } from "../../../core/kernel/fields/field.ts"
+
+export const accepted_shown = {
+  message: text(),
+  job_id: text({ describe: "What GET /api/v1/system/jobs/{id} knows the job by" })
+}
+/** For an endpoint with `answer: { ...accepted_shown, … }, success_status: 202`. `more`: keys of its own beside. */
+export const accepted = <More extends object = {}>(job_id: string, message: string, more?: More) => ({
+  status: 202,
+  body: { message, job_id, ...more } as { readonly message: string; readonly job_id: string } & More
+})

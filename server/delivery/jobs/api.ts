@@ -1,0 +1,189 @@
+/**
+ * Durable jobs over the API. Whoever asked for a job sees how it goes; those who manage the system see all of them, try
+ * failed ones again and drop those nobody needs.
+ */
+import { Effect, Result, Schema } from "effect"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import { command, get } from "../../../core/kernel/endpoints/endpoint.ts"
+import { integer, text } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { forbidden, invalidField } from "../../../core/kernel/fields/rejection.ts"
+import { listOf, noContent, ok, renderOne, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { hasAbility, hasOnePermission, type Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { serverPermissions } from "../../../core/people/users/permissions.ts"
+import { grantToSystemRoles } from "../../../core/people/users/decide.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import type { ServerSlice } from "../../ports/server-slice.ts"
+import { type AnyJobKind, asking_abilities, jobKind } from "../../ports/job-kind.ts"
+import { shownError } from "./outcome.ts"
+import { dropJob, emptyEnded, job_notes, type JobRow, requeue, system_jobs, timed_work } from "./queue-table.ts"
+
+const manage = "system.manage"
+const all = serverPermissions.map(({ key }) => key)
+const managesSystem = (viewer: Viewer): boolean => hasOnePermission(viewer, manage)
+
+const resultText = (result: JsonObject | null, key: string): string | null => {
+  const value = result?.[key]
+  return typeof value === "string" ? value : null
+}
+
+/** `kinds`: all this server knows; known once the catalogue is complete. */
+type Kinds = () => ReadonlyMap<string, AnyJobKind>
+const jobResource = (kinds: Kinds) =>
+  resource({
+    singular: "job",
+    plural: "jobs",
+    table: system_jobs,
+    filters: ["kind", "status", "attempts", "owner_id", "created_at", "updated_at", "next_attempt_at"],
+    sorts: ["kind", "status", "attempts", "created_at", "updated_at", "next_attempt_at"],
+    order: ["-sequence"],
+    entity_type: "jobs",
+    shows: {
+      meaning: text({ nullable: true, describe: "What jobs of this kind do; null where this server knows none" }),
+      attempts_max: integer({ nullable: true, describe: "After as many failed attempts it has failed for good" }),
+      progress: Shown.number({ nullable: true, describe: "How far it has come, from 0 to 1, where it says so" }),
+      download_url: text({ nullable: true, max: 2_000, describe: "Where what it made is fetched" })
+    },
+    view: (base, row) => {
+      const kind = kinds().get(row.kind)
+      return {
+        ...base,
+        meaning: kind?.meaning ?? null,
+        attempts_max: kind?.attempts_max ?? null,
+        error: shownError(row.error),
+        progress: row.thousandths === null ? null : row.thousandths / 1_000,
+        download_url: resultText(row.result, "download_url")
+      }
+    }
+  })
+
+const reading = "system:read"
+const reads = { ability: reading, permission: null, metering_weight: 0, server_only: true } as const
+const writes = { ability: "system:write", permission: manage, server_only: true } as const
+const one = { id: { table: system_jobs } } as const
+
+const refusalToRetry = ({ status }: JobRow): string | undefined =>
+  status === "failed" ? undefined : `This job is ${status}; only a failed one can be tried again.`
+const refused_while_running = "This job is running; it can be dropped once it has failed or waits."
+const refusalToDrop = ({ status }: JobRow): string | undefined =>
+  status === "running"
+    ? refused_while_running
+    : status === "done"
+      ? "This job is done; there is nothing to drop."
+      : undefined
+
+const kept_days = 14
+
+/** Done jobs are forgotten; an id is known, and not queued again, as long as its job is. */
+const cleanup = jobKind({
+  kind: "jobs.cleanup",
+  meaning: "forgets jobs that were done two weeks ago",
+  data: Schema.Struct({ due_at: Schema.String }),
+  attempts_max: 5,
+  waits_seconds: [60, 600],
+  at_a_time: 1,
+  run: () => Effect.flatMap(serverContext, ({ jobs }) => jobs.forget(kept_days))
+})
+
+type JobResource = ReturnType<typeof jobResource>
+
+const list = (jobs: JobResource) =>
+  get("/api/v1/system/jobs", {
+    answer: Shown.page(() => jobs),
+    name: "jobs.list",
+    summary: "List jobs: one's own, or everybody's for those who manage the system",
+    ...reads,
+    run: (input) =>
+      Effect.map(
+        listOf(jobs, input.query, viewContext(input), {
+          ...(managesSystem(input.viewer) ? {} : { where: { owner_id: input.viewer.user_id } })
+        }),
+        ok
+      )
+  })
+
+/** Who had a job queued with a narrow token follows it with that. */
+const mayFollow = (viewer: Viewer, kind: AnyJobKind | undefined): boolean =>
+  [reading, kind?.asked_with].some((ability) => ability !== undefined && hasAbility(viewer, ability))
+
+const show = (jobs: JobResource, kinds: Kinds) =>
+  get("/api/v1/system/jobs/{id}", {
+    answer: { job: Shown.row(() => jobs) },
+    name: "jobs.show",
+    summary: "Show how a job goes, and what it came to",
+    ...reads,
+    ability: [reading, ...asking_abilities],
+    params: one,
+    authorize: ({ rows, viewer }) =>
+      !mayFollow(viewer, kinds().get(rows.id.kind))
+        ? Effect.fail(forbidden(`The token lacks the ability ${reading}.`))
+        : rows.id.owner_id === viewer.user_id || managesSystem(viewer)
+          ? Effect.void
+          : Effect.fail(forbidden(`A job of somebody else needs the permission ${manage}.`)),
+    run: (input) => Effect.map(renderOne(jobs, input.rows.id, input.query, viewContext(input)), ok)
+  })
+
+/** What jobs are is no part of the journal: these commands record no events. */
+const unlessRefused = (id: string, refusal: string | undefined) =>
+  refusal === undefined ? Result.succeed({ events: [], result: { id } }) : Result.fail(invalidField("status", refusal))
+const jobId = Schema.Struct({ id: Schema.String })
+
+const retry = (jobs: JobResource) =>
+  command("POST", "/api/v1/system/jobs/{id}/retry", {
+    answer: { job: Shown.row(() => jobs) },
+    name: "jobs.retry",
+    summary: "Retry a failed job, with its full number of attempts",
+    ...writes,
+    params: one,
+    result: jobId,
+    facts: () => Effect.void,
+    decide: (_facts, { rows: { id: job } }) => unlessRefused(job.id, refusalToRetry(job)),
+    respond: ({ id }, input) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        yield* requeue(store, id)
+        const job = (yield* store.get(system_jobs, id)) ?? input.rows.id
+        return ok(yield* renderOne(jobs, job, [], viewContext(input)))
+      })
+  })
+
+const drop = command("DELETE", "/api/v1/system/jobs/{id}", {
+  name: "jobs.drop",
+  summary: "Drop a job that waits or has failed; it is not done any more",
+  ...writes,
+  params: one,
+  result: jobId,
+  facts: () => Effect.void,
+  decide: (_facts, { rows: { id: job } }) => unlessRefused(job.id, refusalToDrop(job)),
+  respond: ({ id }) =>
+    Effect.gen(function* () {
+      // A worker may have taken it meanwhile.
+      if (!(yield* dropJob(yield* Store, id))) return yield* invalidField("status", refused_while_running)
+      return noContent
+    })
+})
+
+/** `kinds`: all the server has; known once the catalogue is complete. */
+export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerSlice => {
+  const jobs = jobResource(kinds)
+  return {
+    name: "jobs",
+    server_tables: [job_notes, timed_work],
+    resources: [jobs],
+    timed: [{ cron: "20 3 * * *", kind: cleanup }],
+    recorded: (events) =>
+      Effect.gen(function* () {
+        const { scrubs } = (yield* CommandRuntime).catalogue
+        if (!events.some(({ type }) => scrubs[type] !== undefined)) return
+        const about_people = [...kinds().values()].filter(({ names_people }) => names_people === true)
+        yield* emptyEnded(
+          yield* Store,
+          about_people.map(({ kind }) => kind)
+        )
+      }),
+    later_seeds: [grantToSystemRoles({ "Admin": all, "Operations Manager": all })],
+    endpoints: [list(jobs), show(jobs, kinds), retry(jobs), drop]
+  }
+}

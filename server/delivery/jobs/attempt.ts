@@ -1,0 +1,112 @@
+/** One attempt at a job, and what it came to. */
+import { Cause, Effect, Exit, Schedule } from "effect"
+import { SqlError } from "effect/sql"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Store, StoreShape } from "../../../core/kernel/store/store.ts"
+import type { ServerContext } from "../../ports/server-context.ts"
+import type { JobCounters } from "../../ports/offers.ts"
+import type { AnyJobKind } from "../../ports/job-kind.ts"
+import { ended_with_server, failedAttempt } from "./outcome.ts"
+import { failuresOf, noteFailures, noteProgress, noteResult, setFailed, setWaiting, type Taken } from "./queue-table.ts"
+
+/** Writing down how an attempt ended is tried for nearly as long as its lock holds. */
+const settling = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced(5_000)]).pipe(
+  Schedule.upTo({ duration: 45_000 })
+)
+
+/** One that hangs would keep its worker for ever, as its lock is renewed. */
+const usual_limit_seconds = 3_600
+
+/**
+ * Succeeds where nothing is left to do, be it that the job is done or that its failure was written down here, with an
+ * error for people. Fails only where that could not be written: the queue then tries again by itself.
+ */
+export const runAttempt = Effect.fnUntraced(function* (
+  store: StoreShape,
+  counters: JobCounters,
+  kind: AnyJobKind,
+  data: unknown,
+  taken: Taken
+): Effect.fn.Return<void, SqlError.SqlError, Store | CommandRuntime | ServerContext> {
+  const { job_id } = taken
+  const counts_all = kind.counts_broken_off !== false
+  const attempt = counts_all || taken.attempt === 1 ? taken.attempt : 1 + (yield* failuresOf(store, job_id))
+  // The server ended during the last attempt, or its failure could not be written down.
+  if (attempt > kind.attempts_max) {
+    yield* Effect.logWarning("a job failed for good", { job_id, attempt, error: ended_with_server })
+    counters.failed(kind.kind, true)
+    return yield* Effect.retry(failedForGood(store, kind, data, taken, ended_with_server, taken.attempt - 1), settling)
+  }
+  counters.begun(kind.kind)
+  const run = Effect.suspend(() =>
+    kind.run(data, {
+      job_id,
+      number: attempt,
+      is_last: attempt >= kind.attempts_max,
+      progress: progressOf(store, job_id)
+    })
+  )
+  const limit_seconds = kind.limit_seconds ?? usual_limit_seconds
+  const exit = yield* Effect.exit(
+    Effect.timeoutOrElse(Effect.scoped(run), {
+      duration: limit_seconds * 1_000,
+      orElse: () => Effect.fail(`It did not end within ${limit_seconds} seconds.`)
+    })
+  )
+  if (Exit.isSuccess(exit)) {
+    const result = exit.value
+    if (result !== undefined) yield* Effect.retry(noteResult(store, job_id, result), settling)
+    return
+  }
+  const { error, is_defect, wait_seconds } = failedAttempt(kind, job_id, attempt, exit.cause)
+  counters.failed(kind.kind, wait_seconds === undefined)
+  const about = { job_id, attempt, error, ...(wait_seconds === undefined ? {} : { again_in_seconds: wait_seconds }) }
+  if (is_defect) yield* Effect.logError("a job failed unexpectedly", about, exit.cause)
+  else yield* Effect.logWarning(wait_seconds === undefined ? "a job failed for good" : "a job failed", about)
+  const waiting = (seconds: number) =>
+    Effect.andThen(
+      counts_all ? Effect.void : noteFailures(store, job_id, attempt),
+      setWaiting(store, taken, error, seconds)
+    )
+  yield* Effect.retry(
+    wait_seconds === undefined ? failedForGood(store, kind, data, taken, error) : waiting(wait_seconds),
+    settling
+  )
+})
+
+/**
+ * Ends the job with what follows for its kind, in one transaction. Where that fails unexpectedly, the job still ends.
+ */
+const failedForGood = (
+  store: StoreShape,
+  kind: AnyJobKind,
+  data: unknown,
+  taken: Taken,
+  error: string,
+  attempts = taken.attempt
+): Effect.Effect<void, SqlError.SqlError, Store | CommandRuntime | ServerContext> => {
+  const failed = setFailed(store, taken, error, attempts)
+  if (kind.ended === undefined) return failed
+  return Effect.catchCause(
+    store.transaction(Effect.andThen(kind.ended(data, error), failed)),
+    (cause): Effect.Effect<void, SqlError.SqlError> => {
+      const fault = Cause.squash(cause)
+      if (fault instanceof SqlError.SqlError) return Effect.fail(fault)
+      if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
+      const about = { kind: kind.kind, job_id: taken.job_id }
+      return Effect.andThen(Effect.logError("what follows a failed job failed itself", about, cause), failed)
+    }
+  )
+}
+
+/** Writes progress where it has moved by a hundredth; what cannot be written is left out. */
+const progressOf = (store: StoreShape, job_id: string) => {
+  let written = -10
+  return (done: number): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const thousandths = Math.round(Math.min(1, Math.max(0, done)) * 1_000)
+      if (Number.isNaN(thousandths) || Math.abs(thousandths - written) < 10) return Effect.void
+      written = thousandths
+      return Effect.ignore(noteProgress(store, job_id, thousandths))
+    })
+}

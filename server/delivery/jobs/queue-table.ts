@@ -1,0 +1,322 @@
+/**
+ * The table of Effect's PersistedQueue, `effect_queue`: the few statements that its queues have no call for. Times are
+ * the database's: UTC, as every session pins.
+ */
+import { choice, integer, json, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Dialect } from "../../../core/kernel/store/dialect.ts"
+import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import { bindings, type Bindings } from "../../../core/kernel/store/statement.ts"
+import type { StoreShape } from "../../../core/kernel/store/store.ts"
+import type { JobCount } from "../../ports/offers.ts"
+
+// What is kept of jobs beside the queue's own table `effect_queue`, on the server alone, and the one view that shows
+// both.
+
+/** Written only where there is something to say: most jobs have no row here. */
+export const job_notes = plainTable(
+  "job_notes",
+  "job_id",
+  {
+    job_id: text({ max: 255 }),
+    /** The user who may ask for the job. */
+    owner_id: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
+    /** Thousandths done. */
+    progress: integer({ nullable: true }),
+    result: json<JsonObject>({ nullable: true }),
+    /** Attempts that failed, of kinds that do not count those their server's end broke off. */
+    failures: integer({ nullable: true })
+  },
+  { entity: "job_note", indexes: [["owner_id"]] }
+)
+
+/** The last due time of each timed work that was queued. */
+export const timed_work = plainTable(
+  "timed_work",
+  "kind",
+  { kind: text({ max: 100 }), due_at: text({ max: 24 }) },
+  { entity: "timed_work", on_conflict_ignore: true }
+)
+
+const job_statuses = { queued: "Queued", running: "Running", done: "Done", failed: "Failed" } as const
+
+/** The view's columns, as lists and filters take them. */
+export const system_jobs = plainTable(
+  "system_jobs",
+  "id",
+  {
+    id: text({ max: 255, search: true }),
+    kind: text({ max: 100, search: true, describe: "What it does, as the server's programs name it: mail.send" }),
+    status: choice(job_statuses),
+    attempts: integer({ describe: "How often it was begun" }),
+    error: longText({ nullable: true, describe: "Why the last attempt failed, in one line" }),
+    owner_id: integer({
+      nullable: true,
+      max: Number.MAX_SAFE_INTEGER,
+      describe: "The user who asked for it, and may ask how it goes"
+    }),
+    result: json<JsonObject>({ nullable: true, describe: "What it came to" }),
+    created_at: timestamp(),
+    updated_at: timestamp(),
+    next_attempt_at: timestamp({ nullable: true, describe: "When it is begun next; null unless it is queued" }),
+    thousandths: integer({ nullable: true, hidden: true }),
+    sequence: integer({ hidden: true, max: Number.MAX_SAFE_INTEGER })
+  },
+  { entity: "job" }
+)
+export type JobRow = RowOf<typeof system_jobs>
+
+/** How long a job stays with the server process that took it and no longer says so. */
+export const lock_seconds = 60
+/** The state of the rows that are no jobs: one for each kind, see `queue-table.ts`. */
+const bell_state = "bell"
+
+/** Whether a row's lock holds. */
+const isHeld = (dialect: Dialect): string =>
+  dialect === "pg"
+    ? `q.acquired_at >= now() - interval '${lock_seconds} seconds'`
+    : `q.acquired_at >= datetime('now', '-${lock_seconds} seconds')`
+
+/** The status of a row of the queue's table, which says it in other words. */
+const statusSql = (dialect: Dialect): string =>
+  `case when q.state = 'completed' then 'done' when q.state = 'failed' then 'failed' ` +
+  `when ${isHeld(dialect)} then 'running' else 'queued' end`
+
+export const jobsViewSql = (dialect: Dialect): string => {
+  const instant = (column: string): string =>
+    dialect === "pg" ? `(${column} at time zone 'UTC')` : `strftime('%Y-%m-%dT%H:%M:%fZ', ${column})`
+  const as_text = dialect === "pg" ? `::text collate "C"` : ""
+  const status = statusSql(dialect)
+  return (
+    `create view system_jobs as select q.id${as_text} as id, lower(q.id)${as_text} as id_folded, ` +
+    `q.queue_name${as_text} as kind, lower(q.queue_name)${as_text} as kind_folded, (${status})${as_text} as status, ` +
+    `q.attempts as attempts, case when q.state = 'completed' then null else q.last_failure end as error, ` +
+    `n.owner_id as owner_id, n.result as result, ` +
+    `${instant("q.created_at")} as created_at, ${instant("q.updated_at")} as updated_at, ` +
+    `case when (${status}) = 'queued' then ${instant("q.visible_at")} end as next_attempt_at, ` +
+    `n.progress as thousandths, q.sequence as sequence ` +
+    `from effect_queue q left join job_notes n on n.job_id = q.id where q.state <> '${bell_state}'`
+  )
+}
+
+const now = (store: StoreShape): string => (store.dialect === "pg" ? "now()" : "current_timestamp")
+
+/**
+ * A queue is woken by an offer only. For a kind whose jobs fall due otherwise, the id of a row that is no job is
+ * offered again, which writes nothing.
+ */
+export const makeBell = (store: StoreShape, kind: string): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(
+    store.run(
+      `insert into effect_queue (id, queue_name, element, state, attempts, visible_at, created_at, updated_at) ` +
+        `values ('bell:${kind}', '${kind}', 'null', '${bell_state}', 0, ${now(store)}, ${now(store)}, ${now(store)}) ` +
+        `on conflict (id, queue_name) do nothing`
+    )
+  )
+
+/** Which of these kinds have a job to do now that nobody does. One probe of an index for each. */
+export const dueKinds = (
+  store: StoreShape,
+  kinds: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError> => {
+  if (kinds.length === 0) return Effect.succeed([])
+  const bound = bindings(store.dialect)
+  const asked = kinds.map((kind) => `(${bound.bind(kind)})`).join(", ")
+  const text = store.dialect === "pg" ? "::text" : ""
+  return Effect.map(
+    store.run<{ kind: string }>(
+      `with asked (kind) as (values ${asked}) select kind from asked where exists (select 1 from effect_queue q ` +
+        `where q.queue_name = asked.kind${text} and q.state = 'pending' and q.visible_at <= ${now(store)} ` +
+        `and (q.acquired_at is null or not ${isHeld(store.dialect)}))`,
+      bound.values
+    ),
+    (rows) => rows.map(({ kind }) => kind)
+  )
+}
+
+/** One attempt: a job as this process took it. */
+export interface Taken {
+  readonly kind: string
+  readonly job_id: string
+  readonly attempt: number
+}
+const ofAttempt = ({ kind, job_id, attempt }: Taken, bound: Bindings): string =>
+  `where id = ${bound.bind(job_id)} and queue_name = ${bound.bind(kind)} and attempts = ${bound.bind(attempt)} ` +
+  `and state = 'pending' and acquired_by is not null`
+
+/** Ends the attempt as failed for good. What the queue settles afterwards finds nothing that is this attempt's. */
+export const setFailed = (
+  store: StoreShape,
+  taken: Taken,
+  error: string,
+  attempts = taken.attempt
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `update effect_queue set state = 'failed', last_failure = ${bound.bind(error)}, acquired_at = null, ` +
+        `attempts = ${bound.bind(attempts)}, ` +
+        `acquired_by = null, updated_at = ${now(store)} ${ofAttempt(taken, bound)}`,
+      bound.values
+    )
+  )
+}
+/** Ends the attempt; the next one begins after the wait. */
+export const setWaiting = (
+  store: StoreShape,
+  taken: Taken,
+  error: string,
+  wait_seconds: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  const seconds = Math.max(0, Math.ceil(wait_seconds))
+  const due =
+    store.dialect === "pg" ? `now() + interval '${seconds} seconds'` : `datetime('now', '+${seconds} seconds')`
+  return Effect.asVoid(
+    store.run(
+      `update effect_queue set visible_at = ${due}, last_failure = ${bound.bind(error)}, acquired_at = null, ` +
+        `acquired_by = null, updated_at = ${now(store)} ${ofAttempt(taken, bound)}`,
+      bound.values
+    )
+  )
+}
+
+export const noteFailures = (
+  store: StoreShape,
+  job_id: string,
+  failures: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, failures) values (${bound.bind(job_id)}, ${bound.bind(failures)}) ` +
+        `on conflict (job_id) do update set failures = excluded.failures`,
+      bound.values
+    )
+  )
+}
+export const failuresOf = (store: StoreShape, job_id: string): Effect.Effect<number, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.map(
+    store.run<{ failures: number | null }>(
+      `select failures from job_notes where job_id = ${bound.bind(job_id)}`,
+      bound.values
+    ),
+    ([row]) => Number(row?.failures ?? 0)
+  )
+}
+
+/** Begins a failed job anew; one that was emptied stays as it is. */
+export const requeue = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  const anew = store.run(
+    `update job_notes set failures = null where failures is not null and job_id = ${bound.bind(id)} and exists ` +
+      `(select 1 from effect_queue q where q.id = job_notes.job_id and q.state = 'failed')`,
+    bound.values
+  )
+  return Effect.andThen(anew, begunAnew(store, id))
+}
+const begunAnew = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `update effect_queue set state = 'pending', attempts = 0, last_failure = null, visible_at = ${now(store)}, ` +
+        `updated_at = ${now(store)} where id = ${bound.bind(id)} and state = 'failed' and element <> '${emptied}'`,
+      bound.values
+    )
+  )
+}
+/** What is left of a job's data when it was erased. */
+const emptied = "{}"
+/** Empties what has ended of these kinds. That it was done stays known. */
+export const emptyEnded = Effect.fnUntraced(function* (store: StoreShape, kinds: ReadonlyArray<string>) {
+  if (kinds.length === 0) return
+  const { bind, values } = bindings(store.dialect)
+  const ended = `q.queue_name in (${kinds.map(bind).join(", ")}) and q.state in ('completed', 'failed')`
+  yield* store.run(
+    `update job_notes set result = null where job_id in (select q.id from effect_queue q where ${ended})`,
+    values
+  )
+  yield* store.run(
+    `update effect_queue as q set element = '${emptied}', last_failure = case when q.state = 'failed' then ` +
+      `'What it was about was erased with a person''s data; it cannot be tried again.' end where ${ended}`,
+    values
+  )
+})
+/** Removes a job that nobody is doing. Says whether it did. */
+export const dropJob = Effect.fnUntraced(function* (store: StoreShape, id: string) {
+  const bound = bindings(store.dialect)
+  const dropped = yield* store.run(
+    `delete from effect_queue as q where q.id = ${bound.bind(id)} and (q.state = 'failed' or (q.state = 'pending' ` +
+      `and (q.acquired_at is null or not ${isHeld(store.dialect)}))) returning id`,
+    bound.values
+  )
+  if (dropped.length > 0) yield* removeNote(store, id)
+  return dropped.length > 0
+})
+const removeNote = (store: StoreShape, id: string) => {
+  const bound = bindings(store.dialect)
+  return store.run(`delete from job_notes where job_id = ${bound.bind(id)}`, bound.values)
+}
+
+export const noteOwner = (
+  store: StoreShape,
+  job_id: string,
+  owner_id: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, owner_id) values (${bound.bind(job_id)}, ${bound.bind(owner_id)}) ` +
+        `on conflict (job_id) do nothing`,
+      bound.values
+    )
+  )
+}
+export const noteProgress = (
+  store: StoreShape,
+  job_id: string,
+  thousandths: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, progress) values (${bound.bind(job_id)}, ${bound.bind(thousandths)}) ` +
+        `on conflict (job_id) do update set progress = excluded.progress`,
+      bound.values
+    )
+  )
+}
+export const noteResult = (
+  store: StoreShape,
+  job_id: string,
+  result: JsonObject
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  const json = store.dialect === "pg" ? "::jsonb" : ""
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, result) ` +
+        `values (${bound.bind(job_id)}, ${bound.bind(JSON.stringify(result))}${json}) ` +
+        `on conflict (job_id) do update set result = excluded.result`,
+      bound.values
+    )
+  )
+}
+/** Removes the notes of jobs that have gone. */
+export const dropLooseNotes = (store: StoreShape): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(
+    store.run("delete from job_notes where not exists (select 1 from effect_queue q where q.id = job_notes.job_id)")
+  )
+
+/** Jobs that are not done, by kind and status. */
+export const countUnfinished = (store: StoreShape): Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError> =>
+  Effect.map(
+    store.run<{ kind: string; status: string; jobs: number }>(
+      `select q.queue_name as kind, ${statusSql(store.dialect)} as status, count(*) as jobs from effect_queue q ` +
+        `where q.state <> 'completed' and q.state <> '${bell_state}' group by 1, 2 order by 1, 2`
+    ),
+    (rows) => rows.map(({ kind, status, jobs }) => ({ kind, status, jobs: Number(jobs) }))
+  )

@@ -1,0 +1,135 @@
+/**
+ * Timed work: every server looks at the clock and queues what is due; the due time is part of the job's id, so that it
+ * is done once. What fell due while no server ran is made up once, for its last due time.
+ */
+import { Clock, Cron, Effect } from "effect"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { jobOffer, type Process, type TimedWork } from "../../ports/job-kind.ts"
+import type { Jobs } from "../../ports/offers.ts"
+import { insert } from "../../../core/kernel/tables/row-change.ts"
+import { bindings } from "../../../core/kernel/store/statement.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { timed_work } from "./queue-table.ts"
+
+// Jobs that follow from events: queued in the transaction that records them, so that there are both or neither.
+
+/**
+ * Queues what follows from events that were just recorded. Events enter the journal of a server in one place; what
+ * reads it again (rebuild, restore, a replica that follows) does not pass here.
+ */
+export const whatFollows = (
+  processes: ReadonlyArray<Process>,
+  jobs: Pick<Jobs, "offer">
+): ((events: ReadonlyArray<StoredEvent>) => Effect.Effect<void, Failure, Store>) => {
+  const by_type = new Map<string, Array<Process>>()
+  for (const one of processes)
+    for (const type of new Set(one.on)) by_type.set(type, [...(by_type.get(type) ?? []), one])
+  if (by_type.size === 0) return () => Effect.void
+  return (events) => {
+    const offers = events.flatMap((event) => by_type.get(event.type)?.flatMap((one) => one.jobs(event)) ?? [])
+    return offers.length === 0 ? Effect.void : Effect.forEach(offers, jobs.offer, { discard: true })
+  }
+}
+
+export const cronOf = ({ cron }: Pick<TimedWork, "cron">): Cron.Cron => Cron.parseUnsafe(cron, "UTC")
+
+/** The last due time after one instant and not after the other, in milliseconds; undefined where there is none. */
+export const lastDue = (cron: Cron.Cron, after_millis: number, now_millis: number): number | undefined => {
+  const last = Cron.prev(cron, new Date(now_millis + 1)).getTime()
+  return last > after_millis && last <= now_millis ? last : undefined
+}
+
+/** Clocks are set, and machines sleep: no wait is longer. */
+const wait_millis_max = 60_000
+const failed_wait_millis = 5_000
+
+export const queueTimedWork = (
+  timed: ReadonlyArray<TimedWork>,
+  jobs: Pick<Jobs, "offer">
+): Effect.Effect<void, never, Store> => {
+  const works = timed.map((work) => ({ ...work, cron: cronOf(work), queued_millis: Number.NaN }))
+  let is_started = false
+  const tick = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    if (!is_started) {
+      const due_at = instantOf(now)
+      for (const { at_start, kind } of works)
+        if (at_start !== undefined && (yield* at_start(due_at)))
+          yield* jobs.offer(jobOffer(kind, { due_at }, { subject: `start:${due_at}` }))
+      is_started = true
+    }
+    if (works.some(({ queued_millis }) => Number.isNaN(queued_millis))) {
+      const known = yield* lastQueued(works, now)
+      for (const work of works) work.queued_millis = known.get(work.kind.kind) ?? now
+    }
+    for (const work of works) {
+      if (work.queued_millis > now + skew_millis_max) work.queued_millis = yield* setBack(work, now)
+      const due = lastDue(work.cron, work.queued_millis, now)
+      if (due === undefined) continue
+      yield* queueOnce(work, instantOf(due), jobs)
+      work.queued_millis = due
+    }
+    const next = Math.min(...works.map(({ cron }) => Cron.next(cron, new Date(now)).getTime()))
+    return Math.min(wait_millis_max, Math.max(0, next - now) + 1)
+  })
+  return works.length === 0
+    ? Effect.void
+    : tick.pipe(
+        Effect.catchCause((cause) =>
+          Effect.as(Effect.logWarning("timed work could not be queued", cause), failed_wait_millis)
+        ),
+        Effect.flatMap(Effect.sleep),
+        Effect.forever
+      )
+}
+
+/** Clocks of servers on one database differ by less. */
+const skew_millis_max = 3_600_000
+/**
+ * A due time far ahead was queued under a clock that has been set back since: the work is due from now on, instead of
+ * waiting until then.
+ */
+const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, now_millis: number) {
+  const { bind, values } = bindings((yield* Store).dialect)
+  const ahead = instantOf(now_millis + skew_millis_max)
+  yield* (yield* Store).run(
+    `update timed_work set due_at = ${bind(instantOf(now_millis))} where kind = ${bind(kind.kind)} ` +
+      `and due_at > ${bind(ahead)}`,
+    values
+  )
+  return now_millis
+})
+
+/** The last due time queued of each; a work that is new is due from now on. */
+const lastQueued = (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: number) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const rows = yield* store.find(timed_work, { kind: works.map(({ kind }) => kind.kind) })
+    const known = new Map(rows.map(({ due_at, kind }) => [kind, Date.parse(due_at)]))
+    const fresh = works.filter(({ kind }) => !known.has(kind.kind))
+    for (const { kind } of fresh)
+      yield* store.apply([insert(timed_work, { kind: kind.kind, due_at: instantOf(now_millis) })])
+    return known
+  })
+
+/** Several servers come here at the same time: one of them moves the time on. */
+const queueOnce = (
+  work: Pick<TimedWork, "kind">,
+  due_at: string,
+  jobs: Pick<Jobs, "offer">
+): Effect.Effect<void, Failure, Store> =>
+  Effect.flatMap(Store, (store) =>
+    store.transaction(
+      Effect.gen(function* () {
+        const { bind, values } = bindings(store.dialect)
+        const moved = yield* store.run(
+          `update timed_work set due_at = ${bind(due_at)} where kind = ${bind(work.kind.kind)} ` +
+            `and due_at < ${bind(due_at)} returning kind`,
+          values
+        )
+        if (moved.length > 0) yield* jobs.offer(jobOffer(work.kind, { due_at }, { subject: due_at }))
+      })
+    )
+  )

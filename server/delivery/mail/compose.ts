@@ -1,0 +1,201 @@
+/** From what a slice wants to say to a message that can be queued: addresses checked, the sender found, limits held. */
+import { randomUUID } from "node:crypto"
+import { Clock, Effect, Result } from "effect"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import type { UploadedFile } from "../../../core/kernel/endpoints/endpoint-types.ts"
+import { type FieldErrors, invalid } from "../../../core/kernel/fields/rejection.ts"
+import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { type StoreRow, stores } from "../../../core/setup/stores.ts"
+import { parseMailAddress } from "../../../core/values/mail-address.ts"
+import { printableLine } from "../../../core/values/text.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import {
+  type Attached,
+  attachments_bytes_max,
+  inline_bytes_max,
+  type Mailbox,
+  type MailMessage,
+  recipients_max,
+  text_length_max
+} from "./message.ts"
+
+/** An address, or one with the name of whom it belongs to. */
+type Recipient = string | { readonly name?: string | null; readonly address: string }
+
+/** A file of the BlobStore, or a few bytes that lie in the job itself. */
+type MailAttachment = UploadedFile | { readonly name: string; readonly mime_type: string; readonly bytes: Uint8Array }
+
+export interface MailDraft {
+  /**
+   * What it is about and why, unique, such as `invoice.42.reminder.1`: the same id is mailed once. It becomes the
+   * Message-ID, and so is the same however often the message is sent.
+   */
+  readonly id: string
+  /** Whose sender, reply-to and always-BCC it goes out with; those of the settings where the store has none. */
+  readonly store_id?: number | null
+  /** Who sends it: may ask for the job, and is told when it is refused. */
+  readonly sender_user_id: number | null
+  readonly to: ReadonlyArray<Recipient>
+  readonly cc?: ReadonlyArray<Recipient>
+  readonly bcc?: ReadonlyArray<Recipient>
+  readonly reply_to?: Recipient | null
+  readonly subject: string
+  readonly text: string
+  readonly html?: string | null
+  readonly attachments?: ReadonlyArray<MailAttachment>
+  /**
+   * What stands in the text where it says `{{secret}}`: kept sealed and apart from the message, until that is sent or
+   * nobody can use it any more. No copies go out.
+   */
+  readonly secret?: { readonly text: string; readonly expires_at: string }
+  /** A message about a refused message: nobody is told when it is refused itself, and no copies go out. */
+  readonly is_notice?: boolean
+}
+
+/** An id for a message that nothing else identifies. */
+export const freshMailId = (about: string): string => `${about}.${randomUUID()}`
+
+/** A message that can be queued, or a 422 that names what is wrong with the draft or the settings. */
+export const composeMail = Effect.fnUntraced(function* (
+  draft: MailDraft,
+  settings: Settings
+): Effect.fn.Return<MailMessage, Failure, Store> {
+  const { public_url } = yield* serverContext
+  const host = hostOf(public_url())
+  const store = draft.store_id == null ? undefined : yield* (yield* Store).get(stores, draft.store_id)
+  const written_at = instantOf(yield* Clock.currentTimeMillis)
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const given = addressesOf(draft, errors)
+  const sender = senderOf(settings, store, host, errors)
+  const attachments = attachmentsOf(draft.attachments ?? [], errors)
+  checkTexts(draft, errors)
+  const is_private = draft.is_notice === true || draft.secret !== undefined
+  const bcc = is_private || sender.bcc === undefined ? given.bcc : [...given.bcc, sender.bcc]
+  const recipients = [...new Set([...given.to, ...given.cc, ...bcc].map(({ address }) => address))]
+  if (recipients.length > recipients_max)
+    errors["to"] = [`A message goes to ${recipients_max} recipients at most, and this one has ${recipients.length}.`]
+  if (Object.keys(errors).length > 0) return yield* invalid(errors)
+  return {
+    id: draft.id,
+    part: 1,
+    message_id: messageIdOf(draft.id, host),
+    written_at,
+    sender_user_id: draft.sender_user_id,
+    from: sender.from,
+    return_path: draft.is_notice === true ? "" : sender.from.address,
+    to: given.to,
+    cc: given.cc,
+    bcc,
+    reply_to: given.reply_to ?? sender.reply_to ?? null,
+    subject: printableLine(draft.subject).trim(),
+    text: draft.text,
+    html: draft.html ?? null,
+    attachments,
+    recipients,
+    ...(draft.secret === undefined ? {} : { has_secret: true })
+  }
+})
+
+/** What is wrong with the addresses of a draft, by field: for endpoints that refuse before they decide. */
+export const mailAddressErrors = (draft: Pick<MailDraft, "to" | "cc" | "bcc" | "reply_to">): FieldErrors => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  addressesOf(draft, errors)
+  return errors
+}
+
+type Errors = { [field: string]: ReadonlyArray<string> }
+
+const addressesOf = (draft: Pick<MailDraft, "to" | "cc" | "bcc" | "reply_to">, errors: Errors) => {
+  const many = (field: string, given: ReadonlyArray<Recipient> = []): ReadonlyArray<Mailbox> =>
+    given.flatMap((one, at) => mailboxOf(one, given.length === 1 ? field : `${field}.${at}`, errors) ?? [])
+  const to = many("to", draft.to)
+  if (draft.to.length === 0) errors["to"] = ["The to field is required: nobody is named who would get the message."]
+  return {
+    to,
+    cc: many("cc", draft.cc),
+    bcc: many("bcc", draft.bcc),
+    reply_to: draft.reply_to == null ? undefined : mailboxOf(draft.reply_to, "reply_to", errors)
+  }
+}
+
+const mailboxOf = (given: Recipient, field: string, errors: Errors, called = labelOf(field)): Mailbox | undefined => {
+  const { name, address } = typeof given === "string" ? { name: "", address: given } : given
+  const parsed = parseMailAddress(address)
+  if (Result.isSuccess(parsed)) return { name: printableLine(name ?? "").trim(), address: parsed.success }
+  errors[field] = [`The ${called} ${parsed.failure}`]
+  return undefined
+}
+const labelOf = (field: string): string => `${field.replaceAll("_", " ")} field`
+
+interface Sender {
+  readonly from: Mailbox
+  readonly reply_to: Mailbox | undefined
+  readonly bcc: Mailbox | undefined
+}
+/** The store's own, else the company's. Until one is set, an address at the server's own name. */
+const senderOf = (settings: Settings, store: StoreRow | undefined, host: string, errors: Errors): Sender => {
+  const set = (key: string): string => settingText(settings, "mail", key)
+  const boxFrom = (own: string | null | undefined, key: string): Mailbox | undefined => {
+    const address = own || set(key)
+    const where = own ? `the store's mail ${key.replaceAll("_", " ")}` : `setting mail.${key}`
+    return address === "" ? undefined : mailboxOf(address, own ? `store.mail_${key}` : `mail.${key}`, errors, where)
+  }
+  const own = boxFrom(store?.mail_sender_address, "sender_address")
+  const address = own?.address ?? (parsedOr(settingText(settings, "company", "email")) || `flightcase@${nameOf(host)}`)
+  const name = store?.mail_sender_name || set("sender_name") || settingText(settings, "company", "name")
+  return {
+    from: { name: printableLine(name).trim(), address },
+    reply_to: boxFrom(store?.mail_reply_to, "reply_to"),
+    bcc: boxFrom(store?.mail_always_bcc, "always_bcc")
+  }
+}
+const parsedOr = (address: string): string => Result.getOrElse(parseMailAddress(address), () => "")
+
+const attachmentsOf = (given: ReadonlyArray<MailAttachment>, errors: Errors): ReadonlyArray<Attached> => {
+  const attached = given.map((one): Attached => {
+    // A name only: no folders, and nothing that ends a header.
+    const name = printableLine(one.name).replace(/[/\\]/g, "_").trim() || "file"
+    const { mime_type } = one
+    return "bytes" in one
+      ? {
+          name,
+          mime_type,
+          size_bytes: one.bytes.length,
+          content: { base64: Buffer.from(one.bytes).toString("base64") }
+        }
+      : { name, mime_type, size_bytes: one.size_bytes, content: { sha256: one.sha256 } }
+  })
+  const bytesOf = (some: ReadonlyArray<Attached>): number => some.reduce((sum, { size_bytes }) => sum + size_bytes, 0)
+  const total = bytesOf(attached)
+  const inline = bytesOf(attached.filter(({ content }) => "base64" in content))
+  if (total > attachments_bytes_max)
+    errors["attachments"] = [
+      `The attachments have ${megabytes(total)} MB, and a message takes ${megabytes(attachments_bytes_max)} MB: ` +
+        "leave some out, or send a link."
+    ]
+  else if (inline > inline_bytes_max)
+    errors["attachments"] = [
+      `Attachments that are not stored as files may have ${megabytes(inline_bytes_max)} MB together.`
+    ]
+  return attached
+}
+const megabytes = (bytes: number): string => String(Math.ceil(bytes / 100_000) / 10)
+
+const checkTexts = ({ subject, text, html }: MailDraft, errors: Errors): void => {
+  if (printableLine(subject).trim() === "") errors["subject"] = ["The subject field is required."]
+  else if ([...subject].length > 998) errors["subject"] = ["The subject field must not be longer than 998 characters."]
+  if (text.length + (html?.length ?? 0) > text_length_max)
+    errors["text"] = [`The text field must not be longer than ${text_length_max} characters.`]
+}
+
+const hostOf = (public_url: string): string => (URL.canParse(public_url) ? new URL(public_url).hostname : "localhost")
+/** A name that an address can have after its @: an IP address cannot. */
+const nameOf = (host: string): string => (/^[\d.]+$|^\[/.test(host) ? "localhost" : host)
+
+/** Signs that have no place in a Message-ID are written as `=` and their code, so that no two ids become one. */
+const messageIdOf = (id: string, host: string): string =>
+  `<${id.replace(/[^\w.+-]|^\.|\.$|\.(?=\.)/gu, (sign) =>
+    [...Buffer.from(sign)].map((byte) => `=${byte.toString(16).padStart(2, "0")}`).join("")
+  )}@${/^[\d.]+$/.test(host) ? `[${host}]` : host.startsWith("[") ? `[IPv6:${host.slice(1)}` : host}>`

@@ -1,0 +1,224 @@
+/** One attempt to hand a message over: to the mail server, or to the outbox where there is none. */
+import { createHash, createPrivateKey } from "node:crypto"
+import { Readable } from "node:stream"
+import { Data, Effect, type Scope, Stream } from "effect"
+import type { SendMailOptions } from "nodemailer"
+import type { BlobMissing, BlobStoreFailure } from "../../ports/blob-store.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import type { Attached, Mailbox, MailMessage, Refusal } from "./message.ts"
+import { createWriteStream } from "node:fs"
+import { mkdir, open, rename, rm } from "node:fs/promises"
+import { basename, join } from "node:path"
+import { pipeline } from "node:stream/promises"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { settingText } from "../../../core/kernel/events/settings.ts"
+import type { Store } from "../../../core/kernel/store/store.ts"
+import { secretSetting } from "../../../core/setup/settings/secrets.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { GivenUp } from "../../ports/job-kind.ts"
+import { type MailServer, mailServer } from "./server-setting.ts"
+import { MailTransport } from "./transport.ts"
+
+// The content of attachments, and the message as the mail library takes it.
+
+/** The same bytes for the same message: headers, order and boundaries are all settled by it. */
+export const composed = Effect.fnUntraced(function* (
+  message: MailMessage
+): Effect.fn.Return<SendMailOptions, BlobMissing | BlobStoreFailure, Scope.Scope> {
+  const attachments = yield* Effect.forEach(message.attachments, (one) =>
+    Effect.map(contentOf(one), (content) => ({
+      filename: one.name,
+      contentType: one.mime_type,
+      contentDisposition: "attachment" as const,
+      content
+    }))
+  )
+  return {
+    messageId: message.message_id,
+    date: new Date(message.written_at),
+    from: boxFor(message.from),
+    to: message.to.map(boxFor),
+    cc: message.cc.map(boxFor),
+    bcc: message.bcc.map(boxFor),
+    ...(message.reply_to === null ? {} : { replyTo: boxFor(message.reply_to) }),
+    subject: message.subject,
+    text: message.text,
+    ...(message.html === null ? {} : { html: message.html }),
+    attachments,
+    headers: { "Auto-Submitted": "auto-generated" },
+    xMailer: false,
+    envelope: { from: message.return_path === "" ? false : message.return_path, to: [...message.recipients] },
+    baseBoundary: createHash("sha256").update(message.message_id).digest("hex").slice(0, 32),
+    disableFileAccess: true,
+    disableUrlAccess: true
+  }
+})
+const boxFor = ({ name, address }: Mailbox): { name: string; address: string } => ({ name, address })
+
+/** A stream that is closed when the scope is: whoever sends it may give up before its end. */
+const contentOf = Effect.fnUntraced(function* ({
+  content
+}: Attached): Effect.fn.Return<Buffer | Readable, BlobMissing | BlobStoreFailure, Scope.Scope> {
+  if ("base64" in content) return Buffer.from(content.base64, "base64")
+  const { blobs } = yield* serverContext
+  const found = yield* blobs.read(content.sha256)
+  return yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const stream = Readable.from(Stream.toAsyncIterable(found.content), { objectMode: false })
+      // Whoever reads it is told; destroyed early, nobody is left to hear of it.
+      stream.on("error", () => {})
+      return stream
+    }),
+    (stream) => Effect.sync(() => void stream.destroy())
+  )
+})
+
+// Where mail goes that no mail server is set for: a file a message, for whoever sends it by other means.
+
+/** Sorted by time; the same message has the same name, so that a second attempt replaces the first one's file. */
+const outboxName = ({ id, written_at }: Pick<MailMessage, "id" | "written_at">): string => {
+  const plain = id.replace(/[^\w.-]+/g, "_").replace(/^\.+/, "")
+  // Ids that differ in other signs only, or that are longer than a name may be, differ by their hash.
+  const named = plain === id && id.length <= 120 ? id : `${plain.slice(0, 100)}.${hashOf(id)}`
+  return `${written_at.replace(/[:.]/g, "-")}-${named}.eml`
+}
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12)
+
+/**
+ * Writes the message as it would be sent, but with its Bcc, as nobody else knows of it. It is there whole or not at
+ * all, and readable by the server's own account only.
+ */
+const writeToOutbox = async (folder: string, name: string, message: SendMailOptions): Promise<string> => {
+  const { default: MailComposer } = await import("nodemailer/lib/mail-composer")
+  const node = new MailComposer(message).compile()
+  node.keepBcc = true
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, name)
+  const temporary = `${path}.${process.pid}.tmp`
+  try {
+    // On disk before it has its name.
+    await pipeline(node.createReadStream(), createWriteStream(temporary, { mode: 0o600, flush: true }))
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+  const directory = await open(folder, "r")
+  try {
+    await directory.sync()
+  } finally {
+    await directory.close()
+  }
+  return path
+}
+
+// Signatures of the sender's domain (DKIM), where the settings hold a key.
+
+interface Signing {
+  readonly domainName: string
+  readonly keySelector: string
+  readonly privateKey: string
+}
+
+/** Undefined where messages are not signed; a text where they are to be, but cannot be by what is set. */
+export const signing: Effect.Effect<Signing | string | undefined, Failure, Store | CommandRuntime> = Effect.gen(
+  function* () {
+    const settings = yield* (yield* CommandRuntime).settings
+    const domainName = settingText(settings, "mail", "dkim_domain")
+    const keySelector = settingText(settings, "mail", "dkim_selector")
+    const privateKey = yield* secretSetting("mail", "dkim_private_key")
+    if (domainName === "" || keySelector === "" || privateKey === undefined) return undefined
+    if (![domainName, keySelector].every((one) => /^[A-Za-z0-9.-]+$/.test(one)))
+      return "The settings mail.dkim_domain and mail.dkim_selector must be names of the DNS."
+    // A message would go out unsigned if its key were none.
+    return isRsaKey(privateKey)
+      ? { domainName, keySelector, privateKey }
+      : "The setting mail.dkim_private_key must be an RSA private key as PEM, without a passphrase."
+  }
+)
+const isRsaKey = (text: string): boolean => {
+  try {
+    return createPrivateKey(text).asymmetricKeyType === "rsa"
+  } catch {
+    return false
+  }
+}
+
+/** Not delivered, and to be tried again. */
+class MailDeferred extends Data.TaggedError("MailDeferred")<{ readonly message: string }> {}
+
+/** What came of an attempt that is not to be repeated as it was. */
+export interface Delivered {
+  readonly result: JsonObject
+  readonly refused: ReadonlyArray<Refusal>
+  /** Whom another attempt is still to reach. */
+  readonly remaining: ReadonlyArray<Refusal>
+  /** Nobody got it: the job has failed for good. */
+  readonly failure: string | undefined
+}
+
+type Needs = Store | CommandRuntime | MailTransport | Scope.Scope
+
+export const deliver = Effect.fnUntraced(function* (
+  message: MailMessage
+): Effect.fn.Return<Delivered, MailDeferred | GivenUp | Failure, Needs> {
+  const found = yield* mailServer
+  if ("fault" in found) return yield* new MailDeferred({ message: found.fault })
+  const content = yield* Effect.catchTags(composed(message), {
+    BlobMissing: () => new GivenUp({ message: "An attachment's file is gone: nothing was sent." }),
+    BlobStoreFailure: (failure) => new MailDeferred({ message: `An attachment cannot be read: ${failure.message}` })
+  })
+  if (found.mode === "outbox") return yield* intoOutbox(message, content)
+  const dkim = yield* signing
+  if (typeof dkim === "string") return yield* new MailDeferred({ message: dkim })
+  return yield* bySmtp(message, dkim === undefined ? content : { ...content, dkim }, found.server)
+})
+
+const intoOutbox = Effect.fnUntraced(function* (message: MailMessage, content: Content) {
+  const { data_folder } = yield* serverContext
+  if (data_folder === undefined)
+    return yield* new MailDeferred({ message: "There is neither a mail server nor a data folder for the outbox." })
+  const path = yield* Effect.tryPromise({
+    try: () => writeToOutbox(join(data_folder, "outbox"), outboxName(message), content),
+    catch: (error) => new MailDeferred({ message: `The outbox cannot be written: ${messageOf(error)}` })
+  })
+  return {
+    result: {
+      delivered_to: "outbox",
+      file: `outbox/${basename(path)}`,
+      message_id: message.message_id,
+      recipients: [...message.recipients]
+    },
+    refused: [],
+    remaining: [],
+    failure: undefined
+  } satisfies Delivered
+})
+type Content = Effect.Success<ReturnType<typeof composed>>
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const bySmtp = Effect.fnUntraced(function* (
+  message: MailMessage,
+  content: Content,
+  server: Extract<MailServer, { readonly server: unknown }>["server"]
+): Effect.fn.Return<Delivered, MailDeferred, MailTransport> {
+  const outcome = yield* (yield* MailTransport).send(server, content, message.recipients)
+  if (outcome.kind === "later") return yield* new MailDeferred({ message: outcome.text })
+  const { refused } = outcome
+  const remaining = outcome.kind === "refused" ? [] : outcome.deferred
+  const accepted = outcome.kind === "taken" ? outcome.accepted : []
+  return {
+    result: {
+      delivered_to: accepted.length === 0 ? null : "smtp",
+      message_id: message.message_id,
+      accepted: [...accepted],
+      refused: refused.map((one) => ({ ...one })),
+      deferred: remaining.map((one) => ({ ...one })),
+      ...(outcome.kind === "taken" ? { response: outcome.response } : {})
+    },
+    refused,
+    remaining,
+    failure: outcome.kind === "refused" ? outcome.text : undefined
+  }
+})

@@ -1,0 +1,188 @@
+/**
+ * The durable jobs of mail (rules/conventions 19): `mail.send` hands a message over, and `mail.refused` tells its
+ * sender when it did not reach everybody. A message may be handed over twice, when a server dies between the mail
+ * server's answer and its own record of it; both have one Message-ID, by which mailboxes know the second.
+ */
+import { Effect, Option, Schema } from "effect"
+import type { SqlError } from "effect/sql"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import type { Settings } from "../../../core/kernel/events/settings.ts"
+import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { users } from "../../../core/people/users/schema.ts"
+import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../../ports/job-kind.ts"
+import { dropJob } from "../jobs/queue-table.ts"
+import { holdContent } from "../../files/downloads.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import { composeMail, type MailDraft } from "./compose.ts"
+import type { Delivered } from "./deliver.ts"
+import { type MailMessage, mailMessage, type Refusal, refusal } from "./message.ts"
+import { dropSecret, keepSecret, secretSent, withSecret } from "./secrets.ts"
+import { MailTransport } from "./transport.ts"
+
+/** Once soon, for a connection that broke; then longer and longer, until two days have passed. */
+const waits_seconds = [5, 60, 300, 900, 3_600, 7_200, 14_400, 21_600, 28_800, 43_200, 43_200]
+
+export const sendMail: JobKind<MailMessage> = jobKind({
+  kind: "mail.send",
+  meaning: "sends a message by e-mail",
+  data: mailMessage,
+  attempts_max: waits_seconds.length + 1,
+  waits_seconds,
+  at_a_time: 2,
+  names_people: true,
+  counts_broken_off: false,
+  run: (message) =>
+    Effect.gen(function* () {
+      const whole = yield* withSecret(message)
+      if (whole === undefined) return { message_id: message.message_id, recipients: [...message.recipients] }
+      const { deliver } = yield* Effect.promise(() => import("./deliver.ts"))
+      const delivered = yield* Effect.provideService(deliver(whole), MailTransport, yield* mailTransport)
+      return yield* settle(message, delivered)
+    }),
+  // Where some were refused before, their notice is queued already, and no second one is.
+  ended: (message, error) => Effect.andThen(dropSecret(message), tellOfFailure(message, error))
+})
+
+/** The connections of the server that runs the job. */
+const mailTransport = Effect.map(Effect.serviceOption(MailTransport), Option.getOrThrow)
+
+/** Recipients that were deferred get a job of their own, so that the others do not get the message again. */
+const settle = Effect.fnUntraced(function* (message: MailMessage, { result, refused, remaining, failure }: Delivered) {
+  const { jobs } = yield* serverContext
+  const store = yield* Store
+  const continued_by =
+    remaining.length === 0
+      ? undefined
+      : yield* store.transaction(
+          jobs.offer({
+            ...mailOffer({ ...message, part: message.part + 1, recipients: remaining.map(({ address }) => address) }),
+            delay_seconds: waits_seconds[1] ?? 60
+          })
+        )
+  if (continued_by === undefined && failure === undefined) yield* secretSent(message)
+  if (refused.length > 0) yield* tellSender(message, refused)
+  if (failure !== undefined) return yield* new GivenUp({ message: failure })
+  return continued_by === undefined ? result : { ...result, continued_by }
+})
+const mailOffer = (message: MailMessage): JobOffer<MailMessage> =>
+  jobOffer(sendMail, message, {
+    ...(message.part === 1 && uuid.test(message.id)
+      ? { uuid: message.id }
+      : { subject: message.part === 1 ? message.id : `${message.id}~${message.part}` }),
+    owner_id: message.sender_user_id
+  })
+/** Of a message whose sender follows its job. */
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Nobody is told of a notice that was refused, nor of a message that no person sent. */
+const tellSender = Effect.fnUntraced(function* (
+  message: MailMessage,
+  refused: ReadonlyArray<Refusal>
+): Effect.fn.Return<void, Failure, Store> {
+  if (message.return_path === "" || message.sender_user_id === null) return
+  const { jobs } = yield* serverContext
+  const store = yield* Store
+  const { id, part, message_id, sender_user_id, subject } = message
+  yield* store.transaction(
+    jobs.offer(
+      jobOffer(
+        tellOfRefusal,
+        { id, part, message_id, sender_user_id, subject, refused },
+        { subject: `${id}~${part}`, owner_id: sender_user_id }
+      )
+    )
+  )
+})
+const tellOfFailure = (message: MailMessage, text: string): Effect.Effect<void, Failure, Store> =>
+  tellSender(
+    message,
+    message.recipients.map((address) => ({ address, code: null, text }))
+  )
+
+const refusedMessage = Schema.Struct({
+  id: Schema.String,
+  part: Schema.Int,
+  message_id: Schema.String,
+  sender_user_id: Schema.Int,
+  subject: Schema.String,
+  refused: Schema.Array(refusal)
+})
+type RefusedMessage = typeof refusedMessage.Type
+
+/** Whatever else is to follow from a refused message, such as a line in somebody's list, is added here. */
+export const tellOfRefusal = jobKind<RefusedMessage>({
+  kind: "mail.refused",
+  meaning: "tells whoever sent a message that it was refused",
+  data: refusedMessage,
+  attempts_max: 5,
+  waits_seconds: [5, 60, 900, 3_600],
+  at_a_time: 1,
+  names_people: true,
+  counts_broken_off: false,
+  run: (message) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const sender = yield* store.get(users, message.sender_user_id)
+      const address = sender?.is_active === true ? sender.email : ""
+      // A notice to the very address that was refused would be refused, too.
+      if (address === "" || message.refused.some((one) => one.address.toLowerCase() === address.toLowerCase()))
+        return { told: false }
+      const queued = yield* store.transaction(
+        queueMail(noticeOf(message, { name: sender?.name ?? "", address }), yield* (yield* CommandRuntime).settings)
+      )
+      return { told: true, job_id: queued.job_id }
+    })
+})
+
+const noticeOf = (
+  { id, part, message_id, subject, refused }: RefusedMessage,
+  to: { readonly name: string; readonly address: string }
+): MailDraft => ({
+  id: `refused.${id}.${part}`,
+  sender_user_id: null,
+  to: [to],
+  subject: `Not delivered: ${subject}`.slice(0, 900),
+  text: [
+    `Your message "${subject}" did not reach:`,
+    "",
+    ...refused.map(({ address, text }) => `  ${address}\n    ${text}`),
+    "",
+    "Check the address and send the message again. It is not tried any more.",
+    "",
+    `Message-ID: ${message_id}`,
+    ""
+  ].join("\n"),
+  is_notice: true
+})
+
+export interface QueuedMail {
+  readonly job_id: string
+  readonly message_id: string
+  readonly recipients: ReadonlyArray<string>
+}
+/**
+ * Queues a message in the caller's transaction. Refused with 422 where an address, or anything else of the draft, is
+ * not as it must be; nothing is queued then. Its job tells what becomes of it, and `mailMode` whether it is sent.
+ */
+export const queueMail = Effect.fnUntraced(function* (
+  draft: MailDraft,
+  settings: Settings
+): Effect.fn.Return<QueuedMail, Failure, Store> {
+  const message = yield* composeMail(draft, settings)
+  // What is attached may be deleted while the message waits for its mail server.
+  yield* holdContent(
+    message.attachments.flatMap((one) => ("sha256" in one.content ? [{ ...one, ...one.content }] : []))
+  )
+  if (draft.secret !== undefined) yield* keepSecret(message.id, draft.secret)
+  const { jobs } = yield* serverContext
+  return {
+    job_id: yield* jobs.offer(mailOffer(message)),
+    message_id: message.message_id,
+    recipients: message.recipients
+  }
+})
+
+/** Forgets a message that waits to be sent. One that is being sent at this moment is sent. */
+export const dropMail = (store: StoreShape, id: string): Effect.Effect<boolean, SqlError.SqlError> =>
+  dropJob(store, `${sendMail.kind}:${id}`)

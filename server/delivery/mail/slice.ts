@@ -1,0 +1,86 @@
+/** Mail on the server: its jobs, its connections, and a message to try it. */
+import { randomUUID } from "node:crypto"
+import { Context, Effect, Option, Result, Schema } from "effect"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { command, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
+import { choice, ref, text } from "../../../core/kernel/fields/field.ts"
+import { invalidField } from "../../../core/kernel/fields/rejection.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { users } from "../../../core/people/users/schema.ts"
+import { accepted, accepted_shown } from "../jobs/accepted.ts"
+import type { ServerSlice } from "../../ports/server-slice.ts"
+import { queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
+import { mail_secrets } from "./secrets.ts"
+import { type MailMode, mailMode } from "./server-setting.ts"
+import { MailTransport, makeMailTransport } from "./transport.ts"
+
+const modes = choice({ smtp: "Sent by the mail server", outbox: "Written to a file, not sent" })
+const fields = {
+  to: text({ format: "email", describe: "Recipient; by default the caller's own address" }),
+  store_id: ref("stores", { nullable: true, describe: "Whose sender it goes out with, instead of the company's" })
+}
+
+const test = command("POST", "/api/v1/system/mail/test", {
+  answer: { ...accepted_shown, mode: modes },
+  name: "system.mail.test",
+  summary: "Send a message to try the mail settings; its job tells what came of it",
+  ability: "settings:write",
+  permission: "settings.manage",
+  server_only: true,
+  success_status: 202,
+  fields,
+  streams: () => [],
+  facts: ({ values, viewer }: Input<{}, typeof fields>): Effect.Effect<Facts, Failure, Store | CommandRuntime> =>
+    Effect.gen(function* () {
+      const to = values.to ?? (yield* (yield* Store).get(users, viewer.user_id))?.email ?? ""
+      return { to, store_id: values.store_id ?? null, mode: yield* mailMode }
+    }),
+  decide: ({ to, store_id, mode }: Facts) =>
+    to === ""
+      ? Result.fail(invalidField("to", "Say whom to send it to: your own account has no e-mail address."))
+      : Result.succeed({ events: [], result: { to, store_id, mode } }),
+  result: Schema.Struct({
+    to: Schema.String,
+    store_id: Schema.NullOr(Schema.Int),
+    mode: Schema.Literals(["smtp", "outbox"])
+  }),
+  // Within the transaction.
+  respond: ({ to, store_id, mode }, { settings, viewer }) =>
+    Effect.gen(function* () {
+      const { job_id } = yield* queueMail(
+        {
+          id: randomUUID(),
+          sender_user_id: viewer.user_id,
+          to: [to],
+          store_id,
+          subject: "A message to try the mail settings",
+          text: `Mail from this server arrives. ${viewer.name} asked for this message.\n`
+        },
+        settings
+      )
+      return accepted(job_id, queuedText(mode, to), { mode })
+    })
+})
+interface Facts {
+  readonly to: string
+  readonly store_id: number | null
+  readonly mode: MailMode
+}
+
+/** For people: what becomes of a message that was queued just now. */
+const queuedText = (mode: MailMode, to: string): string =>
+  mode === "smtp"
+    ? `A message to ${to} is on its way to the mail server.`
+    : `No mail server is set: the message to ${to} is written to the outbox folder and not sent.`
+
+/** Connections are those of one server. */
+export const mailSlice = (): ServerSlice => ({
+  name: "mail",
+  server_tables: [mail_secrets],
+  endpoints: [test],
+  jobs: [sendMail, tellOfRefusal],
+  services: () => Context.make(MailTransport, makeMailTransport()),
+  background: Effect.flatMap(Effect.serviceOption(MailTransport), (transport) =>
+    Option.isNone(transport) ? Effect.void : Effect.addFinalizer(() => transport.value.close)
+  )
+})

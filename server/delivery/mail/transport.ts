@@ -1,0 +1,206 @@
+/**
+ * The connections to the mail server: two at most, kept for a while, and made anew when its address changes. The mail
+ * library is loaded with the first message.
+ */
+import { Cause, Context, Effect, Option, Schema } from "effect"
+import { printableLine } from "../../../core/values/text.ts"
+import type { Refusal } from "./message.ts"
+import type { SendMailOptions } from "nodemailer"
+import type { SmtpServer } from "../../../core/values/smtp-url.ts"
+
+// What a mail server's answer means: 4xx and everything about the connection may be otherwise later, 5xx stays. Wrong
+// passwords and certificates are ours to mend, so that the message waits for it.
+
+export type Outcome =
+  | {
+      readonly kind: "taken"
+      readonly accepted: ReadonlyArray<string>
+      readonly refused: ReadonlyArray<Refusal>
+      readonly deferred: ReadonlyArray<Refusal>
+      readonly response: string
+    }
+  /** For good. */
+  | { readonly kind: "refused"; readonly refused: ReadonlyArray<Refusal>; readonly text: string }
+  /** Some for good, the others are to be tried again. */
+  | { readonly kind: "split"; readonly refused: ReadonlyArray<Refusal>; readonly deferred: ReadonlyArray<Refusal> }
+  | { readonly kind: "later"; readonly text: string }
+
+const optional = Schema.optional
+const text = optional(Schema.Unknown)
+const refusedRecipient = Schema.Struct({
+  recipient: Schema.String,
+  responseCode: optional(Schema.Unknown),
+  response: text
+})
+const failure = Schema.Struct({
+  message: text,
+  code: text,
+  response: text,
+  responseCode: optional(Schema.Unknown),
+  rejectedErrors: optional(Schema.Array(refusedRecipient))
+})
+const sent = Schema.Struct({
+  accepted: Schema.Array(Schema.String),
+  rejectedErrors: optional(Schema.Array(refusedRecipient)),
+  response: text
+})
+const readFailure = Schema.decodeUnknownOption(failure)
+const readSent = Schema.decodeUnknownOption(sent)
+
+/** Of a message that the server took for one recipient or more. */
+const outcomeOfSent = (info: unknown): Outcome => {
+  const read = readSent(info)
+  if (Option.isNone(read)) return { kind: "later", text: "The mail server's answer was not understood." }
+  const { accepted, rejectedErrors = [], response } = read.value
+  return { kind: "taken", accepted, ...divided(rejectedErrors), response: shown(response) }
+}
+
+/** Of a message that the server took for nobody, or that never reached it. */
+const outcomeOfFailure = (error: unknown, recipients: ReadonlyArray<string>): Outcome => {
+  const read = Option.getOrElse(readFailure(error), (): typeof failure.Type => ({ message: String(error) }))
+  const code = codeOf(read.responseCode)
+  const words = shown(read.response ?? read.message)
+  const [about_connection] = connectionTexts.find(([, codes]) => codes.includes(String(read.code))) ?? []
+  if (about_connection !== undefined || (code !== null && login_codes.has(code)))
+    return { kind: "later", text: `${about_connection ?? "The mail server wants a login or encryption"}: ${words}` }
+  const { refused, deferred } = divided(read.rejectedErrors ?? [])
+  if (refused.length > 0 && deferred.length > 0) return { kind: "split", refused, deferred }
+  if (refused.length > 0)
+    return { kind: "refused", refused, text: `The mail server refused ${addressesIn(refused)}: ${words}` }
+  if (deferred.length > 0) return { kind: "later", text: `The mail server deferred ${addressesIn(deferred)}: ${words}` }
+  const is_final = code === null ? read.code === "EMESSAGE" || read.code === "EENVELOPE" : isFinal(code)
+  return is_final
+    ? {
+        kind: "refused",
+        refused: recipients.map((address) => ({ address, code, text: words })),
+        text: `The mail server refused the message: ${words}`
+      }
+    : { kind: "later", text: `The mail server did not take the message: ${words}` }
+}
+
+/** What is wrong when it is not the message. */
+const connectionTexts: ReadonlyArray<readonly [text: string, codes: ReadonlyArray<string>]> = [
+  ["The mail server did not accept the user name and password", ["EAUTH", "ENOAUTH", "EOAUTH2"]],
+  ["The connection to the mail server could not be encrypted", ["ETLS", "EREQUIRETLS"]],
+  ["The mail server could not be found", ["EDNS"]],
+  ["The mail server could not be reached", ["ECONNECTION", "ESOCKET"]],
+  ["The mail server did not answer in time", ["ETIMEDOUT", "EABORT"]]
+]
+/** Authentication required, too weak or in the clear: the message itself is not refused. */
+const login_codes: ReadonlySet<number> = new Set([530, 534, 535, 538])
+/** 503 is about the order of commands: another connection may do. */
+const isFinal = (code: number | null): boolean => code !== null && code >= 500 && code < 600 && code !== 503
+
+const divided = (
+  errors: ReadonlyArray<typeof refusedRecipient.Type>
+): { readonly refused: ReadonlyArray<Refusal>; readonly deferred: ReadonlyArray<Refusal> } => {
+  const all = errors.map(({ recipient, responseCode, response }): Refusal => ({
+    address: recipient,
+    code: codeOf(responseCode),
+    text: shown(response)
+  }))
+  return { refused: all.filter(({ code }) => isFinal(code)), deferred: all.filter(({ code }) => !isFinal(code)) }
+}
+const addressesIn = (refusals: ReadonlyArray<Refusal>): string => refusals.map(({ address }) => address).join(", ")
+const codeOf = (given: unknown): number | null => (Number.isInteger(given) ? Number(given) : null)
+const shown = (given: unknown): string => (typeof given === "string" ? printableLine(given).slice(0, 500) : "")
+
+interface MailTransportShape {
+  /** Never fails: what went wrong is an outcome. */
+  readonly send: (
+    server: SmtpServer,
+    message: SendMailOptions,
+    recipients: ReadonlyArray<string>
+  ) => Effect.Effect<Outcome>
+  readonly close: Effect.Effect<void>
+}
+export class MailTransport extends Context.Service<MailTransport, MailTransportShape>()(
+  "flightcase/server/MailTransport"
+) {}
+
+export interface MailWaits {
+  /** To connect, be greeted and encrypt. */
+  readonly connect_millis: number
+  /** Without a byte from the server, which may look through a long message before it answers. */
+  readonly silence_millis: number
+  /** For one message, however slowly the server goes on. */
+  readonly whole_millis: number
+}
+const usual_waits: MailWaits = { connect_millis: 30_000, silence_millis: 300_000, whole_millis: 900_000 }
+const connections_max = 2
+/** Less than any mail server waits for the next message. */
+const idle_millis = 20_000
+
+interface Pool {
+  readonly server: string
+  readonly send: (message: SendMailOptions) => Promise<unknown>
+  readonly close: () => void
+}
+
+export const makeMailTransport = (waits: MailWaits = usual_waits): MailTransportShape => {
+  let pool: Pool | undefined
+  const poolFor = async (server: SmtpServer): Promise<Pool> => {
+    const key = JSON.stringify(server)
+    if (pool?.server !== key) {
+      pool?.close()
+      pool = undefined
+      const opened = await openPool(server, key, waits)
+      // Another message may have opened it meanwhile.
+      if (pool === undefined) pool = opened
+      else opened.close()
+    }
+    return pool
+  }
+  return {
+    send: (server, message, recipients) =>
+      Effect.tryPromise({
+        try: async (signal) => (await poolFor(server)).send({ ...message, signal }),
+        catch: (error) => error
+      }).pipe(
+        Effect.timeout(waits.whole_millis),
+        Effect.match({
+          onSuccess: outcomeOfSent,
+          onFailure: (error) =>
+            Cause.isTimeoutError(error)
+              ? { kind: "later", text: "The mail server did not take the message in time." }
+              : outcomeOfFailure(error, recipients)
+        })
+      ),
+    close: Effect.sync(() => {
+      pool?.close()
+      pool = undefined
+    })
+  }
+}
+
+const openPool = async (server: SmtpServer, key: string, waits: MailWaits): Promise<Pool> => {
+  const { default: SMTPPool } = await import("nodemailer/lib/smtp-pool")
+  const { createTransport } = await import("nodemailer")
+  const { connect_millis, silence_millis } = waits
+  const transporter = createTransport(
+    new SMTPPool({
+      host: server.host,
+      port: server.port,
+      secure: server.tls === "start",
+      requireTLS: server.tls === "starttls",
+      ignoreTLS: server.tls === "off",
+      tls: { rejectUnauthorized: server.checks_certificate },
+      ...(server.login === undefined
+        ? {}
+        : // Asked for even where the server does not say that it takes one: never a message without the login.
+          { auth: { user: server.login.user, pass: server.login.password }, forceAuth: true }),
+      maxConnections: connections_max,
+      idleTimeout: idle_millis,
+      // Trying again is the job's business; once for a kept connection that had ended by then.
+      maxRequeues: 1,
+      connectionTimeout: connect_millis,
+      greetingTimeout: connect_millis,
+      dnsTimeout: connect_millis,
+      socketTimeout: silence_millis,
+      socketCloseTimeout: 1_000,
+      disableFileAccess: true,
+      disableUrlAccess: true
+    })
+  )
+  return { server: key, send: (message) => transporter.sendMail(message), close: () => transporter.close() }
+}

@@ -1,0 +1,264 @@
+/** The inbox over the API (rules/conventions 15): everybody's own, and nobody else's. */
+import { read as invoices_read } from "../../../core/billing/state/paths.ts"
+import { read as documents_read } from "../../../core/documents/lifecycle-api.ts"
+import { update, type Where } from "../../../core/kernel/tables/row-change.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { read as opportunities_read } from "../../../core/orders/opportunities/tables/paths.ts"
+import { read as purchase_orders_read } from "../../../core/purchasing/paths.ts"
+import { activities_permission, documents_with_costs, maySee, users_permission } from "./causes/happening.ts"
+import { Clock, Effect, Option, Result } from "effect"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { command, type Endpoint, get, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
+import { integer, text } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { notFound } from "../../../core/kernel/fields/rejection.ts"
+import {
+  listOf,
+  ok,
+  render,
+  renderById,
+  renderOne,
+  resource,
+  viewContext
+} from "../../../core/kernel/endpoints/resource.ts"
+import { bindings, whereSql } from "../../../core/kernel/store/statement.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { notificationType } from "../../../core/office/notifications/types.ts"
+import { users } from "../../../core/people/users/schema.ts"
+import { type NotificationRow, notifications } from "./schema.ts"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { notificationRules } from "../../../core/office/notifications/rules.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import type { User } from "../../ports/users.ts"
+
+// Which of their rows somebody is shown: those they may still see what they are about of.
+
+/** Every set of permissions that rows are seen with; the first is none. */
+const all_seen_with: ReadonlyArray<string> = [
+  "",
+  opportunities_read.permission,
+  invoices_read.permission,
+  purchase_orders_read.permission,
+  documents_read.permission,
+  documents_with_costs,
+  activities_permission,
+  users_permission
+]
+
+/** Rows of this person, as they stand in the inbox; rights lost since take the rows with them. */
+export const inboxOf = (viewer: Viewer): Where => ({
+  user_id: viewer.user_id,
+  in_inbox: true,
+  seen_with: all_seen_with.filter((seen_with) => maySee(viewer, seen_with))
+})
+
+// The words of notifications, whose sentences are loaded when the first is shown.
+
+type WordsFor = typeof import("./texts.ts").wordsFor
+
+const wordsFor: WordsFor = (rows, settings) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./texts.ts")),
+    (texts) => texts.wordsFor(rows, settings)
+  )
+
+const path = "/api/v1/notifications"
+
+/** Where what it is about is read: tables are named as their paths are. */
+const urlOf = ({ subject_id, subject_type }: NotificationRow, public_url: (() => string) | undefined) =>
+  subject_id === null || subject_type === null || public_url === undefined
+    ? null
+    : `${public_url()}/api/v1/${subject_type}/${subject_id}`
+
+export const notificationResource = resource({
+  singular: "notification",
+  table: notifications,
+  filters: ["notification_type", "subject_type", "subject_id", "is_own", "read_at", "created_at"],
+  sorts: ["created_at"],
+  order: ["-id"],
+  lookups: { actor: { table: users, via: "actor_id" } },
+  shows: {
+    category: text({ max: 30 }),
+    title: text({ max: 2_000 }),
+    body: text({ max: 2_000, nullable: true }),
+    actor_name: text({ nullable: true }),
+    url: text({ nullable: true, max: 2_000, describe: "Where the API shows what it is about" })
+  },
+  load: (rows, { settings }) =>
+    Effect.gen(function* () {
+      const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
+      return { wordsOf: yield* wordsFor(rows, settings), public_url: runtime?.public_url }
+    }),
+  view: (base, row, { actor }, _context, { public_url, wordsOf }) => {
+    const { body, is_there, title } = wordsOf(row)
+    return {
+      ...base,
+      category: notificationType(row.notification_type)?.category ?? "system",
+      title,
+      body,
+      actor_name: (actor?.["name"] as string | undefined) ?? null,
+      url: is_there ? urlOf(row, public_url) : null
+    }
+  }
+})
+
+const access = { permission: null, server_only: true } as const
+const reads = { ...access, ability: "notifications:read" } as const
+const writes = { ...access, ability: "notifications:write", metering_weight: 1 } as const
+
+/** Somebody else's, one that is not in the inbox, and one whose subject they may not see any more: there is none. */
+const ownOnly = ({ rows: { id: row }, viewer }: { rows: { id: NotificationRow }; viewer: Viewer }) =>
+  row.user_id === viewer.user_id && row.in_inbox && maySee(viewer, row.seen_with)
+    ? Effect.void
+    : Effect.fail(notFound())
+const one = { params: { id: { table: notifications } }, authorize: ownOnly } as const
+const shown = { notification: Shown.row(() => notificationResource) }
+
+const unread = Effect.fnUntraced(function* (viewer: Viewer) {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const where = whereSql(notifications, { ...inboxOf(viewer), read_at: null }, store.dialect, bound)
+  const [row] = yield* store.run<{ unread: number }>(
+    `select count(*) as unread from notifications where ${where}`,
+    bound.values
+  )
+  return Number(row?.unread ?? 0)
+})
+
+const list = get(path, {
+  answer: Shown.page(() => notificationResource, { unread_count: integer({ describe: "Not read yet, in all" }) }),
+  name: "notifications.list",
+  summary: "List your notifications, newest first",
+  ...reads,
+  run: (input: Input) =>
+    Effect.gen(function* () {
+      const { meta, ...page } = yield* listOf(notificationResource, input.query, viewContext(input), {
+        where: inboxOf(input.viewer)
+      })
+      const unread_count = yield* unread(input.viewer)
+      return ok({ ...page, meta: { ...(isJsonObject(meta) ? meta : {}), unread_count } } satisfies JsonObject)
+    })
+})
+const show = get(`${path}/{id}`, {
+  answer: shown,
+  name: "notifications.show",
+  summary: "Show one notification",
+  ...reads,
+  ...one,
+  run: (input) => Effect.map(renderOne(notificationResource, input.rows.id, input.query, viewContext(input)), ok)
+})
+
+const mark = (action: "read" | "unread", summary: string) =>
+  command("POST", `${path}/{id}/${action}`, {
+    answer: shown,
+    name: `notifications.${action}`,
+    summary,
+    ...writes,
+    ...one,
+    success_status: 200,
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
+    respond: ({ id }, input) =>
+      Effect.gen(function* () {
+        // Read once, it keeps the instant it was read at.
+        const read_at = action === "unread" ? null : (input.rows.id.read_at ?? input.now)
+        yield* (yield* Store).apply([update(notifications, id, { read_at })])
+        return ok(yield* renderById(notificationResource, id, input.query, viewContext(input)))
+      })
+  })
+
+const readAll = command("POST", `${path}/read_all`, {
+  answer: {
+    count: integer({ describe: "How many were unread until now" }),
+    unread_count: integer({ describe: "Not read yet, in all" })
+  },
+  name: "notifications.read_all",
+  summary: "Mark everything in the inbox as read",
+  ...writes,
+  success_status: 200,
+  fields: {
+    up_to_id: integer({
+      nullable: true,
+      min: 1,
+      max: Number.MAX_SAFE_INTEGER,
+      describe: "Only this one and older ones: the newest that was shown"
+    }),
+    notification_type: text({ nullable: true, max: 60, describe: "Only this type" })
+  },
+  facts: () => Effect.succeed(undefined),
+  decide: () => Result.succeed({ events: [], result: { id: 0 } }),
+  respond: (_result, { now, values: { notification_type, up_to_id }, viewer }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const bound = bindings(store.dialect)
+      const read_at = bound.bind(now)
+      const only = typeof notification_type === "string" ? { notification_type } : {}
+      const where = whereSql(notifications, { ...inboxOf(viewer), ...only, read_at: null }, store.dialect, bound)
+      const up_to = typeof up_to_id === "number" ? ` and id <= ${bound.bind(up_to_id)}` : ""
+      const marked = yield* store.run(
+        `update notifications set read_at = ${read_at} where ${where}${up_to} returning id`,
+        bound.values
+      )
+      return ok({ count: marked.length, unread_count: yield* unread(viewer) })
+    })
+})
+
+export const notificationEndpoints: ReadonlyArray<Endpoint> = [
+  list,
+  readAll,
+  show,
+  mark("read", "Mark a notification as read"),
+  mark("unread", "Mark a notification as unread again")
+]
+
+// Rows of `notifications` as their reader may see them, in the words they are shown by.
+
+/** A person as they read what they are told, by whatever token: in a mail by none. */
+export const readerOf = (user: User): Viewer => ({ ...user, abilities: new Set(["*"]), token_id: null })
+
+export interface NotificationText {
+  readonly title: string
+  readonly body: string | null
+}
+/** One for each row; undefined for what the viewer may not see any more. */
+export const textsOf = Effect.fnUntraced(function* (
+  rows: ReadonlyArray<NotificationRow>,
+  viewer: Viewer
+): Effect.fn.Return<ReadonlyArray<NotificationText | undefined>, Failure, Store | CommandRuntime> {
+  const seen = rows.filter(({ seen_with }) => maySee(viewer, seen_with))
+  const wordsOf = yield* wordsFor(seen, yield* (yield* CommandRuntime).settings)
+  return rows.map((row) => (maySee(viewer, row.seen_with) ? wordsOf(row) : undefined))
+})
+
+/** As lists show them; what the viewer may not see any more is left out. */
+export const shownRows = Effect.fnUntraced(function* (
+  rows: ReadonlyArray<NotificationRow>,
+  viewer: Viewer
+): Effect.fn.Return<
+  ReadonlyArray<{ readonly id: number; readonly shown: JsonObject }>,
+  Failure,
+  Store | CommandRuntime
+> {
+  const seen = rows.filter(({ seen_with }) => maySee(viewer, seen_with))
+  const { catalogue, settings } = yield* CommandRuntime
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const context = viewContext({ viewer, settings: yield* settings, now, composed: catalogue.composed })
+  const shown = yield* render(notificationResource, seen, [], context)
+  return seen.map(({ id }, at) => ({ id, shown: shown[at] ?? {} }))
+})
+
+/** Which of these rows this person wants by e-mail now. */
+export const isMailedTo = Effect.fnUntraced(function* (
+  { person_id }: Pick<Viewer, "person_id">,
+  rows: ReadonlyArray<NotificationRow>
+): Effect.fn.Return<(row: NotificationRow) => boolean, Failure, Store> {
+  const rules = yield* notificationRules(
+    person_id === null ? [] : [person_id],
+    rows.map(({ notification_type }) => notification_type)
+  )
+  return ({ notification_type }) => {
+    const type = notificationType(notification_type)
+    return type !== undefined && rules.channels(person_id ?? 0, type).has("email")
+  }
+})

@@ -1,0 +1,166 @@
+/** What tells people of each type; codes to log in with and tests of the mail settings are mails alone. */
+import { Effect } from "effect"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { read, read as opportunities_read } from "../../../../core/orders/opportunities/tables/paths.ts"
+import { opportunities } from "../../../../core/orders/opportunities/tables/opportunities.ts"
+import { isAbandoned, statuses, statusNamed } from "../../../../core/orders/opportunities/tables/statuses.ts"
+import { activityAssigned, type Cause, documentGeneratedCause, keyOf, userCauses } from "./happening.ts"
+import { invoiceIssued, invoiceOverdue, paymentRecorded } from "../../../../core/billing/state/events.ts"
+import { read as invoices_read } from "../../../../core/billing/state/paths.ts"
+import { quotationAccepted } from "../../../../core/documents/links/events.ts"
+import type { AnyEventType } from "../../../../core/kernel/events/event-type.ts"
+import { opportunityCreated } from "../../../../core/orders/opportunities/events/header.ts"
+import { read as purchase_orders_read } from "../../../../core/purchasing/paths.ts"
+import { purchaseOrderReceived } from "../../../../core/purchasing/receiving/events.ts"
+
+// Opportunities that will not take place, and lines that stock came free for.
+
+const about = (id: unknown) => ({ type: opportunities.name, id: Number(id) })
+const abandoned_codes: ReadonlySet<unknown> = new Set([
+  statuses.lost.status,
+  statuses.dead.status,
+  statuses.cancelled.status
+])
+const cancelled = "opportunity.cancelled"
+
+/**
+ * A quotation was set to Lost or Dead, or an order to Cancelled. The event names the status by a number that means
+ * something else in another state, so the row decides; what was reinstated before anybody was told is told to nobody.
+ */
+const opportunityCancelled: Cause = {
+  notification_type: cancelled,
+  on: ["opportunity.status_changed"],
+  may: ({ data: { set } }) => isJsonObject(set) && abandoned_codes.has(set["status"]),
+  happenings: (events) =>
+    Effect.gen(function* () {
+      const rows = yield* (yield* Store).getMany(
+        opportunities,
+        events.map(({ data }) => Number(data["id"]))
+      )
+      const byId = new Map(rows.map((row) => [row.id, row]))
+      return events.flatMap((event) => {
+        const { id, set } = event.data
+        const row = byId.get(Number(id))
+        const name = row === undefined ? undefined : statusNamed(row.state, row.status)
+        if (row === undefined || name === undefined || !isAbandoned(name)) return []
+        if (!isJsonObject(set) || set["status"] !== row.status) return []
+        return [
+          {
+            notification_type: cancelled,
+            key: keyOf(event),
+            subject: about(id),
+            details: { status: name },
+            seen_with: read.permission,
+            to: null,
+            actor_id: event.actor_id,
+            command_id: event.command_id
+          }
+        ]
+      })
+    })
+}
+
+const matched = "shortage.waitlist.matched"
+/** Told to whoever put the line on the list, and to the opportunity's owner. */
+export const waitlistMatched: Cause = {
+  notification_type: matched,
+  on: ["shortage.waitlist.matched"],
+  may: () => true,
+  happenings: (events) =>
+    Effect.gen(function* () {
+      const rows = yield* (yield* Store).getMany(
+        opportunities,
+        events.map(({ data }) => Number(data["opportunity_id"]))
+      )
+      const owners = new Map(rows.map((row) => [row.id, row.owned_by]))
+      return events.map((event) => {
+        const { opportunity_id, opportunity_item_id, waitlisted_by } = event.data
+        return {
+          notification_type: matched,
+          key: keyOf(event),
+          subject: about(opportunity_id),
+          details: { opportunity_item_id: opportunity_item_id ?? null },
+          seen_with: read.permission,
+          to: {
+            user_ids: typeof waitlisted_by === "number" ? [waitlisted_by] : [],
+            member_ids: [owners.get(Number(opportunity_id)) ?? null]
+          },
+          actor_id: event.actor_id,
+          command_id: event.command_id
+        }
+      })
+    })
+}
+
+// Types that one event causes by itself, told to everybody who may see what it is about.
+
+interface Plain {
+  readonly on: AnyEventType
+  /** The table of what it is about, whose id is the event's `id`. */
+  readonly about: string
+  readonly seen_with: string
+  readonly details?: (data: JsonObject) => JsonObject
+}
+const plain = (notification_type: string, { about, details = () => ({}), on, seen_with }: Plain): Cause => ({
+  notification_type,
+  on: [on.type],
+  may: () => true,
+  happenings: (events) =>
+    Effect.succeed(
+      events.map((event) => ({
+        notification_type,
+        key: keyOf(event),
+        subject: { type: about, id: Number(event.data["id"]) },
+        details: details(event.data),
+        seen_with,
+        to: null,
+        actor_id: event.actor_id,
+        command_id: event.command_id
+      }))
+    )
+})
+const idWithin =
+  (name: string) =>
+  (data: JsonObject): JsonObject => {
+    const row = data[name]
+    return { [`${name}_id`]: isJsonObject(row) ? (row["id"] ?? null) : null }
+  }
+
+const opportunity = { about: "opportunities", seen_with: opportunities_read.permission }
+const invoice = { about: "invoices", seen_with: invoices_read.permission }
+
+const simpleCauses: ReadonlyArray<Cause> = [
+  // A copy is made by the same event.
+  plain("opportunity.created", { ...opportunity, on: opportunityCreated }),
+  plain("document.accepted", {
+    ...opportunity,
+    on: quotationAccepted,
+    details: ({ document_id }) => ({ document_id: document_id ?? null })
+  }),
+  plain("invoice.issued", { ...invoice, on: invoiceIssued }),
+  plain("invoice.overdue", { ...invoice, on: invoiceOverdue }),
+  plain("payment.recorded", { ...invoice, on: paymentRecorded, details: idWithin("payment") }),
+  plain("purchase_order.received", {
+    about: "purchase_orders",
+    seen_with: purchase_orders_read.permission,
+    on: purchaseOrderReceived,
+    details: idWithin("receipt")
+  })
+]
+
+export const causes: ReadonlyArray<Cause> = [
+  ...simpleCauses,
+  opportunityCancelled,
+  waitlistMatched,
+  documentGeneratedCause,
+  activityAssigned,
+  ...userCauses
+]
+const by_event = new Map<string, Array<Cause>>()
+for (const cause of causes) for (const type of cause.on) by_event.set(type, [...(by_event.get(type) ?? []), cause])
+
+/** The causes events of this type may be. */
+export const causesOf = (event_type: string): ReadonlyArray<Cause> => by_event.get(event_type) ?? []
+/** Types of events that may tell somebody something. */
+export const telling_events: ReadonlyArray<string> = [...by_event.keys()]

@@ -1,0 +1,306 @@
+/** What people are told of: found from events of the journal. */
+import type { NotificationChannel } from "../../../../core/office/notifications/types.ts"
+import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
+import type { StoreRead } from "../../../../core/kernel/store/failure.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { Effect } from "effect"
+import {
+  activities,
+  activity_participants,
+  type ActivityRow,
+  completed
+} from "../../../../core/office/activities/schema.ts"
+import { journal } from "../../../../core/kernel/events/journal.ts"
+import { bindings, columnList } from "../../../../core/kernel/store/statement.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { roles, users } from "../../../../core/people/users/schema.ts"
+import {
+  documentFailed,
+  documentGenerated,
+  documentRequested,
+  documentsBatched,
+  documentStream
+} from "../../../../core/documents/events.ts"
+import { isRequestJob, read, request_waits_millis } from "../../../../core/documents/lifecycle-api.ts"
+import { type DocumentRow, documents, names_costs } from "../../../../core/documents/schema.ts"
+import { hasOnePermission, type Viewer } from "../../../../core/kernel/fields/viewer.ts"
+import { viewerOf } from "../../../../core/people/users/permissions.ts"
+import { userDeactivated, userInvited, userReactivated } from "../../../../core/people/users/decide.ts"
+
+/** Where something is about a row: its table and id. */
+interface Subject {
+  readonly type: string
+  readonly id: number
+}
+/** These people, where they may see it. */
+interface Addressees {
+  readonly user_ids?: ReadonlyArray<number>
+  /** Member records; those of nobody's account tell nobody. */
+  readonly member_ids?: ReadonlyArray<number | null>
+}
+
+export interface Happening {
+  readonly notification_type: string
+  /** Names it among all that ever happens, so that it is told once. */
+  readonly key: string
+  readonly subject: Subject | null
+  readonly details: JsonObject
+  /** Permissions, apart by blanks, that whoever is told needs: now, and again when they read it. */
+  readonly seen_with: string
+  /** null: everybody who may see it. */
+  readonly to: Addressees | null
+  /** This user is told otherwise, or not at all. */
+  readonly except?: number
+  /** At most these channels. */
+  readonly only?: ReadonlyArray<NotificationChannel>
+  readonly actor_id: number | null
+  /** The command that caused it: much of the same kind at once is told in one row. */
+  readonly command_id: string
+}
+
+/** What tells people of a type. */
+export interface Cause {
+  readonly notification_type: string
+  /** Types of events. */
+  readonly on: ReadonlyArray<string>
+  /** Whether an event of these types may matter at all, by itself alone: where none does, no job is queued. */
+  readonly may: (event: StoredEvent) => boolean
+  /** In a few queries, however many events there are; they are in their order, with data in its present form. */
+  readonly happenings: (events: ReadonlyArray<StoredEvent>) => StoreRead<ReadonlyArray<Happening>>
+}
+
+/** Names an event among all, also once a restored journal gives its position to another one. */
+export const keyOf = ({ command_id, position }: StoredEvent): string => `${command_id}:${position}`
+
+// Activities given to somebody: as their owner, or as one who takes part.
+
+const assigned = "activity.assigned"
+/** What the list of activities asks for. */
+export const activities_permission = "activities.view"
+const cancelled = 2003
+const created = "activity.created"
+const updated = "activity.updated"
+const joined = "activity_participant.created"
+
+const activityOf = ({ data, type }: StoredEvent): number => Number(type === joined ? data["activity_id"] : data["id"])
+const isToBeDone = (row: ActivityRow): boolean =>
+  !row.completed && row.status_id !== completed && row.status_id !== cancelled && row.deleted_at === null
+
+/** Who owned these activities before the first of the events: they know it already. */
+const ownersBefore = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
+  const changed = events.filter(({ type }) => type === updated)
+  const before = new Map<number, number>()
+  const [first] = changed
+  if (first === undefined) return before
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const streams = [...new Set(changed.map(({ stream }) => stream))]
+  const rows = yield* store.run(
+    `select ${columnList(journal)} from journal where stream in (${streams.map(bind).join(", ")}) ` +
+      `and type in (${bind(created)}, ${bind(updated)}) and position < ${bind(first.position)} order by position`,
+    values
+  )
+  for (const row of rows) {
+    const { data } = store.decode(journal, row)
+    if (typeof data["owned_by"] === "number") before.set(Number(data["id"]), data["owned_by"])
+  }
+  return before
+})
+
+export const activityAssigned: Cause = {
+  notification_type: assigned,
+  on: [created, updated, joined],
+  may: ({ data, type }) =>
+    type === joined ? data["mute"] !== true : typeof data["owned_by"] === "number" || type === created,
+  happenings: (events) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const ids = [...new Set(events.map(activityOf))]
+      const rows = new Map((yield* store.getMany(activities, ids)).map((row) => [row.id, row]))
+      const parts = yield* store.find(activity_participants, { activity_id: ids, deleted_at: null })
+      const member_ids = [...new Set(parts.map(({ member_id }) => member_id))]
+      const accounts = yield* store.find(users, { member_id: member_ids })
+      const user_of = new Map(accounts.map((user) => [user.member_id, user.id]))
+      const owners_before = yield* ownersBefore(events)
+      return [...Map.groupBy(events, activityOf)].flatMap(([id, changes]) => {
+        const row = rows.get(id)
+        const [event] = changes
+        if (row === undefined || event === undefined || !isToBeDone(row)) return []
+        const owner_changed = changes.some(({ type }) => type !== joined)
+        const new_parts = new Set(changes.filter(({ type }) => type === joined).map(({ data }) => data["id"]))
+        const userOf = (part: (typeof parts)[number]) => user_of.get(part.member_id)
+        const of_this = parts.filter((part) => part.activity_id === id)
+        const already = new Set<number | null | undefined>([
+          owner_changed ? owners_before.get(id) : row.owned_by,
+          ...of_this.filter((part) => !new_parts.has(part.id)).map(userOf)
+        ])
+        const newcomers = [
+          ...(owner_changed ? [row.owned_by] : []),
+          ...of_this.filter((part) => new_parts.has(part.id) && !part.mute).map(userOf)
+        ].filter((user_id) => typeof user_id === "number" && !already.has(user_id))
+        if (newcomers.length === 0) return []
+        return [
+          {
+            notification_type: assigned,
+            key: keyOf(event),
+            subject: { type: activities.name, id },
+            details: {},
+            seen_with: activities_permission,
+            to: { user_ids: newcomers.filter((user_id) => typeof user_id === "number") },
+            actor_id: event.actor_id,
+            command_id: event.command_id
+          }
+        ]
+      })
+    })
+}
+
+// Documents that were drawn while nobody waited for them, or not any more: told to whoever asked.
+
+const generated = "document.generated"
+export const documents_with_costs = `${read.permission} costs.view`
+/** What the list shows of it: a paper for a supplier names costs (`seesDocument`). */
+const seenWith = ({ document_type }: DocumentRow): string =>
+  names_costs.has(document_type) ? documents_with_costs : read.permission
+
+const jobOf = ({ data: { job_id } }: StoredEvent): string => (typeof job_id === "string" ? job_id : "")
+
+const happening = (row: DocumentRow, event: StoredEvent, key: string, details: Happening["details"]): Happening => ({
+  notification_type: generated,
+  key,
+  subject: { type: documents.name, id: row.id },
+  details,
+  seen_with: seenWith(row),
+  to: { user_ids: row.created_by === null ? [] : [row.created_by] },
+  // Asking is no doing of theirs that they know the end of.
+  actor_id: null,
+  command_id: event.command_id
+})
+
+/** What asked for these documents, in its order. */
+const requestsFor = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
+  const streams = ids.map((id) => documentStream(id))
+  return yield* (yield* Store).find(journal, { stream: streams, type: documentRequested.type }, { order: ["position"] })
+})
+/** Whether a request waited for it to its end, whose answer said that it is there. */
+const wasWaitedFor = (event: StoredEvent, requests: ReadonlyArray<StoredEvent>): boolean => {
+  if (!isRequestJob(jobOf(event))) return false
+  const asked = requests.findLast(({ position, stream }) => stream === event.stream && position < event.position)
+  return asked === undefined || Date.parse(event.recorded_at) - Date.parse(asked.recorded_at) < request_waits_millis
+}
+
+/** The documents of the batch each of these belongs to, if any: a batch is asked for by one command. */
+const batchesOf = Effect.fnUntraced(function* (asked: ReadonlyArray<StoredEvent>) {
+  const store = yield* Store
+  const commands = asked.filter(({ data }) => data["drawn_by"] === "batch").map(({ command_id }) => command_id)
+  if (commands.length === 0) return new Map<number, ReadonlyArray<DocumentRow>>()
+  const batched = yield* store.find(journal, { command_id: [...new Set(commands)], type: documentsBatched.type })
+  const members = batched.map(({ data }) =>
+    Array.isArray(data["document_ids"]) ? data["document_ids"].map(Number) : []
+  )
+  const all = new Map((yield* store.getMany(documents, members.flat())).map((row) => [row.id, row]))
+  return new Map(
+    members.flatMap((batch) => {
+      const of_batch = batch.flatMap((id) => all.get(id) ?? [])
+      return batch.map((id) => [id, of_batch] as const)
+    })
+  )
+})
+
+export const documentGeneratedCause: Cause = {
+  notification_type: generated,
+  on: [documentGenerated.type, documentFailed.type],
+  may: () => true,
+  happenings: (events) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const ids = events.map(({ data }) => Number(data["id"]))
+      const rows = new Map((yield* store.getMany(documents, ids)).map((row) => [row.id, row]))
+      const requests = yield* requestsFor(ids)
+      const batches = yield* batchesOf(requests)
+      return events.flatMap((event): ReadonlyArray<Happening> => {
+        const row = rows.get(Number(event.data["id"]))
+        if (row === undefined) return []
+        const batch = batches.get(row.id)
+        if (batch === undefined)
+          return event.type === documentGenerated.type && !wasWaitedFor(event, requests)
+            ? [happening(row, event, keyOf(event), {})]
+            : []
+        const [first] = batch
+        if (first === undefined || batch.some(({ status }) => status === "pending")) return []
+        const failed = batch.filter(({ status }) => status === "failed").length
+        return [happening(first, event, `batch:${first.id}:${first.created_at}`, { count: batch.length, failed })]
+      })
+    })
+}
+
+// Who could be told: everybody with an account that is open, each with what their roles permit. Two reads.
+
+/** Whether somebody may be told what is seen with these permissions; asked when they are told and when they read. */
+export const maySee = (viewer: Viewer, seen_with: string): boolean =>
+  seen_with.split(" ").every((permission) => permission === "" || hasOnePermission(viewer, permission))
+
+export interface People {
+  /** Those who are told of it, by the reach of the happening and what each of them may see. */
+  readonly of: (happening: Happening) => ReadonlyArray<Viewer>
+}
+
+export const peopleFor = Effect.fnUntraced(function* () {
+  const store = yield* Store
+  const rows = yield* store.find(users, { is_active: true, deleted_at: null }, { order: ["id"] })
+  const all_roles = yield* store.find(roles, { deleted_at: null })
+  const viewers = rows.map((row) => viewerOf(row, all_roles, null))
+  const by_user = new Map(viewers.map((one) => [one.user_id, one]))
+  const by_member = new Map(viewers.map((one) => [one.person_id, one]))
+  const of: People["of"] = ({ except, seen_with, to }) => {
+    const reached =
+      to === null
+        ? viewers
+        : [
+            ...(to.user_ids ?? []).map((id) => by_user.get(id)),
+            ...(to.member_ids ?? []).map((id) => (id === null ? undefined : by_member.get(id)))
+          ]
+    return [...new Set(reached)]
+      .filter((one) => one !== undefined)
+      .filter((one) => one.user_id !== except && maySee(one, seen_with))
+  }
+  return { of } satisfies People
+})
+
+// Accounts: whose it is, where they can log in, and those who may see accounts. Mail to people about their own account
+// is queued with the event itself, as it may hold a code; these rows are for inboxes.
+
+/** What the list of users asks for. */
+export const users_permission = "users.view"
+
+const account = (notification_type: string, on: string, is_told_themselves = false): Cause => ({
+  notification_type,
+  on: [on],
+  // The owner of a new database was invited by nobody.
+  may: (event) => event.actor_id !== null,
+  happenings: (events) =>
+    Effect.succeed(
+      events.flatMap((event) => {
+        const id = Number(event.data["id"])
+        const happening = {
+          notification_type,
+          key: keyOf(event),
+          subject: { type: users.name, id },
+          details: {},
+          only: ["database", "broadcast"],
+          actor_id: event.actor_id,
+          command_id: event.command_id
+        } as const
+        return [
+          ...(is_told_themselves ? [{ ...happening, seen_with: "", to: { user_ids: [id] } }] : []),
+          { ...happening, seen_with: users_permission, to: null, except: id }
+        ]
+      })
+    )
+})
+
+export const userCauses: ReadonlyArray<Cause> = [
+  account("user.invited", userInvited.type),
+  account("user.deactivated", userDeactivated.type),
+  account("user.reactivated", userReactivated.type, true)
+]

@@ -1,0 +1,269 @@
+/**
+ * The durable job that mails somebody what they were told of. What is said and that it was said are recorded by the
+ * transaction that queues the message: it is queued once, and nothing is lost with a server.
+ */
+import { Clock, Effect, Result, Schema } from "effect"
+import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../../../../core/kernel/store/failure.ts"
+import { settingNumber, settingText } from "../../../../core/kernel/events/settings.ts"
+import { bindings } from "../../../../core/kernel/store/statement.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { notificationType, notificationTypes } from "../../../../core/office/notifications/types.ts"
+import { serverContext } from "../../../ports/server-context.ts"
+import { notification_mailings, type NotificationRow, notifications } from "../schema.ts"
+import { remove, type RowChange, updateWhere } from "../../../../core/kernel/tables/row-change.ts"
+import { users } from "../../../../core/people/users/schema.ts"
+import { parseMailAddress } from "../../../../core/values/mail-address.ts"
+import { instantOf } from "../../../../core/values/time.ts"
+import { zoneOf } from "../../../../core/values/zone.ts"
+import { jobKind, type TimedWork } from "../../../ports/job-kind.ts"
+import { queueMail } from "../../mail/jobs.ts"
+import { type User, userById } from "../../../ports/users.ts"
+import { isMailedTo, readerOf, textsOf } from "../api.ts"
+import type { Told } from "./compose.ts"
+
+// When what somebody was told of is mailed: with the first mail after a quiet hour, or gathered until an hour after the
+// last one (rules/conventions 15). A job is known by the person and the first row that waits, so that there is one
+// however much comes meanwhile.
+
+/** What a person must learn of now: how to come in, and that their account was opened or closed. */
+const of_accounts: ReadonlySet<string> = new Set(["user.invited", "user.deactivated", "user.reactivated"])
+const isMailedAtOnce = (key: string): boolean => notificationType(key)?.is_system === true || of_accounts.has(key)
+const gathered_types = notificationTypes.map(({ key }) => key).filter((key) => !isMailedAtOnce(key))
+
+/** What comes within this of a first row goes out with it. */
+const first_wait_seconds = 10
+/** Clocks of database and server differ by less. */
+const skew_millis = 5_000
+
+const mailingData = Schema.Struct({ user_id: Schema.Int, at_once: Schema.Boolean })
+type Mailing = typeof mailingData.Type
+const mailing_kind = { kind: "notifications.mail" }
+
+const gatherMillis = Effect.flatMap(CommandRuntime, ({ settings }) =>
+  Effect.map(settings, (known) => settingNumber(known, "notifications", "gather_minutes") * 60_000)
+)
+
+/** Locks are few however many people are told at once; those who share one wait for each other's mail to be queued. */
+const locks_count = 64
+/**
+ * One at a time for each person, on all servers, until the transaction ends: whoever writes a row sees whether the mail
+ * that the rows before it wait for was written without it. SQLite has one writer anyway.
+ */
+const lockPeople = Effect.fnUntraced(function* (
+  user_ids: ReadonlyArray<number>
+): Effect.fn.Return<void, Failure, Store> {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
+  const locks = [...new Set(user_ids.map((id) => id % locks_count))].sort((a, b) => a - b)
+  yield* store.run(
+    "select count(pg_advisory_xact_lock(hashtextextended('notifications.mail ' || lock, 0))) " +
+      "from json_array_elements_text($1::json) as given (lock)",
+    [JSON.stringify(locks)]
+  )
+})
+
+/** The first row of each that waits to be gathered. */
+const firstWaiting = Effect.fnUntraced(function* (
+  user_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, number>, Failure, Store> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run<{ user_id: number; first: number }>(
+    `select user_id, min(id) as first from ${notifications.name} where mail_state = 'waiting' ` +
+      `and user_id in (${user_ids.map(bind).join(", ")}) ` +
+      `and notification_type in (${gathered_types.map(bind).join(", ")}) group by user_id`,
+    values
+  )
+  return new Map(rows.map(({ first, user_id }) => [Number(user_id), Number(first)]))
+})
+
+/** How long until this person may be mailed again; 0 or less: now. */
+const waitMillis = (last_at: string | undefined, gather_millis: number, now: number): number =>
+  last_at === undefined || gather_millis === 0 ? 0 : Date.parse(last_at) + gather_millis - skew_millis - now
+
+const offer = (data: Mailing, about: string, delay_millis: number) =>
+  Effect.flatMap(serverContext, ({ jobs }) =>
+    jobs.offer({
+      kind: mailing_kind,
+      data,
+      subject: `${data.user_id}.${about}`,
+      delay_seconds: Math.max(0, Math.ceil(delay_millis / 1_000))
+    })
+  )
+
+/** In the transaction that writes these rows: offers the mail of those that wait for one. */
+export const offerMails = Effect.fnUntraced(function* (
+  rows: ReadonlyArray<NotificationRow>
+): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
+  const waiting = rows.filter(({ mail_state }) => mail_state === "waiting")
+  for (const [user_id, [first]] of Map.groupBy(
+    waiting.filter((row) => isMailedAtOnce(row.notification_type)),
+    (row) => row.user_id
+  ))
+    if (first !== undefined) yield* offer({ user_id, at_once: true }, `now.${first.id}`, 0)
+  yield* offerGathered([
+    ...new Set(waiting.filter((row) => !isMailedAtOnce(row.notification_type)).map(({ user_id }) => user_id))
+  ])
+})
+
+/** `again` makes the offer another one than those before: whatever became of them, it is done. */
+const offerGathered = Effect.fnUntraced(function* (
+  user_ids: ReadonlyArray<number>,
+  again = ""
+): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
+  if (user_ids.length === 0) return
+  yield* lockPeople(user_ids)
+  const store = yield* Store
+  const now = yield* Clock.currentTimeMillis
+  const gather_millis = yield* gatherMillis
+  const last = new Map(
+    (yield* store.getMany(notification_mailings, user_ids)).map(({ sent_at, user_id }) => [user_id, sent_at])
+  )
+  for (const [user_id, first] of yield* firstWaiting(user_ids)) {
+    const wait = waitMillis(last.get(user_id), gather_millis, now)
+    yield* offer(
+      { user_id, at_once: false },
+      // Where mail is not gathered any more, what was offered for later is overtaken: it finds nothing left to send.
+      `${first}${again}${gather_millis === 0 ? ".0" : ""}`,
+      gather_millis === 0 ? 0 : Math.max(wait, first_wait_seconds * 1_000)
+    )
+  }
+})
+
+/** Rows of one message: beyond a few dozen only their number is said. */
+const rows_max = 1_000
+
+/** Whether mail may go there: somebody whose account is closed is told of that account alone. */
+const reaches = (user: User, { notification_type, subject_id, subject_type }: NotificationRow): boolean =>
+  user.is_active ||
+  (isMailedAtOnce(notification_type) &&
+    (subject_type === null || (subject_type === users.name && subject_id === user.user_id)))
+
+/** What is to be said of these rows: seen by this person still, wanted by e-mail, and not read meanwhile. */
+const toldOf = Effect.fnUntraced(function* (user: User, rows: ReadonlyArray<NotificationRow>) {
+  const wanted = yield* isMailedTo(user, rows)
+  const left = rows.filter(
+    // One's own are in the inbox as read; those that wait for a mail all the same, such as a test, were asked for.
+    (row) => (row.read_at === null || row.is_own) && reaches(user, row) && wanted(row)
+  )
+  const texts = yield* textsOf(left, readerOf(user))
+  return left.flatMap(({ created_at, notification_type }, at): ReadonlyArray<Told> => {
+    const text = texts[at]
+    return text === undefined ? [] : [{ ...text, notification_type, created_at }]
+  })
+})
+
+const settled = (user_id: number, rows: ReadonlyArray<NotificationRow>, mail_state: string): RowChange =>
+  updateWhere(notifications, { user_id, id: rows.map(({ id }) => id) }, { mail_state })
+
+const sentAt = (user_id: number, now: number): ReadonlyArray<RowChange> => [
+  remove(notification_mailings, user_id),
+  { op: "insert", table: notification_mailings, row: { user_id, sent_at: instantOf(now) } }
+]
+
+const said = Effect.fnUntraced(function* ({ at_once, user_id }: Mailing, rows: ReadonlyArray<NotificationRow>) {
+  const store = yield* Store
+  const [first] = rows
+  if (first === undefined) return {}
+  const settings = yield* (yield* CommandRuntime).settings
+  const now = yield* Clock.currentTimeMillis
+  const user = yield* userById(user_id)
+  const address = Result.getOrUndefined(parseMailAddress((yield* store.get(users, user_id))?.email ?? ""))
+  const told = user === undefined || address === undefined ? [] : yield* toldOf(user, rows)
+  yield* store.apply([settled(user_id, rows, told.length === 0 ? "none" : "sent")])
+  if (user === undefined || address === undefined || told.length === 0) return { told: 0 }
+  const { public_url } = yield* serverContext
+  const { composeNotice } = yield* Effect.promise(() => import("./compose.ts"))
+  const message = composeNotice(told, {
+    public_url: public_url(),
+    zone: zoneOf(settingText(settings, "company", "timezone")),
+    now_millis: now,
+    is_gathered: !at_once
+  })
+  const queued = yield* queueMail(
+    {
+      ...message,
+      id: `notifications.${user_id}.${first.id}`,
+      sender_user_id: null,
+      to: [{ name: user.name, address }],
+      is_notice: true
+    },
+    settings
+  )
+  if (!at_once) yield* store.apply(sentAt(user_id, now))
+  return { told: told.length, mail_job_id: queued.job_id }
+})
+
+const mailPerson = Effect.fnUntraced(function* (mailing: Mailing) {
+  const { at_once, user_id } = mailing
+  const store = yield* Store
+  yield* lockPeople([user_id])
+  const now = yield* Clock.currentTimeMillis
+  const last = yield* store.get(notification_mailings, user_id)
+  const wait = at_once ? 0 : waitMillis(last?.sent_at, yield* gatherMillis, now)
+  if (wait > 0) {
+    // Another job was earlier: what waits is gathered.
+    yield* offerGathered([user_id], `.${instantOf(now)}`)
+    return {}
+  }
+  const waiting = yield* store.find(
+    notifications,
+    { user_id, mail_state: "waiting" },
+    { order: ["id"], limit: rows_max }
+  )
+  const result = yield* said(
+    mailing,
+    waiting.filter(({ notification_type }) => isMailedAtOnce(notification_type) === at_once)
+  )
+  if (waiting.length === rows_max) yield* offerGathered([user_id])
+  return result
+})
+
+export const mailNotifications = jobKind<Mailing>({
+  ...mailing_kind,
+  meaning: "mails somebody what they were told of",
+  data: mailingData,
+  attempts_max: 6,
+  waits_seconds: [10, 60, 600, 3_600],
+  at_a_time: 2,
+  counts_broken_off: false,
+  run: (mailing) => Effect.flatMap(Store, (store) => store.transaction(mailPerson(mailing)))
+})
+
+/** What could not be mailed for so long is in the inbox, and nobody wants to read of it in a mail. */
+const kept_millis = 3 * 86_400_000
+
+/** A job that failed for good or was dropped leaves rows that wait: they are offered again, for a while. */
+const offerLeft = Effect.fnUntraced(function* (due_at: string) {
+  const store = yield* Store
+  const now = yield* Clock.currentTimeMillis
+  const old = bindings(store.dialect)
+  yield* store.run(
+    `update ${notifications.name} set mail_state = 'none' where mail_state = 'waiting' ` +
+      `and created_at < ${old.bind(instantOf(now - kept_millis))}`,
+    old.values
+  )
+  const left = bindings(store.dialect)
+  const rows = yield* store.run<{ user_id: number }>(
+    `select distinct user_id from ${notifications.name} where mail_state = 'waiting' ` +
+      `and created_at < ${left.bind(instantOf(now - 2 * 3_600_000))}`,
+    left.values
+  )
+  yield* offerGathered(
+    rows.map(({ user_id }) => Number(user_id)),
+    `.${due_at}`
+  )
+})
+export const offerLeftHourly: TimedWork = {
+  cron: "37 * * * *",
+  kind: jobKind({
+    kind: "notifications.mail_left",
+    meaning: "offers mail again that should have gone out",
+    data: Schema.Struct({ due_at: Schema.String }),
+    attempts_max: 3,
+    waits_seconds: [60, 600],
+    at_a_time: 1,
+    run: ({ due_at }) => Effect.flatMap(Store, (store) => store.transaction(offerLeft(due_at)))
+  })
+}

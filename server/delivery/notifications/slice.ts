@@ -1,0 +1,184 @@
+/** Notifications on the server: who is told of what happens, the inbox, mail and what programs listen to. */
+import { Clock, Effect, Schema } from "effect"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { notificationTypes } from "../../../core/office/notifications/types.ts"
+import type { Measurement, ServerEndpoint, ServerSlice } from "../../ports/server-slice.ts"
+import {
+  notification_burst_commands,
+  notification_bursts,
+  notification_mailings,
+  type NotificationRow,
+  notifications
+} from "./schema.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { settingNumber } from "../../../core/kernel/events/settings.ts"
+import { bindings } from "../../../core/kernel/store/statement.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { dailyRetention, deleteInParts } from "../jobs/retention.ts"
+import { decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import { type JobKind, jobKind, jobOffer } from "../../ports/job-kind.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import { eventsOfTypes, page_events } from "../webhooks/fan-out.ts"
+import { causes, causesOf, telling_events } from "./causes/causes.ts"
+import type { Happening } from "./causes/happening.ts"
+import { writeDown, type Wrote } from "./write.ts"
+import { removeWhere } from "../../../core/kernel/tables/row-change.ts"
+import { notificationEndpoints, notificationResource } from "./api.ts"
+import { mailNotifications, offerLeftHourly } from "./mail/job.ts"
+import { makeHub, streamEndpoint, withLastEventId } from "./stream/hub.ts"
+
+// What this process told people, by type, and what waits to be mailed on all servers.
+
+interface NotificationCounts {
+  readonly told: (rows: ReadonlyArray<NotificationRow>) => void
+  readonly measured: Effect.Effect<ReadonlyArray<Measurement>, Failure, Store>
+}
+
+const makeNotificationCounts = (): NotificationCounts => {
+  const counts = new Map(notificationTypes.map(({ key }) => [key, 0]))
+  return {
+    told: (rows) => {
+      for (const { notification_type } of rows) counts.set(notification_type, (counts.get(notification_type) ?? 0) + 1)
+    },
+    measured: Effect.gen(function* () {
+      const [row] = yield* (yield* Store).run<{ waiting: number }>(
+        "select count(*) as waiting from notifications where mail_state = 'waiting'"
+      )
+      return [
+        ...[...counts].map(([type, value]): Measurement => ({
+          name: "flightcase_notifications_total",
+          description: "Notifications of people that this process wrote down",
+          kind: "counter",
+          labels: { type },
+          value
+        })),
+        {
+          name: "flightcase_notifications_to_be_mailed",
+          description: "Notifications that wait to be mailed",
+          kind: "gauge",
+          labels: {},
+          value: Number(row?.waiting ?? 0)
+        }
+      ]
+    })
+  }
+}
+
+// What people were told is kept for as long as the settings say.
+
+const day_millis = 86_400_000
+
+/** Removes what is older, read or not. */
+export const dropOld = Effect.gen(function* () {
+  const store = yield* Store
+  const { settings } = yield* CommandRuntime
+  const days = settingNumber(yield* settings, "notifications", "retention_days")
+  const cutoff_at = instantOf((yield* Clock.currentTimeMillis) - days * day_millis)
+  const { bind, values } = bindings(store.dialect)
+  const cutoff = bind(cutoff_at)
+  yield* deleteInParts("notifications", "created_at, id", (bind) => `created_at < ${bind(cutoff_at)}`)
+  yield* store.run(`delete from notification_burst_commands where created_at < ${cutoff}`, values)
+  yield* store.run(`delete from notification_bursts where paced_until < ${cutoff}`, values)
+})
+
+const dropOldDaily = dailyRetention(
+  "notifications.retention",
+  "27 3 * * *",
+  "removes notifications that are older than the settings keep them",
+  dropOld
+)
+
+// From events to what people are told: a command whose events cause a type queues one job in its transaction; after the
+// commit the job finds who may see it and writes a row for each. Rows are known by person and happening, so that doing
+// it again tells nobody again.
+
+const range = Schema.Struct({ from: Schema.Int, to: Schema.Int })
+type Range = typeof range.Type
+
+const mayTell = (event: StoredEvent): boolean => causesOf(event.type).some((cause) => cause.may(event))
+
+/** In the transaction that records the events. */
+const queueTelling =
+  (job: JobKind<Range>) =>
+  (events: ReadonlyArray<StoredEvent>): ServerEndpoint<void> => {
+    const [first] = events
+    if (first === undefined || !events.some(mayTell)) return Effect.void
+    return Effect.gen(function* () {
+      const { jobs } = yield* serverContext
+      const { command_id, position } = first
+      const data = { from: position, to: position + events.length - 1 }
+      // By command, as a restored journal gives positions anew.
+      yield* jobs.offer(jobOffer(job, data, { subject: `${command_id}:${position}` }))
+    })
+  }
+
+/** What happened in a range of the journal, in a few queries for each type. */
+const happeningsOf = Effect.fnUntraced(function* ({
+  from,
+  to
+}: Range): Effect.fn.Return<ReadonlyArray<Happening>, Failure, Store | CommandRuntime> {
+  const { catalogue } = yield* CommandRuntime
+  const events: Array<StoredEvent> = []
+  for (let next = from; next <= to;) {
+    const page = yield* eventsOfTypes(telling_events, next, to)
+    for (const event of page) {
+      const kind = catalogue.events.get(event.type)
+      events.push(kind === undefined ? event : { ...event, data: decodeData(kind, event.data) })
+    }
+    const last = page.at(-1)
+    if (last === undefined || page.length < page_events) break
+    next = last.position + 1
+  }
+  const found = yield* Effect.forEach(causes, (cause) => {
+    const its = events.filter((event) => cause.on.includes(event.type) && cause.may(event))
+    return its.length === 0 ? Effect.succeed([]) : cause.happenings(its)
+  })
+  return found.flat()
+})
+
+export const tellingJob = (wrote: Wrote): JobKind<Range> =>
+  jobKind({
+    kind: "notifications.tell",
+    meaning: "tells people of what happened",
+    data: range,
+    attempts_max: 20,
+    waits_seconds: [1, 5, 30, 120, 600],
+    at_a_time: 2,
+    counts_broken_off: false,
+    run: (data) =>
+      Effect.gen(function* () {
+        return { told: yield* writeDown(yield* happeningsOf(data), wrote) }
+      })
+  })
+
+export const notificationsServerSlice = (): ServerSlice => {
+  const hub = makeHub()
+  const counts = makeNotificationCounts()
+  const wrote: Wrote = (rows) => counts.told(rows)
+  const telling = tellingJob(wrote)
+  const queue = queueTelling(telling)
+  return {
+    name: "notifications_server",
+    server_tables: [notifications, notification_mailings, notification_bursts, notification_burst_commands],
+    resources: [notificationResource],
+    // The stream's path comes before that of one notification, which would take its last part for an id.
+    endpoints: [streamEndpoint(hub), ...notificationEndpoints],
+    around: withLastEventId,
+    recorded: (events) =>
+      Effect.gen(function* () {
+        yield* queue(events)
+        // What somebody was told goes with the person.
+        for (const { data, type } of events)
+          if (type === "member.anonymised" && typeof data["user_id"] === "number")
+            yield* (yield* Store).apply([
+              removeWhere(notifications, { user_id: data["user_id"] }),
+              removeWhere(notification_mailings, { user_id: data["user_id"] })
+            ])
+      }),
+    jobs: [telling, mailNotifications],
+    timed: [offerLeftHourly, dropOldDaily],
+    measured: counts.measured,
+    background: hub.work
+  }
+}

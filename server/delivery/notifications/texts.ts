@@ -1,0 +1,327 @@
+/**
+ * Titles and bodies, made when a notification is read or sent: of rows as they are then, in the company's language for
+ * figures and in each store's time. One query for each table, however many notifications.
+ */
+import { Effect } from "effect"
+import { activities } from "../../../core/office/activities/schema.ts"
+import { invoices, payments } from "../../../core/billing/state/tables.ts"
+import { document_types, documentable_tables, documents } from "../../../core/documents/schema.ts"
+import type { StoreRead } from "../../../core/kernel/store/failure.ts"
+import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { RowOf, Table } from "../../../core/kernel/tables/table.ts"
+import { members } from "../../../core/people/members/schema.ts"
+import { opportunity_items } from "../../../core/orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { quotation, states } from "../../../core/orders/opportunities/tables/statuses.ts"
+import { dateText, momentText, moneyText } from "../../../core/pricing/print/format.ts"
+import { purchase_orders } from "../../../core/purchasing/schema.ts"
+import { stores } from "../../../core/setup/stores.ts"
+import { users } from "../../../core/people/users/schema.ts"
+import { formatMoney } from "../../../core/values/money.ts"
+import { dayOf, zoneOf } from "../../../core/values/zone.ts"
+import type { NotificationRow } from "./schema.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { notificationType } from "../../../core/office/notifications/types.ts"
+import { printableLine } from "../../../core/values/text.ts"
+
+// What notifications are about, in words: rows loaded by table, once for a page of them.
+
+/** What the words of a notification are made of. */
+export type Telling = Pick<NotificationRow, "notification_type" | "subject_type" | "subject_id" | "details" | "user_id">
+
+export interface Named {
+  /** "Order 0000012 for ACME Events"; "An opportunity" where the row is gone. */
+  readonly subject: string
+  /** A second line about it. */
+  readonly about: string | null
+  /** False where the row is gone or deleted: there is nothing to open. */
+  readonly is_there: boolean
+  readonly payment: string | null
+  readonly document: string | null
+  readonly item: string | null
+}
+
+const idIn = (row: Telling, key: string): ReadonlyArray<number> => {
+  const id = row.details[key]
+  return typeof id === "number" ? [id] : []
+}
+type Found<T extends Table> = ReadonlyMap<number, RowOf<T>>
+/** Rows of a table by id: one query, none where there is nothing to look up. */
+const byId = <T extends Table>(table: T, ids: ReadonlyArray<number | null>): StoreRead<Found<T>> =>
+  Effect.flatMap(Store, (store) =>
+    Effect.map(
+      store.getMany(
+        table,
+        ids.filter((id) => id !== null)
+      ),
+      (rows) => new Map(rows.map((row) => [Number((row as { readonly id?: unknown }).id), row]))
+    )
+  )
+
+const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
+  const ids = (table: Table): ReadonlyArray<number> =>
+    rows.flatMap(({ subject_id, subject_type }) =>
+      subject_type === table.name && subject_id !== null ? [subject_id] : []
+    )
+  const details = (key: string) => rows.flatMap((row) => idIn(row, key))
+  const papers = yield* byId(documents, [...ids(documents), ...details("document_id")])
+  /** What they are about themselves, and what the documents are made of. */
+  const withPapersOf = (table: Table): ReadonlyArray<number> => [
+    ...ids(table),
+    ...[...papers.values()].flatMap(({ documentable_id, documentable_type }) =>
+      documentable_tables[documentable_type] === table.name ? [documentable_id] : []
+    )
+  ]
+  const found = {
+    documents: papers,
+    opportunities: yield* byId(opportunities, withPapersOf(opportunities)),
+    invoices: yield* byId(invoices, withPapersOf(invoices)),
+    purchase_orders: yield* byId(purchase_orders, withPapersOf(purchase_orders)),
+    activities: yield* byId(activities, ids(activities)),
+    users: yield* byId(users, ids(users)),
+    payments: yield* byId(payments, details("payment_id")),
+    items: yield* byId(opportunity_items, details("opportunity_item_id"))
+  }
+  return {
+    ...found,
+    members: yield* byId(members, [
+      ...[...found.opportunities.values()].map(({ member_id }) => member_id),
+      ...[...found.invoices.values()].map(({ member_id }) => member_id),
+      ...[...found.purchase_orders.values()].map(({ supplier_id }) => supplier_id)
+    ]),
+    stores: yield* byId(
+      stores,
+      [...found.opportunities.values(), ...found.invoices.values()].map(({ store_id }) => store_id)
+    )
+  }
+})
+type Loaded = Effect.Success<ReturnType<typeof loaded>>
+
+interface Locale {
+  readonly language: string
+  /** Of the company, for what belongs to no store. */
+  readonly zone: string
+}
+interface Phrased {
+  readonly subject: string
+  readonly about: string | null
+  readonly is_there: boolean
+}
+const called = (kind: string, number: string | null, of: string | undefined, joined = "for"): string =>
+  `${kind}${number === null ? "" : ` ${number}`}${of === undefined ? "" : ` ${joined} ${of}`}`
+const capitalised = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+const zoneAt = (all: Loaded, store_id: number | null, { zone }: Locale): string =>
+  zoneOf((store_id === null ? undefined : all.stores.get(store_id)?.timezone) || zone)
+const dayText = (instant: string, zone: string, { language }: Locale): string =>
+  dateText(dayOf(Date.parse(instant), zone), language)
+
+type Speaker = (id: number, all: Loaded, locale: Locale) => Phrased | undefined
+const speakers: { readonly [subject_type: string]: Speaker } = {
+  [opportunities.name]: (id, all, locale) => {
+    const row = all.opportunities.get(id)
+    if (row === undefined) return undefined
+    const kind = row.state < quotation ? "Opportunity" : (states[row.state] ?? "Opportunity")
+    const zone = zoneAt(all, row.store_id, locale)
+    const days = [row.starts_at, row.ends_at].flatMap((at) => (at === null ? [] : [dayText(at, zone, locale)]))
+    return {
+      subject: called(kind, row.number, row.member_id === null ? undefined : all.members.get(row.member_id)?.name),
+      about: [row.subject, [...new Set(days)].join(" – ")].filter((part) => part !== "").join(", "),
+      is_there: row.deleted_at === null
+    }
+  },
+  [invoices.name]: (id, all, locale) => {
+    const row = all.invoices.get(id)
+    if (row === undefined) return undefined
+    const total = moneyText(formatMoney(row.total, row.currency_code), row.currency_code, locale.language)
+    const due = row.due_at === null ? [] : [`due ${dayText(row.due_at, zoneAt(all, row.store_id, locale), locale)}`]
+    return {
+      subject: called("Invoice", row.number, all.members.get(row.member_id)?.name),
+      about: [total, ...due].join(", "),
+      is_there: row.deleted_at === null
+    }
+  },
+  [purchase_orders.name]: (id, all) => {
+    const row = all.purchase_orders.get(id)
+    if (row === undefined) return undefined
+    return {
+      subject: called("purchase order", row.number, all.members.get(row.supplier_id)?.name, "from"),
+      about: row.received_at === null ? "Some of it is still to come." : "All of it is here.",
+      is_there: row.deleted_at === null
+    }
+  },
+  [documents.name]: (id, all, locale) => {
+    const row = all.documents.get(id)
+    if (row === undefined) return undefined
+    const of = speakers[documentable_tables[row.documentable_type]]?.(row.documentable_id, all, locale)
+    const job =
+      row.documentable_type === "Opportunity" ? all.opportunities.get(row.documentable_id)?.subject : undefined
+    return {
+      subject: called(document_types[row.document_type].name, row.document_number, undefined),
+      about: of === undefined ? null : [capitalised(of.subject), ...(job ? [job] : [])].join(", "),
+      is_there: row.deleted_at === null
+    }
+  },
+  [activities.name]: (id, all, { language, zone }) => {
+    const row = all.activities.get(id)
+    if (row === undefined) return undefined
+    return {
+      subject: `The activity “${row.subject}”`,
+      about: row.starts_at === null ? null : `Starts ${momentText(row.starts_at, zone, language, "long")}`,
+      is_there: row.deleted_at === null
+    }
+  },
+  [users.name]: (id, all) => {
+    const row = all.users.get(id)
+    return row === undefined ? undefined : { subject: row.name, about: null, is_there: row.deleted_at === null }
+  }
+}
+/** What is said of a row that is gone. */
+const gone: { readonly [subject_type: string]: string } = {
+  [opportunities.name]: "An opportunity",
+  [invoices.name]: "An invoice",
+  [purchase_orders.name]: "a purchase order",
+  [documents.name]: "A document",
+  [activities.name]: "An activity",
+  [users.name]: "Somebody"
+}
+
+const moneyOf = (row: RowOf<typeof payments> | undefined, currency: string | undefined, language: string) =>
+  row === undefined || currency === undefined ? null : moneyText(formatMoney(row.amount, currency), currency, language)
+
+/** The names of each, in the company's language for figures. */
+export const namesOf = (rows: ReadonlyArray<Telling>, settings: Settings): StoreRead<(row: Telling) => Named> =>
+  Effect.map(loaded(rows), (all) => {
+    const locale = {
+      language: settingText(settings, "company", "locale") || "en-GB",
+      zone: zoneOf(settingText(settings, "company", "timezone"))
+    }
+    return (row) => {
+      const { subject_id, subject_type } = row
+      const type = subject_type ?? ""
+      const spoken = subject_id === null ? undefined : speakers[type]?.(subject_id, all, locale)
+      const [payment] = idIn(row, "payment_id").map((id) => all.payments.get(id))
+      const [item] = idIn(row, "opportunity_item_id").map((id) => all.items.get(id)?.name)
+      const [document] = idIn(row, "document_id").map((id) => speakers[documents.name]?.(id, all, locale)?.subject)
+      return {
+        ...(spoken ?? { subject: gone[type] ?? "", about: null, is_there: false }),
+        payment: moneyOf(payment, all.invoices.get(subject_id ?? 0)?.currency_code, locale.language),
+        document: document ?? null,
+        item: item ?? null
+      }
+    }
+  })
+
+export interface Words {
+  readonly title: string
+  readonly body: string | null
+}
+interface Phrase {
+  /** Of one; `named` are the rows it is about. */
+  readonly title: (named: Named, row: Telling) => string
+  readonly body?: (named: Named, row: Telling) => string | null
+  /** Of many at once: "12 invoices are overdue". */
+  readonly many?: (count: number) => string
+}
+const account = (own: string, of: (name: string) => string): Phrase => ({
+  title: ({ subject }, { subject_id, user_id }) => (subject_id === user_id ? own : of(subject))
+})
+const about = (named: Named): string | null => named.about
+const numberIn = (details: JsonObject, key: string): number => Number(details[key] ?? 0)
+
+const documentsReady = (details: JsonObject): string => {
+  const count = numberIn(details, "count")
+  const failed = numberIn(details, "failed")
+  return failed === 0
+    ? `${count} documents are ready`
+    : `${count - failed} of ${count} documents are ready; ${failed} could not be drawn`
+}
+
+const abandoned: { readonly [status: string]: string } = { lost: "was lost", dead: "is dead" }
+const phrases: { readonly [type: string]: Phrase } = {
+  "opportunity.created": {
+    title: ({ subject }) => `${subject} was made`,
+    body: about,
+    many: (count) => `${count} opportunities were made`
+  },
+  "opportunity.cancelled": {
+    title: ({ subject }, { details }) => `${subject} ${abandoned[String(details["status"])] ?? "was cancelled"}`,
+    body: about,
+    many: (count) => `${count} opportunities were cancelled or lost`
+  },
+  "shortage.waitlist.matched": {
+    title: ({ item, subject }) => `Stock came free for ${item ?? "a line"} on ${subject}`,
+    body: about,
+    many: (count) => `Stock came free for ${count} lines on the waiting list`
+  },
+  "purchase_order.received": {
+    title: ({ subject }) => `Goods of ${subject} came in`,
+    body: about,
+    many: (count) => `${count} deliveries of purchase orders came in`
+  },
+  "invoice.issued": {
+    title: ({ subject }) => `${subject} was issued`,
+    body: about,
+    many: (count) => `${count} invoices were issued`
+  },
+  "invoice.overdue": {
+    title: ({ subject }) => `${subject} is overdue`,
+    body: about,
+    many: (count) => `${count} invoices are overdue`
+  },
+  "payment.recorded": {
+    title: ({ payment, subject }) => `A payment${payment === null ? "" : ` of ${payment}`} was recorded: ${subject}`,
+    many: (count) => `${count} payments were recorded`
+  },
+  "document.generated": {
+    title: ({ subject }, { details }) =>
+      details["count"] === undefined ? `${subject} is ready` : documentsReady(details),
+    body: about,
+    many: (count) => `${count} documents are ready`
+  },
+  "document.accepted": {
+    title: ({ document, subject }) => `${document ?? "The quotation"} was accepted: ${subject}`,
+    body: about,
+    many: (count) => `${count} quotations were accepted`
+  },
+  "activity.assigned": {
+    title: ({ subject }) => `${subject} was given to you`,
+    body: about,
+    many: (count) => `${count} activities were given to you`
+  },
+  "user.invited": {
+    ...account("You were invited to work here", (name) => `${name} was invited`),
+    many: (count) => `${count} people were invited`
+  },
+  "user.deactivated": {
+    ...account("Your account was closed", (name) => `The account of ${name} was closed`),
+    many: (count) => `${count} accounts were closed`
+  },
+  "user.reactivated": {
+    ...account("Your account was opened again", (name) => `The account of ${name} was opened again`),
+    many: (count) => `${count} accounts were opened again`
+  },
+  "password.reset": { title: () => "You were sent a code to log in with" },
+  "system.test_email": { title: () => "Test message" }
+}
+
+const wordsOf = (row: Telling, named: Named): Words => {
+  const phrase = phrases[row.notification_type]
+  const name = notificationType(row.notification_type)?.name ?? row.notification_type
+  if (phrase === undefined) return { title: name, body: null }
+  if (row.details["of"] !== undefined)
+    return { title: phrase.many?.(numberIn(row.details, "count")) ?? name, body: null }
+  return { title: phrase.title(named, row), body: phrase.body?.(named, row) ?? null }
+}
+
+/** The words of each, in their order. */
+export const wordsFor = (
+  rows: ReadonlyArray<Telling>,
+  settings: Settings
+): StoreRead<(row: Telling) => Words & { readonly is_there: boolean }> =>
+  Effect.map(namesOf(rows, settings), (namedOf) => (row) => {
+    const named = namedOf(row)
+    const { body, title } = wordsOf(row, named)
+    // Names are what others wrote: they begin no line of a mail, and steer no terminal.
+    return { title: printableLine(title), body: body === null ? null : printableLine(body), is_there: named.is_there }
+  })

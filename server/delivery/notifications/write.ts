@@ -1,0 +1,304 @@
+/** Writes down what people are told, once each. */
+import { type NotificationChannel, notificationType } from "../../../core/office/notifications/types.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { type Happening, type People, peopleFor } from "./causes/happening.ts"
+import { notification_burst_commands, notification_bursts, type NotificationRow, notifications } from "./schema.ts"
+import { Clock, Effect } from "effect"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { insert, remove, type RowChange, updateWhere } from "../../../core/kernel/tables/row-change.ts"
+import { bindings, columnList } from "../../../core/kernel/store/statement.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import { offerMails } from "./mail/job.ts"
+import { itemAt } from "../../../core/values/text.ts"
+import { notificationRules } from "../../../core/office/notifications/rules.ts"
+import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
+
+// From what happened to a row for each person: by which channels, whether their own doing, much at once as one.
+
+type NewNotification = Omit<NotificationRow, "id">
+
+/** More of one type than this, by one command, is one row: a sweep or a bulk change fills nobody's inbox. */
+const told_apart_max = 5
+const ids_named_max = 20
+
+/** Of one person, by one command and of one type. */
+const gathered = (happenings: ReadonlyArray<Happening>): ReadonlyArray<Happening> => {
+  const [first] = happenings
+  if (first === undefined || happenings.length <= told_apart_max) return happenings
+  const ids = happenings.flatMap(({ subject }) => subject?.id ?? [])
+  const type = first.subject?.type ?? null
+  const details: JsonObject = { count: happenings.length, of: type, ids: ids.slice(0, ids_named_max) }
+  return [{ ...first, key: `${first.key}+`, subject: null, details }]
+}
+
+const channelsFor = (
+  { notification_type, only }: Happening,
+  effective: ReadonlySet<NotificationChannel>
+): ReadonlySet<NotificationChannel> => {
+  const available = notificationType(notification_type)?.available_channels ?? []
+  return new Set(available.filter((one) => effective.has(one) && only?.includes(one) !== false))
+}
+
+const rowOf = (
+  happening: Happening,
+  viewer: Viewer,
+  channels: ReadonlySet<NotificationChannel>,
+  now: string
+): NewNotification => {
+  const is_own = happening.actor_id !== null && happening.actor_id === viewer.user_id
+  const is_system = notificationType(happening.notification_type)?.is_system === true
+  // Nobody is written to of what they did; what they must have, a code or a test, they asked for.
+  const is_mailed = channels.has("email") && (!is_own || is_system)
+  return {
+    dedupe_key: `${happening.notification_type}:${happening.key}:${viewer.user_id}`,
+    user_id: viewer.user_id,
+    notification_type: happening.notification_type,
+    subject_type: happening.subject?.type ?? null,
+    subject_id: happening.subject?.id ?? null,
+    details: happening.details,
+    seen_with: happening.seen_with,
+    actor_id: happening.actor_id,
+    is_own,
+    burst: null,
+    in_inbox: channels.has("database"),
+    is_broadcast: channels.has("broadcast"),
+    mail_state: is_mailed ? "waiting" : "none",
+    read_at: is_own ? now : null,
+    created_at: now
+  }
+}
+const reachesAnybody = ({ in_inbox, is_broadcast, mail_state }: NewNotification): boolean =>
+  in_inbox || is_broadcast || mail_state !== "none"
+
+/** Rows in the order of what happened. `effective`: the channels of a person and type. */
+const rowsOf = (
+  happenings: ReadonlyArray<Happening>,
+  people: People,
+  effective: (viewer: Viewer, notification_type: string) => ReadonlySet<NotificationChannel>,
+  now: string
+): ReadonlyArray<NewNotification> => {
+  const of_person = new Map<Viewer, Map<string, Array<Happening>>>()
+  for (const happening of happenings)
+    for (const viewer of people.of(happening)) {
+      const told = of_person.get(viewer) ?? new Map<string, Array<Happening>>()
+      of_person.set(viewer, told)
+      const alike = `${happening.notification_type} ${happening.command_id}`
+      const group = told.get(alike) ?? []
+      told.set(alike, group)
+      // Reached in two ways, they are told in the first.
+      if (!group.some(({ key }) => key === happening.key)) group.push(happening)
+    }
+  return [...of_person].flatMap(([viewer, told]) =>
+    [...told.values()].flatMap((group) =>
+      gathered(group)
+        .map((one) => rowOf(one, viewer, channelsFor(one, effective(viewer, one.notification_type)), now))
+        .filter(reachesAnybody)
+    )
+  )
+}
+
+// Much of one type that one person does in a short time, by a program or a device that sends a day's work: the first
+// few are told one by one, the others gathered in one row for each person told, which counts them until it is read or
+// mailed.
+
+/** More commands of one type than people give by hand in a minute. */
+export const told_a_minute_max = 20
+const window_millis = 60_000
+const each_millis = window_millis / told_a_minute_max
+/** A row counts for no longer: what comes later begins another one. */
+const row_millis = 3_600_000
+
+/** What is counted together; null: what the server finds by itself, and tells of by the command. */
+type Kind = Pick<Happening, "actor_id" | "notification_type" | "seen_with">
+const burstOf = ({ actor_id, notification_type, seen_with }: Kind): string | null =>
+  actor_id === null ? null : `${notification_type}:${actor_id}:${seen_with}`
+
+/** By burst, the command that is told of now. */
+const commandsOf = (happenings: ReadonlyArray<Happening>): ReadonlyMap<string, string> => {
+  const commands = new Map<string, string>()
+  for (const happening of happenings) {
+    const burst = burstOf(happening)
+    if (burst !== null && !commands.has(burst)) commands.set(burst, `${burst}:${happening.command_id}`)
+  }
+  return commands
+}
+
+interface Counted {
+  /** Bursts whose rows are gathered now. */
+  readonly gathered: ReadonlySet<string | null>
+  /** Bursts whose command was told of by an earlier run of its job. */
+  readonly done: ReadonlySet<string | null>
+}
+
+/** Counts a command for each burst; in the transaction that writes its rows. */
+const counted = Effect.fnUntraced(function* (
+  happenings: ReadonlyArray<Happening>,
+  now: number
+): Effect.fn.Return<Counted, Failure, Store> {
+  const commands = commandsOf(happenings)
+  const store = yield* Store
+  const told = yield* store.getMany(notification_burst_commands, [...commands.values()])
+  const told_commands = new Set(told.map(({ command }) => command))
+  const paced = yield* store.getMany(notification_bursts, [...commands.keys()])
+  const before = new Map(paced.map(({ burst, paced_until }) => [burst, Date.parse(paced_until)]))
+  const [gathered, done] = [new Set<string>(), new Set<string>()]
+  const changes: Array<RowChange> = []
+  for (const [burst, command] of commands)
+    if (told_commands.has(command)) done.add(burst)
+    else {
+      // The time by which all of it would have been told at the pace; it never runs ahead by more than the window,
+      // not even where a clock was set back.
+      const next = Math.min(Math.max(before.get(burst) ?? now, now), now + window_millis) + each_millis
+      const is_gathered = next > now + window_millis
+      if (before.has(burst)) changes.push(remove(notification_bursts, burst))
+      changes.push(
+        insert(notification_bursts, { burst, paced_until: instantOf(is_gathered ? next - each_millis : next) })
+      )
+      if (!is_gathered) continue
+      gathered.add(burst)
+      changes.push(insert(notification_burst_commands, { command, created_at: instantOf(now) }))
+    }
+  yield* store.apply(changes)
+  return { gathered, done }
+})
+
+/** Rows of these bursts that count still, by burst and person; a later one instead of an earlier one. */
+const openRows = Effect.fnUntraced(function* (
+  bursts: ReadonlyArray<string>,
+  now: number
+): Effect.fn.Return<Map<string, NotificationRow>, Failure, Store> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run(
+    `select ${columnList(notifications)} from ${notifications.name} where burst in (${bursts.map(bind).join(", ")}) ` +
+      `and created_at > ${bind(instantOf(now - row_millis))} order by id`,
+    values
+  )
+  const open = rows
+    .map((row) => store.decode(notifications, row))
+    .filter(({ is_own, mail_state, read_at }) => (read_at === null || is_own) && mail_state !== "sent")
+  return new Map(open.map((row) => [`${row.burst} ${row.user_id}`, row]))
+})
+
+const reachesAlike = (one: NewNotification, other: NewNotification): boolean =>
+  one.in_inbox === other.in_inbox && one.is_broadcast === other.is_broadcast && one.mail_state === other.mail_state
+
+type Gathering = Pick<NotificationRow, "details" | "subject_id" | "subject_type">
+const countIn = ({ details }: Gathering): number => Number(details["of"] === undefined ? 1 : (details["count"] ?? 1))
+const idsIn = ({ details, subject_id }: Gathering): ReadonlyArray<number> =>
+  Array.isArray(details["ids"]) ? details["ids"].map(Number) : subject_id === null ? [] : [subject_id]
+const together = (one: Gathering, other: Gathering): Gathering => ({
+  subject_type: null,
+  subject_id: null,
+  details: {
+    count: countIn(one) + countIn(other),
+    of: one.subject_type ?? one.details["of"] ?? null,
+    ids: [...idsIn(one), ...idsIn(other)].slice(0, ids_named_max)
+  }
+})
+
+interface Gathered {
+  /** To be written, in their order. */
+  readonly rows: ReadonlyArray<NewNotification>
+  /** What changes of rows that are there. */
+  readonly changes: ReadonlyArray<RowChange>
+}
+
+/** Which of these new rows are written, and which are counted by others. `happenings`: what they are of. */
+const gatherBursts = Effect.fnUntraced(function* (
+  happenings: ReadonlyArray<Happening>,
+  fresh: ReadonlyArray<NewNotification>,
+  now: number
+): Effect.fn.Return<Gathered, Failure, Store> {
+  if (fresh.every((row) => burstOf(row) === null)) return { rows: fresh, changes: [] }
+  const { done, gathered } = yield* counted(happenings, now)
+  const bursts = [...gathered].filter((burst) => burst !== null)
+  const open = bursts.length === 0 ? new Map<string, NotificationRow>() : yield* openRows(bursts, now)
+  const changed = new Map<number, Gathering>()
+  const rows: Array<NewNotification> = []
+  for (const row of fresh) {
+    const burst = burstOf(row)
+    if (done.has(burst)) continue
+    if (!gathered.has(burst)) {
+      rows.push(row)
+      continue
+    }
+    const into = open.get(`${burst} ${row.user_id}`)
+    if (into === undefined || !reachesAlike(into, row)) rows.push({ ...row, burst })
+    else changed.set(into.id, together(changed.get(into.id) ?? into, row))
+  }
+  // Most people's rows count the same: they are changed by one statement.
+  const alike = Map.groupBy(changed, ([, set]) => JSON.stringify(set))
+  const changes = [...alike.values()].flatMap((some) => {
+    const set = some[0]?.[1]
+    return set === undefined ? [] : [updateWhere(notifications, { id: some.map(([id]) => id) }, set)]
+  })
+  return { rows, changes }
+})
+
+// What follows from rows of `notifications` in the transaction that writes them.
+
+/** To be called once rows are written: what is to be mailed is offered, and whoever listens is woken by the commit. */
+export const rowsTold = Effect.fnUntraced(function* (
+  rows: ReadonlyArray<NotificationRow>
+): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
+  if (rows.length === 0) return
+  const { rowsWritten } = yield* serverContext
+  yield* offerMails(rows)
+  yield* (yield* Store).sql.afterCommit(Effect.sync(rowsWritten))
+})
+
+/** Told of rows after they are committed. */
+export type Wrote = (rows: ReadonlyArray<NotificationRow>) => void
+
+/**
+ * Whoever listens goes on from the last id they were told: rows are committed in the order of their ids, so that none
+ * comes behind one that was told already. SQLite has one writer anyway.
+ */
+const in_order = "select pg_advisory_xact_lock(hashtextextended('ids of notifications', 0))"
+
+const nobody: ReadonlySet<never> = new Set()
+const channelsOf = Effect.fnUntraced(function* (viewers: ReadonlyArray<Viewer>, types: ReadonlyArray<string>) {
+  const member_ids = viewers.flatMap(({ person_id }) => person_id ?? [])
+  const rules = yield* notificationRules(member_ids, types)
+  return ({ person_id }: Viewer, key: string) => {
+    const type = notificationType(key)
+    return type === undefined ? nobody : rules.channels(person_id ?? 0, type)
+  }
+})
+
+/** Answers how many rows there are now that were not there. Does nothing again that was done. */
+export const writeDown = Effect.fnUntraced(function* (
+  happenings: ReadonlyArray<Happening>,
+  wrote: Wrote
+): Effect.fn.Return<number, Failure, Store | CommandRuntime> {
+  if (happenings.length === 0) return 0
+  const store = yield* Store
+  const people = yield* peopleFor()
+  const reached = [...new Set(happenings.flatMap((one) => people.of(one)))]
+  const types = [...new Set(happenings.map((one) => one.notification_type))]
+  const effective = yield* channelsOf(reached, types)
+  const now = yield* Clock.currentTimeMillis
+  const fresh = rowsOf(happenings, people, effective, instantOf(now))
+  if (fresh.length === 0) return 0
+  return yield* store.transaction(
+    Effect.gen(function* () {
+      if (store.dialect === "pg") yield* store.run(in_order)
+      const keys = fresh.map(({ dedupe_key }) => dedupe_key)
+      const known = new Set((yield* store.find(notifications, { dedupe_key: keys })).map((row) => row.dedupe_key))
+      const unknown = fresh.filter(({ dedupe_key }) => !known.has(dedupe_key))
+      if (unknown.length === 0) return 0
+      const written = yield* gatherBursts(happenings, unknown, now)
+      const ids = yield* allocateIds(notifications.name, written.rows.length)
+      const rows = written.rows.map((row, at): NotificationRow => ({ id: itemAt(ids, at), ...row }))
+      yield* store.apply([...written.changes, ...rows.map((row) => insert(notifications, row))])
+      yield* rowsTold(rows)
+      yield* store.sql.afterCommit(Effect.sync(() => wrote(rows)))
+      return rows.length
+    })
+  )
+})

@@ -1,0 +1,120 @@
+/** Deliveries on request: a test, one of the log once more, or everything since an instant. One attempt each. */
+import { Effect, Result } from "effect"
+import { command, type Endpoint, type Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
+import { invalidField } from "../../../core/kernel/fields/rejection.ts"
+import { baseView, viewContext } from "../../../core/kernel/endpoints/resource.ts"
+import { insert } from "../../../core/kernel/tables/row-change.ts"
+import { bindings } from "../../../core/kernel/store/statement.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { access, one, ownOnly, type WebhookApi } from "./api.ts"
+import { deliveryOf, messagesOf, replayOf, testOf, type WebhookKinds } from "./payloads.ts"
+import { eventsOfTypes, page_events, wants } from "./fan-out.ts"
+import { type DeliveryRow, webhook_deliveries, webhook_logs, type WebhookRow, webhooks } from "./schema.ts"
+
+const accepted = <const B>(more: B) => ({ status: 202, body: { message: "Accepted", ...more } })
+const acceptedShown = { message: text(), event_id: text({ describe: "The header webhook-id of the delivery" }) }
+
+/** Queues these and has them sent once the command is committed. */
+const queued = Effect.fnUntraced(function* (api: WebhookApi, rows: ReadonlyArray<DeliveryRow>) {
+  const store = yield* Store
+  yield* store.apply(rows.map((row) => insert(webhook_deliveries, row)))
+  yield* store.sql.afterCommit(Effect.sync(api.wake))
+})
+
+const test = (api: WebhookApi) =>
+  command("POST", "/api/v1/webhooks/{id}/test", {
+    answer: acceptedShown,
+    name: "webhooks.test",
+    summary: "Send the event webhook.test to a webhook, active or not; the log shows what came of it",
+    ...access,
+    ...one,
+    success_status: 202,
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
+    respond: ({ id }, input) =>
+      Effect.gen(function* () {
+        const row = testOf(id, baseView(webhooks, input.rows.id, viewContext(input)), input.now)
+        yield* queued(api, [row])
+        return accepted({ event_id: row.event_id })
+      })
+  })
+
+const replayOne = (api: WebhookApi) =>
+  command("POST", "/api/v1/webhooks/{id}/logs/{log}/replay", {
+    answer: acceptedShown,
+    name: "webhooks.replay_log",
+    summary: "Send the delivery of a log entry once more, under the same id",
+    ...access,
+    params: { id: { table: webhooks }, log: { table: webhook_logs, of: { param: "id", column: "webhook_id" } } },
+    authorize: ownOnly,
+    success_status: 202,
+    facts: ({ rows }): Effect.Effect<DeliveryRow | undefined, Failure, Store> =>
+      Effect.flatMap(Store, (store) => store.get(webhook_deliveries, rows.log.delivery)),
+    decide: (delivery, { rows }) =>
+      delivery === undefined
+        ? Result.fail(invalidField("log", "What was sent is no longer kept; replay everything since then instead."))
+        : Result.succeed({ events: [], result: { id: rows.log.id } }),
+    respond: (_result, { now, rows }) =>
+      Effect.gen(function* () {
+        const delivery = yield* (yield* Store).get(webhook_deliveries, rows.log.delivery)
+        yield* queued(api, delivery === undefined ? [] : [replayOf(delivery, now)])
+        return accepted({ event_id: rows.log.event_id })
+      })
+  })
+
+const replayed_max = 10_000
+/** Everything this webhook is subscribed to that happened since an instant, queued then or not. */
+const missedSince = Effect.fnUntraced(function* (kinds: WebhookKinds, webhook: WebhookRow, since: string, now: string) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const [first] = yield* store.run<{ position: number | null }>(
+    `select min(position) as position from ${journal.name} where recorded_at >= ${bind(since)}`,
+    values
+  )
+  const wanted = kinds.all.filter(({ name }) => wants(webhook, name))
+  const types = [...new Set(wanted.map(({ on }) => on))]
+  const causedBy = (type: string) => wanted.filter(({ on }) => on === type)
+  const told = new Set<string>()
+  const rows: Array<DeliveryRow> = []
+  if (first === undefined || first.position === null || types.length === 0) return rows
+  const to = yield* lastPosition(store)
+  for (let from = Number(first.position); from <= to && rows.length <= replayed_max;) {
+    const events = yield* eventsOfTypes(types, from, to)
+    for (const message of messagesOf(events, causedBy, told))
+      rows.push(replayOf(deliveryOf(webhook.id, message, null, now), now))
+    const last = events.at(-1)
+    if (last === undefined || events.length < page_events) break
+    from = last.position + 1
+  }
+  return rows
+})
+
+const too_many = invalidField("since", `More than ${replayed_max} events happened since then; name a later instant.`)
+
+const replaySince = (api: WebhookApi) =>
+  command("POST", "/api/v1/webhooks/{id}/replay", {
+    answer: { message: text(), count: integer({ describe: "Deliveries queued" }) },
+    name: "webhooks.replay",
+    summary: "Send everything subscribed to that happened since an instant, also what was missed while turned off",
+    ...access,
+    ...one,
+    success_status: 202,
+    fields: { since: timestamp({ required: true, describe: "What happened at this instant or later is sent" }) },
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
+    respond: (_result, { now, rows, values }) =>
+      Effect.gen(function* () {
+        const missed = yield* missedSince(api.kinds, rows.id, values.since ?? now, now)
+        if (missed.length > replayed_max) return yield* too_many
+        yield* queued(api, missed)
+        return accepted({ count: missed.length })
+      })
+  })
+
+export const againEndpoints = (api: WebhookApi): ReadonlyArray<Endpoint> => [
+  test(api),
+  replayOne(api),
+  replaySince(api)
+]

@@ -1,0 +1,351 @@
+/**
+ * Webhooks over the API (rules/conventions 14): everybody with the permission has their own, the account's owner sees
+ * and changes all. A secret is shown once, when it is made.
+ */
+import { Effect, Result, Schema } from "effect"
+import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
+import {
+  lockWebhook,
+  newSecret,
+  rotation_millis,
+  webhook_deliveries,
+  webhook_fields,
+  webhook_logs,
+  type WebhookRow,
+  webhooks,
+  webhookSecrets
+} from "./schema.ts"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import { command, type Endpoint, type Failure, get } from "../../../core/kernel/endpoints/endpoint.ts"
+import { boolean } from "../../../core/kernel/fields/field.ts"
+import { lastPosition } from "../../../core/kernel/events/journal.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { forbidden, invalid, type Rejection } from "../../../core/kernel/fields/rejection.ts"
+import {
+  created,
+  listOf,
+  noContent,
+  ok,
+  renderById,
+  resource,
+  viewContext
+} from "../../../core/kernel/endpoints/resource.ts"
+import { insert, remove, removeWhere, update } from "../../../core/kernel/tables/row-change.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { shownWithSecret, withSecret } from "../../ports/secret-shown-once.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import { every_event, type FanOut, type Subscriptions } from "./fan-out.ts"
+import type { WebhookKinds } from "./payloads.ts"
+import { dropWaiting } from "./outcomes.ts"
+
+// What is done to webhooks, for the journal: who has what sent where. Neither secrets nor whole addresses are in these
+// events, as paths and queries of addresses often hold secrets of their receivers.
+
+const what = () =>
+  Schema.Struct({
+    id: Schema.Int,
+    user_id: Schema.Int,
+    /** `https://example.com`: scheme, host and port. */
+    target: Schema.String,
+    events: Schema.Array(Schema.String),
+    is_active: Schema.Boolean
+  })
+const webhookCreated = eventType("webhook.created", {
+  meaning: "An address was subscribed to events.",
+  data: what,
+  project: "changes_no_table"
+})
+const webhookUpdated = eventType("webhook.updated", {
+  meaning: "A webhook goes elsewhere, tells of other events, or was turned on or off by hand.",
+  data: what,
+  project: "changes_no_table"
+})
+const which = () => Schema.Struct({ id: Schema.Int })
+const webhookSecretRotated = eventType("webhook.secret_rotated", {
+  meaning: "A webhook's deliveries are signed with a new secret.",
+  data: which,
+  project: "changes_no_table"
+})
+const webhookDeleted = eventType("webhook.deleted", {
+  meaning: "A webhook was removed, with its log.",
+  data: which,
+  project: "changes_no_table"
+})
+export const webhookEvents: ReadonlyArray<AnyEventType> = [
+  webhookCreated,
+  webhookUpdated,
+  webhookSecretRotated,
+  webhookDeleted
+]
+
+type Described = Pick<WebhookRow, "id" | "user_id" | "url" | "events" | "is_active">
+const describedWebhook = ({ id, user_id, url, events, is_active }: Described) => ({
+  id,
+  user_id,
+  target: URL.parse(url)?.origin ?? "",
+  events,
+  is_active
+})
+
+export const webhookResource = resource({
+  singular: "webhook",
+  heading: "Set-up",
+  table: webhooks,
+  filters: ["is_active", "created_at", "updated_at"],
+  sorts: ["created_at", "updated_at"],
+  order: ["-id"]
+})
+export const logResource = resource({
+  singular: "log",
+  plural: "logs",
+  entity_type: "webhook_logs",
+  title: "WebhookLog",
+  table: webhook_logs,
+  filters: ["event", "event_id", "response_code", "error", "delivered_at", "created_at"],
+  sorts: ["created_at"],
+  order: ["-id"]
+})
+/** The only answers with the secret. */
+const secretResource = withSecret(webhookResource, "WebhookWithSecret", "Signs deliveries; told once")
+
+export const access = { ability: "webhooks:manage", permission: "webhooks.manage", server_only: true } as const
+/** 403 for the webhook of somebody else, but for the account's owner. */
+export const ownOnly = ({ rows, viewer }: { readonly rows: { readonly id: WebhookRow }; readonly viewer: Viewer }) =>
+  rows.id.user_id === viewer.user_id || viewer.is_owner
+    ? Effect.void
+    : Effect.fail(forbidden("This webhook is somebody else's; only they and the account's owner may use it."))
+export const one = { params: { id: { table: webhooks } }, authorize: ownOnly } as const
+
+export interface WebhookApi {
+  readonly kinds: WebhookKinds
+  readonly subscriptions: Subscriptions
+  readonly fan_out: FanOut
+  /** Why no delivery may go where this body says, as it was found before the command began. */
+  readonly refusalOf: (body: JsonObject) => string | undefined
+  readonly wake: () => void
+}
+
+/** 422 for names nobody can be told of, for targets within the house, and for a password that everybody would see. */
+const refusalTo = (
+  { kinds, refusalOf }: WebhookApi,
+  events: ReadonlyArray<string> | undefined,
+  body: JsonObject
+): Rejection | undefined => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  for (const [at, name] of (events ?? []).entries())
+    if (name !== every_event && !kinds.has(name)) errors[`events.${at}`] = [unknownEvent(kinds, name)]
+  const refused = refusalOf(body)
+  const url = typeof body["url"] === "string" ? URL.parse(body["url"].trim()) : null
+  if (url !== null && (url.username !== "" || url.password !== ""))
+    errors["url"] = ["The address holds a user or password; deliveries are signed with the webhook's secret instead."]
+  else if (refused !== undefined)
+    errors["url"] = [`${refused} a private or reserved address; webhooks go to public ones.`]
+  return Object.keys(errors).length > 0 ? invalid(errors) : undefined
+}
+const unknownEvent = ({ all }: WebhookKinds, name: string): string => {
+  const area = name.split(".", 1)[0] ?? ""
+  const near = all.map((kind) => kind.name).filter((known) => known.startsWith(`${area}.`))
+  const known = near.length === 0 ? "" : ` There is ${near.join(", ")}.`
+  return `There is no event ${JSON.stringify(name)}.${known} GET /api/v1/webhook_events lists all.`
+}
+
+const nextPosition = Effect.flatMap(Store, (store) => Effect.map(lastPosition(store), (last) => last + 1))
+/** After the commit: what is subscribed to is read anew, and what happened meanwhile is queued. */
+const changed = (api: WebhookApi, id: number, from: number) =>
+  Effect.gen(function* () {
+    yield* api.fan_out.catchUp(id, from)
+    yield* (yield* Store).sql.afterCommit(Effect.sync(api.subscriptions.forget))
+  })
+
+const list = get("/api/v1/webhooks", {
+  answer: Shown.page(() => webhookResource),
+  name: "webhooks.list",
+  summary: "List webhooks: one's own, or everybody's for the account's owner",
+  ...access,
+  run: (input) =>
+    Effect.map(
+      listOf(webhookResource, input.query, viewContext(input), {
+        where: input.viewer.is_owner ? {} : { user_id: input.viewer.user_id }
+      }),
+      ok
+    )
+})
+const show = get("/api/v1/webhooks/{id}", {
+  answer: { webhook: Shown.row(() => webhookResource) },
+  name: "webhooks.show",
+  summary: "Show a webhook",
+  ...access,
+  ...one,
+  run: (input) => Effect.map(renderById(webhookResource, input.rows.id.id, input.query, viewContext(input)), ok)
+})
+
+const create = (api: WebhookApi) =>
+  command("POST", "/api/v1/webhooks", {
+    answer: { webhook: Shown.row(() => secretResource) },
+    name: "webhooks.create",
+    summary: "Subscribe an address to events; the secret that signs deliveries is in this answer only",
+    ...access,
+    fields: webhook_fields,
+    creates: [webhooks],
+    streams: () => [],
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { body, values: { events = [], url = "" }, viewer: { user_id } }, context) => {
+      const refusal = refusalTo(api, events, body)
+      if (refusal !== undefined) return Result.fail(refusal)
+      const id = context.id(webhooks)
+      const made = webhookCreated.make(describedWebhook({ id, user_id, url, events, is_active: true }))
+      return Result.succeed({ events: [made], result: { id } })
+    },
+    respond: ({ id }, input) =>
+      Effect.gen(function* () {
+        const secret = newSecret()
+        const { key } = yield* serverContext
+        const told_from = yield* nextPosition
+        yield* (yield* Store).apply([
+          insert(webhooks, {
+            id,
+            told_from,
+            url: input.values.url ?? "",
+            events: input.values.events ?? [],
+            is_active: true,
+            consecutive_failures: 0,
+            disabled_at: null,
+            user_id: input.viewer.user_id,
+            disabled_reason: null,
+            last_success_at: null,
+            failing_since: null,
+            secret_sealed: webhookSecrets(key).seal(secret),
+            previous_secret_sealed: null,
+            previous_secret_until: null,
+            created_at: input.now,
+            updated_at: input.now,
+            deleted_at: null
+          })
+        ])
+        yield* changed(api, id, told_from)
+        return created(yield* shownWithSecret(webhookResource, id, secret, input))
+      })
+  })
+
+const change = (api: WebhookApi) =>
+  command("PUT", "/api/v1/webhooks/{id}", {
+    answer: { webhook: Shown.row(() => webhookResource) },
+    name: "webhooks.update",
+    summary: "Change a webhook; turning it on again resets its count of failures",
+    ...access,
+    ...one,
+    fields: { ...webhook_fields, is_active: boolean() },
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { body, rows, values }) => {
+      const refusal = refusalTo(api, values.events, body)
+      if (refusal !== undefined) return Result.fail(refusal)
+      const before = rows.id
+      const { events = before.events, is_active = before.is_active, url = before.url } = values
+      const after = { ...before, events, is_active, url }
+      const is_other = JSON.stringify(after) !== JSON.stringify(before)
+      return Result.succeed({
+        events: is_other ? [webhookUpdated.make(describedWebhook(after))] : [],
+        result: { id: after.id }
+      })
+    },
+    respond: ({ id }, input) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const before = (yield* lockWebhook(id)) ?? input.rows.id
+        const { events, is_active, url } = input.values
+        const from = yield* nextPosition
+        yield* store.apply([
+          update(webhooks, id, {
+            ...(url === undefined ? {} : { url }),
+            ...(events === undefined ? {} : { events }),
+            ...(is_active === undefined ? {} : { is_active }),
+            ...(is_active === true && !before.is_active ? { ...healthy, told_from: from } : {}),
+            updated_at: input.now
+          }),
+          // Turned on again, too: events recorded while it was being turned off may have queued some.
+          ...(is_active === false || (is_active === true && !before.is_active) ? [dropWaiting(id)] : [])
+        ])
+        yield* changed(api, id, from)
+        return ok(yield* renderById(webhookResource, id, [], viewContext(input)))
+      })
+  })
+const healthy = {
+  consecutive_failures: 0,
+  disabled_at: null,
+  disabled_reason: null,
+  failing_since: null,
+  last_success_at: null
+}
+
+const removeOne = (api: WebhookApi) =>
+  command("DELETE", "/api/v1/webhooks/{id}", {
+    name: "webhooks.delete",
+    summary: "Delete a webhook with its log; what is on its way is not sent",
+    ...access,
+    ...one,
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, { rows: { id: row } }) =>
+      Result.succeed({ events: [webhookDeleted.make({ id: row.id })], result: { id: row.id } }),
+    respond: ({ id }) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        yield* lockWebhook(id)
+        yield* store.apply([
+          remove(webhooks, id),
+          removeWhere(webhook_deliveries, { webhook_id: id }),
+          removeWhere(webhook_logs, { webhook_id: id })
+        ])
+        yield* store.sql.afterCommit(Effect.sync(api.subscriptions.forget))
+        return noContent
+      })
+  })
+
+const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
+  answer: { webhook: Shown.row(() => secretResource) },
+  name: "webhooks.rotate_secret",
+  summary: "Make a new secret; for 24 hours deliveries are signed with the one before, too",
+  ...access,
+  ...one,
+  facts: () => Effect.succeed(undefined),
+  decide: (_facts, { rows: { id: row } }) =>
+    Result.succeed({ events: [webhookSecretRotated.make({ id: row.id })], result: { id: row.id } }),
+  respond: ({ id }, input) =>
+    Effect.gen(function* () {
+      const secret = newSecret()
+      const { key } = yield* serverContext
+      const before = (yield* lockWebhook(id)) ?? input.rows.id
+      yield* (yield* Store).apply([
+        update(webhooks, id, {
+          secret_sealed: webhookSecrets(key).seal(secret),
+          previous_secret_sealed: before.secret_sealed,
+          previous_secret_until: new Date(Date.parse(input.now) + rotation_millis).toISOString(),
+          updated_at: input.now
+        })
+      ])
+      return ok(yield* shownWithSecret(webhookResource, id, secret, input))
+    })
+})
+
+const logs = get("/api/v1/webhooks/{id}/logs", {
+  answer: Shown.page(() => logResource),
+  name: "webhooks.logs",
+  summary: "List the attempts at deliveries, newest first",
+  ...access,
+  ...one,
+  run: (input): Effect.Effect<ReturnType<typeof ok<JsonObject>>, Failure, Store> =>
+    Effect.map(
+      listOf(logResource, input.query, viewContext(input), { where: { webhook_id: input.rows.id.id } }),
+      ok<JsonObject>
+    )
+})
+
+export const webhookEndpoints = (api: WebhookApi): ReadonlyArray<Endpoint> => [
+  list,
+  create(api),
+  show,
+  change(api),
+  removeOne(api),
+  logs,
+  rotate
+]

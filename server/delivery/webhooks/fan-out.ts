@@ -1,0 +1,283 @@
+/**
+ * From events to deliveries: the transaction that records events writes one row for each subscriber and message, with
+ * the body as the events left the rows. A job writes what a server missed that had not heard of a subscription. Rows
+ * are known by webhook, event and position, so that doing it again adds nothing.
+ */
+import { Clock, Context, Effect, Option, Schema } from "effect"
+import type { Failure, StoreRead } from "../../../core/kernel/store/failure.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { webhook_deliveries, type WebhookRow, webhooks } from "./schema.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { insert } from "../../../core/kernel/tables/row-change.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { bodiesOf, bodyOf, deliveryOf, type Message, messagesOf, toldOf, type WebhookKinds } from "./payloads.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
+import { bindings, chunked, columnList } from "../../../core/kernel/store/statement.ts"
+import { type JobKind, jobKind, jobOffer } from "../../ports/job-kind.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import type { ServerEndpoint } from "../../ports/server-slice.ts"
+
+// Which events anybody is subscribed to, in memory: a command whose events nobody asks for pays no query. Several
+// servers on one database look again after less than a second; what they missed in that second is queued by `catchUp`.
+
+export const every_event = "*"
+export const wants = ({ events }: Pick<WebhookRow, "events">, name: string): boolean =>
+  events.includes(name) || events.includes(every_event)
+
+export interface Subscriptions {
+  /** The names subscribed to by webhooks that are active; among them possibly `*`. */
+  readonly names: Effect.Effect<ReadonlySet<string>, Failure, Store>
+  readonly forget: () => void
+}
+const believed_millis = 900
+
+export const makeSubscriptions = (): Subscriptions => {
+  let kept: { readonly names: ReadonlySet<string>; readonly at: number } | undefined
+  let generation = 0
+  const read = (store: Store["Service"], now: number) => {
+    const begun = generation
+    return Effect.map(store.find(webhooks, { is_active: true }), (rows) => {
+      const names = new Set(rows.flatMap(({ events }) => events))
+      // Not kept when something changed during the read.
+      if (begun === generation) kept = { names, at: now }
+      return names
+    })
+  }
+  return {
+    names: Effect.gen(function* () {
+      const store = yield* Store
+      const now = yield* Clock.currentTimeMillis
+      // An SQLite file has one server, which changes them itself.
+      const is_fresh = kept !== undefined && (store.dialect === "sqlite" || Math.abs(now - kept.at) < believed_millis)
+      return kept !== undefined && is_fresh ? kept.names : yield* read(store, now)
+    }),
+    forget: () => {
+      generation++
+      kept = undefined
+    }
+  }
+}
+
+// Telling subscribers of what leaves no event in the journal, such as a PDF that is drawn when somebody reads it. Told
+// at once or, where nobody subscribed, at no cost; what could not be written down is told to nobody.
+
+export const pdf_generated = "pdf_generated"
+
+export class WebhookTeller extends Context.Service<
+  WebhookTeller,
+  (name: string, data: JsonObject) => Effect.Effect<void, never, Store>
+>()("flightcase/WebhookTeller") {}
+
+export const makeTeller =
+  (subscriptions: Subscriptions, wake: () => void): WebhookTeller["Service"] =>
+  (name, data) =>
+    Effect.gen(function* () {
+      const names = yield* subscriptions.names
+      if (!names.has(name) && !names.has(every_event)) return
+      const store = yield* Store
+      const now = instantOf(yield* Clock.currentTimeMillis)
+      const subscribers = (yield* store.find(webhooks, { is_active: true }, { order: ["id"] })).filter((one) =>
+        wants(one, name)
+      )
+      const body = bodyOf(name, now, data)
+      yield* store.apply(subscribers.map(({ id }) => insert(webhook_deliveries, toldOf(id, name, body, now))))
+      wake()
+    }).pipe(Effect.catchCause((cause) => Effect.logWarning(`nobody was told of ${name}`, cause)))
+
+/** A PDF was written of a row of business, and kept nowhere. */
+export const tellPdf = (documentable_type: string, documentable_id: number): Effect.Effect<void, never, Store> =>
+  Effect.flatMap(
+    Effect.serviceOption(WebhookTeller),
+    Option.match({
+      onNone: () => Effect.void,
+      onSome: (tell) => tell(pdf_generated, { document_id: null, documentable_type, documentable_id, job_id: null })
+    })
+  )
+
+const range = Schema.Struct({
+  from: Schema.Int,
+  /** Null: to the end of the journal as it is then. */
+  to: Schema.NullOr(Schema.Int),
+  /** For this webhook alone; null: for all. */
+  webhook_id: Schema.NullOr(Schema.Int)
+})
+type Range = typeof range.Type
+
+export interface FanOut {
+  readonly job: JobKind<Range>
+  /** In the transaction that records the events, whose locks it may not wait with: webhooks are read unlocked. */
+  readonly recorded: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
+  /**
+   * In the transaction that changes a subscription: queues a look at everything from a position on, once no server
+   * believes any more what was subscribed before.
+   */
+  readonly catchUp: (webhook_id: number, from: number) => StoreRead<void>
+}
+
+/** Longer than any server believes what it has in memory. */
+const catch_up_seconds = 3
+export const page_events = 500
+
+export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wake: () => void): FanOut => {
+  const job = jobKind({
+    kind: "webhooks.queue",
+    meaning: "queues deliveries that a server missed, because it had not heard of a webhook",
+    data: range,
+    attempts_max: 20,
+    waits_seconds: [1, 5, 30, 120, 600],
+    at_a_time: 2,
+    counts_broken_off: false,
+    run: ({ from, to, webhook_id }) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const end = to ?? (yield* endOfJournal)
+        const subscribers = yield* store.find(
+          webhooks,
+          { is_active: true, ...(webhook_id === null ? {} : { id: webhook_id }) },
+          { order: ["id"] }
+        )
+        const queued = yield* queueEvents(kinds, { from, to: end }, subscribers)
+        if (queued > 0) wake()
+        return { queued }
+      })
+  })
+  const causes = (names: ReadonlySet<string>, type: string): boolean =>
+    kinds.causedBy(type).some(({ name }) => names.has(name) || names.has(every_event))
+  return {
+    job,
+    recorded: (events) =>
+      Effect.gen(function* () {
+        yield* forgetErased(events)
+        const names = yield* subscriptions.names
+        if (names.size === 0 || !events.some(({ type }) => causes(names, type))) return
+        const store = yield* Store
+        const subscribers = yield* store.find(webhooks, { is_active: true }, { order: ["id"] })
+        const causedBy = (type: string) =>
+          kinds.causedBy(type).filter(({ name }) => subscribers.some((one) => wants(one, name)))
+        const messages = messagesOf(events, causedBy)
+        let queued = 0
+        for (const page of chunked(messages, page_events)) queued += yield* writeMessages(page, subscribers)
+        if (queued > 0) yield* store.sql.afterCommit(Effect.sync(wake))
+      }),
+    catchUp: (webhook_id, from) =>
+      Effect.gen(function* () {
+        const { jobs } = yield* serverContext
+        const subject = `${webhook_id}:${from}:${yield* Clock.currentTimeMillis}`
+        const range = { from, to: null, webhook_id }
+        yield* jobs.offer(jobOffer(job, range, { subject, delay_seconds: catch_up_seconds }))
+      })
+  }
+}
+
+/** Waits for whoever is recording events now: they may have begun before they could hear of a subscription. */
+const endOfJournal = Effect.flatMap(Store, (store) =>
+  store.transaction(
+    Effect.gen(function* () {
+      if (store.dialect === "pg") yield* store.run("select 1 from journal_head where id = 1 for update")
+      return yield* lastPosition(store)
+    })
+  )
+)
+
+/**
+ * Shared by those who make bodies and write them down; whoever erases holds it alone, so that no body is made of rows
+ * as they were and written down after the erasure went through those that there are. SQLite has one writer anyway.
+ */
+const bodies_lock = "hashtextextended('bodies of webhooks', 0)"
+
+/** Bodies may hold what an event erases: they are made anew from what is left, if they are still needed. */
+const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
+  const { scrubs } = (yield* CommandRuntime).catalogue
+  if (!events.some(({ type }) => scrubs[type] !== undefined)) return
+  const store = yield* Store
+  if (store.dialect === "pg") yield* store.run(`select pg_advisory_xact_lock(${bodies_lock})`)
+  yield* store.run("update webhook_deliveries set body = null where position is not null")
+  yield* store.run("update webhook_logs set response_excerpt = null")
+})
+
+/** Events of these types in a range, from its beginning, a page of them. */
+export const eventsOfTypes = Effect.fnUntraced(function* (types: ReadonlyArray<string>, from: number, to: number) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run(
+    `select ${columnList(journal)} from journal where position >= ${bind(from)} and position <= ${bind(to)} ` +
+      `and type in (${types.map(bind).join(", ")}) order by position limit ${page_events}`,
+    values
+  )
+  return rows.map((row): StoredEvent => store.decode(journal, row))
+})
+
+/** Queues what these webhooks are subscribed to among the events of a range, and answers how many rows that were. */
+export const queueEvents = Effect.fnUntraced(function* (
+  kinds: WebhookKinds,
+  { from, to }: { readonly from: number; readonly to: number },
+  subscribers: ReadonlyArray<WebhookRow>
+): Effect.fn.Return<number, Failure, Store | CommandRuntime> {
+  const wanted = kinds.all.filter(({ name }) => subscribers.some((one) => wants(one, name)))
+  if (wanted.length === 0) return 0
+  const names = new Set(wanted.map(({ name }) => name))
+  const causedBy = (type: string) => kinds.causedBy(type).filter(({ name }) => names.has(name))
+  const types = [...new Set(wanted.map(({ on }) => on))]
+  const told = new Set<string>()
+  let queued = 0
+  for (let next = from; next <= to;) {
+    const events = yield* eventsOfTypes(types, next, to)
+    queued += yield* queueMessages(messagesOf(events, causedBy, told), subscribers)
+    const last = events.at(-1)
+    if (last === undefined || events.length < page_events) break
+    next = last.position + 1
+  }
+  return queued
+})
+
+const queueMessages = (messages: ReadonlyArray<Message>, subscribers: ReadonlyArray<WebhookRow>) =>
+  messages.length === 0
+    ? Effect.succeed(0)
+    : Effect.flatMap(Store, (store) =>
+        store.transaction(
+          Effect.gen(function* () {
+            const active = yield* stillActive(subscribers)
+            return yield* writeMessages(
+              messages,
+              subscribers.filter(({ id }) => active.has(id))
+            )
+          })
+        )
+      )
+
+const writeMessages = Effect.fnUntraced(function* (
+  messages: ReadonlyArray<Message>,
+  subscribers: ReadonlyArray<WebhookRow>
+) {
+  const store = yield* Store
+  if (store.dialect === "pg") yield* store.run(`select pg_advisory_xact_lock_shared(${bodies_lock})`)
+  const bodies = yield* bodiesOf(messages)
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const rows = messages.flatMap((message, at) => {
+    const body = bodies[at]
+    return body === undefined
+      ? []
+      : subscribers
+          .filter((webhook) => wants(webhook, message.kind.name) && message.event.position >= webhook.told_from)
+          .map((webhook) => deliveryOf(webhook.id, message, body, now))
+  })
+  yield* store.apply(rows.map((row) => insert(webhook_deliveries, row)))
+  return rows.length
+})
+
+/**
+ * Those of the subscribers that were not turned off meanwhile, and are not until the transaction ends: what would be
+ * queued after the moment that drops what waits would wait for ever.
+ */
+const stillActive = Effect.fnUntraced(function* (subscribers: ReadonlyArray<WebhookRow>) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run<{ id: number }>(
+    `select id from webhooks where id in (${subscribers.map(({ id }) => bind(id)).join(", ")}) and is_active ` +
+      `order by id${store.dialect === "pg" ? " for share" : ""}`,
+    values
+  )
+  return new Set(rows.map(({ id }) => Number(id)))
+})

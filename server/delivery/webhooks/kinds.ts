@@ -1,0 +1,212 @@
+/** Every kind of event that webhooks may be subscribed to. */
+import { boolean, decimal, integer, list, text } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import {
+  idOnly,
+  kindsOf,
+  lean,
+  merged,
+  settingValues,
+  type WebhookKind,
+  type WebhookKinds,
+  wholeRow
+} from "./payloads.ts"
+import { documentGenerated } from "../../../core/documents/events.ts"
+import { pdf_generated } from "./fan-out.ts"
+import { opportunityEvents } from "../../../core/orders/opportunities/events/participants.ts"
+import { keys, objects } from "../../../core/kernel/lists/answer-schema.ts"
+
+// Invoices, credit notes and payments whole; payments with the invoice they are of.
+
+const idWithin =
+  (key: string) =>
+  (data: JsonObject): number => {
+    const row = data[key]
+    return isJsonObject(row) ? Number(row["id"]) : 0
+  }
+
+export const billingKinds: ReadonlyArray<WebhookKind> = [
+  ...wholeRow("invoices", ["invoice.created", "invoice.issued", "invoice.voided", "invoice.overdue"]),
+  ...wholeRow("payments", ["payment.recorded", "payment.refunded"], {
+    id_of: idWithin("payment"),
+    more: { invoice_id: integer() },
+    more_of: ({ id }) => ({ invoice_id: Number(id) })
+  }),
+  ...wholeRow("credit_notes", ["credit_note.issued"], { id_of: idWithin("credit_note") })
+]
+
+// Containers whole; units packed in them, with the container they are in.
+
+const containerKinds: ReadonlyArray<WebhookKind> = [
+  ...wholeRow("containers", [
+    "container.created",
+    "container.sealed",
+    "container.unsealed",
+    "container.dissolved",
+    "container.dispatched",
+    "container.returned",
+    "container.repack.started"
+  ]),
+  ...wholeRow("container_items", ["container.item.packed", "container.item.unpacked", "container.repack.item"], {
+    more: { container_id: integer() },
+    more_of: ({ container_id }) => ({ container_id: Number(container_id) })
+  })
+]
+
+// Documents whole, and every PDF that is written.
+
+export const documentKinds: ReadonlyArray<WebhookKind> = [
+  ...wholeRow("documents", ["document.generated", "document.finalised", "document.voided"]),
+  ...wholeRow("document_acceptances", ["document.accepted"]),
+  {
+    name: pdf_generated,
+    // Invoices and credit notes that are drawn when they are asked for leave no event: `telling.ts`.
+    on: documentGenerated.type,
+    payload: {
+      form: "event",
+      shown: {
+        document_id: integer({ nullable: true }),
+        documentable_type: text(),
+        documentable_id: integer(),
+        job_id: text({ nullable: true })
+      },
+      of: ({ documentable_id, documentable_type, id, job_id }) => ({
+        document_id: Number(id),
+        documentable_type: documentable_type ?? "",
+        documentable_id: documentable_id ?? 0,
+        job_id: job_id ?? null
+      })
+    }
+  }
+]
+
+// Opportunities: made, changed and copied ones whole; whatever else happens to them as `{ id, action }`.
+
+const whole = ["opportunity.created", "opportunity.updated", "opportunity.cloned"]
+/** What the activity lists; prices and demands that follow from other changes are no events of their own. */
+const listed = opportunityEvents
+  .filter(({ activity, type }) => activity !== undefined && type.startsWith("opportunity.") && !whole.includes(type))
+  .map(({ type }) => type)
+
+const opportunityKinds: ReadonlyArray<WebhookKind> = [
+  ...wholeRow("opportunities", whole),
+  ...lean(listed),
+  ...lean(["shortage.acknowledged"], ({ opportunity_id }) => Number(opportunity_id)),
+  {
+    name: "shortage.waitlist.matched",
+    on: "shortage.waitlist.matched",
+    payload: {
+      form: "event",
+      shown: {
+        opportunity_id: integer(),
+        opportunity_item_id: integer(),
+        product_id: integer(),
+        quantity: integer(),
+        waitlisted_by: integer({ nullable: true }),
+        waitlisted_at: text()
+      },
+      of: ({ opportunity_id, opportunity_item_id, product_id, quantity, waitlisted_at, waitlisted_by }) => ({
+        opportunity_id: opportunity_id ?? 0,
+        opportunity_item_id: opportunity_item_id ?? 0,
+        product_id: product_id ?? 0,
+        quantity: quantity ?? 0,
+        waitlisted_by: waitlisted_by ?? null,
+        waitlisted_at: waitlisted_at ?? ""
+      })
+    }
+  }
+]
+
+// Purchase orders whole, with their lines and with costs: whoever subscribes is an administrator.
+
+const with_items = { includes: ["items"] }
+
+const receiptShown = keys({
+  id: integer(),
+  received_at: text(),
+  reference: text({ nullable: true }),
+  notes: text({ nullable: true }),
+  lines: objects({
+    id: integer(),
+    item_id: integer(),
+    quantity: decimal({ scale: 2 }),
+    serial_numbers: list(text()),
+    stock_level_ids: list(integer())
+  })
+})
+/** The delivery as the event tells it. */
+const receiptOf = ({ lines, receipt }: JsonObject): JsonObject => {
+  const { id, notes, received_at, reference } = isJsonObject(receipt) ? receipt : {}
+  return {
+    id: id ?? 0,
+    received_at: received_at ?? "",
+    reference: reference ?? null,
+    notes: notes ?? null,
+    lines: (Array.isArray(lines) ? lines.filter(isJsonObject) : []).map((line) => ({
+      id: line["id"] ?? 0,
+      item_id: line["item_id"] ?? 0,
+      quantity: line["quantity"] ?? "0.00",
+      serial_numbers: line["serial_numbers"] ?? [],
+      stock_level_ids: line["stock_level_ids"] ?? []
+    }))
+  }
+}
+
+export const procurementKinds: ReadonlyArray<WebhookKind> = [
+  ...wholeRow(
+    "purchase_orders",
+    ["purchase_order.created", "purchase_order.sent", "purchase_order.cancelled", "purchase_order.return_due"],
+    with_items
+  ),
+  ...wholeRow("purchase_orders", ["purchase_order.received"], {
+    ...with_items,
+    more: { receipt: receiptShown, fully_received: boolean() },
+    more_of: (data) => ({
+      receipt: receiptOf(data),
+      fully_received: isJsonObject(data["set"]) && data["set"]["status"] === "received"
+    })
+  }),
+  ...wholeRow("purchase_orders", ["purchase_order.returned"], {
+    ...with_items,
+    more: { receipt: receiptShown },
+    more_of: (data) => ({ receipt: receiptOf(data) })
+  })
+]
+
+// Users, settings, registers and what people do.
+
+/** A row was made or changed: all of it; it was deleted: its id. */
+const register = (plural: string, entity: string): ReadonlyArray<WebhookKind> => [
+  ...wholeRow(plural, [`${entity}.created`, `${entity}.updated`]),
+  ...idOnly(`${entity}.deleted`)
+]
+
+const registerKinds: ReadonlyArray<WebhookKind> = [
+  ...wholeRow("users", ["user.invited", "user.updated", "user.activated", "user.deactivated", "user.reactivated"]),
+  ...wholeRow("roles", ["role.created", "role.updated", "role.deleted"], { only: ["id", "name"] }),
+  ...settingValues("settings.updated"),
+  ...register("members", "member"),
+  ...idOnly("member.archived", "member.restored", "member.anonymised"),
+  ...merged("member.merged"),
+  ...register("activities", "activity"),
+  ...wholeRow("activities", ["activity.completed"]),
+  ...register("products", "product"),
+  ...merged("product.merged"),
+  ...register("product_groups", "product_group"),
+  ...register("tax_rates", "tax_rate"),
+  ...register("tax_rules", "tax_rule"),
+  ...register("rate_definitions", "rate_definition"),
+  ...register("product_rates", "product_rate"),
+  ...register("stock_levels", "stock_level"),
+  ...wholeRow("stock_transactions", ["stock_transaction.created"]),
+  ...idOnly("stock_transaction.deleted")
+]
+
+export const webhookKinds: WebhookKinds = kindsOf([
+  ...registerKinds,
+  ...opportunityKinds,
+  ...containerKinds,
+  ...billingKinds,
+  ...procurementKinds,
+  ...documentKinds
+])

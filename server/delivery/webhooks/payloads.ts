@@ -1,0 +1,339 @@
+/**
+ * What subscribers are told of events: bodies, rendered from the rows as they are, as their lists show them to
+ * administrators. One query for each resource, whatever the number of events.
+ */
+import { type Catalogue, foldStored } from "../../../core/kernel/endpoints/catalogue.ts"
+import { anything, type Keys, keys, map, row } from "../../../core/kernel/lists/answer-schema.ts"
+import { integer, text } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Resource, ViewContext } from "../../../core/kernel/lists/resource-types.ts"
+import { Clock, Effect } from "effect"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { journal } from "../../../core/kernel/events/journal.ts"
+import { render, viewContext } from "../../../core/kernel/endpoints/resource.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
+import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { createHash, randomUUID } from "node:crypto"
+import type { DeliveryRow } from "./schema.ts"
+
+// Kinds of events that webhooks may be subscribed to. Each is declared once: which event of the journal causes it, by
+// its type, and what its `data` holds. Its meaning is that of the event. A slice that comes later adds its kinds to one
+// file in `kinds/`.
+
+/** `data` is a row as its list shows it to administrators, under its singular name. */
+interface RowPayload {
+  readonly form: "row"
+  /** The plural of its resource. */
+  readonly plural: string
+  /** The row an event is about; by default its `id`. */
+  readonly id_of: (data: JsonObject) => number
+  /** Keys beside the row's own. */
+  readonly more: Keys
+  readonly more_of: (data: JsonObject) => JsonObject
+  /** Only these columns of the row. */
+  readonly only?: ReadonlyArray<string>
+  /** What is included, the same for all kinds of a resource. */
+  readonly includes?: ReadonlyArray<string>
+}
+/** `data` is made of the event alone. */
+interface EventPayload {
+  readonly form: "event"
+  readonly shown: Keys
+  readonly of: (data: JsonObject, name: string) => JsonObject
+}
+export interface WebhookKind {
+  /** `member.created`. */
+  readonly name: string
+  /** The type of the event that causes it. */
+  readonly on: string
+  readonly payload: RowPayload | EventPayload
+}
+
+const ownId = (data: JsonObject): number => Number(data["id"])
+const named = (names: ReadonlyArray<string>, payload: WebhookKind["payload"]): ReadonlyArray<WebhookKind> =>
+  names.map((name) => ({ name, on: name, payload }))
+
+/** The whole row under its singular key: `{ member: {…} }`. */
+export const wholeRow = (
+  plural: string,
+  names: ReadonlyArray<string>,
+  also: Partial<Pick<RowPayload, "id_of" | "more" | "more_of" | "only" | "includes">> = {}
+): ReadonlyArray<WebhookKind> =>
+  named(names, { form: "row", plural, id_of: ownId, more: {}, more_of: () => ({}), ...also })
+
+/** `{ id }`: of what was deleted, archived or restored. */
+export const idOnly = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKind> =>
+  named(names, { form: "event", shown: { id: integer() }, of: (data) => ({ id: ownId(data) }) })
+
+/** `{ primary_id, secondary_id }`. */
+export const merged = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKind> =>
+  named(names, {
+    form: "event",
+    shown: { primary_id: integer(), secondary_id: integer() },
+    of: ({ primary_id, secondary_id }) => ({ primary_id: Number(primary_id), secondary_id: Number(secondary_id) })
+  })
+
+/** `{ id, action }`: what it happened to, and the event's name once more. */
+export const lean = (names: ReadonlyArray<string>, id_of: RowPayload["id_of"] = ownId): ReadonlyArray<WebhookKind> =>
+  named(names, {
+    form: "event",
+    shown: { id: integer(), action: text() },
+    of: (data, name) => ({ id: id_of(data), action: name })
+  })
+
+/** `{ settings: { group, values } }`: the settings of a group that changed, as they are now. */
+export const settingValues = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKind> =>
+  named(names, {
+    form: "event",
+    shown: { settings: keys({ group: text(), values: map(anything()) }) },
+    of: ({ group, values }) => ({ settings: { group: group ?? "", values: values ?? {} } })
+  })
+
+const resourceOf = (catalogue: Pick<Catalogue, "resources">, plural: string): Resource => {
+  const found = catalogue.resources.find((one) => one.plural === plural)
+  if (found === undefined) throw new Error(`no resource ${plural} in the catalogue for a webhook`)
+  return found
+}
+/** What `data` holds, as an answer's keys. */
+export const payloadShown = (catalogue: Pick<Catalogue, "resources">, { payload }: WebhookKind): Keys => {
+  if (payload.form === "event") return payload.shown
+  const resource = resourceOf(catalogue, payload.plural)
+  const { only } = payload
+  const whole = only === undefined ? row(() => resource) : keys(columnsShown(resource, only))
+  return { [resource.singular]: whole, ...payload.more }
+}
+const columnsShown = ({ table }: Resource, names: ReadonlyArray<string>): Keys =>
+  Object.fromEntries(Object.entries(table.columns).filter(([name]) => names.includes(name)))
+
+export interface WebhookKinds {
+  readonly all: ReadonlyArray<WebhookKind>
+  /** Whether anything may be subscribed to under this name. */
+  readonly has: (name: string) => boolean
+  /** The kinds an event causes. */
+  readonly causedBy: (event_type: string) => ReadonlyArray<WebhookKind>
+}
+/** Throws where two kinds share a name. */
+export const kindsOf = (all: ReadonlyArray<WebhookKind>): WebhookKinds => {
+  const by_type = Map.groupBy(all, ({ on }) => on)
+  const names = new Set(all.map(({ name }) => name))
+  if (names.size !== all.length) throw new Error("two kinds of webhook events share a name")
+  return { all, has: (name) => names.has(name), causedBy: (type) => by_type.get(type) ?? [] }
+}
+
+/** An event under the name subscribers know it by. */
+export interface Message {
+  readonly kind: WebhookKind
+  readonly event: StoredEvent
+}
+
+/** Sees everything: a subscriber is trusted with what leaves (permission `webhooks.manage`). */
+const everything: Viewer = {
+  user_id: 0,
+  name: "webhooks",
+  person_id: null,
+  is_owner: true,
+  is_active: true,
+  role_ids: [],
+  permissions: new Set(),
+  abilities: new Set(["*"]),
+  token_id: null
+}
+
+/**
+ * The messages of events, in their order. A row that one command changed several times is told of once, as each message
+ * would hold the same. `told` remembers that beyond a page of events.
+ */
+export const messagesOf = (
+  events: ReadonlyArray<StoredEvent>,
+  causedBy: (event_type: string) => ReadonlyArray<WebhookKind>,
+  told: Set<string> = new Set()
+): ReadonlyArray<Message> =>
+  events.flatMap((event) =>
+    causedBy(event.type).flatMap((kind): ReadonlyArray<Message> => {
+      const { payload } = kind
+      if (payload.form === "row") {
+        const about = `${event.command_id} ${kind.name} ${payload.id_of(event.data)}`
+        if (told.has(about)) return []
+        told.add(about)
+      }
+      return [{ kind, event }]
+    })
+  )
+
+/** The body that is posted, the same for every attempt. */
+export const bodyOf = (name: string, happened_at: string, data: JsonObject): string =>
+  JSON.stringify({ type: name, event: name, timestamp: happened_at, data })
+
+/** The body of each message, in their order; undefined where nothing is left of the row it is about. */
+export const bodiesOf = Effect.fnUntraced(function* (
+  messages: ReadonlyArray<Message>
+): Effect.fn.Return<ReadonlyArray<string | undefined>, Failure, Store | CommandRuntime> {
+  const { catalogue, settings } = yield* CommandRuntime
+  const context = viewContext({
+    viewer: everything,
+    settings: yield* settings,
+    now: instantOf(yield* Clock.currentTimeMillis),
+    composed: catalogue.composed
+  })
+  const shown = new Map<string, ReadonlyMap<number, JsonObject>>()
+  for (const [plural, about] of Map.groupBy(messages, pluralOf)) {
+    if (plural !== undefined) shown.set(plural, yield* rowsShown(plural, about, context))
+  }
+  return messages.map(({ event, kind }) => {
+    const data = dataOf(kind, decoded(catalogue, event), shown)
+    return data === undefined ? undefined : bodyOf(kind.name, event.recorded_at, data)
+  })
+})
+const pluralOf = ({ kind: { payload } }: Message): string | undefined =>
+  payload.form === "row" ? payload.plural : undefined
+const decoded = (catalogue: CommandRuntime["Service"]["catalogue"], event: StoredEvent): JsonObject => {
+  const kind = catalogue.events.get(event.type)
+  return kind === undefined ? event.data : decodeData(kind, event.data)
+}
+
+const dataOf = (
+  { name, payload }: WebhookKind,
+  data: JsonObject,
+  shown: ReadonlyMap<string, ReadonlyMap<number, JsonObject>>
+): JsonObject | undefined => {
+  if (payload.form === "event") return payload.of(data, name)
+  const row = shown.get(payload.plural)?.get(payload.id_of(data))
+  return row === undefined ? undefined : { ...row, ...payload.more_of(data) }
+}
+
+/** Rows by id, each under its singular key. */
+const rowsShown = Effect.fnUntraced(function* (
+  plural: string,
+  about: ReadonlyArray<Message>,
+  context: ViewContext
+): Effect.fn.Return<ReadonlyMap<number, JsonObject>, Failure, Store | CommandRuntime> {
+  const { catalogue } = yield* CommandRuntime
+  const store = yield* Store
+  const resource = resourceOf(catalogue, plural)
+  const { table } = resource
+  const last = new Map<number, { readonly event: StoredEvent; readonly payload: RowPayload }>()
+  for (const { event, kind } of about)
+    if (kind.payload.form === "row") last.set(kind.payload.id_of(event.data), { event, payload: kind.payload })
+  const found = new Map<number, AnyRow>(
+    (yield* store.getMany(table, [...last.keys()])).map((row) => [Number((row as AnyRow)["id"]), row])
+  )
+  for (const [id, { event }] of last) {
+    // Deleted since, or by this very event: as it was.
+    if (!found.has(id)) {
+      const row = yield* rowBefore(table, id, event)
+      if (row !== undefined) found.set(id, row)
+    }
+  }
+  const ids = [...found.keys()]
+  const includes = new Set([...last.values()].flatMap(({ payload }) => payload.includes ?? []))
+  const views = yield* render(resource, [...found.values()], [...includes], context)
+  return new Map(
+    ids.map((id, at) => [id, { [resource.singular]: selected(views[at] ?? {}, last.get(id)?.payload.only) }])
+  )
+})
+const selected = (view: JsonObject, only: ReadonlyArray<string> | undefined): JsonObject =>
+  only === undefined ? view : Object.fromEntries(Object.entries(view).filter(([name]) => only.includes(name)))
+
+/** A row that is gone, folded from its stream up to an event. */
+const rowBefore = Effect.fnUntraced(function* (table: Table, id: number, { position, stream }: StoredEvent) {
+  const { catalogue } = yield* CommandRuntime
+  const store = yield* Store
+  const events = yield* store.find(journal, { stream }, { order: ["position"] })
+  // An event of an earlier release does not mention columns that came later: they are at their defaults.
+  const defaults = Object.fromEntries(
+    Object.entries(table.columns).map(([name, field]) => [name, field.default ?? null])
+  )
+  let row: AnyRow | undefined
+  for (const event of events) {
+    if (event.position > position) break
+    for (const change of foldStored(catalogue, event, event)) {
+      if (change.table.name !== table.name) continue
+      if (change.op === "insert" && change.row["id"] === id) row = { ...defaults, ...change.row }
+      if (change.op === "update" && change.key === id && row !== undefined) row = { ...row, ...change.set }
+    }
+  }
+  return row
+})
+
+// Rows of what is on its way: of events, once for each webhook; of tests and replays as often as they are asked for.
+
+const waiting = (now: string) => ({
+  state: "waiting",
+  attempts: 0,
+  due_at: now,
+  claimed_until: null,
+  claimed_by: null,
+  created_at: now
+})
+
+/** A message for a webhook, due at once. */
+export const deliveryOf = (
+  webhook_id: number,
+  { event, kind }: Message,
+  body: string | null,
+  now: string
+): DeliveryRow => ({
+  ...waiting(now),
+  key: keyOf(webhook_id, event.position, kind.name),
+  webhook_id,
+  event: kind.name,
+  // The command tells apart events that got the same position in two lives of a restored journal: receivers remember
+  // ids.
+  event_id: `msg_${headerTextOf(event.command_id)}_${event.position}_${webhook_id}_${kind.name.replaceAll(".", "-")}`,
+  position: event.position,
+  happened_at: event.recorded_at,
+  body,
+  purpose: "event"
+})
+/** Devices give their commands any ids. This one becomes a header, and is signed with dots between its parts. */
+const headerTextOf = (command_id: string): string =>
+  /^[\w-]+$/.test(command_id) ? command_id : createHash("sha256").update(command_id).digest("hex").slice(0, 32)
+const keyOf = (webhook_id: number, position: number, name: string): string => `${webhook_id}:${position}:${name}`
+
+/** The same once more, under the same id. Its body is that of the first, looked up when it is sent. */
+export const replayOf = (row: DeliveryRow, now: string): DeliveryRow => ({
+  ...row,
+  ...waiting(now),
+  key: `${firstKeyOf(row)}:${randomUUID()}`,
+  body: row.position === null ? row.body : null,
+  purpose: "replay"
+})
+/** The key of the delivery that a replay repeats. */
+export const firstKeyOf = ({ event, key, position, webhook_id }: DeliveryRow): string =>
+  position === null ? key.replace(/^((?:test|told):[^:]+):.*$/, "$1") : keyOf(webhook_id, position, event)
+
+/** A message of what no event caused. */
+export const toldOf = (webhook_id: number, event: string, body: string, now: string): DeliveryRow => {
+  const id = randomUUID()
+  return {
+    ...waiting(now),
+    key: `told:${id}`,
+    webhook_id,
+    event,
+    event_id: `msg_${id}`,
+    position: null,
+    happened_at: now,
+    body,
+    purpose: "event"
+  }
+}
+
+export const test_event = "webhook.test"
+export const testOf = (webhook_id: number, webhook: JsonObject, now: string): DeliveryRow => {
+  const id = randomUUID()
+  return {
+    ...waiting(now),
+    key: `test:${id}`,
+    webhook_id,
+    event: test_event,
+    event_id: `msg_${id}`,
+    position: null,
+    happened_at: now,
+    body: bodyOf(test_event, now, { webhook }),
+    purpose: "test"
+  }
+}

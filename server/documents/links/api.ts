@@ -1,0 +1,169 @@
+/** Public addresses of documents: made, changed and revoked, and the acceptances at them (interface 4.9). */
+import { Effect, Schema } from "effect"
+import { documentAccepted } from "../../../core/documents/links/events.ts"
+import { jobKind, jobOffer, processOf } from "../../ports/job-kind.ts"
+import { changeLink, linkErrors, revokeLink, share } from "../../../core/documents/links/decide.ts"
+import {
+  documentResource,
+  one,
+  path,
+  publicLinkOut,
+  publicLinkShown,
+  write
+} from "../../../core/documents/lifecycle-api.ts"
+import { document_links, type DocumentLinkRow, type DocumentRow } from "../../../core/documents/schema.ts"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import {
+  command,
+  type Endpoint,
+  get,
+  type Input,
+  postQuery,
+  type SharedDraft,
+  type StoreRead
+} from "../../../core/kernel/endpoints/endpoint.ts"
+import { text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { noContent, renderById, viewContext } from "../../../core/kernel/endpoints/resource.ts"
+import { insert, remove } from "../../../core/kernel/tables/row-change.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import { emailDocument } from "./email-api.ts"
+import { document_link_pins, form_bytes_max, hashPin } from "./pin.ts"
+import { freshToken, linkOf } from "./tokens.ts"
+
+// Jobs of public links: the certificate of an acceptance. Loaded whole when one is done.
+
+export const drawCertificate = jobKind({
+  kind: "documents.certificate",
+  meaning: "draws the certificate of an accepted quotation and sends it to both sides",
+  data: Schema.Struct({ acceptance_id: Schema.Int }),
+  attempts_max: 8,
+  waits_seconds: [5, 60, 300, 1_800, 7_200],
+  at_a_time: 1,
+  run: ({ acceptance_id }) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./certificate.ts")),
+      ({ certify }) => certify(acceptance_id)
+    )
+})
+export const certificateFollows = processOf({
+  on: [documentAccepted],
+  jobs: ({ data: { id } }) => [jobOffer(drawCertificate, { acceptance_id: id }, { subject: String(id) })]
+})
+
+const shared = {
+  ability: write,
+  permission: "documents.share",
+  params: one,
+  server_only: true
+} as const satisfies SharedDraft
+
+const fields = {
+  pin: text({
+    nullable: true,
+    on_null: "clear",
+    input_only: true,
+    max: 255,
+    describe: "4 to 12 letters or digits that readers must give; null for none"
+  }),
+  expires_at: timestamp({ nullable: true, on_null: "clear", describe: "When it ends; null for never" })
+}
+const answer = { public_link: publicLinkShown, document: Shown.row(() => documentResource) }
+
+interface Facts {
+  readonly document: DocumentRow
+  readonly link: DocumentLinkRow | undefined
+  /** Chance, which rules do not have. */
+  readonly token: string
+}
+const factsOf = ({ rows: { id: document } }: Input<typeof one>): StoreRead<Facts> =>
+  Effect.map(linkOf(document.id), (link) => ({ document, link, token: freshToken() }))
+
+/** Keeps the hash of a PIN, in the transaction of the command that sets it; of a link that is gone nothing. */
+const keepPin = Effect.fnUntraced(function* (link: DocumentLinkRow | undefined, pin: string | null | undefined) {
+  if (link === undefined || pin === undefined) return
+  const store = yield* Store
+  yield* store.apply([remove(document_link_pins, link.id)])
+  if (pin !== null) yield* store.apply([insert(document_link_pins, { link_id: link.id, hash: yield* hashPin(pin) })])
+})
+
+const shownWithLink = Effect.fnUntraced(function* (document_id: number, input: Input) {
+  const { public_url } = yield* serverContext
+  const link = yield* linkOf(document_id)
+  const shown = yield* renderById(documentResource, document_id, [], viewContext(input))
+  return {
+    public_link: link === undefined ? null : publicLinkOut(link, input.settings, public_url),
+    document: shown.document
+  }
+})
+
+const create = command("POST", `${path}/{id}/public_link`, {
+  ...shared,
+  answer,
+  name: "documents.share",
+  summary: "Give a document an address for people without an account; the one it had ends",
+  success_status: 201,
+  fields,
+  creates: [document_links],
+  check: linkErrors,
+  facts: factsOf,
+  decide: (facts: Facts, { values }, context) => share(facts, values, context),
+  respond: ({ id }, input) =>
+    Effect.gen(function* () {
+      yield* keepPin(yield* linkOf(id), input.values.pin ?? null)
+      return { status: 201, body: yield* shownWithLink(id, input) }
+    })
+})
+const change = command("PUT", `${path}/{id}/public_link`, {
+  ...shared,
+  answer,
+  name: "documents.update_share",
+  summary: "Change when a document's public link ends, and its PIN; null clears either",
+  fields,
+  check: linkErrors,
+  facts: factsOf,
+  decide: (facts: Facts, { values }, context) => changeLink(facts, values, context),
+  respond: ({ id }, input) =>
+    Effect.gen(function* () {
+      yield* keepPin(yield* linkOf(id), input.values.pin)
+      return { status: 200, body: yield* shownWithLink(id, input) }
+    })
+})
+const end = command("DELETE", `${path}/{id}/public_link`, {
+  ...shared,
+  name: "documents.unshare",
+  summary: "End the public link of a document",
+  facts: factsOf,
+  decide: (facts: Facts, _input, context) => revokeLink(facts, context),
+  respond: () => Effect.succeed(noContent)
+})
+
+const open = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true,
+  produces: "text/html"
+} as const satisfies SharedDraft
+/** Loaded with the first reader. */
+const pages = Effect.promise(() => import("./pages.ts"))
+
+const showPage = get("/d/{token}", {
+  ...open,
+  name: "public_documents.show",
+  summary: "Show a shared document as a page or as PDF",
+  run: (input) => Effect.flatMap(pages, ({ showPublic }) => showPublic(input))
+})
+const sendForm = postQuery("/d/{token}", {
+  ...open,
+  name: "public_documents.answer",
+  summary: "Give a document's PIN, or accept a quotation",
+  raw_body: true,
+  body_max: form_bytes_max,
+  run: (input) => Effect.flatMap(pages, ({ answerPublic }) => answerPublic(input))
+})
+export const isPublicPage = ({ name }: Pick<Endpoint, "name">): boolean =>
+  name === showPage.name || name === sendForm.name
+
+export const linkEndpoints: ReadonlyArray<Endpoint> = [create, change, end, emailDocument, showPage, sendForm]

@@ -1,0 +1,79 @@
+/** Fills an empty database with reference data, an owner and the owner's first token, in one transaction. */
+import { Clock, Effect } from "effect"
+import { allocateIds } from "../../core/kernel/runtime/ids.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import { insert } from "../../core/kernel/tables/row-change.ts"
+import { lastPosition } from "../../core/kernel/events/journal.ts"
+import { lockDatabase, seed } from "../../core/kernel/runtime/schema.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { hashOf, secretFor, tokens } from "../access/tokens/issue.ts"
+import { owner_user_id, ownerEvents } from "../ports/users.ts"
+import { StartupError } from "../ports/startup-error.ts"
+
+const oldest_postgres = 15
+
+/** Throws a StartupError when the database is a Postgres older than the oldest supported release. */
+export const postgresIsKnown = Effect.gen(function* () {
+  const store = yield* Store
+  if (store.dialect !== "pg") return
+  const [row] = yield* store.run<{ version: string }>("select current_setting('server_version_num') as version")
+  const major = Math.floor(Number(row?.version) / 10_000)
+  if (major < oldest_postgres)
+    throw new StartupError(`The database is PostgreSQL ${major}; Flightcase needs ${oldest_postgres} or newer.`)
+})
+
+interface BootstrapResult {
+  readonly owner_token?: string | undefined
+  readonly onOwnerToken?: (secret: string) => void
+  /** Called where `owner_token` is no token of a database that has its owner already. */
+  readonly onTokenIgnored?: () => void
+}
+
+/**
+ * Fills an empty database, and creates missing sequences in any. Two servers that start at once wait for each other.
+ */
+export const bootstrap = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  { owner_token, onOwnerToken, onTokenIgnored }: BootstrapResult
+) {
+  const store = yield* Store
+  const at = instantOf(yield* Clock.currentTimeMillis)
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* lockDatabase
+      const isEmpty = (yield* lastPosition(store)) === 0
+      yield* seed(catalogue, at, ownerEvents(at))
+      if (!isEmpty) {
+        if (
+          owner_token !== undefined &&
+          !(yield* store.exists(tokens, { hash: hashOf(owner_token), revoked_at: null }))
+        )
+          onTokenIgnored?.()
+        return
+      }
+      const [id] = yield* allocateIds(tokens.name, 1)
+      const secret = owner_token ?? secretFor(id!)
+      yield* store.apply([
+        insert(tokens, {
+          id: id!,
+          name: "First owner",
+          abilities: ["*"],
+          user_id: owner_user_id,
+          expires_at: null,
+          rate_limit_per_minute: null,
+          monthly_units: null,
+          hash: hashOf(secret),
+          last_used_at: null,
+          revoked_at: null,
+          created_at: at,
+          updated_at: at,
+          deleted_at: null
+        })
+      ])
+      // Before the commit: if the server is killed in between, the printed token is invalid and the next start makes
+      // another.
+      if (owner_token === undefined) onOwnerToken?.(secret)
+    })
+  )
+})

@@ -1,0 +1,118 @@
+/**
+ * The server's configuration from its environment. Anything wrong throws a StartupError of one line that names the
+ * variable.
+ */
+import { randomBytes } from "node:crypto"
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { type Environment, least_secret_length, readVariables, type Values } from "./environment.ts"
+import type { Credentials, Outside } from "../ports/outside.ts"
+import type { Level } from "../ports/log.ts"
+import { StartupError } from "../ports/startup-error.ts"
+
+export type Database =
+  | { readonly kind: "sqlite"; readonly path: string; readonly lock_timeout_ms?: number }
+  | { readonly kind: "pg"; readonly url: string; readonly connections_max: number; readonly lock_timeout_ms?: number }
+
+export interface ServerConfig {
+  readonly host: string
+  readonly port: number
+  /** Where files are kept that are not in the database, and the database itself unless there is a Postgres. */
+  readonly data_folder: string
+  readonly database: Database
+  /** Signs feeds, links and attachment addresses. */
+  readonly key: string
+  /** The first owner's token on an empty database; generated when absent. */
+  readonly owner_token: string | undefined
+  /** The address people reach the server under; the listening address when absent. */
+  readonly public_url: string | undefined
+  /** Requests a token may make in a minute, unless the settings say otherwise. */
+  readonly rate_limit: number | undefined
+  /** Requests without a valid token an address may make in a minute, unless the settings say otherwise. */
+  readonly anonymous_rate_limit: number | undefined
+  /** Number of proxies in front of the server whose X-Forwarded-For is trusted. */
+  readonly trusted_proxies: number
+  readonly log_level: Level | "silent"
+  readonly outside: Outside
+}
+
+/** Reads the environment; makes the data folder and the key in it when they are needed and not there. */
+export const configFrom = (environment: Environment): ServerConfig => {
+  const given = readVariables(environment)
+  const data_folder = resolve(given.FLIGHTCASE_DATA)
+  const settings = {
+    host: given.FLIGHTCASE_HOST,
+    port: given.FLIGHTCASE_PORT,
+    data_folder,
+    log_level: given.FLIGHTCASE_LOG,
+    owner_token: given.FLIGHTCASE_TOKEN,
+    public_url: given.FLIGHTCASE_URL?.replace(/\/+$/, ""),
+    rate_limit: given.FLIGHTCASE_RATE_LIMIT,
+    anonymous_rate_limit: given.FLIGHTCASE_ANONYMOUS_RATE_LIMIT,
+    trusted_proxies: given.FLIGHTCASE_TRUST_PROXY,
+    outside: {
+      smtp_url: given.FLIGHTCASE_SMTP_URL,
+      blobs: given.FLIGHTCASE_BLOBS,
+      aws: given.FLIGHTCASE_BLOBS === undefined ? undefined : bucketKeys(given),
+      webhooks_private: given.FLIGHTCASE_WEBHOOKS_PRIVATE === 1,
+      webhooks_waits_seconds: given.FLIGHTCASE_WEBHOOKS_WAITS?.split(",").map(Number)
+    }
+  }
+  const { DATABASE_URL: url, FLIGHTCASE_KEY: key } = given
+  if (url !== undefined) {
+    if (key === undefined)
+      throw new StartupError(
+        "FLIGHTCASE_KEY must be set beside DATABASE_URL: every server on that database signs with it. Any secret of 20 or more characters will do."
+      )
+    return { ...settings, key, database: { kind: "pg", url, connections_max: given.FLIGHTCASE_DATABASE_CONNECTIONS } }
+  }
+  makeFolder(data_folder)
+  return {
+    ...settings,
+    key: key ?? keptKey(join(data_folder, "key")),
+    database: { kind: "sqlite", path: join(data_folder, "flightcase.sqlite") }
+  }
+}
+
+const bucketKeys = (given: Values): Credentials => {
+  const { AWS_ACCESS_KEY_ID: access_key_id, AWS_SECRET_ACCESS_KEY: secret_access_key } = given
+  if (access_key_id === undefined || secret_access_key === undefined)
+    throw new StartupError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set beside FLIGHTCASE_BLOBS.")
+  return { access_key_id, secret_access_key, session_token: given.AWS_SESSION_TOKEN, region: given.AWS_REGION }
+}
+
+/** Makes the folder readable for the server's user alone. */
+const makeFolder = (folder: string): void => {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    chmodSync(folder, 0o700)
+  } catch (cause) {
+    throw new StartupError(`The data folder ${folder} cannot be made or closed to others (${codeOf(cause)}).`, cause)
+  }
+}
+
+/** The key in the data folder, made on the first start. Two servers that start at once read the same key. */
+const keptKey = (file: string): string => {
+  try {
+    writeFileSync(file, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx", flush: true })
+  } catch (cause) {
+    if (codeOf(cause) !== "EEXIST")
+      throw new StartupError(`The key file ${file} cannot be written (${codeOf(cause)}).`, cause)
+  }
+  const key = readKey(file)
+  if (key.length < least_secret_length)
+    throw new StartupError(
+      `The key file ${file} holds no key; put the key back or, losing every signed link, delete the file.`
+    )
+  return key
+}
+const readKey = (file: string): string => {
+  try {
+    return readFileSync(file, "utf8").trim()
+  } catch (cause) {
+    throw new StartupError(`The key file ${file} cannot be read (${codeOf(cause)}).`, cause)
+  }
+}
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause ? String(cause.code) : String(cause)

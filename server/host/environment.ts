@@ -1,0 +1,184 @@
+/**
+ * Every environment variable of the server: its meaning, its default and the values it accepts.
+ * `config.ts` reads them, `flightcase serve --help` prints them, and a test holds README's table to them.
+ */
+import { Config, ConfigProvider, Effect, Result, Schema, SchemaIssue } from "effect"
+import { parseSmtpUrl } from "../../core/values/smtp-url.ts"
+import { levels } from "../ports/log.ts"
+import { StartupError } from "../ports/startup-error.ts"
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+interface Variable<A> {
+  readonly meaning: string
+  /** The default, as text for people. */
+  readonly otherwise: string
+  readonly config: (name: string) => Config.Config<A>
+}
+
+export const least_secret_length = 20
+
+/** `check` returns what the value must be, when it is not that. */
+const checked = (name: string, check: (given: string) => string | undefined): Config.Config<string> =>
+  Config.schema(Schema.String.check(Schema.makeFilter(check)), name)
+const text = (
+  meaning: string,
+  otherwise: string,
+  check: (given: string) => string | undefined
+): Variable<string | undefined> => ({
+  meaning,
+  otherwise,
+  config: (name) => Config.withDefault(checked(name, check), undefined)
+})
+const textOr = (meaning: string, otherwise: string): Variable<string> => ({
+  meaning,
+  otherwise,
+  config: (name) => Config.withDefault(Config.String(name), otherwise)
+})
+const whole = <Fallback extends number | undefined>(
+  meaning: string,
+  min: number,
+  max: number,
+  fallback: Fallback,
+  otherwise = String(fallback)
+): Variable<number | Fallback> => {
+  const check = (given: string): string | undefined =>
+    /^\d{1,9}$/.test(given) && Number(given) >= min && Number(given) <= max
+      ? undefined
+      : `be a whole number from ${min} to ${max}.`
+  return {
+    meaning,
+    otherwise,
+    config: (name) => Config.withDefault(Config.map(checked(name, check), Number), fallback)
+  }
+}
+const anyText = (): undefined => undefined
+const isBucket = (given: string): boolean => {
+  if (!/^s3:\/\/[a-z0-9][a-z0-9.-]{1,62}(\?|$)/.test(given) || !URL.canParse(given)) return false
+  const endpoint = new URL(given).searchParams.get("endpoint")
+  return endpoint === null || (/^https?:\/\//.test(endpoint) && URL.canParse(endpoint))
+}
+const longEnough = (given: string): string | undefined =>
+  given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
+const level: Variable<(typeof levels)[number]> = {
+  meaning: "What is logged: debug, info, warn, error or silent",
+  otherwise: "info",
+  config: (name) =>
+    Config.withDefault(
+      Config.schema(Schema.Literals(levels).annotate({ message: "be debug, info, warn, error or silent." }), name),
+      "info"
+    )
+}
+
+export const variables = {
+  FLIGHTCASE_HOST: textOr("Address to listen on", "127.0.0.1"),
+  FLIGHTCASE_PORT: whole("Port to listen on; 0 takes a free one", 0, 65_535, 4480),
+  FLIGHTCASE_URL: text("Public address, where it is not the listening one", "the listening address", (given) =>
+    /^https?:\/\//.test(given) && URL.canParse(given)
+      ? undefined
+      : "be the http or https address people reach this server under."
+  ),
+  DATABASE_URL: text(
+    "Postgres 15 or newer: postgres://user:password@host:port/database",
+    "SQLite in FLIGHTCASE_DATA",
+    (given) =>
+      /^postgres(ql)?:\/\//.test(given) && URL.canParse(given)
+        ? undefined
+        : "be postgres://user:password@host:port/database."
+  ),
+  FLIGHTCASE_DATABASE_CONNECTIONS: whole("The most connections to Postgres that requests use at a time", 1, 1_000, 10),
+  FLIGHTCASE_DATA: textOr("Folder of the SQLite database and the key", ".flightcase/server"),
+  FLIGHTCASE_KEY: text(
+    "Signs feeds and links; 20 characters or more, required with DATABASE_URL",
+    "generated and kept in FLIGHTCASE_DATA",
+    longEnough
+  ),
+  FLIGHTCASE_TOKEN: text(
+    "The first owner's token on an empty database; 20 characters or more",
+    "generated and printed once",
+    (given) =>
+      longEnough(given) ??
+      (/^[\x21-\x7e]+$/.test(given) ? undefined : "be printable ASCII without spaces: it travels in a header.")
+  ),
+  FLIGHTCASE_RATE_LIMIT: whole(
+    "Requests a token may make in a minute, unless the settings say otherwise",
+    1,
+    10_000,
+    undefined,
+    "600"
+  ),
+  FLIGHTCASE_ANONYMOUS_RATE_LIMIT: whole(
+    "Requests without a valid token an address may make in a minute, unless the settings say otherwise",
+    1,
+    10_000,
+    undefined,
+    "20"
+  ),
+  FLIGHTCASE_TRUST_PROXY: whole(
+    "How many proxies in front of the server are believed about whom they speak for",
+    0,
+    10,
+    0
+  ),
+  FLIGHTCASE_SMTP_URL: text(
+    "Mail server: smtp://user:password@host:587, or smtps:// for TLS from the start",
+    "mail is written to outbox/ in FLIGHTCASE_DATA",
+    (given) => Result.match(parseSmtpUrl(given), { onSuccess: () => undefined, onFailure: (fault) => fault })
+  ),
+  FLIGHTCASE_BLOBS: text(
+    "Bucket for files: s3://bucket?endpoint=https://…, with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
+    "files are kept in blobs/ in FLIGHTCASE_DATA",
+    (given) => (isBucket(given) ? undefined : "be s3://bucket?endpoint=https://…, with region and prefix where needed.")
+  ),
+  AWS_ACCESS_KEY_ID: text("The key to the bucket for files; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_SECRET_ACCESS_KEY: text("Its secret; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_SESSION_TOKEN: text("For keys that hold for a while", "none", anyText),
+  AWS_REGION: text("The bucket's region, where its address names none", "us-east-1", anyText),
+  FLIGHTCASE_WEBHOOKS_PRIVATE: whole("1 lets webhooks reach private and loopback addresses: for trials", 0, 1, 0),
+  FLIGHTCASE_WEBHOOKS_WAITS: text(
+    "Seconds between attempts at a webhook, separated by commas: for trials",
+    "60,300,1800,7200,21600",
+    (given) => (/^\d{1,6}(,\d{1,6}){0,19}$/.test(given) ? undefined : "be whole seconds separated by commas.")
+  ),
+  FLIGHTCASE_LOG: level
+}
+
+export type Values = {
+  readonly [Name in keyof typeof variables]: Config.Success<ReturnType<(typeof variables)[Name]["config"]>>
+}
+
+const settings = Config.all(
+  Object.fromEntries(Object.entries(variables).map(([name, { config }]) => [name, config(name)]))
+) as Config.Config<Values>
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/**
+ * The values set in the environment; a blank one counts as absent. Throws a StartupError that names the wrong variable.
+ */
+export const readVariables = (environment: Environment): Values => {
+  const env: { [name: string]: string } = {}
+  for (const name of Object.keys(variables)) {
+    const given = environment[name]?.trim() ?? ""
+    if (given !== "") env[name] = given
+  }
+  return Effect.runSync(
+    Effect.mapError(settings.parse(ConfigProvider.fromEnv({ env })), ({ cause }) => {
+      const [failure] = cause._tag === "SchemaError" ? issuesOf(cause.issue).issues : []
+      return new StartupError(
+        failure === undefined ? cause.message : `${String(failure.path?.[0])} must ${failure.message}`,
+        cause
+      )
+    })
+  )
+}
+
+/** For people: a line or two each. */
+export const variablesText = (): string => {
+  const width = Math.max(...Object.keys(variables).map((name) => name.length)) + 2
+  return Object.entries(variables)
+    .map(
+      ([name, { meaning, otherwise }]) =>
+        `  ${name.padEnd(width)}${meaning}\n  ${" ".repeat(width)}default: ${otherwise}\n`
+    )
+    .join("")
+}

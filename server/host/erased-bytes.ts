@@ -1,0 +1,59 @@
+/**
+ * What is erased leaves the bytes of the server's SQLite file, too: freed pages are written over as they are freed, and
+ * the write-ahead log, which still holds what was there before, is emptied once the erasure is committed. On Postgres
+ * that is vacuum's, and the operator's who keeps its log.
+ */
+import { Effect, Schedule } from "effect"
+import { scrubsOf } from "../../core/kernel/events/event-type.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { erasing_version } from "../../sync/sqlite/client.ts"
+import type { ServerSlice } from "../ports/server-slice.ts"
+
+const tried_again_every_millis = 10_000
+
+/** True when all of it is done; while another process reads the file, its log cannot be emptied. */
+const writeOver = Effect.gen(function* () {
+  const store = yield* Store
+  const [file] = yield* store.run<{ user_version: number }>("pragma user_version")
+  if (file?.user_version !== erasing_version) {
+    // Earlier releases left what they freed as it was: the file is written anew, once.
+    yield* store.run("vacuum")
+    yield* store.run(`pragma user_version = ${erasing_version}`)
+  }
+  const [log] = yield* store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")
+  return log?.busy === 0
+})
+
+export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlice => {
+  /** Whether the file may still hold bytes of something erased. What an earlier process left undone is not known. */
+  let due = false
+  const tidy = Effect.gen(function* () {
+    if (yield* writeOver) due = false
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.logWarning("bytes of what was erased may still be in the database's files", cause)
+    )
+  )
+  return {
+    name: "erased-bytes",
+    recorded: (events) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        if (store.dialect !== "sqlite" || scrubsOf((yield* CommandRuntime).catalogue.scrubs, events).length === 0)
+          return
+        due = true
+        yield* store.sql.afterCommit(tidy)
+      }),
+    background: Effect.gen(function* () {
+      const store = yield* Store
+      if (store.dialect !== "sqlite") return
+      // A server killed after the commit may have left erased data in the log.
+      yield* Effect.ignore(store.run("pragma wal_checkpoint(truncate)"))
+      yield* Effect.schedule(
+        Effect.suspend(() => (due ? tidy : Effect.void)),
+        Schedule.spaced(every_millis)
+      )
+    })
+  }
+}

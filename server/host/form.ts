@@ -1,0 +1,186 @@
+/**
+ * Reads a form with files as it comes: its files go straight into their store, hashed and counted on the way, its other
+ * fields become the body. A file is kept once the whole form has come; whatever ends it before leaves nothing behind.
+ */
+import { Effect, type Scope } from "effect"
+import * as MultipartParser from "effect/http/MultipartParser"
+import type { SqlError } from "effect/sql"
+import type { UploadedFile } from "../../core/kernel/endpoints/endpoint.ts"
+import { json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { invalidField, type Rejection } from "../../core/kernel/fields/rejection.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import { shownFileName } from "../../core/values/file-name.ts"
+import { malformed, type ReadBody } from "../http/body.ts"
+import { BlobTooLarge, type Receiving } from "../ports/blob-store.ts"
+import { filesUnavailable, keepReceived } from "../files/keep.ts"
+import type { HttpRequest } from "../http/http-message.ts"
+import { serverContext } from "../ports/server-context.ts"
+
+const parts_max = 100
+const files_max = 10
+const field_bytes_max = 65_536
+
+type FormEvent =
+  | { readonly kind: "field"; readonly name: string; readonly value: Uint8Array }
+  | { readonly kind: "file"; readonly field: string; readonly name: string }
+  | { readonly kind: "part"; readonly bytes: Uint8Array }
+  | { readonly kind: "file_end" }
+
+interface FileField {
+  readonly field: string
+  readonly name: string
+  readonly receiving: Receiving
+}
+
+/** The bytes of a request; of one that is not read from a socket at once. */
+export async function* partsOf(
+  asked: HttpRequest,
+  upload_bytes_max: number,
+  taken: (bytes: number) => void
+): AsyncGenerator<Uint8Array> {
+  if (asked.parts === undefined) {
+    const whole = await asked.body(upload_bytes_max + 2 * json_body_bytes_max)
+    if (whole === "too long") return
+    taken(whole.length)
+    yield whole
+    return
+  }
+  for await (const part of asked.parts()) {
+    taken(part.length)
+    yield part
+  }
+}
+
+const noForm = "The form is not valid multipart/form-data."
+const too_long = `A form takes ${parts_max} fields, ${files_max} files, ${field_bytes_max} bytes in a field and ${json_body_bytes_max} in all that are not files.`
+
+export const readForm = (
+  source: AsyncIterable<Uint8Array>,
+  content_type: string,
+  bytes_max: number
+): Effect.Effect<ReadBody, Rejection | SqlError.SqlError, Store> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const parser = makeParser(content_type)
+      const reading = yield* makeReading(bytes_max)
+      const parts = source[Symbol.asyncIterator]()
+      yield* Effect.addFinalizer(() => Effect.promise(async () => void (await parts.return?.())))
+      while (!parser.done()) {
+        // A client that hangs up gives its request up.
+        const next = yield* Effect.tryPromise(() => parts.next()).pipe(Effect.catch(() => Effect.interrupt))
+        if (next.done === true) parser.end()
+        else parser.write(next.value)
+        const fault = parser.fault()
+        if (fault !== undefined) return malformed(fault)
+        for (const event of parser.events()) {
+          const refused = yield* reading.take(event)
+          if (refused !== undefined) return refused
+        }
+        if (next.done === true) break
+      }
+      return yield* reading.kept
+    })
+  )
+
+/** The parser calls back while it is written to; what it says is collected and read between writes. */
+const makeParser = (content_type: string) => {
+  let events: Array<FormEvent> = []
+  let fault: string | undefined
+  let done = false
+  const parser = MultipartParser.make({
+    headers: { "content-type": content_type },
+    maxParts: parts_max,
+    maxFieldSize: field_bytes_max,
+    onField: ({ name }, value) => void events.push({ kind: "field", name, value }),
+    onFile: ({ filename, name }) => {
+      events.push({ kind: "file", field: name, name: filename ?? "" })
+      return (bytes) => void events.push(bytes === null ? { kind: "file_end" } : { kind: "part", bytes })
+    },
+    onError: (error) => {
+      fault ??= error._tag === "ReachedLimit" ? too_long : noForm
+    },
+    onDone: () => {
+      done = true
+    }
+  })
+  return {
+    write: (part: Uint8Array) => parser.write(part),
+    /** Ends what has not ended by itself. */
+    end: () => {
+      if (!done && fault === undefined) parser.end()
+    },
+    done: () => done,
+    fault: () => fault,
+    events: () => {
+      const said = events
+      events = []
+      return said
+    }
+  }
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+const textOf = (value: Uint8Array): string | undefined => {
+  try {
+    return utf8.decode(value)
+  } catch {
+    return undefined
+  }
+}
+
+/** What has come so far. Of a field or a file given twice, the last counts. */
+const makeReading = Effect.fnUntraced(function* (bytes_max: number) {
+  const { blobs } = yield* serverContext
+  const fields: Array<readonly [string, Json]> = []
+  const ended: Array<readonly [string, UploadedFile, Receiving]> = []
+  let field_bytes = 0
+  let current: FileField | undefined
+
+  const takeField = (name: string, value: Uint8Array): ReadBody | undefined => {
+    field_bytes += name.length + value.length
+    if (field_bytes > json_body_bytes_max) return malformed(too_long)
+    const text = textOf(value)
+    if (text === undefined) return { body: undefined, body_fault: invalidField(name, "The text is not valid UTF-8.") }
+    fields.push([name, text])
+    return undefined
+  }
+  const take = Effect.fnUntraced(function* (event: FormEvent) {
+    if (event.kind === "field") return takeField(event.name, event.value)
+    if (event.kind === "file") {
+      if (ended.length >= files_max) return malformed(too_long)
+      current = { field: event.field, name: event.name, receiving: yield* blobs.receive(bytes_max) }
+    } else if (current !== undefined && event.kind === "part") yield* current.receiving.write(event.bytes)
+    else if (current !== undefined) {
+      const { field, name, receiving } = current
+      ended.push([field, { name: shownFileName(name), ...(yield* receiving.end) }, receiving])
+      current = undefined
+    }
+    return undefined
+  })
+  const kept = Effect.gen(function* () {
+    for (const [, file, receiving] of ended) yield* keepReceived(receiving, file)
+    // From pairs, not by assignment: a field may be called __proto__.
+    return {
+      body: Object.fromEntries(fields),
+      files: Object.fromEntries(ended.map(([field, file]) => [field, file] as const))
+    }
+  })
+  return {
+    take: (event: FormEvent): Effect.Effect<ReadBody | undefined, Rejection, Scope.Scope> =>
+      take(event).pipe(
+        Effect.catch((failure) =>
+          failure instanceof BlobTooLarge
+            ? Effect.succeed({
+                body: undefined,
+                body_fault: invalidField(
+                  current?.field ?? "file",
+                  `The file must not be longer than ${Math.floor(bytes_max / 1_024)} kilobytes.`
+                )
+              })
+            : filesUnavailable(failure)
+        )
+      ),
+    kept: Effect.catchTag(kept, "BlobStoreFailure", filesUnavailable)
+  }
+})

@@ -1,0 +1,292 @@
+/**
+ * The HTTP host: it passes requests to the pipeline, writes its responses, and stops without cutting requests in
+ * flight. Each request is a fiber of the platform's handler, interrupted when its client hangs up.
+ */
+import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
+import { Cause, Effect, Exit, Scope, Stream } from "effect"
+import { HttpServerRequest } from "effect/http/HttpServerRequest"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { clientAddress } from "../http/client-address.ts"
+import { compressed } from "../http/compress.ts"
+import type { HttpRequest, HttpResponse, StreamedBody } from "../http/http-message.ts"
+import type { Log } from "../ports/log.ts"
+import { StartupError } from "../ports/startup-error.ts"
+
+export interface Listening {
+  /** `http://127.0.0.1:4480`, with the port really taken. */
+  readonly url: string
+  /** No new requests; resolves when those in flight are answered, or after `patience_millis` with their sockets cut. */
+  readonly stop: (patience_millis: number) => Promise<void>
+}
+interface ListenOptions {
+  readonly host: string
+  readonly port: number
+  readonly log: Log
+  /**
+   * How many proxies stand in front, each of which adds the address it was asked from to X-Forwarded-For; none by
+   * default.
+   */
+  readonly trusted_proxies?: number
+  readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
+}
+
+/**
+ * Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent
+ * all.
+ */
+const discarded_max = 8 * 1_048_576
+/**
+ * What the platform takes of a body nobody read once it is answered; past this it ends the connection after half a
+ * second.
+ */
+const discarded_by_platform = 256 * 1_024
+
+/**
+ * A response whose headers and text leave in one write. The platform asks Node to count the body against its length
+ * (`strictContentLength`), for which Node writes the two apart: 10 µs CPU a request. Lengths here come from the bodies.
+ */
+class OneWriteResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
+Object.defineProperty(OneWriteResponse.prototype, "strictContentLength", { get: () => false, set: () => {} })
+
+export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }: ListenOptions): Promise<Listening> => {
+  let stopping = false
+  // Requests in flight by connection. Node counts a connection that has sent nothing yet among the busy ones.
+  const connections = new Map<Socket, number>()
+  const under_way = (socket: Socket, change: 1 | -1): void => {
+    const before = connections.get(socket)
+    if (before !== undefined) connections.set(socket, before + change)
+  }
+  const app = HttpServerRequest.use((hosted) => {
+    // This server speaks HTTP/1 only.
+    const request = toIncomingMessage(hosted) as IncomingMessage
+    under_way(request.socket, 1)
+    toServerResponse(hosted)
+      .on("close", () => under_way(request.socket, -1))
+      .on("error", () => {})
+    const asked: HttpRequest = {
+      method: request.method ?? "GET",
+      target: request.url ?? "/",
+      headers: request.headers,
+      remote_address: clientAddress(
+        request.socket.remoteAddress ?? "",
+        request.headers["x-forwarded-for"],
+        trusted_proxies
+      ),
+      body: (max) => bodyOf(request, max),
+      // What is not read is taken and thrown away with the answer, so that its client can read that.
+      parts: () => ({ [Symbol.asyncIterator]: () => partsOf(request) })
+    }
+    return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
+      onSuccess: (reply) => {
+        if (isEndless(reply)) cutWhenStuck(request.socket)
+        return Effect.flatMap(compressed(asked, reply), (sent) => responseTo(request, sent, stopping))
+      },
+      onFailure: (cause) => {
+        if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+        log.at("error", "request failed outside the pipeline", { error: Cause.squash(cause) })
+        return responseTo(request, failure, true)
+      }
+    })
+  })
+  const scope = Scope.makeUnsafe()
+  const handler = Effect.runSync(NodeHttpServer.makeHandler(app, { scope }))
+  const server = createServer(
+    {
+      keepAliveTimeout: 65_000,
+      headersTimeout: 20_000,
+      requestTimeout: 120_000,
+      maxHeaderSize: 65_536,
+      ServerResponse: OneWriteResponse
+    },
+    handler
+  )
+  server.on("connection", (socket: Socket) => {
+    connections.set(socket, 0)
+    socket.on("close", () => connections.delete(socket))
+  })
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) =>
+    response
+      .writeHead(417, {
+        "content-type": "application/json",
+        "content-length": other_expectation.length,
+        connection: "close"
+      })
+      .end(other_expectation)
+  )
+  server.on("clientError", (cause: NodeJS.ErrnoException, socket: Socket) => {
+    if (cause.code === "ECONNRESET" || !socket.writable) return socket.destroy()
+    const [status, message] =
+      cause.code === "HPE_HEADER_OVERFLOW"
+        ? ["431 Request Header Fields Too Large", "The headers are too long."]
+        : cause.code === "ERR_HTTP_REQUEST_TIMEOUT"
+          ? ["408 Request Timeout", "The request took too long to arrive."]
+          : ["400 Bad Request", "This is not HTTP as this server understands it."]
+    const body = JSON.stringify({ message })
+    socket.end(
+      `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
+    )
+  })
+  await taken(server, host, port)
+  const address = server.address()
+  const taken_port = typeof address === "object" && address !== null ? address.port : port
+  const shown = host.includes(":") ? `[${host}]` : host
+  return {
+    url: `http://${shown}:${taken_port}`,
+    stop: (patience_millis) =>
+      new Promise((resolve) => {
+        stopping = true
+        const timer = setTimeout(() => server.closeAllConnections(), patience_millis)
+        server.close(() => {
+          clearTimeout(timer)
+          Effect.runFork(Scope.close(scope, Exit.void))
+          resolve()
+        })
+        for (const [socket, requests] of connections) if (requests === 0) socket.destroy()
+      })
+  }
+}
+
+const taken = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) =>
+      reject(
+        new StartupError(
+          cause.code === "EADDRINUSE"
+            ? `Port ${port} on ${host} is taken; is the server running already? FLIGHTCASE_PORT chooses another.`
+            : cause.code === "EACCES"
+              ? `Port ${port} on ${host} may not be used by this user; FLIGHTCASE_PORT chooses another.`
+              : cause.code === "EADDRNOTAVAIL" || cause.code === "ENOTFOUND" || cause.code === "EAI_AGAIN"
+                ? `FLIGHTCASE_HOST ${host} is no address of this machine.`
+                : `Cannot listen on ${host} port ${port} (${cause.code ?? cause.message}).`,
+          cause
+        )
+      )
+    )
+    server.listen(port, host, () => {
+      server.removeAllListeners("error")
+      server.on("error", () => {})
+      resolve()
+    })
+  })
+
+const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "too long"> => {
+  const announced = Number(request.headers["content-length"] ?? Number.NaN)
+  if (announced === 0 || (Number.isNaN(announced) && request.headers["transfer-encoding"] === undefined))
+    return Promise.resolve(new Uint8Array(0))
+  if (announced > max + discarded_max) return Promise.resolve("too long")
+  return new Promise((resolve, reject) => {
+    let parts: Array<Uint8Array> = []
+    let length = 0
+    request.on("data", (part: Uint8Array) => {
+      length += part.length
+      if (length <= max) parts.push(part)
+      else {
+        parts = []
+        if (length > max + discarded_max) {
+          request.pause()
+          resolve("too long")
+        }
+      }
+    })
+    request.on("end", () => resolve(length > max ? "too long" : parts.length === 1 ? parts[0]! : Buffer.concat(parts)))
+    request.on("error", reject)
+    request.on("close", () => reject(new Error("the client hung up")))
+  })
+}
+
+const isEndless = ({ body }: HttpResponse): boolean =>
+  typeof body === "object" && "stream" in body && body.size_bytes === undefined
+/** A client that reads nothing of what is written to it would hold its connection, and what waits for it, for ever. */
+const stuck_millis = 60_000
+const cutWhenStuck = (socket: Socket): void => {
+  socket.setTimeout(stuck_millis, () => socket.destroy())
+}
+
+const partsOf = (request: IncomingMessage): AsyncIterator<Uint8Array> => request.iterator({ destroyOnReturn: false })
+
+const failure: HttpResponse = {
+  status: 500,
+  headers: { "content-type": "application/json" },
+  body: `{"message":"Something went wrong here."}`
+}
+const other_expectation = `{"message":"The only thing to expect here is 100-continue."}`
+
+const responseTo = (
+  request: IncomingMessage,
+  reply: HttpResponse,
+  close: boolean
+): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  request.complete || !hasBody(request)
+    ? Effect.succeed(responseOf(reply, close))
+    : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
+
+/**
+ * What is left of a body nobody reads is taken and thrown away, if it is no more than this: who is cut off while
+ * sending reads no answer. False where it is longer, or of unknown length: the connection has to end.
+ */
+const discarded = Effect.fnUntraced(function* (request: IncomingMessage) {
+  // Data that came with the head is parsed first: a malformed chunk is answered with 400 by the parser, and only so.
+  yield* Effect.yieldNow
+  const announced = Number(request.headers["content-length"])
+  if (request.complete) return true
+  if (announced > discarded_by_platform && announced <= discarded_max) {
+    yield* Effect.callback<void>((resume) => {
+      const done = (): void => resume(Effect.void)
+      request.once("end", done).once("close", done).on("error", done).resume()
+    })
+  }
+  return announced <= discarded_max
+})
+const responseOf = (
+  { status, headers: given, body }: HttpResponse,
+  close: boolean
+): HttpServerResponse.HttpServerResponse => {
+  const headers = close ? { ...given, connection: "close" } : given
+  if (body === undefined) {
+    return HttpServerResponse.empty({
+      status,
+      headers: status === 204 || status === 304 ? headers : { ...headers, "content-length": "0" }
+    })
+  }
+  const options = { status, headers, contentType: headers["content-type"] }
+  // As text it leaves in one write with its headers.
+  if (typeof body === "string") return HttpServerResponse.text(body, options)
+  return "stream" in body ? streamed(body, options) : HttpServerResponse.uint8Array(body, options)
+}
+/**
+ * What has no known length ends its connection with it: a server that stops does not wait for what its client might ask
+ * next.
+ */
+const streamed = (
+  { size_bytes, stream }: StreamedBody,
+  options: {
+    readonly status: number
+    readonly headers: HttpResponse["headers"]
+    readonly contentType: string | undefined
+  }
+): HttpServerResponse.HttpServerResponse =>
+  size_bytes === undefined
+    ? HttpServerResponse.stream(stream, { ...options, headers: { ...options.headers, connection: "close" } })
+    : HttpServerResponse.stream(ofLength(size_bytes, stream), { ...options, contentLength: size_bytes })
+/** Ends in a failure where less comes than was announced: its client must not wait for the rest. */
+const ofLength = (size_bytes: number, stream: StreamedBody["stream"]): Stream.Stream<Uint8Array, unknown> =>
+  Stream.suspend(() => {
+    let sent = 0
+    return Stream.concat(
+      Stream.tap(stream, (part) => Effect.sync(() => (sent += part.length))),
+      Stream.drain(
+        Stream.fromEffect(
+          Effect.suspend(() =>
+            sent === size_bytes
+              ? Effect.void
+              : Effect.die(new Error(`a file of ${size_bytes} bytes ended after ${sent}`))
+          )
+        )
+      )
+    )
+  })
+const hasBody = (request: IncomingMessage): boolean =>
+  request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0

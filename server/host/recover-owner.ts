@@ -1,0 +1,88 @@
+/**
+ * A new token for the owner, given at the server's own machine to whoever may read its folder or its database: the way
+ * back in once the owner's token is lost. It works beside a running server. Other tokens stay as they are.
+ */
+import { randomUUIDv7 } from "node:crypto"
+import { existsSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { Clock, Effect, Layer, ManagedRuntime } from "effect"
+import { SqlError } from "effect/sql"
+import { catalogue as core } from "../../core/catalogue.ts"
+import { type Catalogue, catalogueOf } from "../../core/kernel/endpoints/catalogue.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
+import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { users } from "../../core/people/users/schema.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { sqlLayer } from "./app.ts"
+import type { Database } from "./config.ts"
+import { type Environment, readVariables } from "./environment.ts"
+import { serverSlices } from "./slices.ts"
+import { StartupError } from "../ports/startup-error.ts"
+import { issueOwnToken } from "../access/tokens/issue.ts"
+
+interface RecoveredToken {
+  readonly id: number
+  /** Told this once: only its hash is kept. */
+  readonly secret: string
+  readonly user_id: number
+  readonly user_name: string
+}
+
+/** The database of the environment, which must be there; nothing is made. Throws a StartupError where it is not. */
+export const databaseHere = (environment: Environment): Database => {
+  const { DATABASE_URL, FLIGHTCASE_DATA, FLIGHTCASE_DATABASE_CONNECTIONS } = readVariables(environment)
+  if (DATABASE_URL !== undefined)
+    return { kind: "pg", url: DATABASE_URL, connections_max: Math.min(2, FLIGHTCASE_DATABASE_CONNECTIONS) }
+  const path = join(resolve(FLIGHTCASE_DATA), "flightcase.sqlite")
+  if (!existsSync(path))
+    throw new StartupError(
+      `There is no database at ${path}. Set FLIGHTCASE_DATA or DATABASE_URL as the server has it, ` +
+        "and run this at the server's own machine."
+    )
+  return { kind: "sqlite", path }
+}
+
+/** Issues the token and records that it was. Throws a StartupError in plain words where it cannot. */
+export const recoverOwner = async (database: Database): Promise<RecoveredToken> => {
+  const catalogue: Catalogue = catalogueOf(core.slices.concat(serverSlices(() => catalogue)))
+  const runtime = ManagedRuntime.make(
+    Layer.mergeAll(
+      Layer.provide(Store.layer, sqlLayer(database)),
+      serverRuntime({ catalogue, commandId: randomUUIDv7 })
+    )
+  )
+  try {
+    return await runtime.runPromise(issue)
+  } catch (cause) {
+    if (!(cause instanceof SqlError.SqlError)) throw cause
+    throw new StartupError(
+      "The database cannot be used: start the server of this release on it once, and see that it can be reached.",
+      cause
+    )
+  } finally {
+    await runtime.dispose().catch(() => {})
+  }
+}
+
+const issue = Effect.gen(function* () {
+  const store = yield* Store
+  return yield* store.transaction(
+    Effect.gen(function* () {
+      const owner = yield* store.first(users, { is_owner: true }, { order: ["id"] })
+      if (owner === undefined)
+        return yield* Effect.die(new StartupError("The database has no owner yet: start the server on it first."))
+      const runtime = yield* CommandRuntime
+      const now = instantOf(yield* Clock.currentTimeMillis)
+      const { event, id, secret } = yield* issueOwnToken(
+        { name: "Recovered at the server", user_id: owner.id },
+        yield* runtime.settings,
+        now
+      )
+      // Nobody was logged in: whoever did it had the machine.
+      const metadata = { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: now }
+      yield* recordEvents([event], metadata)
+      return { id, secret, user_id: owner.id, user_name: owner.name } satisfies RecoveredToken
+    })
+  )
+})

@@ -1,0 +1,167 @@
+/** The server as a program: starts, and stops in order when a signal asks it to. */
+import { chmodSync, closeSync, existsSync, openSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Cause, Effect, Exit, type Scope } from "effect"
+import { loadAll } from "../../core/kernel/fields/later.ts"
+import { type FileLock, takeLock } from "../../sync/sqlite/file-lock.ts"
+import { openServerApp } from "./app.ts"
+import { configFrom, type Database, type ServerConfig } from "./config.ts"
+import type { Environment } from "./environment.ts"
+import { listenOn } from "./http.ts"
+import { type Log, makeLog } from "../ports/log.ts"
+import { StartupError, startupErrorText } from "../ports/startup-error.ts"
+
+const patience_millis = 10_000
+const lock_patience_millis = 1_000
+
+const say = (text: string): void => {
+  for (let rest = Buffer.from(text); rest.length > 0;) {
+    try {
+      rest = rest.subarray(writeSync(2, rest))
+    } catch (cause) {
+      // A full pipe takes more in a moment; a closed one never again, which must not end the server.
+      if ((cause as NodeJS.ErrnoException).code !== "EAGAIN") return
+    }
+  }
+}
+
+/**
+ * Serves as the environment says, until a signal ends the process. Where it cannot start it writes one line that says
+ * why and ends the process with 1. The promise is never settled: the command line ends a process whose command is done.
+ */
+export const serve = (environment: Environment): Promise<never> => {
+  let log: Log | undefined
+  let database: Database | undefined
+  const program = Effect.scoped(
+    Effect.gen(function* () {
+      const config = yield* Effect.try({ try: () => configFrom(environment), catch: (cause) => cause })
+      database = config.database
+      log = makeLog({ write: say, human: process.stderr.isTTY === true, least: config.log_level })
+      watchProcess(log)
+      yield* started(config, log)
+      return yield* Effect.never
+    })
+  )
+  NodeRuntime.runMain(program, {
+    disableErrorReporting: true,
+    teardown: (exit, end) => {
+      const stopped = Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+      if (stopped) log?.at("info", "stopped")
+      log?.flush()
+      if (!stopped)
+        say(
+          `flightcase: ${startupErrorText(Cause.squash(exit.cause), database === undefined ? "" : shown(database))}\n`
+        )
+      end(stopped ? 0 : 1)
+    }
+  })
+  return new Promise(() => {})
+}
+
+const watchProcess = (log: Log): void => {
+  // What nobody expected is logged and ends the process: going on could do harm, and the journal is safe.
+  process.on("uncaughtException", (cause) => {
+    log.at("error", "unexpected failure, ending", { error: cause })
+    log.flush()
+    process.exit(70)
+  })
+  // The starter on an older Node passes signals on, but for the one it cannot: killed outright, its server goes as
+  // well.
+  if (process.channel !== undefined) process.on("disconnect", () => process.exit(137))
+}
+
+const token_ignored =
+  "FLIGHTCASE_TOKEN is not used: it is the owner's first token on an empty database, and this one has its owner. " +
+  "For a new token of the owner: flightcase serve recover-owner"
+
+/**
+ * What is opened here is closed in the opposite order: no new requests, an end to those under way, the database, the
+ * folder. A signal does not wait for a database that is still being opened: what that has begun, it takes back.
+ */
+const started = Effect.fnUntraced(function* (
+  config: ServerConfig,
+  log: Log
+): Effect.fn.Return<void, unknown, Scope.Scope> {
+  const { database } = config
+  if (database.kind === "sqlite") {
+    yield* Effect.acquireRelease(
+      attempt(() => holdFolder(config.data_folder)),
+      (lock) => Effect.sync(() => lock.release())
+    )
+    yield* attempt(() => makePrivate(database.path))
+  }
+  const app = yield* Effect.acquireRelease(
+    attempt(() =>
+      openServerApp({
+        ...config,
+        log,
+        onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`),
+        onTokenIgnored: () => log.at("warn", "token ignored", { says: token_ignored })
+      })
+    ),
+    (app) => Effect.promise(() => app.close()),
+    { interruptible: true }
+  )
+  const http = yield* Effect.acquireRelease(
+    attempt(() => listenOn({ ...config, log, answer: app.answer })),
+    (http) =>
+      Effect.promise(() => {
+        const stopped = http.stop(patience_millis - 1_000)
+        app.wake()
+        return stopped
+      })
+  )
+  app.listensAt(http.url)
+  yield* Effect.addFinalizer(() => Effect.sync(() => cutOffLater(log)))
+  for (const signal of ["SIGTERM", "SIGINT"] as const)
+    process.prependOnceListener(signal, () => log.at("info", "stopping", { signal }))
+  // Ready: what waits for this line may ask at once.
+  log.at("info", "listening", {
+    url: http.url,
+    database: database.kind === "pg" ? "postgres" : "sqlite",
+    data_folder: config.data_folder,
+    pid: process.pid
+  })
+  yield* loadAll
+})
+const attempt = <A>(body: () => A | Promise<A>): Effect.Effect<A, unknown> =>
+  Effect.tryPromise({ try: async () => body(), catch: (cause) => cause })
+
+/** Whatever hangs, the process ends. */
+const cutOffLater = (log: Log): void => {
+  setTimeout(() => {
+    log.at("info", "stopped, some work was cut off")
+    log.flush()
+    process.exit(0)
+  }, patience_millis).unref()
+}
+
+const shown = (database: Database): string =>
+  database.kind === "pg" ? `the database at ${withoutPassword(database.url)}` : `the database ${database.path}`
+
+/** Two servers on one SQLite folder would each believe what they keep in memory, whatever the other has changed. */
+const holdFolder = (folder: string): FileLock => {
+  const name = "server.lock"
+  makePrivate(join(folder, name))
+  // A server that is just being replaced has a moment to go.
+  const lock = takeLock(folder, name, lock_patience_millis)
+  if (lock !== undefined) return lock
+  throw new StartupError(
+    `In the folder ${folder} another Flightcase server is at work; stop that one, or choose another folder with FLIGHTCASE_DATA.`
+  )
+}
+
+/** The file exists, closed to others, before SQLite opens it; its journal files take the same rights. */
+function makePrivate(file: string): void {
+  try {
+    if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))
+    chmodSync(file, 0o600)
+  } catch (cause) {
+    throw new StartupError(`${file} cannot be opened (${(cause as NodeJS.ErrnoException).code}).`, cause)
+  }
+}
+function withoutPassword(url: string): string {
+  const { host, pathname } = new URL(url)
+  return `${host}${pathname}`
+}

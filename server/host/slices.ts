@@ -1,0 +1,101 @@
+/** What the server adds to the core's slices. New server slices go here. */
+import type { ServerSlice } from "../ports/server-slice.ts"
+import type { AnyJobKind } from "../ports/job-kind.ts"
+import { Context, Effect, Struct } from "effect"
+import { lostSecrets, unreadableSecrets } from "../../core/setup/settings/secrets.ts"
+import { syncSlice } from "../../sync/server/api.ts"
+import { BundleKey, DeviceFiles, DeviceTokens, eraseFromDevices } from "../../sync/server/tables.ts"
+import { JournalTail, makeJournalTail } from "../../sync/server/shape.ts"
+import { seedFrom } from "../../sync/protocol/bundle-format.ts"
+import { deviceFiles } from "../files/collect.ts"
+import { deviceTokens } from "../access/tokens/issue.ts"
+import { accessSlice } from "../people/slice.ts"
+import { abilitiesOf } from "../../core/people/users/api.ts"
+import { billingServerSlice } from "../billing/slice.ts"
+import { boardSlice } from "../overview/board/slice.ts"
+import { documentAnswersSlice, documentsServerSlice } from "../documents/slice.ts"
+import { erasedBytes } from "./erased-bytes.ts"
+import { feedsSlice } from "../overview/feeds/slice.ts"
+import { inboundSlice } from "../delivery/inbound/slice.ts"
+import { filesSlice } from "../files/serve.ts"
+import { idempotencySlice } from "../access/idempotency/slice.ts"
+import { jobsSlice } from "../delivery/jobs/api.ts"
+import { addMonthUnits, limitsSlice } from "../http/limit-month.ts"
+import { mailSlice } from "../delivery/mail/slice.ts"
+import { makeMeter } from "../operations/metering/meter.ts"
+import { meteringSlice } from "../operations/metering/slice.ts"
+import { notificationsServerSlice } from "../delivery/notifications/slice.ts"
+import { opportunitiesServerSlice } from "../orders/waiting.ts"
+import { procurementServerSlice } from "../purchasing/slice.ts"
+import { restoreSlice } from "../operations/restore/slice.ts"
+import { systemSlice } from "../operations/system/api.ts"
+import { tokensSlice } from "../access/tokens/api.ts"
+import { webhooksSlice } from "../delivery/webhooks/slice.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+
+// The kinds of jobs that slices declare.
+
+/** Every kind these slices have jobs of. */
+export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<AnyJobKind> => [
+  ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
+]
+
+// Tells at the start which secrets of the settings the server's key does not open, before something needs them.
+
+const secretSettingsSlice: ServerSlice = {
+  name: "secret_settings",
+  background: Effect.flatMap(lostSecrets, (lost) =>
+    lost.length === 0 ? Effect.void : Effect.logWarning(unreadableSecrets(lost))
+  )
+}
+
+// The server side of sync; every commit wakes waiting readers.
+
+const serverSyncSlice: ServerSlice = {
+  ...syncSlice,
+  recorded: eraseFromDevices,
+  services: (server) => {
+    const { tail, wake } = makeJournalTail()
+    server.onCommit(wake)
+    return Context.make(JournalTail, tail).pipe(
+      Context.add(DeviceTokens, deviceTokens),
+      Context.add(DeviceFiles, deviceFiles),
+      Context.add(BundleKey, { seed: seedFrom(server.key, "flightcase bundles") })
+    ) as Context.Context<never>
+  }
+}
+
+/** `whole` returns the catalogue they become part of, once it is complete. */
+export const serverSlices = (
+  whole: () => Catalogue,
+  { metered = true }: { readonly metered?: boolean } = {}
+): ReadonlyArray<ServerSlice> => {
+  const meter = makeMeter({ addMonthUnits })
+  return [
+    systemSlice(() => whole().slices),
+    serverSyncSlice,
+    documentAnswersSlice,
+    idempotencySlice,
+    erasedBytes(),
+    restoreSlice,
+    secretSettingsSlice,
+    feedsSlice,
+    boardSlice(),
+    jobsSlice(() => new Map(jobKindsOf(whole().slices).map((kind) => [kind.kind, kind]))),
+    inboundSlice(whole),
+    filesSlice,
+    mailSlice(),
+    opportunitiesServerSlice,
+    billingServerSlice,
+    procurementServerSlice,
+    documentsServerSlice,
+    tokensSlice(() => new Set(abilitiesOf(whole()))),
+    accessSlice,
+    webhooksSlice({ attempted: meter.attempted }),
+    limitsSlice,
+    metered ? meteringSlice(meter) : unmetered(meteringSlice(meter)),
+    notificationsServerSlice()
+  ]
+}
+/** With all it has but what is told of answers, so that nothing is made to be told. */
+const unmetered = (slice: ServerSlice): ServerSlice => Struct.omit(slice, ["answered"])

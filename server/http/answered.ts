@@ -1,0 +1,238 @@
+/** What is told of a request once it was answered: to the log, and to slices that count. */
+import type { Answer, Endpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Settings } from "../../core/kernel/events/settings.ts"
+import type { HttpRequest, HttpResponse } from "./http-message.ts"
+import { Cause, Effect, Stream } from "effect"
+import { SqlError } from "effect/sql"
+import { bodyOf, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
+import type { Log } from "../ports/log.ts"
+import { storage_retry_seconds, type StorageFailure, storageText } from "../ports/storage-fault.ts"
+import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { ServerSlice } from "../ports/server-slice.ts"
+
+// Requests from pages of other origins: the setting `api.cors_origins` lists those that are allowed.
+
+const first = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof value === "string" ? value : value?.[0]
+export const originOf = ({ headers }: Pick<HttpRequest, "headers">): string | undefined => first(headers["origin"])
+
+/** A browser asks so before it sends what a page wants sent; it has no token yet. */
+export const isPreflight = (asked: Pick<HttpRequest, "headers" | "method">): boolean =>
+  asked.method === "OPTIONS" &&
+  originOf(asked) !== undefined &&
+  asked.headers["access-control-request-method"] !== undefined
+
+const allows = (settings: Settings, origin: string): boolean => {
+  const origins = settings["api"]?.["cors_origins"]
+  return Array.isArray(origins) && (origins.includes(origin) || origins.includes("*"))
+}
+
+const taken = "authorization, content-type, idempotency-key, if-none-match, prefer, x-request-id"
+const shown = [
+  "etag, idempotent-replayed, link, retry-after, x-request-id",
+  ...["limit", "remaining", "reset"].flatMap((one) => [`x-quota-${one}`, `x-ratelimit-${one}`])
+].join(", ")
+
+export const preflightAnswer = (settings: Settings, origin: string): Answer =>
+  allows(settings, origin)
+    ? {
+        status: 204,
+        headers: {
+          "access-control-allow-origin": origin,
+          "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
+          "access-control-allow-headers": taken,
+          "access-control-max-age": "600",
+          "vary": "origin"
+        }
+      }
+    : {
+        status: 403,
+        headers: { vary: "origin" },
+        body: { message: `Pages of ${origin} may not ask here: the setting api.cors_origins lists those that may.` }
+      }
+
+/** What an answer carries for a page of this origin. */
+export const originHeaders = (settings: Settings, origin: string): { readonly [name: string]: string } =>
+  allows(settings, origin)
+    ? { "access-control-allow-origin": origin, "access-control-expose-headers": shown, "vary": "origin" }
+    : { vary: "origin" }
+
+// From a failure to the answer that is given in its place, and what the log says of it.
+
+interface FailedRequest {
+  readonly request_id: string
+  readonly asked: Pick<HttpRequest, "method">
+  readonly endpoint: Endpoint | undefined
+}
+interface Reporting {
+  readonly log: Log
+  readonly storageFault: (error: SqlError.SqlError) => StorageFailure | undefined
+}
+
+/** The response to a failure: rejections as they are, temporary database faults as 503, anything else as 500. */
+export const answerTo = (
+  cause: Cause.Cause<Failure>,
+  asked: FailedRequest,
+  { log, storageFault: storageFailure }: Reporting
+): Answer => {
+  const failure = Cause.findErrorOption(cause)
+  if (failure._tag === "Some" && failure.value instanceof Rejection) {
+    const { kind, headers } = failure.value
+    return {
+      status: statusOf[kind],
+      body: { ...bodyOf(failure.value) },
+      ...(headers === undefined && kind !== "unauthenticated"
+        ? {}
+        : { headers: { ...(kind === "unauthenticated" ? { "www-authenticate": "Bearer" } : {}), ...headers } })
+    }
+  }
+  const details = { request_id: asked.request_id, method: asked.asked.method, endpoint: asked.endpoint?.name ?? null }
+  const storage =
+    failure._tag === "Some" && failure.value instanceof SqlError.SqlError ? storageFailure(failure.value) : undefined
+  if (storage !== undefined) {
+    log.at("error", "database cannot record", { ...details, reason: storage })
+    return {
+      status: 503,
+      body: { message: storageText[storage] },
+      headers: { "retry-after": String(storage_retry_seconds) }
+    }
+  }
+  if (failure._tag === "Some" && failure.value instanceof SqlError.SqlError && passes(failure.value)) {
+    log.at("error", "database unavailable", {
+      ...details,
+      reason: failure.value.reason._tag,
+      message: failure.value.reason.message
+    })
+    return {
+      status: 503,
+      body: { message: "The database cannot be reached or is busy; try again." },
+      headers: { "retry-after": "1" }
+    }
+  }
+  if (Cause.hasInterruptsOnly(cause)) {
+    log.at("debug", "request given up", details)
+    return { status: 503, body: { message: "The server is stopping; try again." }, headers: { "retry-after": "1" } }
+  }
+  log.at("error", "request failed", { ...details, error: Cause.squash(cause) })
+  return { status: 500, body: { message: `Something went wrong here. Name ${asked.request_id} when you report it.` } }
+}
+const passes = ({ reason }: SqlError.SqlError): boolean =>
+  reason._tag === "ConnectionError" ||
+  reason._tag === "LockTimeoutError" ||
+  reason._tag === "StatementTimeoutError" ||
+  reason._tag === "SerializationError" ||
+  reason._tag === "DeadlockError"
+
+/** What of a request is told. */
+interface Answered {
+  readonly request_id: string
+  readonly started_millis: number
+  readonly clock_millis: number
+  readonly asked: HttpRequest
+  readonly path: string
+  readonly asked_for: Endpoint | undefined
+  readonly viewer: Viewer | undefined
+  readonly request_bytes: number
+}
+type Finished = (trace: Answered, status: number, response_bytes: number) => void
+
+export const tellingOf = (log: Log, slices: ReadonlyArray<ServerSlice>): Finished => {
+  const listeners = slices.flatMap((slice) => slice.answered ?? [])
+  return (trace, status, response_bytes) => {
+    const { asked, asked_for, clock_millis, request_id, viewer } = trace
+    const duration_ms = performance.now() - trace.started_millis
+    const shown = shownPath(trace.path, asked_for)
+    const user_id = viewer?.user_id ?? null
+    const token_id = viewer?.token_id ?? null
+    log.at("info", "request", {
+      request_id,
+      method: asked.method,
+      path: shown,
+      status,
+      duration_ms: Math.round(duration_ms * 10) / 10,
+      user_id,
+      token_id
+    })
+    if (listeners.length === 0 || !isOfInterface(trace.path)) return
+    const agent = asked.headers["user-agent"]
+    const call = {
+      request_id,
+      method: asked.method,
+      target: asked.target,
+      uri: shown,
+      endpoint: asked_for?.name ?? null,
+      ability: viewer === undefined ? null : abilityAsked(asked_for?.ability ?? null, viewer),
+      metering_weight: asked_for?.metering_weight ?? 1,
+      user_id,
+      token_id,
+      status,
+      started_millis: clock_millis,
+      duration_ms: Math.round(duration_ms),
+      request_bytes: trace.request_bytes,
+      response_bytes,
+      remote_address: asked.remote_address,
+      user_agent: typeof agent === "string" ? agent.slice(0, 500) : null
+    }
+    for (const tell of listeners) tell(call)
+  }
+}
+
+/**
+ * The reply as it leaves, told of once it has: a file with its last byte, or when nobody wants more of it. One that
+ * goes on until it is ended is told of as it begins, without a size: it may go on for days.
+ */
+export const told = (trace: Answered, reply: HttpResponse, finished: Finished): HttpResponse => {
+  const { body, status } = reply
+  const is_file = typeof body === "object" && "stream" in body && body.size_bytes !== undefined
+  if (!is_file || trace.asked.method === "HEAD") {
+    finished(trace, status, trace.asked.method === "HEAD" ? 0 : lengthOf(body))
+    return reply
+  }
+  let sent = 0
+  const counted = Stream.tap(body.stream, (part) => Effect.sync(() => (sent += part.length)))
+  const stream = Stream.ensuring(
+    counted,
+    Effect.sync(() => finished(trace, status, sent))
+  )
+  return { ...reply, body: { ...body, stream } }
+}
+
+/**
+ * Secrets stay out of logs: queries hold signatures, paths of public endpoints hold keys. Elsewhere too somebody may
+ * have put a token or a code where an id belongs: of what no endpoint says, words too short for a key and UUIDs are
+ * shown.
+ */
+const shownPath = (path: string, endpoint: Endpoint | undefined): string => {
+  if (endpoint?.public === true) return endpoint.path
+  const begin = path.slice(0, 500)
+  if (only_words.test(begin)) return begin
+  const known = endpoint?.path.split("/")
+  return begin
+    .split("/")
+    .map((segment, at) => (segment === known?.[at] || decoded(segment).split(/[.:]/).every(isShort) ? segment : "…"))
+    .join("/")
+}
+const only_words = /^(?:\/[\w.-]{0,24})*$/
+const isShort = (word: string): boolean => /^[\w-]{0,24}$|^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(word)
+const decoded = (segment: string): string => {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}
+
+const isOfInterface = (path: string): boolean => path.startsWith("/api/v1/") || path === "/api/v1"
+const lengthOf = (body: HttpResponse["body"]): number =>
+  body === undefined
+    ? 0
+    : typeof body === "string"
+      ? Buffer.byteLength(body)
+      : "stream" in body
+        ? (body.size_bytes ?? 0)
+        : body.length
+/** Of several that would do, the one the caller has. */
+const abilityAsked = (ability: Endpoint["ability"], { abilities }: Viewer): string | null =>
+  ability === null || typeof ability === "string"
+    ? ability
+    : (ability.find((one) => abilities.has(one)) ?? ability[0] ?? null)

@@ -1,0 +1,176 @@
+/** Reads a request's body into plain data, or into the rejection it will be answered with. */
+import { setImmediate } from "node:timers/promises"
+import {
+  body_depth_max,
+  isDeeperThan,
+  json_body_bytes_max,
+  TooDeep,
+  wire_body_depth_max
+} from "../../core/kernel/fields/body-limits.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
+import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
+
+// Parses JSON too long to be parsed at once, as no other request would be served meanwhile. A long list or object is
+// split at its commas; long members are split again, short ones are parsed several at a time. Other requests are served
+// between the pieces.
+
+/** Characters parsed at once, and scanned before other requests are served. */
+const piece_chars = 131_072
+
+const [quotation, backslash, comma] = [0x22, 0x5c, 0x2c]
+
+/** Parses JSON without keys named `__proto__`: one would change what an object is when it is copied key by key. */
+export const parsePlain = (text: string): Json => {
+  const reviver = /__proto__|\\u/.test(text)
+    ? (key: string, value: Json) => (key === "__proto__" ? undefined : value)
+    : undefined
+  // What the parser makes is JSON.
+  const value: Json = JSON.parse(text, reviver)
+  return value
+}
+
+/**
+ * The same value as parsing the whole text at once. Rejects with a SyntaxError where that would throw one, and with
+ * TooDeep for what nests deeper than `depth_max` levels.
+ */
+export const parseInPieces = async (text: string, depth_max: number): Promise<Json> => {
+  const whole = text.trim()
+  const list = whole.startsWith("[")
+  // Short, or one long text, or nothing that holds anything.
+  if (whole.length <= piece_chars || (!list && !whole.startsWith("{"))) return parsePlain(whole)
+  const items: Array<Json> = []
+  const members: { [key: string]: Json } = {}
+  for await (const piece of piecesOf(whole, list ? "]" : "}", depth_max)) {
+    if (piece.trim() === "") throw new SyntaxError("a comma too many")
+    if (piece.length > piece_chars && list) items.push(await parseInPieces(piece, depth_max - 1))
+    else if (piece.length > piece_chars) {
+      const [key, value] = memberOf(piece)
+      const inner = await parseInPieces(value, depth_max - 1)
+      if (key !== "__proto__") members[key] = inner
+    } else if (list) for (const item of parsePlain(`[${piece}]`) as ReadonlyArray<Json>) items.push(item)
+    else Object.assign(members, parsePlain(`{${piece}}`))
+  }
+  return list ? items : members
+}
+
+/**
+ * The text between the brackets: long members one by one, short ones together. Each part is shorter than a piece, or
+ * one member.
+ */
+async function* piecesOf(text: string, end: "]" | "}", depth_max: number): AsyncGenerator<string> {
+  if (text.endsWith(end) && text.slice(1, -1).trim() === "") return
+  let from = 1,
+    member = 1,
+    depth = 0,
+    inText = false,
+    turn = piece_chars
+  for (let at = 0; at < text.length; at++) {
+    if (at >= turn) {
+      turn = at + piece_chars
+      await setImmediate()
+    }
+    const char = text.charCodeAt(at)
+    if (inText) {
+      if (char === backslash) at++
+      else if (char === quotation) inText = false
+      continue
+    }
+    if (char === quotation) inText = true
+    else if (char === 0x5b || char === 0x7b) {
+      if (++depth > depth_max) throw new TooDeep(depth_max)
+    } else if (char === 0x5d || char === 0x7d) depth--
+    const isLast = at === text.length - 1
+    if (depth === 0 && !isLast) throw new SyntaxError(`Unexpected character after JSON at position ${at + 1}`)
+    if (isLast || (char === comma && depth === 1)) {
+      if (isLast && (depth !== 0 || text[at] !== end)) throw new SyntaxError("Unexpected end of JSON")
+      // What came before this member is a piece of its own when the two are too long together.
+      if (at - from > piece_chars && member > from) {
+        yield text.slice(from, member - 1)
+        from = member
+      }
+      if (at - from > piece_chars || isLast) {
+        yield text.slice(from, at)
+        from = at + 1
+      }
+      member = at + 1
+    }
+  }
+}
+
+/** A member as its name and the text of its value. */
+const memberOf = (text: string): readonly [key: string, value: string] => {
+  const begin = text.search(/\S/)
+  let end = begin + 1
+  while (end < text.length && text.charCodeAt(end) !== quotation) end += text.charCodeAt(end) === backslash ? 2 : 1
+  const key: unknown = JSON.parse(text.slice(begin, end + 1))
+  const colon = text.slice(end + 1, end + 1 + piece_chars).search(/\S/) + end + 1
+  if (typeof key !== "string" || text[colon] !== ":") throw new SyntaxError("a name without a value")
+  return [key, text.slice(colon + 1)]
+}
+
+export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "raw_bytes" | "raw_text">
+
+export const tooLarge = (max: number): Rejection =>
+  new Rejection({ kind: "too_large", message: `The body must not be longer than ${max} bytes.` })
+const unsupported = (takes: string): Rejection =>
+  new Rejection({ kind: "unsupported", message: `The content type must be ${takes}.` })
+export const malformed = (text: string): ReadBody => ({ body: undefined, body_fault: invalidField("body", text) })
+
+interface BodyOptions {
+  readonly uploads: boolean
+  readonly raw_body?: boolean
+  /** The longest body in bytes, where that is more than usual: such bodies contain other bodies. */
+  readonly body_max?: number | undefined
+}
+
+/** The type without its parameters; JSON where none is given. */
+export const mediaType = (content_type: string | undefined): string =>
+  (content_type ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
+
+/** Reads the bytes of a body as its content type says, JSON where none is given; `form.ts` reads forms. */
+export const readBody = async (
+  bytes: Uint8Array,
+  content_type: string | undefined,
+  { uploads, raw_body, body_max }: BodyOptions
+): Promise<ReadBody> => {
+  if (raw_body) return { body: undefined, raw_bytes: bytes }
+  if (bytes.length === 0) return { body: undefined }
+  const type = mediaType(content_type)
+  const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(content_type ?? "")?.[1]?.toLowerCase()
+  if (
+    !/^application\/([\w.+-]+\+)?json$/.test(type) ||
+    (charset !== undefined && charset !== "utf-8" && charset !== "utf8")
+  ) {
+    return {
+      body: undefined,
+      body_fault: unsupported(uploads ? "application/json or multipart/form-data" : "application/json")
+    }
+  }
+  return readJson(bytes, body_max === undefined ? body_depth_max : wire_body_depth_max)
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
+const readJson = async (bytes: Uint8Array, depth_max: number): Promise<ReadBody> => {
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    return malformed("The body is not valid UTF-8.")
+  }
+  if (text.trim() === "") return { body: undefined }
+  try {
+    if (text.length > json_body_bytes_max) return { body: await parseInPieces(text, depth_max) }
+    if (isDeeperThan(text, depth_max)) throw new TooDeep(depth_max)
+    return { raw_text: text, body: parsePlain(text) }
+  } catch (cause) {
+    if (cause instanceof TooDeep) return malformed(`The body must not nest deeper than ${depth_max} levels.`)
+    // A long body is read in pieces, so the position of the fault in the whole is not known.
+    return malformed(`The body is not valid JSON${text.length > json_body_bytes_max ? "" : whereIn(cause)}.`)
+  }
+}
+const whereIn = (cause: unknown): string => {
+  const found = cause instanceof Error ? /position (\d+)/.exec(cause.message) : null
+  return found === null ? "" : ` (at character ${Number(found[1]) + 1})`
+}

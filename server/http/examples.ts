@@ -1,0 +1,173 @@
+/** Examples of what is described: made from the schemas, so that each is one of what it stands beside. */
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+
+type Schemas = { readonly [name: string]: JsonObject }
+
+/** A named schema with an example of it. */
+export const withExample = (name: string, schemas: Schemas): JsonObject => {
+  const schema = schemas[name] ?? {}
+  const example = exampleOf({ $ref: `#/components/schemas/${name}` }, schemas, "", 1)
+  // Linters take an example with a type and a default for a schema.
+  const is_like_schema = isJsonObject(example) && "type" in example && "default" in example
+  return is_like_schema ? schema : { ...schema, examples: [example] }
+}
+
+const by_format: { readonly [format: string]: string } = {
+  "date-time": "2026-07-01T09:00:00.000Z",
+  date: "2026-07-01",
+  email: "ann@example.com",
+  uri: "https://example.com"
+}
+/** Texts for the patterns that fields are described with. */
+const by_pattern: ReadonlyArray<string> = [
+  "12.50",
+  "12.5",
+  "12",
+  "09:00",
+  "quote-1",
+  "*",
+  "smtp://mail.example.com:587",
+  "0088:5012345678900"
+]
+/** Values of keys that say by their name what they hold. */
+const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
+  [/currency/, "GBP"],
+  [/country_code/, "GB"],
+  [/timezone/, "Europe/London"],
+  [/locale|language/, "en-GB"],
+  [/email|_address$|reply_to$/, "ann@example.com"],
+  [/number$/, "0001"],
+  [/secret$/, "12|…"],
+  [/(state|status)_(name|label)$/, "Reserved"],
+  [/tax_(rate|class)_name$/, "Standard"],
+  [/(product|item|component)_name$/, "LED wash light"],
+  [/store_name$/, "Main Warehouse"],
+  [/(user|person|owner|created_by)(_name)?$/, "Ann Arbor"],
+  [/file_?name$/, "quotation-0012.pdf"],
+  [/name$|title$/, "Northlight Ltd"],
+  [/subject$/, "Summer stage"],
+  [/label$/, "Second choice"],
+  [/instructions$/, "By the stage door, ring twice"],
+  [/description$|notes?$|comment$|text$/, "Two cases, and a spare lamp"],
+  [/reason$/, "Damaged in transport"],
+  [/message$/, "The quotation was sent."],
+  [/reference$/, "PO-1184"],
+  [/barcode$/, "5012345678900"],
+  [/postcode$/, "W14 8UX"],
+  [/(sku|code)$/, "LED-WASH"],
+  [/url$/, "https://hire.example.com/files/7"],
+  [/uuid$/, "0198c3f2-7b1e-7c44-9d0a-5e2f81c6a913"],
+  [/mime_type$/, "application/pdf"],
+  [/membership_type$/, "organisation"],
+  [/(auditable|attachable|regarding|related|relatable|source|documentable)_type$/, "Opportunity"],
+  [/relationship_type$/, "Employee"],
+  [/category$/, "Lighting"],
+  [/street$/, "1 Hall Road"],
+  [/city$/, "London"],
+  [/county$/, "Greater London"],
+  [/phone$/, "+44 20 7946 0000"],
+  [/location$|place$/, "A-12"],
+  [/(net|tax|gross|total|amount|price|paid|balance)$/, "120.00"]
+]
+/** Names of things by what they are. */
+const names_of: { readonly [component: string]: string } = {
+  Product: "LED wash light",
+  ProductGroup: "Lighting",
+  Store: "Main Warehouse",
+  User: "Ann Arbor",
+  Role: "Warehouse",
+  Token: "Till at the counter",
+  IssuedToken: "Till at the counter",
+  TaxClass: "Standard",
+  TaxRate: "VAT 20%",
+  RateDefinition: "Daily rate",
+  Vehicle: "Van 3",
+  OpportunityItem: "LED wash light"
+}
+
+/**
+ * One value that is as described: lists have one row, and rows inside rows are left to their own examples (null where
+ * they may be).
+ */
+export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth = 0): Json => {
+  const { $ref: ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
+  if (typeof ref === "string") return exampleOfComponent(ref.slice(ref.lastIndexOf("/") + 1), schemas, name, depth)
+  const is_odd = typeof usual === "string" && typeof pattern === "string" && !matches(usual, pattern)
+  if (usual !== undefined && !is_odd) return usual
+  if (Array.isArray(values)) return values[0] as Json
+  const either = anyOf as ReadonlyArray<JsonObject> | undefined
+  if (either !== undefined)
+    return either.some((one) => one["type"] === "null") ? null : exampleOf(either[0]!, schemas, name, depth)
+  switch ([type].flat()[0]) {
+    case "string":
+      return textOf(
+        schema,
+        typeof format === "string" ? format : "",
+        typeof pattern === "string" ? pattern : undefined,
+        name
+      )
+    case "integer":
+      return typeof minimum === "number" ? Math.max(minimum, 1) : 1
+    case "number":
+      return 1
+    case "boolean":
+      return true
+    case "array":
+      return depth > 4 || (depth > 1 && refersTo(items) && !Number(schema["minItems"]))
+        ? []
+        : [exampleOf(items as JsonObject, schemas, name, depth + 1)]
+    case "object":
+      return Object.fromEntries(
+        Object.entries((properties as Schemas | undefined) ?? {}).map(([key, one]) => [
+          key,
+          exampleOf(one, schemas, key, depth + 1)
+        ])
+      )
+    default:
+      return null
+  }
+}
+const component_examples = new WeakMap<Schemas, Map<string, Json>>()
+/**
+ * Most answers refer to the same components: the example of each is made once for every key and depth it is found at.
+ */
+const exampleOfComponent = (component: string, schemas: Schemas, name: string, depth: number): Json => {
+  const examples = component_examples.get(schemas) ?? new Map<string, Json>()
+  component_examples.set(schemas, examples)
+  const place = `${component} ${name} ${depth}`
+  const known = examples.get(place)
+  if (known !== undefined) return known
+  const made = exampleOf(schemas[component] ?? {}, schemas, name, depth)
+  const own = names_of[component]
+  const example = own !== undefined && isJsonObject(made) && "name" in made ? { ...made, name: own } : made
+  examples.set(place, example)
+  return example
+}
+const patterns = new Map<string, RegExp>()
+const matches = (text: string, pattern: string): boolean => {
+  const known = patterns.get(pattern) ?? new RegExp(pattern, "u")
+  patterns.set(pattern, known)
+  return known.test(text)
+}
+const refersTo = (items: Json | undefined): boolean => typeof items === "object" && items !== null && "$ref" in items
+
+const textOf = (
+  { maxLength, minLength }: JsonObject,
+  format: string,
+  pattern: string | undefined,
+  name: string
+): string => {
+  const fits = (text: string): boolean =>
+    (pattern === undefined || matches(text, pattern)) &&
+    text.length <= Number(maxLength ?? Infinity) &&
+    text.length >= Number(minLength ?? 0)
+  const named = by_name.find(([ends]) => ends.test(name))?.[1]
+  return (
+    [
+      by_format[format],
+      named,
+      ...(pattern === undefined ? ["Example"] : by_pattern),
+      "x".repeat(Number(minLength ?? 1))
+    ].find((text) => text !== undefined && fits(text)) ?? ""
+  )
+}

@@ -1,0 +1,135 @@
+/** The units that tokens used in a UTC calendar month, as the database counts them (rules/conventions 10 and 16). */
+import { integer, text } from "../../core/kernel/fields/field.ts"
+import { plainTable } from "../../core/kernel/tables/table.ts"
+import type { ServerSlice } from "../ports/server-slice.ts"
+import { Context, Effect, Option } from "effect"
+import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+
+// Limits that all processes of a server share: requests in minutes, and units in months. On the server alone.
+
+const whole = { max: Number.MAX_SAFE_INTEGER } as const
+
+/** How much of a minute's limit the processes took (Postgres only; elsewhere one process counts in memory). */
+const rate_windows = plainTable(
+  "rate_windows",
+  "id",
+  {
+    /** The minute and whom it is counted for. */
+    id: text({ max: 400 }),
+    /** Minutes since 1970. */
+    minute: integer(whole),
+    taken: integer(whole),
+    /** How much the last one to ask was given. */
+    granted: integer(whole)
+  },
+  { entity: "rate_window", indexes: [["minute"]] }
+)
+
+/** Weighted units of each token in each UTC month: those of answered requests, and those a process holds for more. */
+const month_units = plainTable(
+  "month_units",
+  "id",
+  {
+    /** `2026-11 12`: the month and the token. */
+    id: text({ max: 40 }),
+    month: text({ max: 7 }),
+    personal_access_token_id: integer(whole),
+    units: integer(whole),
+    /** How much the last one to ask was given. */
+    granted: integer(whole)
+  },
+  { entity: "month_unit", indexes: [["month"]] }
+)
+
+// Limits of requests: a minute's, and a month's in weighted units (rules/conventions 10).
+
+export const limitsSlice: ServerSlice = { name: "limits", server_tables: [rate_windows, month_units] }
+
+/** When the month after begins (milliseconds since 1970). */
+export const monthEnd = (month: string): number => Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)))
+// Nearly always asked for the present one.
+let last = { month: "", begin: 0, end: 0 }
+/** The month of an instant (milliseconds since 1970), as `2026-11`. */
+export const monthOf = (millis: number): string => {
+  if (millis >= last.end || millis < last.begin) {
+    const month = new Date(millis).toISOString().slice(0, 7)
+    last = { month, begin: Date.parse(`${month}-01T00:00:00.000Z`), end: monthEnd(month) }
+  }
+  return last.month
+}
+
+/** What an answer costs: nothing where it was not the caller's fault that it is none (rules/conventions 16). */
+export const unitsOf = (weight: number, status: number): number => (status === 429 || status >= 500 ? 0 : weight)
+
+export const monthKey = (month: string, token_id: number): string => `${month} ${token_id}`
+
+/** A change of the counters that is about to be written. */
+export interface Flushing {
+  /** What is to be added to each token's counter: its units, less what the process had taken for them beforehand. */
+  readonly changes: ReadonlyMap<number, number>
+  readonly committed: () => void
+}
+/** What this process has taken of the months' quotas and not written as used yet. */
+export class MonthHoldings extends Context.Service<
+  MonthHoldings,
+  { readonly flushing: (units: ReadonlyMap<number, number>, month: string) => Flushing }
+>()("flightcase/server/MonthHoldings") {}
+
+/**
+ * Adds units of answered requests to the counters of their tokens, in the caller's transaction and one statement. Rows
+ * stay locked until it ends, so it comes last. Each answer is given once; a process has one such transaction at a time.
+ */
+export const addMonthUnits = Effect.fnUntraced(function* (
+  units: ReadonlyMap<number, number>,
+  month: string
+): Effect.fn.Return<void, Failure, Store> {
+  const store = yield* Store
+  const holdings = Option.getOrUndefined(yield* Effect.serviceOption(MonthHoldings))
+  const flushing = holdings?.flushing(units, month)
+  // In one order everywhere, so that two processes cannot wait for each other.
+  const changes = [...(flushing?.changes ?? units)].filter(([, more]) => more !== 0).sort(([a], [b]) => a - b)
+  if (changes.length > 0) {
+    const { bind, values } = bindings(store.dialect)
+    const prefix = bind(`${month} `)
+    const month_given = bind(month)
+    const given = bind(JSON.stringify(changes.map(([token_id, more]) => ({ token_id, more }))))
+    const rows =
+      store.dialect === "pg"
+        ? `json_to_recordset(${given}::json) as given (token_id bigint, more bigint)`
+        : `(select json_extract(value, '$.token_id') as token_id, json_extract(value, '$.more') as more ` +
+          `from json_each(${given}))`
+    yield* store.run(
+      `insert into month_units (id, month, personal_access_token_id, units, granted) ` +
+        `select cast(${prefix} as text) || token_id, cast(${month_given} as text), token_id, more, 0 ` +
+        `from ${rows} where true ` +
+        `on conflict (id) do update set units = month_units.units + excluded.units`,
+      values
+    )
+  }
+  if (flushing !== undefined) yield* store.sql.afterCommit(Effect.sync(flushing.committed))
+})
+
+/** The units of these tokens in a month; what is still to be written is not among them. */
+export const monthUnits = Effect.fnUntraced(function* (
+  token_ids: ReadonlyArray<number>,
+  month: string
+): Effect.fn.Return<ReadonlyMap<number, number>, Failure, Store> {
+  if (token_ids.length === 0) return new Map()
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run<{ token_id: number; units: number }>(
+    `select personal_access_token_id as token_id, units from month_units ` +
+      `where id in (${token_ids.map((id) => bind(monthKey(month, id))).join(", ")})`,
+    values
+  )
+  return new Map(rows.map(({ token_id, units }) => [Number(token_id), Number(units)]))
+})
+
+/** Deletes the counters of months before this one. */
+export const dropMonthsBefore = Effect.fnUntraced(function* (month: string): Effect.fn.Return<void, Failure, Store> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  yield* store.run(`delete from month_units where month < ${bind(month)}`, values)
+})

@@ -1,0 +1,352 @@
+/**
+ * Counts calls and deliveries without making them wait: they are kept in memory and written in batches, soon after. A
+ * server that is killed loses what it had not written, of the last second at most.
+ */
+import { Effect, Queue, type Scope, Semaphore } from "effect"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
+import { settingText } from "../../../core/kernel/events/settings.ts"
+import { chunked, inPowersOfTwo, quote } from "../../../core/kernel/store/statement.ts"
+import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { Durability } from "../../../sync/sqlite/client.ts"
+import {
+  address_forms,
+  type AddressForm,
+  answeredOf,
+  hourSums,
+  logRows,
+  type Metered,
+  monthSums,
+  request_logs,
+  type RequestLogRow,
+  sentOf
+} from "./metered.ts"
+import { SqlError } from "effect/sql"
+import type { AnsweredServerCall, Measurement } from "../../ports/server-slice.ts"
+import type { AttemptTold } from "../../delivery/webhooks/sending.ts"
+
+// What was metered goes into the database: logs, sums and the months' units of one batch in one transaction.
+
+/** Adds units to the counters of their tokens in a month (`2026-11`), in the caller's transaction. */
+type AddMonthUnits = (units: ReadonlyMap<number, number>, month: string) => Effect.Effect<void, Failure, Store>
+
+/** What is written together, once. */
+interface Batch {
+  readonly metered: ReadonlyArray<Metered>
+  /** The id of its first row once it was tried: whether a commit that nothing was heard of took place is seen by it. */
+  first_id: number | undefined
+}
+
+const log_columns = Object.keys(request_logs.columns)
+const insert_logs = `insert into request_logs (${log_columns.map(quote).join(", ")}) `
+const insert_recordset =
+  `${insert_logs}select ${log_columns.map(quote).join(", ")} ` +
+  "from json_populate_recordset(null::request_logs, $1::json)"
+const one_row = `(${log_columns.map(() => "?").join(", ")})`
+const insert_bound = new Map<number, string>()
+const textOf = (rows: number): string => {
+  let text = insert_bound.get(rows)
+  if (text === undefined)
+    insert_bound.set(rows, (text = `${insert_logs}values ${Array.from({ length: rows }, () => one_row).join(", ")}`))
+  return text
+}
+/** In the order of the columns. Written out: going by their names takes longer than SQLite takes to insert them. */
+const pushValues = (values: Array<unknown>, row: RequestLogRow): void => {
+  values.push(
+    row.id,
+    row.channel,
+    row.webhook_channel,
+    row.request_id,
+    row.method,
+    row.uri,
+    row.route_name,
+    row.resource,
+    row.operation,
+    row.personal_access_token_id,
+    row.user_id,
+    row.ability,
+    row.status_code,
+    row.duration_ms,
+    row.request_bytes,
+    row.response_bytes,
+    row.price_weight,
+    row.weighted_units,
+    row.ip_address,
+    row.user_agent,
+    row.created_at
+  )
+}
+const rows_bound_max = 128
+const rows_sent_max = 2_000
+/** As the store inserts, but for what it looks up of each value: these rows are ours. */
+const insertLogs = Effect.fnUntraced(function* (store: StoreShape, rows: ReadonlyArray<RequestLogRow>) {
+  if (store.dialect === "pg") {
+    for (const some of chunked(rows, rows_sent_max)) yield* store.run(insert_recordset, [JSON.stringify(some)])
+    return
+  }
+  for (const some of inPowersOfTwo(rows, rows_bound_max)) {
+    const values: Array<unknown> = []
+    for (const row of some) pushValues(values, row)
+    yield* store.run(textOf(some.length), values)
+  }
+})
+
+const isForm = (text: string): text is AddressForm => Object.hasOwn(address_forms, text)
+
+const sum_columns = [
+  ["hour", "bigint"],
+  ["channel", "text"],
+  ["personal_access_token_id", "bigint"],
+  ["route_name", "text"],
+  ["resource", "text"],
+  ["status_code", "bigint"],
+  ["request_count", "bigint"],
+  ["weighted_units", "bigint"]
+] as const
+const named = sum_columns.map(([name]) => name).join(", ")
+const adding =
+  "on conflict (hour, channel, personal_access_token_id, route_name, resource, status_code) do update set " +
+  "request_count = usage_hours.request_count + excluded.request_count, " +
+  "weighted_units = usage_hours.weighted_units + excluded.weighted_units"
+const add_sums = {
+  pg:
+    `insert into usage_hours (id, ${named}) select nextval('ids_usage_hours'), ${named} from ` +
+    `json_to_recordset($1::json) as given (${sum_columns.map(([name, type]) => `${name} ${type}`).join(", ")}) ` +
+    adding,
+  sqlite:
+    `insert into usage_hours (${named}) select ${sum_columns.map(([name]) => `value ->> '${name}'`).join(", ")} ` +
+    `from json_each(?) where true ${adding}`
+}
+
+const write = (batch: Batch, addMonthUnits: AddMonthUnits | undefined) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { metered } = batch
+    if (batch.first_id !== undefined && (yield* store.exists(request_logs, { id: batch.first_id }))) return
+    const form = settingText(yield* (yield* CommandRuntime).settings, "metering", "ip_addresses")
+    const ids = yield* allocateIds(request_logs.name, metered.length)
+    batch.first_id = ids[0]
+    const rows = logRows(metered, ids, isForm(form) ? form : "shortened")
+    yield* insertLogs(store, rows)
+    const sums = hourSums(metered)
+    yield* store.run(add_sums[store.dialect], [JSON.stringify(sums)])
+    if (addMonthUnits !== undefined) for (const [month, units] of monthSums(sums)) yield* addMonthUnits(units, month)
+  })
+
+/**
+ * Writes a batch, whole or not at all. On SQLite a power cut may take the last seconds with it, as no request waits for
+ * the disk here; what a killed server committed stays.
+ */
+const writeBatch = (
+  batch: Batch,
+  addMonthUnits: AddMonthUnits | undefined
+): Effect.Effect<void, Failure, Store | CommandRuntime> =>
+  Effect.flatMap(Store, (store) =>
+    Effect.uninterruptible(Effect.provideService(store.transaction(write(batch, addMonthUnits)), Durability, "normal"))
+  )
+
+// What was metered and is not written yet, in the order it came: so many rows at most.
+
+interface Buffer {
+  /** False where there was no room. */
+  readonly add: (metered: Metered) => boolean
+  /** The batch to be written next, the same one until it is `done`. */
+  readonly next: () => Batch | undefined
+  /** The batch that is next is written. */
+  readonly done: () => void
+  /** It was refused for what is in it: the row to blame is found by halves, so that it does not hold up all others. */
+  readonly refused: () => void
+  readonly change: (to: (metered: Metered) => Metered) => void
+  readonly waiting: () => number
+  readonly dropped: () => number
+}
+
+export const makeBuffer = (batch_rows: number, rows_max: number): Buffer => {
+  let added: Array<Metered> = []
+  let batches: ReadonlyArray<Batch> = []
+  let in_batches = 0
+  let dropped = 0
+  const setBatches = (all: ReadonlyArray<Batch>): void => {
+    batches = all
+    in_batches = all.reduce((sum, { metered }) => sum + metered.length, 0)
+  }
+  return {
+    add: (metered) => {
+      const has_room = added.length + in_batches < rows_max
+      if (has_room) added.push(metered)
+      else dropped++
+      return has_room
+    },
+    next: () => {
+      if (batches.length === 0 && added.length > 0) {
+        setBatches([{ metered: added.slice(0, batch_rows), first_id: undefined }])
+        added = added.slice(batch_rows)
+      }
+      return batches[0]
+    },
+    done: () => setBatches(batches.slice(1)),
+    refused: () => {
+      const [first, ...others] = batches
+      if (first === undefined) return
+      const { metered } = first
+      const middle = Math.ceil(metered.length / 2)
+      const halves = metered.length === 1 ? [] : [metered.slice(0, middle), metered.slice(middle)]
+      if (metered.length === 1) dropped++
+      setBatches([...halves.map((half) => ({ metered: half, first_id: undefined })), ...others])
+    },
+    change: (to) => {
+      added = added.map(to)
+      batches = batches.map((batch) => ({ ...batch, metered: batch.metered.map(to) }))
+    },
+    waiting: () => added.length + in_batches,
+    dropped: () => dropped
+  }
+}
+
+interface MeterOptions {
+  readonly addMonthUnits?: AddMonthUnits
+  /** How long a call waits to be written at most, while the database takes it. */
+  readonly flush_millis?: number
+  /** Rows of one transaction; as many that wait are written at once. */
+  readonly batch_rows?: number
+  /** Rows in memory while the database takes none; what comes beyond is dropped, and counted. */
+  readonly rows_max?: number
+}
+export interface Meter {
+  /** Never fails and never waits. */
+  readonly answered: (call: AnsweredServerCall) => void
+  readonly attempted: (told: AttemptTold) => Effect.Effect<void>
+  /** Writes all that waits, so that what is read next has it; where the database takes none, it goes on waiting. */
+  readonly flushed: Effect.Effect<void, never, Store | CommandRuntime>
+  /** Takes the addresses of these users out of what waits. */
+  readonly forget: (user_ids: ReadonlySet<number>) => void
+  readonly run: Effect.Effect<void, Failure, Store | CommandRuntime | Scope.Scope>
+  readonly measured: Effect.Effect<ReadonlyArray<Measurement>>
+}
+
+// Larger batches touch each page of the indexes less often; one is written within a hundredth of a second.
+const batch_rows_usual = 1_000
+const after_failure_millis = 1_000
+
+export const makeMeter = ({
+  addMonthUnits,
+  flush_millis = 600,
+  batch_rows = batch_rows_usual,
+  rows_max = 20_000
+}: MeterOptions = {}): Meter => {
+  const buffer = makeBuffer(batch_rows, rows_max)
+  let written = 0
+  const woken = Effect.runSync(Queue.sliding<void>(1))
+  const filled = Effect.runSync(Queue.sliding<void>(1))
+  const one_at_a_time = Semaphore.makeUnsafe(1)
+
+  const add = (metered: Metered): void => {
+    if (!buffer.add(metered)) return
+    const waiting = buffer.waiting()
+    if (waiting === 1) Queue.offerUnsafe(woken, undefined)
+    if (waiting === batch_rows) Queue.offerUnsafe(filled, undefined)
+  }
+  /** What waits as this begins; what comes meanwhile is for the next. */
+  const writeAll = Effect.gen(function* () {
+    for (let left = buffer.waiting(); left > 0;) {
+      const batch = buffer.next()
+      if (batch === undefined) return
+      yield* Effect.tapError(writeBatch(batch, addMonthUnits), (failure) =>
+        Effect.sync(() => {
+          if (blamesRows(failure)) buffer.refused()
+        })
+      )
+      buffer.done()
+      left -= batch.metered.length
+      written += batch.metered.length
+    }
+  })
+  const flush = one_at_a_time.withPermits(1)(writeAll)
+  const { flowing, stuck } = outageTold(buffer)
+  const round = Effect.gen(function* () {
+    if (buffer.waiting() === 0) yield* Queue.take(woken)
+    if (buffer.waiting() < batch_rows) yield* Effect.timeoutOption(Queue.take(filled), flush_millis)
+    yield* flush
+    yield* flowing
+  }).pipe(Effect.catchCause((cause) => Effect.andThen(stuck(cause), Effect.sleep(after_failure_millis))))
+
+  return {
+    answered: (call) => {
+      const metered = answeredOf(call)
+      if (metered !== undefined) add(metered)
+    },
+    attempted: (told) =>
+      Effect.sync(() => {
+        const sent = sentOf(told)
+        if (sent !== undefined) add(sent)
+      }),
+    flushed: Effect.catchCause(flush, stuck),
+    forget: (user_ids) =>
+      buffer.change((one) =>
+        one.user_id !== null && user_ids.has(one.user_id) ? { ...one, remote_address: "", user_agent: null } : one
+      ),
+    run: Effect.gen(function* () {
+      yield* Effect.addFinalizer(() => Effect.catchCause(flush, stuck))
+      yield* Effect.forever(round)
+    }),
+    measured: Effect.sync(() => measuredOf(buffer.waiting(), written, buffer.dropped()))
+  }
+}
+
+/** An outage is told of when it begins, and what was lost in it when it ends. */
+const outageTold = (buffer: Buffer) => {
+  let is_stuck = false
+  let told = 0
+  return {
+    stuck: (cause: unknown): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (is_stuck) return Effect.void
+        is_stuck = true
+        return Effect.logWarning("metering waits: the database takes no rows", cause)
+      }),
+    flowing: Effect.suspend(() => {
+      is_stuck = false
+      const lost = buffer.dropped() - told
+      told = buffer.dropped()
+      return lost === 0 ? Effect.void : Effect.logError(`metering lost ${lost} rows: it could not keep more in memory`)
+    })
+  }
+}
+
+const measuredOf = (waiting: number, written: number, dropped: number): ReadonlyArray<Measurement> => [
+  {
+    name: "flightcase_metering_rows_waiting",
+    description: "Metered calls in the memory of this process, not written yet",
+    kind: "gauge",
+    labels: {},
+    value: waiting
+  },
+  {
+    name: "flightcase_metering_rows_written_total",
+    description: "Metered calls this process has written",
+    kind: "counter",
+    labels: {},
+    value: written
+  },
+  {
+    name: "flightcase_metering_rows_dropped_total",
+    description: "Metered calls this process has lost, as the database took none for long",
+    kind: "counter",
+    labels: {},
+    value: dropped
+  }
+]
+
+/** Refused for what is in the rows; whatever else a database says, the same rows may be taken later. */
+const blamesRows = (failure: Failure): boolean => {
+  if (!(failure instanceof SqlError.SqlError)) return true
+  const { _tag, cause } = failure.reason
+  return _tag === "ConstraintError" || _tag === "UniqueViolation" || cause instanceof TypeError || isOfData(cause)
+}
+/** SQLSTATE 22 (data) and 54 (more than fits in an index); SQLite: too big, a constraint, another type. */
+const isOfData = (cause: unknown): boolean => {
+  if (!(cause instanceof Error)) return false
+  if ("errcode" in cause && typeof cause.errcode === "number") return [18, 19, 20].includes(cause.errcode & 255)
+  return "code" in cause && typeof cause.code === "string" && /^(22|54)/.test(cause.code)
+}

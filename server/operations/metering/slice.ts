@@ -1,0 +1,168 @@
+/** Metering: what was asked, by whom and how much it weighs; its sums, logs and what is kept of them. */
+import { Clock, Effect, Schema } from "effect"
+import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { bindings } from "../../../core/kernel/store/statement.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { memberAnonymised } from "../../../core/people/personal-data/erase.ts"
+import { jobKind, jobOffer } from "../../ports/job-kind.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import { get } from "../../../core/kernel/endpoints/endpoint.ts"
+import { ignoredOf } from "../../../core/kernel/endpoints/ignored.ts"
+import { conditionsOf, type Query, sortOf } from "../../../core/kernel/lists/query.ts"
+import type { Where } from "../../../core/kernel/tables/row-change.ts"
+import { listOf, ok, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
+import type { ViewContext } from "../../../core/kernel/lists/resource-types.ts"
+import type { Meter } from "./meter.ts"
+import { hour_millis, request_logs, usage_hours } from "./metered.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { settingNumber } from "../../../core/kernel/events/settings.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { dropMonthsBefore, monthOf } from "../../http/limit-month.ts"
+import { dailyRetention, deleteInParts } from "../../delivery/jobs/retention.ts"
+import type { ServerSlice } from "../../ports/server-slice.ts"
+import { exportEndpoint, exportUsage, usageEndpoint } from "./usage-api.ts"
+
+// When a person is erased, their logs name neither their address nor their device any more.
+
+const emptyLogs = (user_ids: ReadonlyArray<number>): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    yield* store.run(
+      `update request_logs set ip_address = null, user_agent = null ` +
+        `where user_id in (${user_ids.map(bind).join(", ")}) and (ip_address is not null or user_agent is not null)`,
+      values
+    )
+  })
+
+/** What other servers, and calls under way, still had to write when the person was erased. */
+const emptyLateLogs = jobKind({
+  kind: "metering.erasure",
+  meaning: "takes the addresses of a person who was erased out of calls that were written down since",
+  data: Schema.Struct({ user_ids: Schema.Array(Schema.Int) }),
+  attempts_max: 20,
+  waits_seconds: [5, 60, 600],
+  at_a_time: 1,
+  run: ({ user_ids }) => emptyLogs(user_ids)
+})
+const late_seconds = 15
+
+/** In the transaction of these events. `forget`: takes the addresses of users out of what is not written yet. */
+const eraseAddresses = (
+  events: ReadonlyArray<StoredEvent>,
+  forget: (user_ids: ReadonlySet<number>) => void
+): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const erased = events.filter(({ type }) => type === memberAnonymised.type)
+    const user_ids = erased.flatMap(({ data }) => (typeof data["user_id"] === "number" ? [data["user_id"]] : []))
+    const [first] = erased
+    if (first === undefined || user_ids.length === 0) return
+    forget(new Set(user_ids))
+    yield* emptyLogs(user_ids)
+    const { jobs } = yield* serverContext
+    yield* jobs.offer(
+      jobOffer(emptyLateLogs, { user_ids }, { subject: String(first.position), delay_seconds: late_seconds })
+    )
+  })
+
+// `GET /api/v1/request_logs`: each call for as long as the settings keep it (rules/conventions 16).
+
+const logResource = resource({
+  singular: "request_log",
+  table: request_logs,
+  filters: ["channel", "route_name", "status_code", "personal_access_token_id", "user_id", "created_at"],
+  sorts: ["created_at", "status_code", "route_name"],
+  order: ["-created_at", "-id"]
+})
+
+/**
+ * `created_at` is the newest first, other names begin with the least; a minus turns either round. Calls alike in it
+ * come in the order they came in, or the other way round with it.
+ */
+const orderOf = (query: Query): ReadonlyArray<string> | undefined => {
+  const asked = sortOf(query, sorted_by)
+  if (asked === undefined) return undefined
+  const order = [...new Set([asked.column, "created_at", "id"])]
+  const is_backwards = asked.column === "created_at" ? !asked.descending : asked.descending
+  return is_backwards ? order.map((column) => `-${column}`) : order
+}
+const sorted_by = { aliases: {}, sorts: logResource.sorts }
+const isSort = (name: string): boolean => name === "sort" || name.startsWith("sort[") || name.startsWith("q[s]")
+
+/**
+ * What is rare has an index of its own, by a column that is empty elsewhere; it takes the place of the condition, so
+ * that counting looks at nothing but that index.
+ */
+const rareOf = (query: Query): { readonly query: Query; readonly where?: Where } => {
+  const asked = conditionsOf(query).find(({ name }) => name === "channel")
+  const channel = asked?.predicate === "eq" ? asked.values.at(-1)?.trim() : undefined
+  return channel === "webhook_sent" || channel === "webhook_received"
+    ? { query: query.filter(([name]) => !name.startsWith("q[channel_eq]")), where: { webhook_channel: channel } }
+    : { query }
+}
+
+/** The list as it is asked for. */
+export const listLogs = (asked: Query, context: ViewContext) => {
+  const order = orderOf(asked)
+  const { query, ...rare } = rareOf(asked.filter(([name]) => !isSort(name)))
+  const sort = ignoredOf(asked, { filters: () => true, is_sorted: order !== undefined, includes: {} })
+  return listOf(logResource, query, context, {
+    ...rare,
+    ...(order === undefined ? {} : { order }),
+    ignored: sort.filter((one) => one.startsWith("sort="))
+  })
+}
+
+const logsEndpoint = (meter: Meter) =>
+  get("/api/v1/request_logs", {
+    answer: Shown.page(() => logResource),
+    name: "request_logs.list",
+    summary: "List calls to the API and webhooks, the newest first",
+    ability: "api-log:read",
+    permission: "system.read",
+    metering_weight: 0,
+    server_only: true,
+    run: (input) =>
+      Effect.gen(function* () {
+        yield* meter.flushed
+        return ok(yield* listLogs(input.query, viewContext(input)))
+      })
+  })
+
+// Logs and sums are kept for as long as the settings say, and deleted a few at a time: nobody waits long for them.
+
+/** What is older than the settings keep. Whole hours of logs go, so that no hour is told in part. */
+export const dropOld = Effect.gen(function* () {
+  const settings = yield* (yield* CommandRuntime).settings
+  const now = yield* Clock.currentTimeMillis
+  const logs = now - settingNumber(settings, "metering", "log_retention_days") * 24 * hour_millis
+  const whole_hour = instantOf(Math.floor(logs / hour_millis) * hour_millis)
+  yield* deleteInParts("request_logs", "created_at, id", (bind) => `created_at < ${bind(whole_hour)}`)
+  const sums = new Date(now)
+  sums.setUTCMonth(sums.getUTCMonth() - settingNumber(settings, "metering", "usage_retention_months"))
+  const first_hour = Math.floor(sums.getTime() / hour_millis)
+  yield* deleteInParts("usage_hours", "hour", (bind) => `hour < ${bind(first_hour)}`)
+  yield* dropMonthsBefore(monthOf(sums.getTime()))
+})
+
+const dropOldDaily = dailyRetention(
+  "metering.retention",
+  "37 3 * * *",
+  "removes calls and sums of calls that are older than the settings keep them",
+  dropOld
+)
+
+export const meteringSlice = (meter: Meter): ServerSlice => ({
+  name: "metering",
+  server_tables: [request_logs, usage_hours],
+  resources: [logResource],
+  endpoints: [usageEndpoint(meter), exportEndpoint(meter), logsEndpoint(meter)],
+  answered: meter.answered,
+  recorded: (events) => eraseAddresses(events, meter.forget),
+  jobs: [exportUsage, emptyLateLogs, dropOldDaily.kind],
+  timed: [dropOldDaily],
+  measured: meter.measured,
+  background: meter.run
+})

@@ -1,0 +1,327 @@
+/** `GET /api/v1/usage` and its export (rules/conventions 16). */
+import { Clock, Effect, Schema, Stream } from "effect"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { settingNumber } from "../../../core/kernel/events/settings.ts"
+import { bindings, chunked } from "../../../core/kernel/store/statement.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { streamOf } from "../../../core/kernel/events/event-type.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { tokenChanged, tokenIssued, tokens } from "../../access/tokens/issue.ts"
+import { hour_millis, metering_channels, type MeteringChannel, sent_label, sent_route } from "./metered.ts"
+import { hoursOf, type UsageWindow, windowErrors, windowOf, type WindowPreset, windows } from "./window.ts"
+import { cellsFor, csvRow } from "../../../core/values/csv.ts"
+import { randomUUID } from "node:crypto"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import { get, type Input, type SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { choice, date, integer, text } from "../../../core/kernel/fields/field.ts"
+import { ok } from "../../../core/kernel/endpoints/resource.ts"
+import { keepDownload } from "../../files/downloads.ts"
+import { accepted, accepted_shown } from "../../delivery/jobs/accepted.ts"
+import { jobKind, jobOffer } from "../../ports/job-kind.ts"
+import { serverContext } from "../../ports/server-context.ts"
+import type { Meter } from "./meter.ts"
+
+// Usage: what was asked in a window, summed by one dimension (rules/conventions 16), from the sums of hours.
+
+export const dimensions = {
+  token: "Who asked, by token",
+  endpoint: "What was asked",
+  resource: "What it was about",
+  day: "When, by day of UTC",
+  status: "How it was answered"
+} as const
+type Dimension = keyof typeof dimensions
+
+interface UsageAsked {
+  readonly window: UsageWindow
+  readonly dimension: Dimension
+  readonly channel: MeteringChannel | undefined
+  readonly token_id: number | undefined
+}
+interface UsageRow {
+  readonly key: string
+  readonly label: string | null
+  readonly request_count: number
+  readonly weighted_units: number
+}
+interface Usage {
+  readonly rows: ReadonlyArray<UsageRow>
+  readonly totals: { readonly request_count: number; readonly weighted_units: number }
+}
+
+/** The key of what has no token, route, resource or status. */
+const none = "none"
+
+/** By dimension: what sums are grouped by, and the same of logs. `day` of logs is known, as they are of one hour. */
+const grouped: { readonly [D in Dimension]: { readonly sums: string; readonly logs: string } } = {
+  token: { sums: "personal_access_token_id", logs: "coalesce(personal_access_token_id, 0)" },
+  endpoint: { sums: "route_name", logs: "coalesce(route_name, '')" },
+  resource: { sums: "resource", logs: "coalesce(resource, '')" },
+  day: { sums: "hour / 24", logs: "" },
+  status: { sums: "status_code", logs: "coalesce(status_code, 0)" }
+}
+const keyOf = (dimension: Dimension, group: string | number): string => {
+  if (dimension === "day") return instantOf(Number(group) * 24 * hour_millis).slice(0, 10)
+  return group === "" || Number(group) === 0 ? none : String(group)
+}
+
+interface Sum {
+  readonly group: string | number
+  readonly request_count: number
+  readonly weighted_units: number
+}
+const summed = "cast(count(*) as bigint) as request_count, cast(sum(weighted_units) as bigint) as weighted_units"
+const added =
+  "cast(sum(request_count) as bigint) as request_count, cast(sum(weighted_units) as bigint) as weighted_units"
+
+const sumsOf = Effect.fnUntraced(function* (asked: UsageAsked, logs_from_millis: number) {
+  const store = yield* Store
+  const { end, first, part } = hoursOf(asked.window, logs_from_millis)
+  const { logs, sums } = grouped[asked.dimension]
+  const hours = bindings(store.dialect)
+  const alike = (bind: (value: unknown) => string): string =>
+    (asked.channel === undefined ? "" : ` and channel = ${bind(asked.channel)}`) +
+    (asked.token_id === undefined ? "" : ` and personal_access_token_id = ${bind(asked.token_id)}`)
+  const found = yield* store.run<Sum>(
+    `select ${sums} as "group", ${added} from usage_hours where hour >= ${hours.bind(first)} ` +
+      `and hour < ${hours.bind(end)}${alike(hours.bind)} group by 1`,
+    hours.values
+  )
+  if (part === undefined) return found
+  const { bind, values } = bindings(store.dialect)
+  const group = asked.dimension === "day" ? String(Math.floor(part.from_millis / (24 * hour_millis))) : logs
+  const more = yield* store.run<Sum>(
+    `select "group", ${summed} from (select ${group} as "group", weighted_units from request_logs ` +
+      `where created_at >= ${bind(instantOf(part.from_millis))} and created_at < ${bind(instantOf(part.to_millis))}` +
+      `${alike(bind)}) as part group by 1`,
+    values
+  )
+  return [...found, ...more]
+})
+
+/** In the order of section 16. */
+const inOrder = (dimension: Dimension) => (a: UsageRow, b: UsageRow) =>
+  dimension === "day"
+    ? compare(a.key, b.key)
+    : b.weighted_units - a.weighted_units || b.request_count - a.request_count || compare(a.key, b.key)
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** As of the instant its window says. */
+export const usageOf = Effect.fnUntraced(function* (
+  asked: UsageAsked,
+  now_millis: number
+): Effect.fn.Return<Usage, Failure, Store | CommandRuntime> {
+  const { catalogue, settings } = yield* CommandRuntime
+  const logs_from = now_millis - settingNumber(yield* settings, "metering", "log_retention_days") * 24 * hour_millis
+  const sums = new Map<string, { request_count: number; weighted_units: number }>()
+  const totals = { request_count: 0, weighted_units: 0 }
+  for (const { group, request_count, weighted_units } of yield* sumsOf(asked, logs_from)) {
+    const key = keyOf(asked.dimension, group)
+    const sum = sums.get(key) ?? { request_count: 0, weighted_units: 0 }
+    sums.set(key, sum)
+    for (const one of [sum, totals]) {
+      one.request_count += Number(request_count)
+      one.weighted_units += Number(weighted_units)
+    }
+  }
+  const labels = yield* labelsOf(asked.dimension, [...sums.keys()], catalogue)
+  const rows = [...sums].map(([key, sum]) => ({ key, label: labels.get(key) ?? null, ...sum }))
+  return { rows: rows.sort(inOrder(asked.dimension)), totals }
+})
+
+const labelsOf = (
+  dimension: Dimension,
+  keys: ReadonlyArray<string>,
+  catalogue: Catalogue
+): Effect.Effect<ReadonlyMap<string, string>, Failure, Store> => {
+  switch (dimension) {
+    case "token":
+      return tokenNames(keys.filter((key) => key !== none).map(Number))
+    case "endpoint":
+      return Effect.succeed(
+        new Map(
+          keys.flatMap((key) => {
+            const endpoint = key === sent_route ? undefined : catalogue.endpoint(key)
+            const label = endpoint === undefined ? undefined : `${endpoint.method} ${endpoint.path}`
+            return key === sent_route ? [[key, sent_label]] : label === undefined ? [] : [[key, label]]
+          })
+        )
+      )
+    case "resource":
+      return Effect.succeed(new Map(keys.filter((key) => key !== none).map((key) => [key, titleCase(key)])))
+    case "day":
+    case "status":
+      return Effect.succeed(new Map())
+  }
+}
+/** `purchase_orders` → `Purchase Orders`. */
+const titleCase = (name: string): string =>
+  name
+    .split(/[_.]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join(" ")
+
+/** Names of tokens by their id; those taken away keep the last they had. */
+const tokenNames = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  const names = new Map<string, string>()
+  for (const { id, name } of yield* store.getMany(tokens, ids)) names.set(String(id), name)
+  const gone = ids.filter((id) => !names.has(String(id)))
+  for (const some of chunked(gone, 500)) {
+    const { bind, values } = bindings(store.dialect)
+    const streams = some.map((id) => bind(streamOf(tokens.entity, id))).join(", ")
+    const named = yield* store.run<{ id: string | number; name: string | null }>(
+      `select data ->> 'id' as id, data ->> 'name' as name from journal where stream in (${streams}) ` +
+        `and type in (${bind(tokenIssued.type)}, ${bind(tokenChanged.type)}) order by position`,
+      values
+    )
+    for (const { id, name } of named) if (name !== null) names.set(String(id), name)
+  }
+  return names
+})
+
+// Usage as a file that spreadsheets open.
+
+export const csvOf = (rows: ReadonlyArray<UsageRow>): string => {
+  const cells = cellsFor(false)
+  return [
+    ["key", "label", "request_count", "weighted_units"],
+    ...rows.map(({ key, label, request_count, weighted_units }) => [key, label, request_count, weighted_units])
+  ]
+    .map((row) => csvRow(row.map(cells.of)))
+    .join("")
+}
+
+const fields = {
+  window: choice(windows, { default: "7d" }),
+  from: date({ nullable: true, describe: "With window=custom: the first day, of UTC" }),
+  to: date({ nullable: true, describe: "With window=custom: the last day; it counts whole" }),
+  channel: choice(metering_channels, { nullable: true, describe: "Without it all of them" }),
+  dimension: choice(dimensions, { default: "endpoint" }),
+  token_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER, describe: "One token alone" })
+}
+const access = {
+  ability: "api-usage:read",
+  permission: "system.read",
+  metering_weight: 0,
+  server_only: true,
+  check: windowErrors
+} as const satisfies SharedDraft
+
+interface Asked {
+  readonly window: WindowPreset
+  readonly dimension: Dimension
+  readonly from?: string | null | undefined
+  readonly to?: string | null | undefined
+  readonly channel?: MeteringChannel | null | undefined
+  readonly token_id?: number | null | undefined
+}
+const askedOf = ({ channel, dimension, from, to, token_id, window }: Asked, now_millis: number): UsageAsked => ({
+  window: windowOf(window, { from: from ?? undefined, to: to ?? undefined }, now_millis),
+  dimension,
+  channel: channel ?? undefined,
+  token_id: token_id ?? undefined
+})
+const given = ({ values }: Input<{}, typeof fields>): Asked => ({
+  ...values,
+  window: values.window ?? "7d",
+  dimension: values.dimension ?? "endpoint"
+})
+
+const counted = { request_count: integer(), weighted_units: integer() }
+export const usageEndpoint = (meter: Meter) =>
+  get("/api/v1/usage", {
+    ...access,
+    answer: {
+      usage: Shown.objects({
+        key: text({ describe: "'none' where a call has no token, route, resource or status" }),
+        label: text({ nullable: true }),
+        ...counted
+      }),
+      meta: Shown.keys({
+        totals: Shown.keys(counted),
+        window: Shown.keys({ preset: choice(windows), from: text(), to: text() }),
+        dimension: choice(dimensions)
+      })
+    },
+    name: "usage.list",
+    summary: "What was asked of the server in a window of time, summed",
+    fields,
+    run: (input) =>
+      Effect.gen(function* () {
+        yield* meter.flushed
+        const now_millis = Date.parse(input.now)
+        const asked = askedOf(given(input), now_millis)
+        const { rows, totals } = yield* usageOf(asked, now_millis)
+        const { from, preset, to } = asked.window
+        return ok({
+          usage: rows.map((row) => ({ ...row })),
+          meta: { totals: { ...totals }, window: { preset, from, to }, dimension: asked.dimension }
+        })
+      })
+  })
+
+const nullable = Schema.NullOr(Schema.String)
+const kept_millis = 3_600_000
+/** Writes what was asked for as it was when it was asked for. */
+export const exportUsage = jobKind({
+  kind: "usage.export",
+  meaning: "writes usage as CSV",
+  asked_with: "api-usage:read",
+  data: Schema.Struct({
+    asked: Schema.Struct({
+      window: Schema.Literals(["24h", "7d", "30d", "custom"]),
+      dimension: Schema.Literals(["token", "endpoint", "resource", "day", "status"]),
+      from: nullable,
+      to: nullable,
+      channel: Schema.NullOr(Schema.Literals(["api", "webhook_sent", "webhook_received"])),
+      token_id: Schema.NullOr(Schema.Int)
+    }),
+    now_millis: Schema.Int,
+    owner_id: Schema.Int
+  }),
+  attempts_max: 5,
+  waits_seconds: [5, 30],
+  at_a_time: 1,
+  run: ({ asked, now_millis, owner_id }) =>
+    Effect.gen(function* () {
+      const whole = askedOf(asked, now_millis)
+      const { rows } = yield* usageOf(whole, now_millis)
+      const { from, to } = whole.window
+      const { uuid } = yield* keepDownload({
+        name: `usage-${asked.dimension}-${from.slice(0, 10)}-${to.slice(0, 10)}.csv`,
+        content: Stream.make(new TextEncoder().encode(csvOf(rows))),
+        owner_id,
+        mime_type: "text/csv",
+        kept_millis
+      })
+      const { file_url } = yield* CommandRuntime
+      // The address holds as long as the file.
+      return { download_url: file_url?.(uuid, instantOf(yield* Clock.currentTimeMillis)) ?? null }
+    })
+})
+
+export const exportEndpoint = (meter: Meter) =>
+  get("/api/v1/usage/export", {
+    ...access,
+    answer: accepted_shown,
+    success_status: 202,
+    name: "usage.export",
+    summary: "Have usage written as CSV; the job says where it is fetched, within an hour",
+    fields,
+    run: (input) =>
+      Effect.gen(function* () {
+        yield* meter.flushed
+        const { jobs } = yield* serverContext
+        const { channel = null, dimension, from = null, to = null, token_id = null, window } = given(input)
+        const owner_id = input.viewer.user_id
+        const offer = jobOffer(
+          exportUsage,
+          { asked: { window, dimension, from, to, channel, token_id }, now_millis: Date.parse(input.now), owner_id },
+          { uuid: randomUUID(), owner_id }
+        )
+        return accepted(yield* (yield* Store).transaction(jobs.offer(offer)), "Accepted")
+      })
+  })

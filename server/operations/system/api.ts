@@ -1,0 +1,348 @@
+/** Endpoints about the server itself: health, OpenAPI, the endpoint catalogue, measurements. */
+import { monitorEventLoopDelay } from "node:perf_hooks"
+import { Clock, Context, Effect, Metric, Option } from "effect"
+import { formatUnsafe } from "effect/observability/PrometheusMetrics"
+import type { JobCount, KindCount } from "../../ports/offers.ts"
+import { type AnsweredServerCall, measurementsText, type ServerSlice } from "../../ports/server-slice.ts"
+import { hash } from "node:crypto"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { type Answer, get, type SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { lastPosition } from "../../../core/kernel/events/journal.ts"
+import { notFound } from "../../../core/kernel/fields/rejection.ts"
+import { ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import type { Condition } from "../../ports/health.ts"
+import { ServerContext, serverContext } from "../../ports/server-context.ts"
+import { storage_retry_seconds, storageText } from "../../ports/storage-fault.ts"
+import { catalogueRows } from "./catalogue-rows.ts"
+import { choice, integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
+
+// Measurements in Prometheus' text format: requests, their outcomes and durations, and what the process uses.
+
+/** Upper bounds of the histogram of durations, in seconds. */
+const boundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+interface Metrics {
+  /** Counts a request that was answered. */
+  readonly count: (call: AnsweredServerCall) => void
+  /** Every family, also those without a value yet. */
+  readonly text: (state: MeasuredState) => string
+}
+/** What is looked up when the measurements are asked for. */
+interface MeasuredState {
+  readonly journal_position: number
+  /** Jobs that are not done. */
+  readonly unfinished_jobs: ReadonlyArray<JobCount>
+  readonly job_attempts: ReadonlyArray<KindCount>
+}
+
+const requests_total = { name: "flightcase_requests_total", description: "Requests answered" }
+const request_duration = {
+  name: "flightcase_request_duration_seconds",
+  description: "Time from the request's head to its answer"
+}
+/** Families that have a value only once a request was answered. */
+const before_first_request = [
+  `# HELP ${requests_total.name} ${requests_total.description}`,
+  `# TYPE ${requests_total.name} counter`,
+  `# HELP ${request_duration.name} ${request_duration.description}`,
+  `# TYPE ${request_duration.name} histogram`,
+  ""
+].join("\n")
+
+/** The measurements of one server; a process may hold several. */
+export const makeMetrics = (): Metrics => {
+  const registry = Context.make(Metric.MetricRegistry, new Map()) as Context.Context<never>
+  const requests = new Map<string, Metric.Counter<number>>()
+  const durations = new Map<string, Metric.Histogram<number>>()
+  const position = Metric.gauge("flightcase_journal_position", { description: "Events recorded" })
+  registerProcess(registry)
+  const showJobs = jobMeasures(registry)
+  return {
+    count: ({ endpoint, method, status, duration_ms }) => {
+      // Names of endpoints only: labels that clients can invent would grow without end.
+      const route = endpoint ?? "none"
+      const labels = { endpoint: route, method: endpoint === null ? "none" : method, status: String(status) }
+      getOrMake(requests, `${route} ${labels.method} ${status}`, () =>
+        Metric.counter(requests_total.name, {
+          description: requests_total.description,
+          incremental: true,
+          attributes: labels
+        })
+      ).updateUnsafe(1, registry)
+      getOrMake(durations, route, () =>
+        Metric.histogram(request_duration.name, {
+          description: request_duration.description,
+          boundaries,
+          attributes: { endpoint: route }
+        })
+      ).updateUnsafe(duration_ms / 1000, registry)
+    },
+    text: (state) => {
+      position.updateUnsafe(state.journal_position, registry)
+      showJobs(state)
+      return `${requests.size === 0 ? before_first_request : ""}${formatUnsafe(registry)}`
+    }
+  }
+}
+
+/** Jobs by kind and status, on all servers; attempts and failures of this process. */
+const jobMeasures = (registry: Context.Context<never>) => {
+  const unfinished = new Map<string, Metric.Gauge<number>>()
+  const counted = new Map<string, { readonly metric: Metric.Counter<number>; counted: number }>()
+  const countTo = (name: string, description: string, attributes: Record<string, string>, total: number): void => {
+    const counter = getOrMake(counted, `${name} ${JSON.stringify(attributes)}`, () => ({
+      metric: Metric.counter(name, { description, incremental: true, attributes }),
+      counted: 0
+    }))
+    counter.metric.updateUnsafe(total - counter.counted, registry)
+    counter.counted = total
+  }
+  return ({ job_attempts, unfinished_jobs }: MeasuredState): void => {
+    for (const gauge of unfinished.values()) gauge.updateUnsafe(0, registry)
+    for (const { jobs, kind, status } of unfinished_jobs)
+      getOrMake(unfinished, `${kind} ${status}`, () =>
+        Metric.gauge("flightcase_jobs", { description: "Jobs that are not done", attributes: { kind, status } })
+      ).updateUnsafe(jobs, registry)
+    for (const { attempts, dead, failures, kind } of job_attempts) {
+      countTo("flightcase_job_attempts_total", "Attempts at jobs begun by this process", { kind }, attempts)
+      countTo("flightcase_job_failures_total", "Attempts that failed", { kind, final: "false" }, failures - dead)
+      countTo("flightcase_job_failures_total", "Attempts that failed", { kind, final: "true" }, dead)
+    }
+  }
+}
+
+/** What the process uses; each value is read when the measurements are asked for. */
+const registerProcess = (registry: Context.Context<never>): void => {
+  const delay = monitorEventLoopDelay({ resolution: 20 })
+  const longestDelay = (): number => {
+    delay.enable()
+    const longest = Number.isFinite(delay.max) ? delay.max / 1e9 : 0
+    delay.reset()
+    return longest
+  }
+  const processorTime = (): number => {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1e6
+  }
+  const constant = { update: () => {}, modify: () => {} }
+  const gauge = (name: string, description: string, read: () => number) =>
+    Metric.registerUnsafe(Metric.gauge(name, { description }), registry, {
+      ...constant,
+      get: () => ({ value: read() })
+    })
+  gauge(
+    "flightcase_event_loop_delay_max_seconds",
+    "Longest delay of the event loop since this was last asked",
+    longestDelay
+  )
+  gauge("process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss())
+  gauge("nodejs_heap_size_used_bytes", "Heap in use", () => process.memoryUsage().heapUsed)
+  const processor = Metric.counter("process_cpu_seconds_total", {
+    description: "Processor time used",
+    incremental: true
+  })
+  Metric.registerUnsafe(processor, registry, {
+    ...constant,
+    get: () => ({ count: processorTime(), incremental: true })
+  })
+  gauge("process_start_time_seconds", "When the process began", () => Math.round(Date.now() / 1000 - process.uptime()))
+}
+
+const getOrMake = <A>(all: Map<string, A>, key: string, make: () => A): A => {
+  const existing = all.get(key)
+  if (existing !== undefined) return existing
+  const fresh = make()
+  all.set(key, fresh)
+  return fresh
+}
+
+const open = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true
+} as const satisfies SharedDraft
+
+/** 200, or 503 with the reason, which monitors notice; reads may work all the same. */
+const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
+  const database = dialect === "pg" ? "postgres" : "sqlite"
+  if (condition.status === "ok")
+    return ok({ health: { status: "ok", timestamp: now, database, journal_position: condition.journal_position } })
+  const [message, more, retry_seconds] =
+    condition.status === "degraded"
+      ? [
+          storageText[condition.reason],
+          { reason: condition.reason, journal_position: condition.journal_position },
+          storage_retry_seconds
+        ]
+      : ["The database does not answer.", { reason: "database", journal_position: null }, 1]
+  return {
+    status: 503,
+    body: { message, health: { status: condition.status, timestamp: now, database, ...more } },
+    headers: { "retry-after": String(retry_seconds) }
+  }
+}
+const healthNow = Effect.gen(function* () {
+  const { health } = Option.getOrThrow(yield* Effect.serviceOption(ServerContext))
+  return healthAnswer((yield* Store).dialect, yield* health, instantOf(yield* Clock.currentTimeMillis))
+})
+const databases = choice({ postgres: "Postgres", sqlite: "SQLite" })
+const unwell = Shown.keys({
+  status: choice({ degraded: "Degraded", unavailable: "Unavailable" }),
+  timestamp: timestamp(),
+  database: databases,
+  journal_position: integer({ nullable: true }),
+  reason: text({ describe: "What keeps the database from recording, or that it does not answer" })
+})
+const well = {
+  health: Shown.keys({
+    status: choice({ ok: "Ok" }),
+    timestamp: timestamp(),
+    database: databases,
+    journal_position: integer()
+  })
+}
+const refused = { message: text(), health: unwell }
+type HealthAnswer = Answer<Shown.KeysShown<typeof well>> | Answer<Shown.KeysShown<typeof refused>>
+const health = get("/api/v1/system/health", {
+  answer: well,
+  error_answers: { 503: refused },
+  name: "system.health",
+  summary: "Is the server well?",
+  ...open,
+  unlimited: true,
+  run: () => healthNow
+})
+
+/** The description last made of each catalogue: it changes only with the address it names. */
+interface Description {
+  readonly url: string
+  readonly body: JsonObject
+  readonly headers: { readonly [name: string]: string }
+}
+const descriptions = new WeakMap<Catalogue, Description>()
+const description = get("/api/v1/openapi.json", {
+  name: "system.openapi",
+  summary: "This interface, described as OpenAPI 3.1",
+  ...open,
+  answer_headers: { ETag: "Changes with the description" },
+  answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
+  run: () =>
+    Effect.gen(function* () {
+      const { catalogue, public_url } = yield* CommandRuntime
+      // The address is known once the server listens.
+      const url = public_url?.() ?? "/"
+      const cached = descriptions.get(catalogue)
+      if (cached?.url === url) return { ...ok(cached.body), headers: cached.headers }
+      const { openApi } = yield* Effect.promise(() => import("./openapi.ts"))
+      const body = yield* openApi(catalogue, url)
+      const etag = `W/"${hash("sha256", JSON.stringify(body), "base64url")}"`
+      const headers = { etag, "cache-control": "public, no-cache" }
+      descriptions.set(catalogue, { url, body, headers })
+      return { ...ok(body), headers }
+    })
+})
+
+const endpoints = get("/api/v1/endpoints", {
+  answer: {
+    endpoints: Shown.objects({
+      name: text(),
+      method: text(),
+      uri: text(),
+      resource: text({ nullable: true }),
+      operation: text({ nullable: true }),
+      ability: text({ nullable: true }),
+      price_weight: integer()
+    }),
+    meta: Shown.meta
+  },
+  name: "endpoints.list",
+  summary: "List what can be asked",
+  ability: "system:read",
+  permission: "system.read",
+  metering_weight: 0,
+  server_only: true,
+  run: ({ query }) =>
+    Effect.map(CommandRuntime, ({ catalogue }) => {
+      const rows = catalogueRows(catalogue)
+      return ok({ endpoints: rows, meta: unpagedMeta(rows.length, query) })
+    })
+})
+
+const docs = get("/docs", {
+  name: "docs",
+  summary: "This interface, to read and to try",
+  ...open,
+  run: () =>
+    Effect.promise(async () => {
+      const { docsPage } = await import("./docs-page.ts")
+      const { html, policy } = docsPage()
+      return {
+        status: 200,
+        content: { type: "text/html; charset=utf-8", text: html },
+        headers: { "content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer" }
+      }
+    })
+})
+
+/** Whether a request comes from this machine itself and was not forwarded by a proxy on it. */
+const isFromHere = (address: string, headers: { readonly [name: string]: unknown }): boolean =>
+  /^(::ffff:)?127\.|^::1$/.test(address) &&
+  headers["forwarded"] === undefined &&
+  headers["x-forwarded-for"] === undefined &&
+  headers["x-real-ip"] === undefined
+
+/** `slices`: all there are, once the catalogue is complete. */
+export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => []): ServerSlice => {
+  const metrics = makeMetrics()
+  return {
+    name: "system",
+    endpoints: [
+      health,
+      description,
+      endpoints,
+      docs,
+      get("/metrics", {
+        name: "metrics",
+        summary: "Measurements, as Prometheus reads them; on this machine only",
+        ...open,
+        run: () =>
+          Effect.gen(function* () {
+            const { jobs } = yield* serverContext
+            const text = metrics.text({
+              journal_position: yield* lastPosition(yield* Store),
+              unfinished_jobs: yield* jobs.unfinished,
+              job_attempts: jobs.counts()
+            })
+            const server = yield* serverContext
+            const measured = yield* Effect.forEach(slices(), (slice) =>
+              slice.measured === undefined
+                ? Effect.succeed([])
+                : Effect.provideService(slice.measured, ServerContext, server)
+            )
+            return {
+              status: 200,
+              content: {
+                type: "text/plain; version=0.0.4; charset=utf-8",
+                text: text + measurementsText(measured.flat())
+              }
+            }
+          })
+      })
+    ],
+    // Health is answered before anything is read for the request, as reads may wait for locks.
+    around: (call, next) =>
+      call.endpoint.name === health.name
+        ? healthNow
+        : call.endpoint.name === "metrics" && !isFromHere(call.remote_address, call.headers)
+          ? Effect.fail(notFound())
+          : next,
+    answered: metrics.count
+  }
+}

@@ -1,0 +1,26 @@
+/** The endpoint catalogue as rows (rules/conventions 16): what there is to ask, what it takes and what it counts. */
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
+
+/** What belongs to the interface: pages and measurements beside it are left out. */
+export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
+  catalogue.endpoints.filter(
+    ({ path }) => path.startsWith("/api/") || path.startsWith("/files/") || path.endsWith(".ics")
+  )
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** Sorted by address, then method. Several abilities, of which one will do, stand side by side. */
+export const catalogueRows = (catalogue: Catalogue) =>
+  catalogue.endpoints
+    .filter((endpoint) => endpoint.path.startsWith("/api/"))
+    .toSorted((a, b) => compare(a.path, b.path) || compare(a.method, b.method))
+    .map((endpoint) => ({
+      name: endpoint.name,
+      method: endpoint.method,
+      uri: endpoint.path,
+      resource: resourceOf(endpoint) || null,
+      operation: operationOf(endpoint),
+      ability: endpoint.ability === null ? null : [endpoint.ability].flat().join("|"),
+      price_weight: endpoint.metering_weight
+    }))

@@ -1,0 +1,66 @@
+/** What the server answers outside its interface: a page at `/`, robots.txt, and 404 for every other path. */
+import { createHash } from "node:crypto"
+import type { Answer } from "../../../core/kernel/endpoints/endpoint.ts"
+
+const style = `:root{color-scheme:light dark;--ink:#1c2430;--ground:#fff;--link:#1d4f91}
+@media(prefers-color-scheme:dark){:root{--ink:#e8ebef;--ground:#14181d;--link:#8ab8f5}}
+html{background:var(--ground);color:var(--ink)}a{color:var(--link)}
+body{background:var(--ground);margin:12vh auto;max-width:34rem;padding:0 1.2rem;font:16px/1.5 system-ui,sans-serif}
+h1{font-size:1.3rem}li{margin:.4rem 0}a:focus-visible{outline:3px solid;outline-offset:2px}`
+const policy = () =>
+  [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'"
+  ].join("; ")
+
+const page = (status: number, title: string, body: string): Answer => ({
+  status,
+  content: {
+    type: "text/html; charset=utf-8",
+    text: `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,"><title>${title}</title><style>${style}</style></head>
+<body><main><h1>${title}</h1>
+${body}
+</main></body>
+</html>
+`
+  },
+  headers: {
+    "content-security-policy": policy(),
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff"
+  }
+})
+
+const front = () =>
+  page(
+    200,
+    "Flightcase",
+    `<p>This is the server of a rental house: quotes, stock, flight cases, orders and invoices. People work with it by
+the command line <code>flightcase</code>; programs by its interface below <code>/api/v1</code>.</p>
+<ul>
+<li><a href="docs">The interface</a>, to read and to try, and as <a href="api/v1/openapi.json">OpenAPI</a></li>
+<li><a href="api/v1/system/health">The health of this server</a></li>
+<li>The guide: <code>flightcase help</code>, and the <code>docs</code> folder of the package</li>
+</ul>`
+  )
+const missing = () =>
+  page(404, "Not found", `<p>There is nothing at this address. <a href="/">What this server is</a>.</p>`)
+
+/** `accept`: the request's header; whoever does not ask for HTML gets JSON. */
+export const answerOutside = (method: string, path: string, accept: string | undefined): Answer => {
+  if (method === "GET" || method === "HEAD") {
+    if (path === "/") return front()
+    if (path === "/robots.txt")
+      return { status: 200, content: { type: "text/plain; charset=utf-8", text: "User-agent: *\nDisallow: /\n" } }
+  }
+  return accept?.includes("text/html") === true
+    ? missing()
+    : { status: 404, body: { message: "There is nothing at this address; the interface is below /api/v1." } }
+}

@@ -1,0 +1,271 @@
+/**
+ * The interface described for machines: OpenAPI 3.1, made from the endpoint tables, so that it cannot fall behind them.
+ * Making it takes some 80 ms of processor time, so other requests are served between its parts.
+ */
+import { Effect, Schema } from "effect"
+import { schemaOfField } from "../../../core/kernel/tables/field-schema.ts"
+import type { Fields } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { SettingGroups } from "../../../core/kernel/events/settings.ts"
+import { exampleOf, withExample } from "../../http/examples.ts"
+import { type JsonSchemas, jsonSchemas } from "../../http/json-schema.ts"
+import { bodySchema, pathParameters, queryParameters } from "./schema-of.ts"
+import { headersAndErrors, responsesOf, title, words } from "./responses.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import { type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
+import { keepsAnswers } from "../../access/idempotency/slice.ts"
+import { interfaceOf } from "./catalogue-rows.ts"
+
+// What refusals hold, whatever the operation.
+
+const texts = Schema.Array(Schema.String).check(Schema.isMinLength(1))
+const by_field = Schema.Record(Schema.String, texts)
+
+export const errorSchemas = {
+  Message: Schema.Struct({ message: Schema.String, errors: Schema.optionalKey(by_field) }).annotate({
+    identifier: "Message",
+    description: "Why not, in words"
+  }),
+  Invalid: Schema.Struct({
+    message: Schema.String,
+    errors: by_field.annotate({ description: "What is wrong by field, dotted with indexes (items.0.name)" })
+  }).annotate({ identifier: "Invalid", description: "The first thing that is wrong, and all of them by field" })
+}
+
+// Settings of each group by their keys: what GET /settings/{group} answers, and what PUT takes.
+
+export const settings_path = "/api/v1/settings/{group}"
+
+/** `SettingsOfCompany`. */
+const nameOf = (group: string): string =>
+  `SettingsOf${group.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}`
+const described = (schema: JsonObject, description: string | undefined): JsonObject =>
+  description === undefined ? schema : { ...schema, description }
+const shownSchema = (fields: Fields, answers: JsonSchemas): JsonObject => ({
+  type: "object",
+  properties: Object.fromEntries(
+    Object.entries(fields).map(([key, field]) => [
+      key,
+      field.secret
+        ? described({ type: ["string", "null"] }, "Shown as ******** where it is set")
+        : described(answers.of(schemaOfField(field)), field.describe)
+    ])
+  ),
+  required: Object.keys(fields),
+  additionalProperties: true
+})
+
+/** Components by name: of each group its settings, and a change of some of them. */
+const settingsSchemas = (groups: SettingGroups, answers: JsonSchemas): { readonly [name: string]: JsonObject } =>
+  Object.fromEntries(
+    Object.entries(groups).flatMap(([group, fields]) => {
+      const shown = { ...shownSchema(fields, answers), description: `Settings of the group ${words(group)}` }
+      const change = { ...bodySchema(fields, "update"), description: `Changed settings of the group ${words(group)}` }
+      return [
+        [nameOf(group), { ...shown, examples: [exampleOf(shown, answers.components)] }],
+        [`${nameOf(group)}Change`, { ...change, examples: [exampleOf(change, answers.components)] }]
+      ]
+    })
+  )
+
+/** Replaces the schema under `settings` in the content of a request or an answer. */
+const withSettings = (part: Json | undefined, settings: JsonObject, shown: Json): JsonObject => {
+  const { content, ...rest } = isJsonObject(part) ? part : {}
+  const json = isJsonObject(content) ? content["application/json"] : undefined
+  const schema = isJsonObject(json) ? json["schema"] : undefined
+  if (!isJsonObject(schema) || !isJsonObject(schema["properties"])) return rest
+  const properties = { ...schema["properties"], settings }
+  return {
+    ...rest,
+    content: { "application/json": { schema: { ...schema, properties }, example: { settings: shown } } }
+  }
+}
+/** An operation on a group of settings, described by the groups there are. */
+const ofGroups = (
+  operation: JsonObject,
+  groups: ReadonlyArray<string>,
+  schemas: { readonly [name: string]: JsonObject }
+): JsonObject => {
+  const example = (suffix: string): Json => {
+    const examples = schemas[`${nameOf(groups[0] ?? "")}${suffix}`]?.["examples"]
+    return Array.isArray(examples) ? (examples[0] ?? null) : null
+  }
+  const anyOf = (suffix: string): JsonObject => ({
+    anyOf: groups.map((group) => ({ $ref: `#/components/schemas/${nameOf(group)}${suffix}` })),
+    description: "Settings by key, those of the group"
+  })
+  const { parameters, requestBody, responses } = operation
+  return {
+    ...operation,
+    parameters: (Array.isArray(parameters) ? parameters : []).map((one) =>
+      isJsonObject(one) && one["name"] === "group" ? { ...one, schema: { type: "string", enum: groups } } : one
+    ),
+    ...(requestBody === undefined
+      ? {}
+      : { requestBody: withSettings(requestBody, anyOf("Change"), example("Change")) }),
+    responses: isJsonObject(responses)
+      ? { ...responses, "200": withSettings(responses["200"], anyOf(""), example("")) }
+      : {}
+  }
+}
+
+type Objects = { [name: string]: Json }
+
+const about = `The back office of an equipment-rental business. Money leaves as decimal texts at the currency's scale; timestamps are UTC with milliseconds.
+
+Answers may get further keys with time: pass over those you do not know. What is sent beside the described fields and parameters is passed over and named in \`meta.ignored\`; with \`Prefer: handling=strict\` (RFC 7240) it is a 422.`
+
+const slice_max_millis = 8
+/** A point at which other requests get their turn, once this work has kept the process busy for some milliseconds. */
+const makePause = (): Effect.Effect<void> => {
+  let since = performance.now()
+  return Effect.suspend(() => {
+    if (performance.now() - since < slice_max_millis) return Effect.void
+    return Effect.map(Effect.yieldNow, () => {
+      since = performance.now()
+    })
+  })
+}
+
+/** The whole description. `url`: where the interface is reached. */
+export const openApi = Effect.fnUntraced(function* (catalogue: Catalogue, url: string) {
+  const pause = makePause()
+  const endpoints = interfaceOf(catalogue)
+  const answers = jsonSchemas()
+  for (const schema of Object.values(errorSchemas)) answers.of(schema)
+  const of_settings = settingsSchemas(catalogue.settings, answers)
+  const paths: { [path: string]: Objects } = {}
+  for (const endpoint of endpoints) {
+    const of_path = (paths[endpoint.path] ??= {})
+    const one = operation(endpoint, answers, catalogue.pathsOf(endpoint).slice(1))
+    of_path[endpoint.method.toLowerCase()] =
+      endpoint.path === settings_path ? ofGroups(one, Object.keys(catalogue.settings), of_settings) : one
+    yield* pause
+  }
+  const schemas: Objects = { ...of_settings }
+  for (const name of Object.keys(answers.components).toSorted()) {
+    schemas[name] = withExample(name, answers.components)
+    yield* pause
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Flightcase",
+      version: "1",
+      description: about,
+      contact: { name: "The operator of this server", url },
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" }
+    },
+    servers: [{ url, description: "This server" }],
+    security: [{ bearer: [] }],
+    tags: tagsOf(endpoints),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "A token. `x-ability` of each operation names the ability it must carry; of several, any one will do."
+        }
+      },
+      schemas,
+      parameters: { "Idempotency-Key": idempotency_key, Prefer: prefer },
+      ...headersAndErrors(endpoints)
+    }
+  } satisfies JsonObject
+})
+
+const tagOf = (endpoint: Endpoint): string => title(resourceOf(endpoint) || operationOf(endpoint))
+const tagsOf = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<JsonObject> =>
+  [...Map.groupBy(endpoints, tagOf)]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, of]) => ({ name, description: of.map((endpoint) => endpoint.summary).join(". ") }))
+
+const json = (schema: JsonObject, more: JsonObject = {}): JsonObject => ({ "application/json": { schema, ...more } })
+
+const needsOf = (endpoint: Endpoint, other_paths: ReadonlyArray<string>): string => {
+  const abilities = endpoint.ability === null ? [] : [endpoint.ability].flat()
+  const permissions = endpoint.permission === null ? [] : [endpoint.permission].flat()
+  if (endpoint.public) return "Needs no token."
+  return [
+    abilities.length === 0 ? "Any token will do." : `Ability: ${abilities.join(" or ")}.`,
+    permissions.length === 0 ? "" : `Permission: ${permissions.join(" or ")}.`,
+    endpoint.server_only ? "" : "Works offline too.",
+    other_paths.length === 0 ? "" : `Also under ${other_paths.join(", ")}.`
+  ]
+    .filter((one) => one !== "")
+    .join(" ")
+}
+
+const operation = (endpoint: Endpoint, answers: JsonSchemas, other_paths: ReadonlyArray<string>): JsonObject => {
+  const isRead = endpoint.method === "GET"
+  const takesBody = !isRead && (endpoint.method !== "DELETE" || Object.keys(endpoint.fields).length > 0)
+  return {
+    operationId: endpoint.name,
+    tags: [tagOf(endpoint)],
+    summary: endpoint.summary,
+    description: `${endpoint.summary}. ${needsOf(endpoint, other_paths)}`,
+    // Abilities are no scopes: those are OAuth's, and linters want each of them in a flow.
+    security: endpoint.public ? [] : [{ bearer: [] }],
+    "x-ability": endpoint.ability as Json,
+    "x-permission": endpoint.permission as Json,
+    "x-price-weight": endpoint.metering_weight,
+    parameters: [
+      ...pathParameters(endpoint),
+      ...queryParameters(endpoint),
+      ...(endpoint.public ? [] : [{ $ref: "#/components/parameters/Prefer" }]),
+      ...(keepsAnswers(endpoint) ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : [])
+    ],
+    ...(takesBody ? { requestBody: requestBody(endpoint) } : {}),
+    responses: responsesOf(endpoint, answers)
+  }
+}
+
+const idempotency_key: JsonObject = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]+$" },
+  description: "Makes the request happen once, however often it is sent: a day long the same key gets the same answer"
+}
+const prefer: JsonObject = {
+  name: "Prefer",
+  in: "header",
+  required: false,
+  schema: { type: "string", enum: ["handling=strict", "handling=lenient"] },
+  description: "With handling=strict what the operation does not take is a 422 by name; else meta.ignored names it"
+}
+const signed_body: JsonObject = {
+  required: true,
+  description:
+    "As its sender makes it: the signature holds for these bytes and no others, 256 kB at most. " +
+    "A source of the kind generic sends X-Signals-Signature, the hex of HMAC-SHA256 over the body, " +
+    "its key the whole secret as shown; standard sends webhook-id, webhook-timestamp and webhook-signature " +
+    "(standardwebhooks.com); stripe sends Stripe-Signature. The latter two hold for 5 minutes. " +
+    "The same body of a generic source, or the same id, is taken once.",
+  content: json({ type: "object", additionalProperties: true }, { example: { type: "payment.recorded", data: {} } })
+}
+const requestBody = (endpoint: Endpoint): JsonObject => {
+  if (endpoint.raw_body) return signed_body
+  const body = bodySchema(endpoint.fields, endpoint.mode)
+  if (endpoint.uploads) {
+    // Nothing but a form holds a file.
+    const form = withFile(body)
+    return { required: true, content: { "multipart/form-data": { schema: form, example: exampleOf(form, {}) } } }
+  }
+  return { required: Array.isArray(body["required"]), content: json(body, { example: exampleOf(body, {}) }) }
+}
+const withFile = (body: JsonObject): JsonObject => ({
+  ...body,
+  properties: {
+    ...(body["properties"] as JsonObject),
+    file: {
+      type: "string",
+      format: "binary",
+      contentMediaType: "application/octet-stream",
+      description: "A part of the form with a file name"
+    }
+  },
+  required: [...(Array.isArray(body["required"]) ? body["required"] : []), "file"]
+})

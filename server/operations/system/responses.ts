@@ -1,0 +1,210 @@
+/** What an operation may answer with: its good answer and its refusals, each with the headers it carries. */
+import { type Endpoint, paramNames, statusOfAnswer } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { kindOf, type Part } from "../../../core/kernel/lists/answer-schema.ts"
+import { keepsAnswers } from "../../access/idempotency/slice.ts"
+import { exampleOf } from "../../http/examples.ts"
+import type { JsonSchemas } from "../../http/json-schema.ts"
+
+/** Names of the code as words for people. */
+export const words = (name: string): string => name.replaceAll("_", " ")
+/** The same with a capital letter: `tax_classes` is "Tax classes". */
+export const title = (name: string): string => words(name).replace(/^./, (letter) => letter.toUpperCase())
+
+const integer: JsonObject = { type: "integer" }
+const string: JsonObject = { type: "string" }
+/** Every header an answer may carry, beside those of HTTP itself (Content-Type, Content-Length and the like). */
+const known_headers: { readonly [name: string]: { readonly description: string; readonly schema: JsonObject } } = {
+  "Cache-Control": {
+    description: "Responses are private: no-store unless the operation says otherwise",
+    schema: string
+  },
+  "Idempotent-Erased": {
+    description: "true when the stored response was erased with personal data and rendered again",
+    schema: { type: "string", enum: ["true"] }
+  },
+  "Idempotent-Replayed": {
+    description: "true when the request was answered before and this is that answer again",
+    schema: { type: "string", enum: ["true"] }
+  },
+  "Link": { description: "The next and the last page, where there are several (RFC 8288)", schema: string },
+  "Retry-After": { description: "Seconds to wait before asking again", schema: integer },
+  "WWW-Authenticate": { description: "How to authenticate", schema: string },
+  "X-Content-Type-Options": { description: "nosniff", schema: string },
+  "X-Quota-Limit": {
+    description: "Units this token may use in a UTC calendar month; only where it has such a quota",
+    schema: integer
+  },
+  "X-Quota-Remaining": { description: "How many of them are left, after this answer", schema: integer },
+  "X-Quota-Reset": { description: "When the next month begins, in seconds since 1970", schema: integer },
+  "X-RateLimit-Limit": { description: "Requests this token may make a minute", schema: integer },
+  "X-RateLimit-Remaining": { description: "How many are left in this minute", schema: integer },
+  "X-RateLimit-Reset": { description: "When the next minute begins, in seconds since 1970", schema: integer },
+  "X-Request-Id": { description: "The id sent along, or one made up; logs name it", schema: string }
+}
+const headersOf = (...names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(names.toSorted().map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+const of_every_answer = [
+  "Cache-Control",
+  "X-Content-Type-Options",
+  "X-Quota-Limit",
+  "X-Quota-Remaining",
+  "X-Quota-Reset",
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-Request-Id"
+]
+const json = (schema: JsonObject, schemas: JsonSchemas["components"]): JsonObject => ({
+  "application/json": { schema, example: exampleOf(schema, schemas) }
+})
+
+const error = (
+  description: string,
+  schema: "Message" | "Invalid" = "Message",
+  ...more: ReadonlyArray<string>
+): JsonObject => ({
+  description,
+  headers: headersOf(...of_every_answer, ...more),
+  content: {
+    "application/json": {
+      schema: { $ref: `#/components/schemas/${schema}` },
+      example: errorExample(description, schema)
+    }
+  }
+})
+const errorExample = (message: string, schema: "Message" | "Invalid"): JsonObject =>
+  schema === "Message"
+    ? { message: `${message}.` }
+    : { message: "The name field is required.", errors: { name: ["The name field is required."] } }
+const errors: { readonly [status: string]: JsonObject } = {
+  "401": error("No valid token", "Message", "WWW-Authenticate"),
+  "403": error("The account is deactivated, or a permission or an ability is missing"),
+  "404": error("There is no such thing"),
+  "409": error("In conflict with what is, or the Idempotency-Key was used for another request", "Message"),
+  "410": error("What it named was there and is lost or erased", "Message"),
+  "413": error("The body is too long"),
+  "415": error("The content type is not taken"),
+  "422": error("What was sent does not hold", "Invalid", "Idempotent-Replayed"),
+  "425": error("The request with this Idempotency-Key is still being worked on", "Message", "Retry-After"),
+  "426": error("The device runs a release that is too old: update it"),
+  "429": error(
+    "Too many requests in this minute, or no units left of this month's quota",
+    "Message",
+    "Retry-After",
+    "X-RateLimit-Reset"
+  ),
+  "500": error("Something went wrong in the server"),
+  "503": error("The server is stopping or its database is busy or out of reach", "Message", "Retry-After")
+}
+
+/** The components that responses refer to beside schemas: headers, those of single endpoints included, and errors. */
+export const headersAndErrors = (endpoints: ReadonlyArray<Endpoint>): JsonObject => ({
+  headers: {
+    ...known_headers,
+    ...Object.fromEntries(
+      endpoints.flatMap(({ answer_headers }) =>
+        Object.entries(answer_headers).map(([name, description]) => [name, { description, schema: string }] as const)
+      )
+    )
+  },
+  responses: errors
+})
+
+/** Examples of what is no JSON, by type. */
+const texts_of: { readonly [type: string]: string } = {
+  "text/event-stream": 'id: 12\nevent: notification\ndata: {"id":12,"title":"Invoice 7 is overdue"}\n\n',
+  "text/calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"
+}
+
+/** What is no text is bytes, which generated clients must not decode. */
+const contentOf = (media_type: string): JsonObject =>
+  media_type.startsWith("text/")
+    ? { schema: string, example: texts_of[media_type] ?? "" }
+    : { schema: { type: "string", format: "binary" } }
+
+/** The answers of an operation by status. */
+export const responsesOf = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => ({
+  ...success(endpoint, answers),
+  ...refusals(endpoint, answers)
+})
+
+const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
+  const status = String(statusOfAnswer(endpoint))
+  const headers = headersOf(
+    ...of_every_answer,
+    ...Object.keys(endpoint.answer_headers),
+    ...(keepsAnswers(endpoint) ? ["Idempotent-Erased", "Idempotent-Replayed"] : []),
+    ...(isList(endpoint) ? ["Link"] : [])
+  )
+  if (endpoint.produces !== undefined) {
+    const known = { description: "The asker holds this already (If-None-Match)", headers }
+    return {
+      [status]: {
+        description: contentsOf(endpoint),
+        headers,
+        content: { [endpoint.produces]: contentOf(endpoint.produces) }
+      },
+      ...(endpoint.answer_headers["ETag"] === undefined ? {} : { "304": known })
+    }
+  }
+  if (status === "204") return { "204": { description: "Done", headers } }
+  const whole = endpoint.answer === undefined ? {} : answers.of(endpoint.answer)
+  const held = endpoint.answer_headers["ETag"] === undefined ? {} : { "304": { description: "Held already", headers } }
+  const content = json(whole, answers.components)
+  return { [status]: { description: contentsOf(endpoint), headers, content }, ...held }
+}
+
+const contents_of_type: { readonly [type: string]: string } = {
+  "text/calendar": "The calendar",
+  "text/event-stream": "A stream of events",
+  "application/pdf": "The PDF"
+}
+/** What a good answer holds: "The opportunity", "A page of products". */
+const contentsOf = ({ answer, produces }: Endpoint): string => {
+  if (produces !== undefined) return contents_of_type[produces] ?? "The file"
+  const kind = answer === undefined ? undefined : kindOf(answer)
+  if (kind?.kind === "page") return `A page of ${words(kind.resource().plural)}`
+  const names = kind?.kind === "keys" ? Object.keys(kind.keys).filter((name) => name !== "meta") : []
+  return names.length === 0 ? "What was done" : `The ${names.map(words).join(", ")}`
+}
+
+/** Does it answer with a list, which a saved view can be asked of? */
+const isList = ({ answer, method }: Endpoint): boolean => {
+  const kind = answer === undefined || method !== "GET" ? undefined : kindOf(answer)
+  if (kind?.kind !== "keys") return kind?.kind === "page"
+  const [first] = Object.values(kind.keys)
+  return first !== undefined && !("type" in first) && kindOf(first as Part)?.kind === "list"
+}
+
+const refusals = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
+  const isRead = endpoint.method === "GET"
+  const statuses = new Set([
+    ...(endpoint.public ? [] : ["401", "403"]),
+    // A saved view that is not there is not found either.
+    ...(paramNames(endpoint.path).length > 0 || isList(endpoint) ? ["404"] : []),
+    ...(isRead ? [] : ["413", "415"]),
+    // Any request that asks to be taken strictly may be refused for what its endpoint does not take.
+    ...(endpoint.public && isRead && Object.keys(endpoint.fields).length === 0 ? [] : ["422"]),
+    ...(keepsAnswers(endpoint) ? ["409", "425"] : []),
+    ...Object.keys(endpoint.error_answers),
+    "429",
+    "500",
+    "503"
+  ])
+  return Object.fromEntries(
+    [...statuses].sort().map((status) => {
+      const other = endpoint.error_answers[Number(status)]
+      if (other === undefined || other === null) return [status, { $ref: `#/components/responses/${status}` }]
+      const headers = headersOf(...of_every_answer, ...Object.keys(endpoint.answer_headers))
+      const usual = errors[status]
+      return [
+        status,
+        {
+          description: usual?.["description"] ?? "Refused",
+          headers: { ...(usual?.["headers"] as JsonObject | undefined), ...headers },
+          content: json(answers.of(other), answers.components)
+        }
+      ]
+    })
+  )
+}

@@ -1,0 +1,244 @@
+/** Declared fields as JSON Schema (2020-12, as OpenAPI 3.1 has it): what a body and a query string may hold. */
+import { meaningOf } from "../../../core/kernel/tables/field-schema.ts"
+import type { Field, Fields, FieldType, TextFormat } from "../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
+import { type Endpoint, paramNames, type Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import { subjectOf } from "../../../core/kernel/endpoints/ignored.ts"
+import { predicates } from "../../../core/kernel/lists/query.ts"
+import { kindOf, type ShownResource } from "../../../core/kernel/lists/answer-schema.ts"
+import { title, words } from "./responses.ts"
+
+const formats: { readonly [F in TextFormat]: JsonObject } = {
+  email: { format: "email" },
+  url: { format: "uri" },
+  time: { pattern: "^([01]\\d|2[0-3]):[0-5]\\d$" },
+  zone: { description: "IANA time zone" },
+  currency: { description: "ISO 4217 currency code", minLength: 3, maxLength: 3 },
+  country: { description: "ISO 3166 country code", minLength: 2, maxLength: 2 },
+  smtp: { format: "uri", pattern: "^smtps?://" },
+  peppol: { pattern: "^\\d{4}:\\S{1,50}$" },
+  slug: { pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" }
+}
+
+/** A time of day without a zone, which the format date-time does not allow. */
+const zoneless = "^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}"
+
+const anyJson: JsonObject = {
+  type: ["string", "number", "boolean", "object", "array"],
+  additionalProperties: true,
+  items: {}
+}
+
+const shapeIn = (type: FieldType): JsonObject => {
+  switch (type.kind) {
+    case "text":
+      return {
+        type: "string",
+        maxLength: type.max,
+        ...(type.length === undefined ? {} : { minLength: type.length }),
+        ...(type.format === undefined ? {} : formats[type.format])
+      }
+    case "integer":
+      return { type: "integer", minimum: type.min, maximum: type.max }
+    case "boolean":
+      return { type: "boolean" }
+    case "money":
+      return type.minor_only
+        ? { type: "integer", description: "Minor units" }
+        : {
+            description:
+              "A whole number is minor units (12550 is 125.50); a text or a number with a fraction is major units.",
+            anyOf: [{ type: "integer" }, { type: "number" }, { type: "string" }]
+          }
+    case "decimal":
+      return {
+        anyOf: [{ type: "number" }, { type: "string" }],
+        description: `Decimal, ${type.scale} places${type.min === undefined ? "" : `, from ${type.min}`}${type.max === undefined ? "" : `, to ${type.max}`}`
+      }
+    case "date":
+      return { type: "string", format: "date" }
+    case "timestamp":
+      return {
+        description: "ISO 8601; without a zone UTC, without a time midnight",
+        anyOf: [
+          { type: "string", format: "date-time" },
+          { type: "string", format: "date" },
+          { type: "string", pattern: zoneless }
+        ]
+      }
+    case "choice":
+      return { type: "string", enum: Object.keys(type.labels), ...meaningOf(type.labels) }
+    case "code":
+      return { type: "integer", enum: Object.keys(type.labels).map(Number), ...meaningOf(type.labels) }
+    case "ref":
+      return { type: "integer", minimum: 1, description: `Id in ${type.table.replaceAll("_", " ")}` }
+    case "json":
+      return type.form === "object"
+        ? { type: "object", additionalProperties: true }
+        : type.form === "array"
+          ? { type: "array", items: {} }
+          : anyJson
+    case "list":
+      return {
+        type: "array",
+        items: described(type.of, orNull(shapeIn(type.of.type), type.of.nullable)),
+        ...(type.min_items > 0 ? { minItems: type.min_items } : {}),
+        maxItems: type.max_items
+      }
+    case "object":
+      return bodySchema(type.fields, "create")
+  }
+}
+/** What may be sent: a null where it means absent (create) or something else than a refusal (update). */
+const schemaIn = (field: Field, mode: "create" | "update" = "create"): JsonObject => {
+  const schema = described(
+    field,
+    orNull(shapeIn(field.type), mode === "create" ? !field.required : field.on_null !== "reject")
+  )
+  return mode === "update" || field.default === undefined || field.default === null
+    ? schema
+    : { ...schema, default: field.default }
+}
+/** One value of a query string, where nothing is null. */
+const schemaInQuery = (field: Field): JsonObject => {
+  const schema = described(field, shapeIn(field.type))
+  return field.default === undefined || field.default === null ? schema : { ...schema, default: field.default }
+}
+
+const orNull = (schema: JsonObject, nullable: boolean): JsonObject => {
+  if (!nullable) return schema
+  const { type } = schema
+  if (typeof type === "string" || Array.isArray(type))
+    return {
+      ...schema,
+      type: [...([type].flat() as ReadonlyArray<Json>), "null"],
+      ...(Array.isArray(schema["enum"]) ? { enum: [...schema["enum"], null] } : {})
+    }
+  if (Array.isArray(schema["anyOf"]))
+    return { ...schema, anyOf: [...(schema["anyOf"] as ReadonlyArray<Json>), { type: "null" }] }
+  return "$ref" in schema ? { anyOf: [schema, { type: "null" }] } : schema
+}
+const described = (field: Field, schema: JsonObject): JsonObject => {
+  const words = [
+    field.describe,
+    schema["description"],
+    field.visible_to === undefined ? undefined : `Only with the permission ${field.visible_to}.`
+  ].filter((one) => one !== undefined)
+  return { ...schema, ...(words.length === 0 ? {} : { description: words.join(". ").replaceAll("..", ".") }) }
+}
+
+/** The object a body is: unknown keys are ignored. */
+export const bodySchema = (fields: Fields, mode: "create" | "update"): JsonObject => {
+  const taken = Object.entries(fields).filter(
+    ([, field]) => !field.computed && !(field.create_only && mode === "update")
+  )
+  const required = mode === "update" ? [] : taken.filter(([, field]) => field.required).map(([name]) => name)
+  return {
+    type: "object",
+    properties: Object.fromEntries(taken.map(([name, field]) => [name, schemaIn(field, mode)])),
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: true
+  }
+}
+
+// What an operation takes from its path and its query string, described for OpenAPI.
+
+/** Parameters of paths that name no row of a table. */
+const in_paths: { readonly [name: string]: string } = {
+  group: "A group of settings, such as company",
+  id: "ISO 4217 code of the currency, or its id",
+  sha256: "SHA-256 of the file's content, in hex",
+  source: "Name of the inbound source",
+  type: "Kind of document, such as quotation",
+  user: "Id of the user",
+  uuid: "UUID of the attachment"
+}
+/** Every parameter in the path; whether it is a number follows from the key of the table it names. */
+export const pathParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> =>
+  paramNames(endpoint.path).map((name) => {
+    const param = (endpoint.params as Params)[name]
+    const isText = param === undefined || param.table.columns[param.table.key]?.type.kind === "text"
+    return {
+      name,
+      in: "path",
+      required: true,
+      schema: isText ? { type: "string" } : { type: "integer", minimum: 1 },
+      description:
+        param === undefined ? (in_paths[name] ?? `The ${words(name)}`) : `Id of the ${words(param.table.entity)}`
+    }
+  })
+
+const query = (name: string, schema: JsonObject, description: string): JsonObject => ({
+  name,
+  in: "query",
+  required: false,
+  schema,
+  description
+})
+
+/** What is read from the query string: the fields of a read, and what every list and every resource take. */
+export const queryParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> => {
+  const own = ownParameters(endpoint.method === "GET" ? endpoint.fields : endpoint.query)
+  const named = new Set(own.map((one) => one["name"]))
+  const subject = subjectOf(endpoint.answer)
+  const standard =
+    subject === undefined
+      ? []
+      : [
+          ...(endpoint.answer !== undefined && kindOf(endpoint.answer)?.kind === "page" ? listParameters(subject) : []),
+          ...(Object.keys(subject.includes).length === 0
+            ? []
+            : [query("include", { type: "string" }, `Comma-separated: ${Object.keys(subject.includes).join(", ")}`)])
+        ]
+  return [...own, ...standard.filter((one) => !named.has(one["name"]!))]
+}
+const ownParameters = (fields: Fields): ReadonlyArray<JsonObject> =>
+  Object.entries(fields)
+    .filter(([, field]) => !field.computed)
+    .map(([name, field]) => {
+      const { description = title(name), ...schema } = schemaInQuery(field)
+      const parameter = { ...query(name, schema, String(description)), required: field.required }
+      return field.type.kind === "list" ? { ...parameter, ...listForms(name, field, String(description)) } : parameter
+    })
+/** A list is described as a repeated parameter; the description names the other forms that are accepted. */
+const listForms = (name: string, field: Field, description: string): JsonObject => {
+  const one = field.type.kind === "list" && field.type.of.type.kind === "text" ? ["a", "b"] : ["1", "2"]
+  return {
+    style: "form",
+    explode: true,
+    description: `${description}. Taken as ${name}=${one[0]}&${name}=${one[1]}, as ${name}=${one.join(",")} and as ${name}[]=${one[0]}&${name}[]=${one[1]}`
+  }
+}
+const listParameters = (subject: ShownResource): ReadonlyArray<JsonObject> => [
+  query("page", { type: "integer", minimum: 1, default: 1 }, "Which page, from 1"),
+  query("per_page", { type: "integer", minimum: 1, maximum: 100, default: 20 }, "Rows a page"),
+  query(
+    "sort",
+    { type: "string", enum: subject.sorts.flatMap((name) => [name, `-${name}`]) },
+    "A leading hyphen: descending"
+  ),
+  ...(subject.lists_archived
+    ? [
+        query(
+          "archived",
+          { type: "string", enum: ["with", "only"] },
+          "Deleted ones too, or nothing else; without it they are left out"
+        )
+      ]
+    : []),
+  query(
+    "view_id",
+    { type: "integer", minimum: 1 },
+    "A custom view: its filters, sort and page size, where they are not asked for, and its columns: " +
+      "rows hold the id and the columns of the view alone"
+  ),
+  {
+    name: "q",
+    in: "query",
+    required: false,
+    style: "deepObject",
+    explode: true,
+    description: `q[<field>_<predicate>]=value. Fields: ${[...subject.filters, ...Object.keys(subject.aliases), ...Object.keys(subject.related)].join(", ")}${subject.custom_module === undefined ? "" : ", cf.<custom field>"}. Predicates: ${predicates.toSorted().join(", ")}; several values of in and not_in are separated by commas.`,
+    schema: { type: "object", additionalProperties: { type: "string" } }
+  }
+]

@@ -1,0 +1,164 @@
+/**
+ * Lines on the waiting list are looked at when goods may have come free: after the commit, so that everything is seen
+ * as it is for all, and whoever gives goods back does not wait for those who want them (rules/availability 9).
+ */
+import { Clock, Effect, Schema } from "effect"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
+import { lockStreams } from "../../core/kernel/runtime/engine.ts"
+import { dataOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
+import type { Failure } from "../../core/kernel/store/failure.ts"
+import { bindings, chunked } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { demandsReplacedEvent } from "../../core/orders/demands/events.ts"
+import { product_streams } from "../../core/orders/demands/schema.ts"
+import { opportunityStream } from "../../core/orders/opportunities/events/event-families.ts"
+import { levelChanged, levelDeleted, levelMade } from "../../core/orders/opportunities/shortages/stock-moved.ts"
+import { waitChanged, waitLeft, waitMatched } from "../../core/orders/opportunities/events/waiting.ts"
+import { lookAtWaiting } from "../../core/orders/opportunities/waiting/load.ts"
+import { settleQueue } from "../../core/orders/opportunities/waiting/queue.ts"
+import { shortage_waits } from "../../core/orders/opportunities/tables/waiting.ts"
+import { products } from "../../core/products/products/schema.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { jobKind, jobOffer, type TimedWork } from "../ports/job-kind.ts"
+import { serverContext } from "../ports/server-context.ts"
+import type { ServerSlice } from "../ports/server-slice.ts"
+
+/** Opportunities whose lines are told in one transaction: each is locked while it is. */
+const at_once = 100
+/** Above this many streams in one command all that wait are looked at: the question would be longer than the answer. */
+const streams_max = 200
+
+const settings = Effect.flatMap(CommandRuntime, (runtime) => runtime.settings)
+
+/** What to record of those that wait for these products, as everything is now. */
+const dueOf = Effect.fnUntraced(function* (
+  product_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReturnType<typeof settleQueue>, Failure, Store | CommandRuntime> {
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  return settleQueue(yield* lookAtWaiting(product_ids, { now, settings: yield* settings }), now)
+})
+
+/** Nobody else changes these opportunities while it is looked once more, so that each is told once. */
+const settle = Effect.fnUntraced(function* (
+  product_ids: ReadonlyArray<number>,
+  opportunity_ids: ReadonlyArray<number>
+) {
+  yield* lockStreams(opportunity_ids.map(opportunityStream))
+  const chosen = new Set(opportunity_ids)
+  const events = (yield* dueOf(product_ids)).flatMap(({ event, opportunity_id }) =>
+    chosen.has(opportunity_id) ? [event] : []
+  )
+  if (events.length === 0) return 0
+  yield* recordEvents(events, {
+    command_id: yield* (yield* CommandRuntime).commandId,
+    actor_id: null,
+    replica_id: null,
+    recorded_at: instantOf(yield* Clock.currentTimeMillis)
+  })
+  return events.filter(({ type }) => type === waitMatched.type).length
+})
+
+/** Looks at all that wait for these products; answers how many lines were told. */
+const settleWaiting = Effect.fnUntraced(function* (product_ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  const due = yield* dueOf(product_ids)
+  let matched = 0
+  for (const some of chunked([...new Set(due.map(({ opportunity_id }) => opportunity_id))], at_once))
+    matched += yield* store.transaction(settle(product_ids, some))
+  return matched
+})
+
+const attempts = {
+  attempts_max: 20,
+  waits_seconds: [1, 5, 30, 120, 600],
+  at_a_time: 1,
+  counts_broken_off: false
+} as const
+
+const lookAgain = jobKind({
+  kind: "opportunities.waiting",
+  meaning: "tells lines on the waiting list that goods came free",
+  data: Schema.Struct({ product_ids: Schema.Array(Schema.Int) }),
+  ...attempts,
+  run: ({ product_ids }) => Effect.map(settleWaiting(product_ids), (matched) => ({ matched }))
+})
+
+/** A few products at a time, so that no look is at everything that waits. */
+const products_at_once = 20
+const waitedFor = Effect.gen(function* () {
+  const rows = yield* (yield* Store).run<{ id: number }>(
+    `select distinct product_id as id from ${shortage_waits.name} order by 1`
+  )
+  return rows.map(({ id }) => Number(id))
+})
+
+/** Once an hour everything that waits: time alone frees goods, and so do settings. */
+export const waitingSweep: TimedWork = {
+  cron: "27 * * * *",
+  kind: jobKind({
+    kind: "opportunities.waiting_hourly",
+    meaning: "looks at all that wait for goods to come free",
+    data: Schema.Struct({ due_at: Schema.String }),
+    ...attempts,
+    run: () =>
+      Effect.gen(function* () {
+        let matched = 0
+        for (const some of chunked(yield* waitedFor, products_at_once)) matched += yield* settleWaiting(some)
+        return { matched }
+      })
+  })
+}
+
+/** Goods may be free after these: other demands, other stock, and what happens to lines that wait. */
+const frees = new Set([demandsReplacedEvent, levelMade, levelChanged, levelDeleted].map(({ type }) => type))
+const own = new Set([waitMatched, waitChanged].map(({ type }) => type))
+const of_opportunity = opportunityStream(0).replace(/0$/, "")
+const opportunityIn = (stream: string): number | undefined =>
+  stream.startsWith(of_opportunity) ? Number(stream.slice(of_opportunity.length)) : undefined
+
+/**
+ * Products that somebody waits for and these events may be about: everything the streams ever took or held, for which
+ * `product_streams` is asked by its key, and what the opportunities themselves wait for. Parts of kits are not known by
+ * the kit: those who wait for kits are always looked at.
+ */
+const concerned = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
+  const relevant = events.filter(({ type }) => !own.has(type))
+  const freeing = [...new Set(relevant.flatMap(({ stream, type }) => (frees.has(type) ? [stream] : [])))]
+  const left = dataOf(waitLeft, relevant).map(({ product_id }) => product_id)
+  const deals = [...new Set(relevant.flatMap(({ stream }) => opportunityIn(stream) ?? []))]
+  if (freeing.length === 0 && deals.length === 0) return left
+  if (freeing.length + deals.length > streams_max) return yield* waitedFor
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const ours = deals.length === 0 ? [] : [`w.opportunity_id in (${deals.map(bind).join(", ")})`]
+  const product_of_kit = "p.id = w.product_id and (p.is_kit or p.container_availability_mode is not null)"
+  const keys = freeing.map((stream) => `w.product_id || '/' || ${bind(stream)}`).join(", ")
+  const theirs =
+    freeing.length === 0
+      ? []
+      : [
+          `exists (select 1 from ${products.name} p where ${product_of_kit})`,
+          `exists (select 1 from ${product_streams.name} s where s.key in (${keys}))`
+        ]
+  const rows = yield* store.run<{ id: number }>(
+    `select distinct w.product_id as id from ${shortage_waits.name} w ` +
+      `where ${[...ours, ...theirs].join(" or ")} order by 1`,
+    values
+  )
+  return [...new Set([...left, ...rows.map(({ id }) => Number(id))])]
+})
+
+export const opportunitiesServerSlice: ServerSlice = {
+  name: "opportunities_server",
+  jobs: [lookAgain],
+  timed: [waitingSweep],
+  recorded: (events) =>
+    Effect.gen(function* () {
+      const product_ids = yield* concerned(events)
+      const [first] = events
+      if (first === undefined) return
+      const { jobs } = yield* serverContext
+      for (const [at, some] of chunked(product_ids, products_at_once).entries())
+        yield* jobs.offer(jobOffer(lookAgain, { product_ids: some }, { subject: `${first.position}.${at}` }))
+    })
+}

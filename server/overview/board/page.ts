@@ -1,0 +1,339 @@
+/**
+ * The page of a board. Its script only puts in place what the server sends, and says when it has heard nothing. Sizes
+ * follow the screen: on one of 1920 pixels a capital letter is as high as four metres ask for.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto"
+import { boolean, integer, ref, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
+import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
+import { escaped } from "../../../core/pricing/print/escape.ts"
+import {
+  leftText,
+  order_list_names,
+  order_lists,
+  type OrderList,
+  replaceText
+} from "../../../core/overview/today/words.ts"
+import type { Today } from "../../../core/overview/today/today.ts"
+import { dayText, numberText, wallText } from "../../../core/values/text.ts"
+import { board_style } from "./style.ts"
+import { Clock, Effect } from "effect"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { later } from "../../../core/kernel/fields/later.ts"
+import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { instantOf, millisOf } from "../../../core/values/time.ts"
+import { roles, users } from "../../../core/people/users/schema.ts"
+import { viewerOf } from "../../../core/people/users/permissions.ts"
+
+// Signed addresses of boards: as secret as a token that may read the day, and nothing else.
+
+/** Boards sign with a key of their own, so that no other signature of this server opens one. */
+const boardKey = (key: string): Buffer => createHmac("sha256", key).update("flightcase boards").digest()
+interface BoardAddress {
+  readonly id: number
+  /** Which of its addresses: each one that is made ends those before it. */
+  readonly address_no: number
+}
+interface MarkedAddress extends BoardAddress {
+  readonly mark: string | null
+}
+const signature = (key: string, { address_no, id, mark }: MarkedAddress): string =>
+  createHmac("sha256", boardKey(key))
+    .update(`board ${id} ${address_no}${mark === null ? "" : ` ${mark}`}`)
+    .digest("base64url")
+
+/** Neither its id nor its mark is given twice: the address of a board that was removed opens nothing. */
+export const boardUrl = (public_url: string, key: string, address: MarkedAddress): string =>
+  `${public_url}/board/${address.id}-${address.address_no}-${signature(key, address)}`
+/** As somebody gave it: whether its signature is right is seen beside the board's mark. */
+export interface GivenAddress extends BoardAddress {
+  readonly signature: string
+}
+export const boardAddressIn = (token: string): GivenAddress | undefined => {
+  const [, id, address_no, given = ""] = /^([1-9]\d{0,14})-([1-9]\d{0,8})-([\w-]{43})$/.exec(token) ?? []
+  if (id === undefined || address_no === undefined) return undefined
+  return { id: Number(id), address_no: Number(address_no), signature: given }
+}
+const isSigned = (key: string, { signature: given, ...named }: GivenAddress, mark: string | null): boolean => {
+  const right = Buffer.from(signature(key, { ...named, mark }))
+  const other = Buffer.from(given)
+  return right.length === other.length && timingSafeEqual(right, other)
+}
+
+// Which lists stand in which column, and how many rows of each, so that a wall shows all without scrolling. Pure.
+
+/**
+ * Heights in the page's own unit (rem), as its sheet makes them: a screen is 100 / 3.6 of them high (`html` there), of
+ * which its heading, its foot and its margins leave this much to a column.
+ */
+const column_height = 23.4
+const list_height = 2.2
+const row_height = 2.3
+
+const heightOfAll = (rows: ReadonlyArray<number>): number =>
+  rows.reduce((sum, count) => sum + list_height + count * row_height, 0)
+
+/** Rows of the lists of one column: one more for each in turn for as long as there is room. */
+const rowsOfColumn = (counts: ReadonlyArray<number>): ReadonlyArray<number> => {
+  let rows = counts.map((count) => Math.min(1, count))
+  for (let has_changed = true; has_changed;) {
+    has_changed = false
+    for (const [at, count] of counts.entries()) {
+      const more = rows.map((row, of) => (of === at ? row + 1 : row))
+      if ((rows[at] ?? 0) >= count || heightOfAll(more) > column_height) continue
+      rows = more
+      has_changed = true
+    }
+  }
+  return rows
+}
+
+interface BoardColumns {
+  /** The first lists, so many, stand in the first column. */
+  readonly first: number
+  readonly rows: ReadonlyArray<number>
+}
+/**
+ * Of all ways to part the lists into two columns the one whose shortest cut list is longest, so that none is starved by
+ * another; then the one that hides the fewest rows, then the most even one.
+ */
+export const columnsFor = (counts: ReadonlyArray<number>): BoardColumns => {
+  const ways = Array.from({ length: Math.max(1, counts.length - 1) }, (_, at) => at + 1).map((first) => {
+    const columns = [counts.slice(0, first), counts.slice(first)]
+    const rows = columns.map(rowsOfColumn)
+    const heights = rows.map(heightOfAll)
+    const hidden = counts.reduce((sum, count, at) => sum + count - (rows.flat()[at] ?? 0), 0)
+    const cut = rows.flat().filter((row, at) => row < (counts[at] ?? 0))
+    const least = cut.length === 0 ? Infinity : Math.min(...cut)
+    return { first, rows: rows.flat(), least, hidden, uneven: Math.abs((heights[0] ?? 0) - (heights[1] ?? 0)) }
+  })
+  const [best] = ways.toSorted(
+    (one, other) =>
+      (one.least === other.least ? 0 : other.least - one.least) ||
+      one.hidden - other.hidden ||
+      one.uneven - other.uneven
+  )
+  return { first: best?.first ?? 1, rows: best?.rows ?? [] }
+}
+
+// Boards: the day of a store on a screen on the wall, at an address that needs no login (rules/today 5).
+
+export const board_fields = {
+  name: text({ required: true, max: 100, describe: "Where it hangs" }),
+  store_id: ref("stores", { nullable: true, on_delete: "keep", describe: "Whose day; of all stores without it" }),
+  shows_money: boolean({ default: false, describe: "What is unpaid is counted on it, too" }),
+  expires_at: timestamp({ nullable: true, describe: "From then on its address opens nothing; never without it" })
+}
+export const boards = table(
+  "boards",
+  {
+    ...board_fields,
+    /** Who made it: it shows what this person may see, for as long as they may. */
+    user_id: integer({ computed: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
+    /** Counted up with each new address; only the last one opens it. */
+    address_no: integer({ computed: true, min: 1, default: 1 }),
+    /**
+     * Drawn for each board and signed with its address: a server that was set up anew with the same key counts its
+     * boards from 1 again. Null of boards from before, whose addresses stay as they are.
+     */
+    mark: text({ nullable: true, computed: true, hidden: true })
+  },
+  { indexes: [["user_id"]] }
+)
+export const boards_with_marks: TableMigration = {
+  id: 3,
+  name: "marks_of_boards",
+  table: boards,
+  up: addColumn("boards", "mark", text({ nullable: true }), "null")
+}
+export type BoardRow = RowOf<typeof boards>
+
+/**
+ * The script of a board. What comes is HTML that the server made of escaped texts; the page's policy runs no other
+ * script than this one. It connects again by itself, and says how old what it shows is once it has heard nothing.
+ */
+const silent_after_millis = 40_000
+const board_script = `"use strict";
+(() => {
+  const day = document.getElementById("day"), lost = document.getElementById("lost");
+  const zone = document.body.dataset.zone;
+  const time = new Intl.DateTimeFormat("en-GB", {hour: "2-digit", minute: "2-digit", timeZone: zone});
+  let heard = Date.now(), shown = Date.now(), tries = 0, source, ended = false, timer;
+  const tick = () => {
+    const clock = document.getElementById("clock");
+    if (clock !== null) clock.textContent = time.format(new Date());
+    const silent = Date.now() - heard > ${silent_after_millis};
+    lost.hidden = ended || !silent;
+    const minutes = Math.floor((Date.now() - heard) / 60000);
+    if (silent) lost.textContent = "No connection. As of " + time.format(heard) +
+      (minutes < 1 ? "" : ", " + minutes + (minutes === 1 ? " minute" : " minutes") + " ago");
+  };
+  const hear = () => { heard = Date.now(); tries = 0; tick(); };
+  const open = () => {
+    clearTimeout(timer);
+    source = new EventSource(location.pathname + "/stream");
+    source.addEventListener("day", (event) => {
+      day.innerHTML = JSON.parse(event.data);
+      if (shown !== 0 && Date.now() - shown > 2000) {
+        day.classList.remove("new"); void day.offsetWidth; day.classList.add("new");
+      }
+      shown = Date.now();
+      hear();
+    });
+    source.addEventListener("alive", hear);
+    source.addEventListener("ended", (event) => {
+      ended = true; day.innerHTML = JSON.parse(event.data); source.close(); again(); tick();
+    });
+    source.addEventListener("open", () => { ended = false; hear(); });
+    source.onerror = () => { if (source.readyState === 2) again(); tick(); };
+  };
+  const again = () => {
+    clearTimeout(timer);
+    timer = setTimeout(open, Math.min(60000, 2000 * 2 ** Math.min(5, tries++)) * (0.5 + Math.random() / 2));
+  };
+  setInterval(tick, 1000);
+  tick();
+  open();
+})();`
+
+interface BoardDay {
+  readonly name: string
+  readonly today: Today
+}
+export type BoardTheme = "light" | "dark" | undefined
+
+type OrderRow = Today["going_out"]["orders"][number]
+const rowHtml = (list: OrderList, row: OrderRow, date: string): string => {
+  const goes = list === "going_out" || list === "to_prepare"
+  // A wall has room for one thing: a unit that cannot go comes before how many are packed.
+  const replaced = goes || list === "short" ? replaceText(row.to_replace) : ""
+  const warnings = [row.is_late && list !== "late" ? "late" : "", row.has_shortage && goes ? "short" : ""].filter(
+    (word) => word !== ""
+  )
+  const left = replaced === "" && list !== "short" ? leftText(list, row) : replaced
+  const is_done = goes && replaced === "" && row.packed >= row.wanted
+  const name = row.member_name ?? row.subject
+  const event = row.member_name === null ? "" : ` · ${row.subject}`
+  return (
+    `<li data-order="${row.id}"${row.is_late && list !== "late" ? ' class="late"' : ""}>` +
+    `<b>${escaped(wallText(row.at, row.timezone, date))}</b>` +
+    `<span><strong>${escaped(name)}</strong>` +
+    `<small>${escaped(numberText(row.number, row.id) + event)}</small></span>` +
+    "<span>" +
+    (left === "" ? "" : `<em${is_done ? ' class="done"' : ""}>${escaped(left)}</em>`) +
+    (warnings.length === 0 ? "" : `<small>${warnings.join(", ")}</small>`) +
+    "</span></li>"
+  )
+}
+interface Listed extends Pick<Today["going_out"], "count" | "more" | "orders"> {
+  readonly list: OrderList
+  /** Some of the list's orders stand in a list above. */
+  readonly is_rest: boolean
+}
+const listHtml = ({ count, is_rest, list, more, orders }: Listed, rows: number, date: string): string => {
+  const name = order_lists[list]
+  const title = is_rest ? `Also ${name.toLowerCase()}` : name
+  const counted = `${count > rows ? `${rows} of ` : ""}${count}${more ? "+" : ""}`
+  const shown = orders.slice(0, rows).map((row) => rowHtml(list, row, date))
+  return `<section class="${list}"><h2>${title} <i>${counted}</i></h2><ul>${shown.join("")}</ul></section>`
+}
+/** Each order that is still to go stands in one list, the first that has it. */
+const listsOf = (today: Today): ReadonlyArray<Listed> => {
+  const listed = new Set<number>()
+  return order_list_names.map((list) => {
+    const { count, more, orders } = today[list]
+    const is_of_leaving = list === "going_out" || list === "to_prepare" || list === "short"
+    const rest = is_of_leaving ? orders.filter(({ id }) => !listed.has(id)) : orders
+    if (is_of_leaving) for (const { id } of rest) listed.add(id)
+    const is_rest = rest.length < orders.length
+    return { list, count: count - orders.length + rest.length, more, orders: rest, is_rest }
+  })
+}
+/** In two columns where the screen is wide enough for them, one below the other where it is not. */
+const listsHtml = (today: Today): string => {
+  const lists = listsOf(today).filter(({ count }) => count > 0)
+  if (lists.length === 0) return '<p class="nothing">Nothing to do.</p>'
+  const { first, rows } = columnsFor(lists.map(({ count }) => count))
+  const shown = lists.map((list, at) => listHtml(list, rows[at] ?? 0, today.date))
+  return [shown.slice(0, first), shown.slice(first)]
+    .filter((column) => column.length > 0)
+    .map((column) => `<div>${column.join("")}</div>`)
+    .join("")
+}
+
+const counted = (title: string, count: number | undefined): string =>
+  count === undefined || count === 0 ? "" : `<p>${title} <i>${count}</i></p>`
+
+/** Where it hangs, and whose day it shows where that is something else. */
+const titleOf = ({ name, today }: BoardDay): string =>
+  today.store === null || today.store.name === name ? name : `${today.store.name} · ${name}`
+/** What changes: the heading's day and the lists. */
+export const dayHtml = ({ name, today }: BoardDay): string => {
+  const others = [
+    counted("Due back at suppliers", today.sub_hire_back?.count),
+    counted("Due in", today.sub_hire_in?.count),
+    counted("Unpaid", today.unpaid?.count)
+  ].join("")
+  return (
+    `<header><h1>${escaped(titleOf({ name, today }))}</h1>` +
+    `<p>${escaped(dayText(today.date))}</p><p id="clock"></p></header>` +
+    `<main>${listsHtml(today)}</main>` +
+    (others === "" ? "" : `<footer>${others}</footer>`)
+  )
+}
+
+const document = (title: string, theme: BoardTheme, body: string): string =>
+  `<!doctype html><html lang="en"${theme === undefined ? "" : ` data-theme="${theme}"`}><head><meta charset="utf-8">` +
+  `<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">` +
+  `<link rel="icon" href="data:,"><title>${escaped(title)}</title><style>${board_style}</style></head>${body}</html>`
+
+/** `zone`: by whose clock the page tells the time. */
+export const boardPage = (day: BoardDay, zone: string, theme: BoardTheme, nonce: string): string =>
+  document(
+    day.name,
+    theme,
+    `<body data-zone="${escaped(zone)}"><div id="lost" role="status" hidden></div><div id="day">${dayHtml(day)}</div>` +
+      `<script nonce="${nonce}">${board_script}</script></body>`
+  )
+/** Instead of a board that is none any more. */
+export const endedHtml =
+  '<main><h1 class="nothing">This board has ended.' +
+  "<small>Make another one with flightcase board, and open its address here.</small></h1></main>"
+export const endedPage = (theme: BoardTheme): string =>
+  document("Board", theme, `<body><div id="day">${endedHtml}</div></body>`)
+
+// What a board shows at a moment, by what its person may see then.
+
+const reading = later(() => import("../../../core/overview/today/today.ts"))
+
+/**
+ * Undefined where the signature is another's, the board was removed, has another address by now, has expired, or its
+ * person is deactivated or may no longer see orders.
+ */
+export const boardShown = Effect.fnUntraced(function* (
+  key: string,
+  address: GivenAddress
+): Effect.fn.Return<BoardDay | undefined, Failure, Store | CommandRuntime> {
+  const { catalogue, settings } = yield* CommandRuntime
+  const store = yield* Store
+  const board = yield* store.get(boards, address.id)
+  if (board === undefined || !isSigned(key, address, board.mark)) return undefined
+  const user = yield* store.get(users, board.user_id)
+  if (user === undefined || !user.is_active) return undefined
+  const now = yield* Clock.currentTimeMillis
+  const has_expired = board.expires_at !== null && millisOf(board.expires_at) <= now
+  if (board.address_no !== address.address_no || has_expired) return undefined
+  const viewer = viewerOf(user, yield* store.getMany(roles, user.role_ids), null)
+  if (!mayAsk(catalogue, "today.show", viewer)) return undefined
+  const { todayFor } = yield* reading
+  const today = yield* todayFor({
+    store_id: board.store_id ?? undefined,
+    date: undefined,
+    now: instantOf(now),
+    settings: yield* settings,
+    viewer
+  })
+  return { name: board.name, today: board.shows_money ? today : { ...today, unpaid: null } }
+})

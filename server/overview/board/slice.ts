@@ -1,0 +1,386 @@
+/** Boards: made, listed and removed over the API, and shown at their signed addresses (rules/today 5). */
+import { type Cause, type Context, Effect, Latch, Queue, Result, Stream } from "effect"
+import { Sse } from "effect/encoding"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { forbidden, invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { ServerContext, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
+import {
+  board_fields,
+  boardAddressIn,
+  boardPage,
+  type BoardRow,
+  boards,
+  boards_with_marks,
+  boardShown,
+  type BoardTheme,
+  boardUrl,
+  dayHtml,
+  endedHtml,
+  endedPage,
+  type GivenAddress
+} from "./page.ts"
+import { createHash, randomBytes } from "node:crypto"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+import {
+  type Answer,
+  command,
+  type Failure,
+  get,
+  type Input,
+  type SharedDraft
+} from "../../../core/kernel/endpoints/endpoint.ts"
+import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
+import { created, noContent, ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
+import { insert, remove, update } from "../../../core/kernel/tables/row-change.ts"
+import { settingText } from "../../../core/kernel/events/settings.ts"
+import { hasOnePermission, type Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { millisOf } from "../../../core/values/time.ts"
+import { zoneOf } from "../../../core/values/zone.ts"
+import type { ServerSlice } from "../../ports/server-slice.ts"
+import { board_style, boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./style.ts"
+import { fulfil } from "../../../core/orders/opportunities/tables/paths.ts"
+
+// What goes to boards as it changes, by server-sent events.
+
+/** What is late depends on the clock alone; and whoever hears nothing for longer has lost the server. */
+const alive_millis = 15_000
+/** What is recorded together is shown once. */
+const settle_millis = 300
+const per_process_max = 200
+
+type Needs = Store | CommandRuntime | ServerContext
+interface BoardStreams {
+  /** Holds what streams need for as long as the server runs. */
+  readonly work: Effect.Effect<never, never, Needs>
+  readonly open: (board: GivenAddress) => Effect.Effect<Stream.Stream<Uint8Array>, Rejection>
+}
+
+const encode = new TextEncoder()
+const frame = (event: string, data: string): Uint8Array =>
+  encode.encode(Sse.encoder.write({ _tag: "Event", event, id: undefined, data }))
+const notNow = (message: string): Rejection => new Rejection({ kind: "unavailable", message })
+
+const makeBoardStreams = (): BoardStreams => {
+  let needs: Context.Context<Needs> | undefined
+  let count = 0
+
+  /** Sends the day whenever it differs from what was sent, until the board ends or the server stops. */
+  const sent = Effect.fnUntraced(function* (
+    board: GivenAddress,
+    news: Latch.Latch,
+    out: Queue.Enqueue<Uint8Array, Cause.Done>
+  ) {
+    const { isStopping, key } = yield* ServerContext
+    let before = ""
+    while (!isStopping()) {
+      news.closeUnsafe()
+      const shown = yield* boardShown(key, board)
+      if (shown === undefined) {
+        yield* Queue.offer(out, frame("ended", JSON.stringify(endedHtml)))
+        return
+      }
+      const html = dayHtml(shown)
+      yield* Queue.offer(out, html === before ? frame("alive", "") : frame("day", JSON.stringify(html)))
+      before = html
+      yield* Effect.raceFirst(news.await, Effect.sleep(alive_millis))
+      if (!isStopping()) yield* Effect.sleep(settle_millis)
+    }
+  })
+  const streamOf = (board: GivenAddress, within: Context.Context<Needs>) =>
+    Stream.callback<Uint8Array>(
+      (queue) =>
+        Effect.gen(function* () {
+          const news = Latch.makeUnsafe(false)
+          const { onCommit } = yield* ServerContext
+          yield* Effect.acquireRelease(
+            Effect.sync(() => {
+              count++
+              return onCommit(() => news.openUnsafe())
+            }),
+            (stop) =>
+              Effect.sync(() => {
+                count--
+                stop()
+              })
+          )
+          // Its page comes back by itself.
+          yield* Effect.catchCause(sent(board, news, queue), (cause) =>
+            Effect.logWarning("a board's stream ended", cause)
+          )
+          yield* Queue.end(queue)
+        }).pipe(Effect.provideContext(within)),
+      { bufferSize: 4, strategy: "suspend" }
+    )
+  return {
+    work: Effect.gen(function* () {
+      needs = yield* Effect.context<Needs>()
+      return yield* Effect.never
+    }),
+    open: (board) =>
+      Effect.suspend(() => {
+        const within = needs
+        if (within === undefined) return Effect.fail(notNow("The server has only just started."))
+        return count >= per_process_max
+          ? Effect.fail(notNow("Too many boards are connected to this server."))
+          : Effect.succeed(streamOf(board, within))
+      })
+  }
+}
+
+const path = "/api/v1/boards"
+/** Of one person: more screens than a house has walls. */
+const boards_max = 100
+const shared = {
+  permission: "opportunities.view",
+  metering_weight: 0,
+  server_only: true
+} as const satisfies SharedDraft
+/** An address that opens without a login is made by people who work on orders, not by those who may only read. */
+const publishing = { ...shared, permission: fulfil.permission } as const satisfies SharedDraft
+const shown = {
+  id: integer(),
+  name: text(),
+  store_id: integer({ nullable: true }),
+  shows_money: board_fields.shows_money,
+  expires_at: timestamp({ nullable: true }),
+  user_id: integer({ describe: "Whose rights it shows the day by" }),
+  url: text({ describe: "Opens without a login, for as long as its person may see it" }),
+  created_at: timestamp()
+}
+const out = (row: BoardRow, { key, public_url }: ServerContextShape) => ({
+  id: row.id,
+  name: row.name,
+  store_id: row.store_id,
+  shows_money: row.shows_money,
+  expires_at: row.expires_at,
+  user_id: row.user_id,
+  url: boardUrl(public_url(), key, row),
+  created_at: row.created_at
+})
+/** An address is as good as its person's login: it is told to that person alone. */
+const toldTo = (viewer: Viewer, row: BoardRow, server: ServerContextShape) => ({
+  ...out(row, server),
+  ...(row.user_id === viewer.user_id ? {} : { url: "" })
+})
+/** Whoever manages people sees and removes the boards of all of them. */
+const isTheirs = (viewer: Viewer, row: Pick<BoardRow, "user_id">): boolean =>
+  row.user_id === viewer.user_id || hasOnePermission(viewer, "users.edit")
+
+const list = get(path, {
+  ...shared,
+  answer: { boards: Shown.objects(shown), meta: Shown.meta },
+  name: "boards.list",
+  summary: "Screens on the wall: your own, or everybody's for those who manage users",
+  ability: "boards:read",
+  run: ({ query, viewer }) =>
+    Effect.gen(function* () {
+      const server = yield* serverContext
+      const rows = (yield* (yield* Store).find(boards, {})).filter((row) => isTheirs(viewer, row))
+      const told = rows.map((row) => toldTo(viewer, row, server))
+      return ok({ boards: told, meta: unpagedMeta(told.length, query) })
+    })
+})
+const create = command("POST", path, {
+  ...publishing,
+  answer: { board: Shown.keys(shown) },
+  name: "boards.create",
+  summary: "Make an address that shows the day on a screen, live and without a login",
+  ability: "boards:write",
+  fields: board_fields,
+  creates: [boards],
+  // They wait for each other, so that none is made beyond the limit.
+  streams: () => ["boards"],
+  facts: ({ viewer }) =>
+    Effect.gen(function* () {
+      const { catalogue } = yield* CommandRuntime
+      return {
+        sees_day: mayAsk(catalogue, "today.show", viewer),
+        sees_money: mayAsk(catalogue, "invoices.list", viewer),
+        count: (yield* (yield* Store).find(boards, { user_id: viewer.user_id })).length
+      }
+    }),
+  decide: (facts, { values, viewer }, context) => {
+    const refused = refusalOf(facts, values, context.now)
+    if (refused !== undefined) return Result.fail(refused)
+    const board = {
+      id: context.id(boards),
+      name: values.name ?? "",
+      store_id: values.store_id ?? null,
+      shows_money: values.shows_money ?? false,
+      expires_at: values.expires_at ?? null,
+      user_id: viewer.user_id
+    }
+    return Result.succeed({ events: [boardCreated.make(board)], result: board })
+  },
+  result: Shown.keys({
+    id: shown.id,
+    name: shown.name,
+    store_id: shown.store_id,
+    shows_money: shown.shows_money,
+    expires_at: shown.expires_at,
+    user_id: shown.user_id
+  }),
+  respond: (result, { now }) =>
+    Effect.gen(function* () {
+      const mark = randomBytes(18).toString("base64url")
+      const row: BoardRow = { ...result, mark, address_no: 1, created_at: now, updated_at: now, deleted_at: null }
+      yield* (yield* Store).apply([insert(boards, row)])
+      return created({ board: out(row, yield* serverContext) })
+    })
+})
+/** Why no such board is made; undefined where it is. A token makes none that shows more than the token does. */
+const refusalOf = (
+  { count, sees_day, sees_money }: { count: number; sees_day: boolean; sees_money: boolean },
+  { expires_at, shows_money }: { expires_at?: string | null; shows_money?: boolean },
+  now: string
+) => {
+  if (!sees_day) return forbidden("You may not see the day, so that no board of yours shows it.")
+  if (shows_money === true && !sees_money)
+    return forbidden("You may not list invoices, so that no board of yours shows what is unpaid.")
+  if (typeof expires_at === "string" && millisOf(expires_at) <= millisOf(now))
+    return invalidField("expires_at", "The address must open for some time: say a time to come, or leave it out.")
+  if (count >= boards_max)
+    return invalidField("name", `You have ${boards_max} boards, which is the most. Delete one: boards delete.`)
+  return undefined
+}
+/** Screens are told once it is so for everybody. */
+const tellScreens = Effect.gen(function* () {
+  const { rowsWritten } = yield* serverContext
+  yield* (yield* Store).sql.afterCommit(Effect.sync(rowsWritten))
+})
+const not_theirs = forbidden("This board is somebody else's.")
+
+const rotate = command("POST", `${path}/{id}/rotate`, {
+  ...publishing,
+  answer: { board: Shown.keys(shown) },
+  name: "boards.rotate",
+  summary: "Give a board a new address: the one before opens nothing from now on",
+  ability: "boards:write",
+  params: { id: { table: boards } },
+  success_status: 200,
+  facts: () => Effect.succeed({}),
+  decide: (_facts, { rows: { id: board }, viewer }) =>
+    isTheirs(viewer, board)
+      ? Result.succeed({ events: [boardReaddressed.make(which(board))], result: { id: board.id } })
+      : Result.fail(not_theirs),
+  result: Shown.keys({ id: shown.id }),
+  respond: ({ id }, { rows, viewer }) =>
+    Effect.gen(function* () {
+      const row = { ...rows.id, address_no: rows.id.address_no + 1 }
+      yield* (yield* Store).apply([update(boards, id, { address_no: row.address_no })])
+      yield* tellScreens
+      return ok({ board: toldTo(viewer, row, yield* serverContext) })
+    })
+})
+const which = ({ id, name, user_id }: BoardRow) => ({ id, name, user_id })
+
+const end = command("DELETE", `${path}/{id}`, {
+  ...shared,
+  name: "boards.delete",
+  summary: "Remove a board: its address opens nothing from now on",
+  ability: "boards:write",
+  params: { id: { table: boards } },
+  facts: () => Effect.succeed({}),
+  decide: (_facts, { rows: { id: board }, viewer }) =>
+    isTheirs(viewer, board)
+      ? Result.succeed({ events: [boardDeleted.make(which(board))], result: { id: board.id } })
+      : Result.fail(not_theirs),
+  respond: ({ id }) =>
+    Effect.gen(function* () {
+      yield* (yield* Store).apply([remove(boards, id)])
+      yield* tellScreens
+      return noContent
+    })
+})
+
+const open = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true
+} as const satisfies SharedDraft
+const plain_headers = {
+  "cache-control": "private, no-store",
+  "referrer-policy": "no-referrer",
+  "x-robots-tag": "noindex, nofollow, noarchive",
+  "x-frame-options": "DENY"
+}
+const style_hash = createHash("sha256").update(board_style).digest("base64")
+const pageAnswer = (status: number, html: string, nonce: string | undefined): Answer<never> => ({
+  status,
+  content: { type: "text/html; charset=utf-8", text: html },
+  headers: {
+    ...plain_headers,
+    "content-security-policy": [
+      "default-src 'none'",
+      `style-src 'sha256-${style_hash}'`,
+      "img-src data:",
+      ...(nonce === undefined ? [] : [`script-src 'nonce-${nonce}'`, "connect-src 'self'"]),
+      "form-action 'none'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'"
+    ].join("; ")
+  }
+})
+const themeIn = (query: Input["query"]): BoardTheme => {
+  const given = query.find(([name]) => name === "theme")?.[1]
+  return given === "light" || given === "dark" ? given : undefined
+}
+/** What the address shows now; undefined for a wrong signature as for a board that has ended. */
+const opened = Effect.fnUntraced(function* (token: string) {
+  const { key } = yield* serverContext
+  const address = boardAddressIn(token)
+  const day = address === undefined ? undefined : yield* boardShown(key, address)
+  return address === undefined || day === undefined ? undefined : { address, day }
+})
+
+const page = get("/board/{token}", {
+  ...open,
+  name: "board.page",
+  summary: "The day's board as a page, by signed address; ?theme=light or dark",
+  produces: "text/html",
+  error_answers: { 403: null },
+  run: ({ params, query, settings }): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
+    Effect.gen(function* () {
+      const board = yield* opened(params["token"] ?? "")
+      if (board === undefined) return pageAnswer(403, endedPage(themeIn(query)), undefined)
+      const nonce = randomBytes(18).toString("base64")
+      const zone = board.day.today.store?.timezone ?? zoneOf(settingText(settings, "company", "timezone"))
+      return pageAnswer(200, boardPage(board.day, zone, themeIn(query), nonce), nonce)
+    })
+})
+const stream = (streams: BoardStreams) =>
+  get("/board/{token}/stream", {
+    ...open,
+    name: "board.stream",
+    summary: "What a board shows, as it changes (server-sent events)",
+    produces: "text/event-stream",
+    error_answers: { 403: null, 503: null },
+    answer_headers: { "X-Accel-Buffering": "no: proxies are to pass on each event as it comes" },
+    run: ({ params }): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
+      Effect.gen(function* () {
+        const board = yield* opened(params["token"] ?? "")
+        if (board === undefined) return yield* forbidden("This board has ended.")
+        const sent = yield* streams.open(board.address)
+        return {
+          status: 200,
+          streamed: { type: "text/event-stream", size_bytes: undefined, open: () => Effect.succeed(sent) },
+          headers: { ...plain_headers, "x-accel-buffering": "no" }
+        }
+      })
+  })
+
+export const boardSlice = (): ServerSlice => {
+  const streams = makeBoardStreams()
+  return {
+    name: "boards",
+    server_tables: [boards],
+    migrations: [boards_with_marks],
+    events: boardEvents,
+    endpoints: [list, create, rotate, end, page, stream(streams)],
+    background: streams.work
+  }
+}

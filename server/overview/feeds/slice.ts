@@ -1,0 +1,245 @@
+/**
+ * Calendar feeds as phones and mail programs subscribe to them (rules/members-activities 7): opened by a signature
+ * instead of a token, and not sent again while nothing in them changed.
+ */
+import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import {
+  calendar_access,
+  type CalendarKind,
+  chosenKinds,
+  feedHeaders,
+  feedName,
+  kindsIn,
+  kindsText,
+  missingPermission,
+  requireKinds,
+  with_field
+} from "../../../core/overview/calendar/kinds.ts"
+import { Effect, Option } from "effect"
+import { feedText } from "../../../core/overview/calendar/api.ts"
+import {
+  type Answer,
+  type Failure,
+  get,
+  type Input,
+  type SharedDraft
+} from "../../../core/kernel/endpoints/endpoint.ts"
+import { notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { roles, type UserRow, users } from "../../../core/people/users/schema.ts"
+import { isAdministrator, viewerOf } from "../../../core/people/users/permissions.ts"
+import { ServerContext } from "../../ports/server-context.ts"
+import type { ServerSlice } from "../../ports/server-slice.ts"
+import { choice, integer, list, text } from "../../../core/kernel/fields/field.ts"
+import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
+
+// Signed feed addresses (rules/members-activities 7): they open without a token, so they are as secret as one.
+
+/** Whose calendar, everybody's or one user's, and what it holds: activities alone where nothing is said. */
+type FeedOf = ({ readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number }) & {
+  readonly kinds: ReadonlyArray<CalendarKind>
+}
+
+const bare = (of: FeedOf): string => (of.scope === "all" ? "/calendar/feed.ics" : `/calendar/feed/${of.user_id}.ics`)
+/** `/calendar/feed.ics`, `/calendar/feed/7.ics`, `/calendar/feed/7.ics?with=orders,returns`. */
+const feedPath = (of: FeedOf): string => {
+  const chosen = kindsText(of.kinds)
+  return chosen === undefined ? bare(of) : `${bare(of)}?with=${chosen}`
+}
+
+/** Feeds sign with a key of their own, so that no other signature of this server opens one. */
+const feedKey = (key: string): Buffer => createHmac("sha256", key).update("flightcase calendar feeds").digest()
+
+/**
+ * Hex HMAC-SHA256 of path and choice alone, as scheme, host and port may change between the signer and the reader. One
+ * person's calendar is that person's link; of everybody's calendar each person who may have it gets a link of their
+ * own.
+ */
+const feedSignature = (key: string, of: FeedOf, person_id: number): string =>
+  createHmac("sha256", feedKey(key))
+    .update(of.scope === "all" ? `${feedPath(of)} for ${person_id}` : feedPath(of))
+    .digest("hex")
+
+/**
+ * The one signature of a query, and what was chosen before it. Any other parameter, or a second one of these, makes the
+ * address invalid.
+ */
+const signedQuery = (
+  query: ReadonlyArray<readonly [string, string]>
+): { readonly signature: string; readonly kinds: ReadonlyArray<CalendarKind> } | undefined => {
+  const given = new Map(query)
+  const signature = given.get("signature"),
+    chosen = given.get("with")
+  if (signature === undefined || query.length > (chosen === undefined ? 1 : 2)) return undefined
+  const kinds = chosen === undefined ? chosenKinds(undefined) : kindsIn(chosen)
+  return kinds === undefined ? undefined : { signature, kinds }
+}
+/** Compared in constant time. */
+export const isSignedFor = (key: string, of: FeedOf, person_id: number, signature: string): boolean => {
+  const given = Buffer.from(signature, "utf8"),
+    right = Buffer.from(feedSignature(key, of, person_id), "utf8")
+  return given.length === right.length && timingSafeEqual(given, right)
+}
+
+/** The whole address to subscribe to. */
+export const feedUrl = (public_url: string, key: string, of: FeedOf, person_id: number): string =>
+  [
+    public_url,
+    feedPath(of),
+    kindsText(of.kinds) === undefined ? "?" : "&",
+    `signature=${feedSignature(key, of, person_id)}`
+  ].join("")
+
+/** What a reader compares: every line but the moment of writing, which is all that differs while nothing happens. */
+const tagOf = (text: string): string =>
+  `W/"${createHash("sha256")
+    .update(text.replace(/^DTSTAMP:.*\r\n/gm, ""))
+    .digest("base64url")}"`
+
+const feedSays = {
+  "Content-Disposition": "The name of the file",
+  ETag: "What the calendar says now, but for the moment of writing"
+}
+const open = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true,
+  produces: "text/calendar",
+  error_answers: { 403: null },
+  answer_headers: feedSays
+} as const satisfies SharedDraft
+
+/**
+ * The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own.
+ */
+const hosted = Effect.map(Effect.serviceOption(ServerContext), Option.getOrThrow)
+
+/**
+ * The calendars somebody may subscribe to as they stand now, of the kinds they chose; a link to another holds no
+ * longer. Whoever may see orders sees everybody's; everybody's activities are for administrators.
+ */
+const feedsOf = Effect.fnUntraced(function* (
+  user: UserRow,
+  kinds: ReadonlyArray<CalendarKind>
+): Effect.fn.Return<ReadonlyArray<FeedOf>, Failure, Store> {
+  const held = yield* (yield* Store).getMany(roles, user.role_ids)
+  if (!user.is_active || missingPermission(viewerOf(user, held, null), kinds) !== undefined) return []
+  const sees_all = !kinds.includes("activities") || isAdministrator(user, held)
+  return [{ scope: "user", user_id: user.id, kinds }, ...(sees_all ? [{ scope: "all", kinds } as const] : [])]
+})
+const mayHave = (user: UserRow, of: FeedOf) =>
+  Effect.map(feedsOf(user, of.kinds), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
+
+/**
+ * Whose link this is: one person's calendar is theirs, everybody's that of whoever may have it and whose signature it
+ * bears.
+ */
+const personOf = Effect.fnUntraced(function* (
+  key: string,
+  of: FeedOf,
+  signature: string
+): Effect.fn.Return<UserRow | undefined, Failure, Store> {
+  const store = yield* Store
+  if (of.scope === "user") {
+    if (!isSignedFor(key, of, of.user_id, signature)) return undefined
+    const user = yield* store.get(users, of.user_id)
+    return user ?? (yield* notFound("No such user."))
+  }
+  return (yield* store.find(users, { is_active: true })).find((user) => isSignedFor(key, of, user.id, signature))
+})
+
+const closed = new Rejection({
+  kind: "forbidden",
+  message:
+    "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
+})
+/** 403 for a wrong signature before 404 for an unknown user, so that nobody counts users by trying. */
+const served = (
+  whose: { readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number },
+  query: Input["query"]
+): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
+  Effect.gen(function* () {
+    const { key } = yield* hosted
+    const signed = signedQuery(query)
+    if (signed === undefined) return yield* closed
+    const of: FeedOf = { ...whose, kinds: signed.kinds }
+    const person = yield* personOf(key, of, signed.signature)
+    if (person === undefined || !(yield* mayHave(person, of))) return yield* closed
+    const held = yield* (yield* Store).getMany(roles, person.role_ids)
+    const text = yield* feedText({
+      user_id: of.scope === "user" ? of.user_id : undefined,
+      kinds: of.kinds,
+      reader: viewerOf(person, held, null)
+    })
+    return {
+      status: 200,
+      content: { type: feedHeaders["content-type"], text },
+      headers: {
+        "content-disposition": feedHeaders["content-disposition"],
+        "cache-control": "private, no-cache",
+        etag: tagOf(text)
+      }
+    }
+  })
+const entry = (server: ServerContext["Service"], of: FeedOf, person: UserRow) => ({
+  scope: of.scope,
+  user_id: of.scope === "user" ? of.user_id : null,
+  with: [...of.kinds],
+  name: feedName(of.scope === "user" ? person.name : null, of.kinds),
+  url: feedUrl(server.public_url(), server.key, of, person.id)
+})
+
+export const feedsSlice: ServerSlice = {
+  name: "feeds",
+  endpoints: [
+    get("/calendar/feed.ics", {
+      name: "calendar.feed",
+      summary: "Calendar feed of all activities, or of the kinds the address names, by signed address",
+      ...open,
+      run: ({ query }) => served({ scope: "all" }, query)
+    }),
+    get("/calendar/feed/{user}.ics", {
+      name: "calendar.user_feed",
+      summary: "Calendar feed of one user's activities, or of the kinds the address names, by signed address",
+      ...open,
+      run: ({ params, query }) => {
+        const user_id = /^([1-9]\d{0,14})\.ics$/.exec(params["user"]!)?.[1]
+        return user_id === undefined
+          ? Effect.fail(notFound())
+          : served({ scope: "user", user_id: Number(user_id) }, query)
+      }
+    }),
+    get("/api/v1/calendar_feeds", {
+      answer: {
+        calendar_feeds: Shown.objects({
+          scope: choice({ all: "Everybody's", user: "One user's" }),
+          user_id: integer({ nullable: true }),
+          with: list(text(), { describe: "What it holds" }),
+          name: text(),
+          url: text()
+        }),
+        meta: Shown.meta
+      },
+      name: "calendar_feeds.list",
+      summary: "Addresses to subscribe to: your own calendar's and everybody's, as far as you may see them",
+      ...calendar_access,
+      metering_weight: 0,
+      server_only: true,
+      fields: { with: with_field },
+      run: ({ query, values, viewer }) =>
+        Effect.gen(function* () {
+          const kinds = chosenKinds(values.with)
+          yield* requireKinds(viewer, kinds)
+          const store = yield* Store
+          const server = yield* hosted
+          const user = yield* store.get(users, viewer.user_id)
+          const feeds = user === undefined ? [] : (yield* feedsOf(user, kinds)).map((of) => entry(server, of, user))
+          return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length, query) })
+        })
+    })
+  ]
+}

@@ -1,0 +1,29 @@
+/** The host in the UIDs of calendars: that of the address a server first had, whatever address it has later. */
+import { Clock, Effect } from "effect"
+import { uid_host_setting, uidHost } from "../../../core/overview/calendar/api.ts"
+import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { settings_table, settingsUpdated } from "../../../core/kernel/events/settings.ts"
+import { lockDatabase } from "../../../core/kernel/runtime/schema.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { instantOf } from "../../../core/values/time.ts"
+
+/** Records it where none was recorded. Two servers that start at once wait for each other. */
+export const keepUidHost = Effect.fnUntraced(function* (public_url: string) {
+  const store = yield* Store
+  if ((yield* store.get(settings_table, uid_host_setting)) !== undefined) return
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* lockDatabase
+      if ((yield* store.get(settings_table, uid_host_setting)) !== undefined) return
+      const recorded_at = instantOf(yield* Clock.currentTimeMillis)
+      const command_id = yield* (yield* CommandRuntime).commandId
+      const [group = "", key = ""] = uid_host_setting.split(".")
+      yield* recordEvents([settingsUpdated.make({ group, values: { [key]: uidHost(public_url) } })], {
+        command_id,
+        actor_id: null,
+        replica_id: null,
+        recorded_at
+      })
+    })
+  )
+})

@@ -1,0 +1,117 @@
+/**
+ * Codes to log in with: 140 random bits, sent by mail, kept as a hash, good for one token (rules/conventions 11).
+ * A person has one at most. It ends when it is used, when a later one is sent, and with the account, the e-mail
+ * address or the person's data.
+ */
+import { integer, text, timestamp } from "../../core/kernel/fields/field.ts"
+import { plainTable, type RowOf } from "../../core/kernel/tables/table.ts"
+import { hkdfSync, randomBytes } from "node:crypto"
+import { Effect } from "effect"
+import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
+import type { Failure } from "../../core/kernel/store/failure.ts"
+import { insert, remove, removeWhere } from "../../core/kernel/tables/row-change.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
+import { userDeactivated } from "../../core/people/users/decide.ts"
+import { type UserRow, users } from "../../core/people/users/schema.ts"
+import { hashOf, isSecretOf } from "../access/tokens/issue.ts"
+
+// Codes that people log in with, on the server alone: one for each person, with a hash instead of the code.
+
+const whole = { min: 0, max: Number.MAX_SAFE_INTEGER } as const
+
+export const login_codes = plainTable(
+  "login_codes",
+  "user_id",
+  {
+    user_id: integer(whole),
+    /** Of the event that caused it: a later one's takes its place, an earlier one's never does. */
+    position: integer(whole),
+    /** SHA-256 of the code without its hyphens, in hex. */
+    hash: text({ secret: true, length: 64 }),
+    expires_at: timestamp()
+  },
+  {
+    entity: "login_code",
+    uniques: [{ columns: ["hash"], field: "code", message: "Try again." }],
+    indexes: [["expires_at"]]
+  }
+)
+type LoginCodeRow = RowOf<typeof login_codes>
+
+/** Without letters that are taken for digits (Crockford's base 32). */
+const signs = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+const signs_count = 28
+const group_length = 4
+
+/** `7K2M-…`: seven groups of four. */
+const codeOf = (bytes: Uint8Array): string => {
+  const drawn = [...bytes].map((byte) => signs[byte % signs.length]).join("")
+  return drawn.match(new RegExp(`.{${group_length}}`, "g"))?.join("-") ?? drawn
+}
+const freshCode = (): string => codeOf(randomBytes(signs_count))
+/** An account's first code: the same wherever it is computed, so that the answer can show what the mail will say. */
+export const firstCode = (key: string, { created_at, email, id }: UserRow): string =>
+  codeOf(new Uint8Array(hkdfSync("sha256", key, "flightcase", `invitation ${id} ${created_at} ${email}`, signs_count)))
+/** As it is hashed, however somebody typed it; undefined where it cannot be a code. */
+const plainCode = (typed: string): string | undefined => {
+  if (typed.length > 200) return undefined
+  const plain = typed.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1")
+  return plain.length === signs_count && [...plain].every((sign) => signs.includes(sign)) ? plain : undefined
+}
+export const hashOfCode = (typed: string): string | undefined => {
+  const plain = plainCode(typed)
+  return plain === undefined ? undefined : hashOf(plain)
+}
+
+interface Reason {
+  readonly user_id: number
+  readonly position: number
+  readonly expires_at: string
+  /** Another than a fresh one. */
+  readonly code?: string | undefined
+}
+/** Under the lock of the user's stream. Undefined where a code of a later event is there already. */
+export const makeCode = Effect.fnUntraced(function* ({
+  code = freshCode(),
+  expires_at,
+  position,
+  user_id
+}: Reason): Effect.fn.Return<string | undefined, Failure, Store> {
+  const store = yield* Store
+  const before = yield* store.get(login_codes, user_id)
+  if (before !== undefined && before.position >= position) return undefined
+  const hash = hashOfCode(code) ?? ""
+  yield* store.apply([remove(login_codes, user_id), insert(login_codes, { user_id, position, hash, expires_at })])
+  return code
+})
+
+/** The row of a code that holds at this instant. */
+export const codeWith = Effect.fnUntraced(function* (
+  hash: string,
+  now: string
+): Effect.fn.Return<LoginCodeRow | undefined, Failure, Store> {
+  const row = yield* (yield* Store).first(login_codes, { hash })
+  return row !== undefined && isSecretOf(row, hash) && row.expires_at > now ? row : undefined
+})
+
+/** Events that end the code of a person: in their transaction. */
+export const endCodes = (events: ReadonlyArray<StoredEvent>): Effect.Effect<void, Failure, Store> => {
+  const ended = events.flatMap(({ data, type }) =>
+    type === userDeactivated.type || (type === `${users.entity}.updated` && data["email"] !== undefined)
+      ? [Number(data["id"])]
+      : type === memberAnonymised.type && typeof data["user_id"] === "number"
+        ? [data["user_id"]]
+        : []
+  )
+  return ended.length === 0
+    ? Effect.void
+    : Effect.flatMap(Store, (store) => store.apply(ended.map((user_id) => removeWhere(login_codes, { user_id }))))
+}
+
+export const dropExpired = Effect.fnUntraced(function* (now: string) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  yield* store.run(`delete from login_codes where expires_at <= ${bind(now)}`, values)
+})

@@ -1,0 +1,324 @@
+/** How people get in who hold no token yet: codes sent by mail (rules/conventions 11). */
+import { Clock, Context, Effect, Schema } from "effect"
+import type { Failure } from "../../core/kernel/store/failure.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { effectiveChannels, notification_settings, type TypeSetting } from "../../core/office/notifications/rules.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
+import { lockStreams, retryOnConflict } from "../../core/kernel/runtime/engine.ts"
+import { type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
+import { journal } from "../../core/kernel/events/journal.ts"
+import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
+import { notificationType } from "../../core/office/notifications/types.ts"
+import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
+import { momentText } from "../../core/pricing/print/format.ts"
+import { secret_settings } from "../../core/setup/settings/secrets.ts"
+import {
+  access_resets_max,
+  anonymousEmail,
+  resetAccess,
+  type ResetFacts,
+  userAccessReset,
+  userActivated,
+  userDeactivated,
+  userInvitationRequested,
+  userLoggedIn,
+  userReactivated
+} from "../../core/people/users/decide.ts"
+import { type UserRow, users } from "../../core/people/users/schema.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { zoneOf } from "../../core/values/zone.ts"
+import { jobKind, jobOffer, processOf } from "../ports/job-kind.ts"
+import { dropMail, queueMail } from "../delivery/mail/jobs.ts"
+import { serverContext } from "../ports/server-context.ts"
+import { codeWith, dropExpired, endCodes, firstCode, hashOfCode, login_codes, makeCode } from "./codes.ts"
+import type { AccountMailKind } from "./texts.ts"
+import { command, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
+import { boolean, text, timestamp } from "../../core/kernel/fields/field.ts"
+import { invalidField } from "../../core/kernel/fields/rejection.ts"
+import { created } from "../../core/kernel/endpoints/resource.ts"
+import { remove } from "../../core/kernel/tables/row-change.ts"
+import * as Shown from "../../core/kernel/lists/answer-schema.ts"
+import { shownWithSecret } from "../ports/secret-shown-once.ts"
+import { issuedResource, tokenResource } from "../access/tokens/api.ts"
+import { issueOwnToken } from "../access/tokens/issue.ts"
+import { AccountMail, factsFor, grants } from "../../core/people/users/api.ts"
+import { dropOldSecrets } from "../delivery/mail/secrets.ts"
+import type { ServerSlice } from "../ports/server-slice.ts"
+
+// How the house has set a type of notification.
+
+/** Undefined where nobody has set it. */
+const typeSetting = (type: string): Effect.Effect<TypeSetting | undefined, Failure, Store> =>
+  Effect.flatMap(Store, (store) => store.get(notification_settings, type))
+
+// Mail to people about their own accounts: the job that follows from what was recorded (rules/conventions 15).
+
+const invitation_minutes = 7 * 24 * 60
+const reset_minutes = 60
+
+const type_of = {
+  invited: "user.invited",
+  reset: "password.reset",
+  reactivated: "user.reactivated",
+  deactivated: "user.deactivated"
+} as const satisfies { readonly [K in AccountMailKind]: string }
+
+/** Whether the house has this mail sent. People's own preferences do not count: it is about their account itself. */
+const isMailed = Effect.fnUntraced(function* (kind: AccountMailKind) {
+  const type = notificationType(type_of[kind])
+  return type !== undefined && effectiveChannels(type, yield* typeSetting(type.key), undefined).has("email")
+})
+
+/** The code of an invitation while no mail server is set: the person who invites passes it on. */
+const codeShown = Effect.fnUntraced(function* (user_id: number) {
+  const store = yield* Store
+  const { key, outside } = yield* serverContext
+  const is_mailed = outside.smtp_url !== undefined || (yield* store.get(secret_settings, "mail.smtp_url")) !== undefined
+  const user = is_mailed ? undefined : yield* store.get(users, user_id)
+  return user === undefined ? null : firstCode(key, user)
+})
+
+/** How long a code is good for: whoever has never been here is given the time of an invitation again. */
+const minutesFor = (kind: AccountMailKind, { invitation_accepted_at }: UserRow): number =>
+  kind === "reset" && invitation_accepted_at !== null ? reset_minutes : invitation_minutes
+const expiryAt = (recorded_at: string, minutes: number): string => instantOf(Date.parse(recorded_at) + minutes * 60_000)
+
+const data = Schema.Struct({
+  kind: Schema.Literals(["invited", "reset", "reactivated", "deactivated"]),
+  user_id: Schema.Int,
+  /** Who did it. */
+  actor_id: Schema.NullOr(Schema.Int),
+  position: Schema.Int,
+  recorded_at: Schema.String
+})
+type AccountMailData = typeof data.Type
+
+/** Why nothing is sent; undefined where it is. The account may have changed since. */
+const reasonAgainst = (kind: AccountMailKind, user: UserRow | undefined): string | undefined => {
+  if (user === undefined || user.email === anonymousEmail(user.id)) return "The person's data was erased."
+  const is_closed = user.deactivated_at !== null
+  if (kind === "deactivated") return is_closed ? undefined : "The account was opened again."
+  return is_closed ? "The account was closed since." : undefined
+}
+
+/** Its name among messages, by the event that caused it. */
+const mailOf = (position: number): string => `account.${position}`
+
+/** One mail about an account, with a code of its own where its reader is to log in. */
+const accountMail = Effect.fnUntraced(function* (given: AccountMailData) {
+  const { actor_id, kind, position, recorded_at, user_id } = given
+  const store = yield* Store
+  yield* lockStreams([streamOf("user", user_id)])
+  const user = yield* store.get(users, user_id)
+  const against = reasonAgainst(kind, user) ?? ((yield* isMailed(kind)) ? undefined : "The house has it not sent.")
+  if (user === undefined || against !== undefined) return { sent: false, reason: against ?? "" }
+  const settings = yield* (yield* CommandRuntime).settings
+  const actor = actor_id === null ? undefined : yield* store.get(users, actor_id)
+  const expires_at = expiryAt(recorded_at, minutesFor(kind, user))
+  const first = kind === "invited" ? firstCode((yield* serverContext).key, user) : undefined
+  const code = kind === "deactivated" ? "" : yield* makeCode({ user_id, position, expires_at, code: first })
+  if (code === undefined) return { sent: false, reason: "A later code was sent instead." }
+  const zone = zoneOf(settingText(settings, "company", "timezone"))
+  const is_first = kind === "reset" && user.invitation_accepted_at === null
+  const { accountText } = yield* Effect.promise(() => import("./texts.ts"))
+  const words = accountText(is_first ? "invited" : kind, {
+    name: user.name,
+    by: actor?.name ?? null,
+    house: settingText(settings, "company", "name"),
+    url: (yield* serverContext).public_url(),
+    until: `${momentText(expires_at, zone, "en-GB", "long")} (${zone})`
+  })
+  const queued = yield* queueMail(
+    {
+      id: mailOf(position),
+      sender_user_id: actor === undefined ? null : actor.id,
+      to: [{ name: user.name, address: user.email }],
+      ...words,
+      ...(code === "" ? {} : { secret: { text: code, expires_at } })
+    },
+    settings
+  )
+  return { sent: true, job_id: queued.job_id }
+})
+
+const mailAccount = jobKind<AccountMailData>({
+  kind: "users.mail",
+  meaning: "sends people mail about their own account",
+  data,
+  attempts_max: 8,
+  waits_seconds: [5, 60, 300, 1_800, 7_200],
+  at_a_time: 1,
+  // Repeated after its commit it queues nothing: the message has its id already, and the code its position.
+  run: (given) => Effect.flatMap(Store, (store) => store.transaction(accountMail(given))).pipe(retryOnConflict)
+})
+
+const kind_of: { readonly [type: string]: AccountMailKind } = {
+  [userInvitationRequested.type]: "invited",
+  [userAccessReset.type]: "reset",
+  [userReactivated.type]: "reactivated",
+  [userDeactivated.type]: "deactivated"
+}
+export const accountMails = processOf({
+  on: [userInvitationRequested, userAccessReset, userReactivated, userDeactivated],
+  jobs: ({ actor_id, data: { id }, position, recorded_at, type }) => {
+    const kind = kind_of[type]
+    return kind === undefined
+      ? []
+      : [
+          jobOffer(
+            mailAccount,
+            { kind, user_id: id, actor_id, position, recorded_at },
+            { subject: String(position), owner_id: actor_id }
+          )
+        ]
+  }
+})
+
+/** Mail about an account that still waits is not sent to somebody whose data is erased, nor are its words kept. */
+const dropMails = Effect.fnUntraced(function* (
+  events: ReadonlyArray<StoredEvent>
+): Effect.fn.Return<void, Failure, Store> {
+  const streams = events.flatMap(({ data, type }) =>
+    type === memberAnonymised.type && typeof data["user_id"] === "number" ? [streamOf("user", data["user_id"])] : []
+  )
+  if (streams.length === 0) return
+  const store = yield* Store
+  const caused = yield* store.find(journal, { stream: streams, type: Object.keys(kind_of) })
+  for (const { position } of caused) yield* dropMail(store, mailOf(position))
+})
+
+// A code becomes a token, once. Whatever is wrong with a code is answered alike: nobody learns which there were.
+
+const refused = invalidField(
+  "code",
+  "This code is not valid here: it may have been used, replaced by a later one, or have expired. Ask for a new one."
+)
+
+/** Under the lock of the user's stream: of two who redeem a code at once, the second finds it gone. */
+const redeemed = Effect.fnUntraced(function* (hash: string, user_id: number, name: string, settings: Settings) {
+  const store = yield* Store
+  const runtime = yield* CommandRuntime
+  yield* lockStreams([streamOf("user", user_id)])
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const code = yield* codeWith(hash, now)
+  const user = code?.user_id === user_id ? yield* store.get(users, user_id) : undefined
+  if (user === undefined || user.deactivated_at !== null) return yield* refused
+  const account = { id: user.id, member_id: user.member_id }
+  const token = yield* issueOwnToken({ name, user_id }, settings, now)
+  yield* store.apply([remove(login_codes, user_id)])
+  yield* recordEvents(
+    [
+      ...(user.is_active ? [] : [userActivated.make({ ...account, first: user.invitation_accepted_at === null })]),
+      token.event,
+      userLoggedIn.make({ ...account, token_id: token.id, verifies_email: user.email_verified_at === null })
+    ],
+    { command_id: yield* runtime.commandId, actor_id: user_id, replica_id: null, recorded_at: now }
+  )
+  return token
+})
+
+const redeem = postQuery("/api/v1/login_codes/redeem", {
+  answer: { token: Shown.row(() => issuedResource) },
+  name: "login_codes.redeem",
+  summary: "Log in with a code that was sent by mail: a token for its person, told in this answer only",
+  ability: null,
+  permission: null,
+  public: true,
+  server_only: true,
+  success_status: 201,
+  fields: {
+    code: text({ required: true, input_only: true, max: 200, describe: "With or without hyphens, in any case" }),
+    name: text({ default: "Login by code", describe: "What the token is called, such as the machine's name" })
+  },
+  run: (input) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const hash = hashOfCode(input.values.code ?? "")
+      const code = hash === undefined ? undefined : yield* codeWith(hash, input.now)
+      if (hash === undefined || code === undefined) return yield* refused
+      const { name = "" } = input.values
+      const { id, secret } = yield* store
+        .transaction(redeemed(hash, code.user_id, name, input.settings))
+        .pipe(retryOnConflict)
+      return created(yield* shownWithSecret(tokenResource, id, secret, input))
+    })
+})
+
+// A new code for somebody who cannot get in any more, or who must not with what they have.
+
+const beforeOf = Effect.fnUntraced(function* (user: UserRow) {
+  const resets = yield* (yield* Store).find(
+    journal,
+    { stream: streamOf("user", user.id), type: userAccessReset.type },
+    { order: ["-version"], limit: access_resets_max }
+  )
+  return resets.map(({ recorded_at }) => recorded_at)
+})
+
+type UsersFacts = ReturnType<typeof factsFor>
+type Facts = Effect.Effect<ResetFacts, Effect.Error<UsersFacts>, Effect.Services<UsersFacts>>
+
+const reset = command("POST", "/api/v1/users/{id}/reset_password", {
+  answer: {
+    message: text(),
+    sent_to: text({ describe: "The address the code goes to" }),
+    expires_at: timestamp({ describe: "Until when the code holds" })
+  },
+  name: "users.reset_password",
+  summary: "Send somebody a new code to log in with; with end_sessions what they hold ends now",
+  ability: "users:write",
+  permission: "users.reset-password",
+  server_only: true,
+  success_status: 202,
+  params: { id: { table: users } },
+  streams: ({ id }) => [`user:${id}`, grants],
+  fields: { end_sessions: boolean({ default: false, describe: "Their tokens, and those of their devices, end now" }) },
+  facts: ({ rows, viewer }): Facts =>
+    Effect.gen(function* () {
+      return { ...(yield* factsFor(viewer)), before: yield* beforeOf(rows.id) }
+    }),
+  decide: (facts, { now, rows, values, viewer }) =>
+    resetAccess(rows.id, values.end_sessions === true, viewer, facts, now),
+  result: Schema.Struct({ id: Schema.Int, sent_to: Schema.String }),
+  respond: ({ sent_to }, { now, rows }) =>
+    Effect.succeed({
+      status: 202,
+      body: {
+        message: `A code is sent to ${sent_to}.`,
+        sent_to,
+        expires_at: expiryAt(now, minutesFor("reset", rows.id))
+      }
+    })
+})
+
+/** Longer than the job of a message is known, which would be queued anew once its secret is forgotten. */
+const sent_kept_millis = 30 * 86_400_000
+
+const dropOldDaily = {
+  cron: "41 3 * * *",
+  kind: jobKind({
+    kind: "access.cleanup",
+    meaning: "forgets codes to log in with that have expired",
+    data: Schema.Struct({ due_at: Schema.String }),
+    attempts_max: 5,
+    waits_seconds: [60, 600],
+    at_a_time: 1,
+    run: () =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        yield* dropExpired(instantOf(now))
+        yield* dropOldSecrets(instantOf(now), instantOf(now - sent_kept_millis))
+      })
+  })
+}
+
+export const accessSlice: ServerSlice = {
+  name: "access",
+  server_tables: [login_codes],
+  endpoints: [reset, redeem],
+  jobs: [mailAccount, dropOldDaily.kind],
+  processes: [accountMails],
+  timed: [dropOldDaily],
+  recorded: (events) => Effect.andThen(endCodes(events), dropMails(events)),
+  services: () => Context.make(AccountMail, { invites: isMailed("invited"), codeShown })
+}

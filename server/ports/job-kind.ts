@@ -1,0 +1,105 @@
+/**
+ * Kinds of durable work: what leaves the machine, or takes longer than a request may. A job is queued in the
+ * transaction of the event that causes it, so that it exists exactly when the event does, and is done after the commit,
+ * at least once: `run` must be safe to repeat for the same job.
+ */
+import { Data, type Effect, type Schema, type Scope } from "effect"
+import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import type { AnyEventType, DataOf, EventOf, StoredEvent } from "../../core/kernel/events/event-type.ts"
+import type { StoreRead } from "../../core/kernel/store/failure.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import type { ServerContext } from "./server-context.ts"
+import type { JobOffer } from "./offers.ts"
+
+export type { JobOffer } from "./offers.ts"
+
+/** The failure of a job that trying again cannot mend: an address that does not exist, a file that is gone. */
+export class GivenUp extends Data.TaggedError("GivenUp")<{ readonly message: string }> {}
+
+/** One attempt at a job. */
+export interface Attempt {
+  readonly job_id: string
+  /** Counted from 1. */
+  readonly number: number
+  /** No further attempt follows if this one fails. */
+  readonly is_last: boolean
+  /** Says how far the job has come, from 0 to 1. */
+  readonly progress: (done: number) => Effect.Effect<void, never, Store>
+}
+
+/** Abilities with which jobs are asked for that somebody waits for. */
+export const asking_abilities = ["api-usage:read", "documents:write"] as const
+type AskingAbility = (typeof asking_abilities)[number]
+
+export interface JobKind<Data = unknown> {
+  /** `mail.send`: letters, digits, dots and underscores. */
+  readonly kind: string
+  /** What it does, in a few words for people. */
+  readonly meaning: string
+  readonly data: Schema.Codec<Data, unknown>
+  readonly attempts_max: number
+  /** Waits between attempts; the last one repeats. 0 to 10 % is added. */
+  readonly waits_seconds: ReadonlyArray<number>
+  /** Attempts at the same time in one server process. */
+  readonly at_a_time: number
+  /** An attempt that takes longer is broken off and has failed; an hour unless said. */
+  readonly limit_seconds?: number
+  /**
+   * False: an attempt that ended because its server did is not counted. For work that cannot bring a server down
+   * itself; other work would begin anew, and end servers, for ever.
+   */
+  readonly counts_broken_off?: false
+  /** Its data, result or errors may name people: of what has ended they are emptied when somebody is erased. */
+  readonly names_people?: boolean
+  /** The ability it is asked for with; with that, too, its owner sees how it goes. */
+  readonly asked_with?: AskingAbility
+  /** What it answers is kept with the job, `download_url` included. Any failure but {@link GivenUp} is tried again. */
+  readonly run: (
+    data: Data,
+    attempt: Attempt
+  ) => Effect.Effect<JsonObject | void, unknown, Store | CommandRuntime | ServerContext | Scope.Scope>
+  /**
+   * What follows once it has failed for good, however it came to that: done with the transaction that says so, at least
+   * once. Attempts that their server's end or their time limit broke off run no code of their own.
+   */
+  readonly ended?: (data: Data, error: string) => Effect.Effect<void, unknown, Store | CommandRuntime | ServerContext>
+}
+// A server lists kinds of all kinds of data; each was checked against its own.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type AnyJobKind = JobKind<any>
+
+export const jobKind = <Data>(kind: JobKind<Data>): JobKind<Data> => kind
+
+/** A job of this kind: `jobOffer(sendMail, { message_id }, { subject: `${event.position}` })`. */
+export const jobOffer = <Data>(
+  kind: JobKind<Data>,
+  data: Data,
+  about: ({ readonly subject: string } | { readonly uuid: string }) & Pick<JobOffer, "owner_id" | "delay_seconds">
+): JobOffer<Data> => ({ kind, data, ...about })
+
+/** What follows from events once they are recorded: jobs, queued in their transaction. */
+export interface Process {
+  readonly on: ReadonlyArray<string>
+  /** Pure: the same events give the same jobs with the same subjects. */
+  readonly jobs: (event: StoredEvent) => ReadonlyArray<JobOffer>
+}
+/** Declares a process: `processOf({ on: [invoiceIssued], jobs: (event) => [jobOffer(sendMail, …)] })`. */
+export const processOf = <const On extends ReadonlyArray<AnyEventType>>(draft: {
+  readonly on: On
+  readonly jobs: (event: Omit<StoredEvent, "data"> & EventOf<DataOf<On[number]>>) => ReadonlyArray<JobOffer>
+}): Process => ({
+  on: draft.on.map(({ type }) => type),
+  // What was just recorded has the data its kind made.
+  jobs: (event) => draft.jobs(event as Omit<StoredEvent, "data"> & EventOf<DataOf<On[number]>>)
+})
+
+/** Work that is due at certain times, done once for each of them however many servers there are. */
+export interface TimedWork {
+  /** Minute, hour, day, month, weekday; UTC. */
+  readonly cron: string
+  /** Whether a server that starts at this instant has it to do, whenever it was done last. */
+  readonly at_start?: (now: string) => StoreRead<boolean>
+  /** Its data is the instant it was due. */
+  readonly kind: JobKind<{ readonly due_at: string }>
+}

@@ -1,0 +1,292 @@
+/** What procurement needs a server for: mail to suppliers, and what is due at certain times. */
+import { Clock, Context, Effect, Schema } from "effect"
+import { paperLanguage } from "../../core/billing/paper/words.ts"
+import { sellerOf } from "../../core/billing/state/parties.ts"
+import { brandOf, fragmentsOf, mail_places } from "../../core/documents/branding/brand.ts"
+import type { PreparedDocument } from "../../core/documents/content/prepare.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
+import { Rejection } from "../../core/kernel/fields/rejection.ts"
+import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { members } from "../../core/people/members/schema.ts"
+import { dateText } from "../../core/pricing/print/format.ts"
+import { type PurchaseOrderMail, purchaseOrderMail, PurchaseOrderMailer } from "../../core/purchasing/orders/mailing.ts"
+import { standardOrderMail } from "../../core/purchasing/orders/paper-words.ts"
+import {
+  purchase_order_items,
+  purchase_orders,
+  type PurchaseOrderItemRow,
+  type PurchaseOrderRow
+} from "../../core/purchasing/schema.ts"
+import { stores } from "../../core/setup/stores.ts"
+import { dayOf, zoneOf } from "../../core/values/zone.ts"
+import { drawn, isUndrawable } from "../documents/papers/draw.ts"
+import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, type TimedWork } from "../ports/job-kind.ts"
+import { queueMail } from "../delivery/mail/jobs.ts"
+import { filledDocument } from "../documents/papers/filled.ts"
+import { preparation } from "../documents/papers/preparing.ts"
+import { serverContext } from "../ports/server-context.ts"
+import { lockStreams } from "../../core/kernel/runtime/engine.ts"
+import type { Failure } from "../../core/kernel/store/failure.ts"
+import { chunked } from "../../core/kernel/store/statement.ts"
+import { purchaseOrderChange, purchaseOrderStream } from "../../core/purchasing/events.ts"
+import { purchaseOrderReturnDue } from "../../core/purchasing/receiving/events.ts"
+import { dueBackAt, isHere, isReminderDue, reminderDaysIn } from "../../core/purchasing/receiving/intake.ts"
+import { users } from "../../core/people/users/schema.ts"
+import { exact } from "../../core/values/decimal.ts"
+import { instantOf } from "../../core/values/time.ts"
+import type { ServerSlice } from "../ports/server-slice.ts"
+
+// The durable job that draws a purchase order and hands it to the mail queue (rules/billing 2.3).
+
+const standardOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settings: Settings) {
+  const store = yield* Store
+  const supplier = yield* store.get(members, order.supplier_id)
+  const place = yield* store.get(stores, order.store_id)
+  const company = yield* sellerOf(order.store_id, settings)
+  const language = paperLanguage(supplier?.locale || settingText(settings, "company", "locale"))
+  const zone = zoneOf(place?.timezone || settingText(settings, "company", "timezone"))
+  const day = (instant: string): string => dateText(dayOf(Date.parse(instant), zone), language)
+  const { ends_at, number, po_type, starts_at, subject } = order
+  return standardOrderMail(
+    {
+      number,
+      subject,
+      supplier: supplier?.name ?? "",
+      company: company.name,
+      window:
+        po_type === "sub_hire" && starts_at !== null && ends_at !== null
+          ? { from: day(starts_at), to: day(ends_at) }
+          : null
+    },
+    language
+  )
+})
+
+/** The subject and text: as they were given, else as the layouts word them, else plainly. */
+const textsOf = Effect.fnUntraced(function* (
+  mail: PurchaseOrderMail,
+  order: PurchaseOrderRow,
+  data: PreparedDocument["data"],
+  settings: Settings
+) {
+  const { renderer } = yield* serverContext
+  const standard = yield* standardOf(order, settings)
+  const worded = fragmentsOf(yield* brandOf("purchase_order", order.store_id, settings), mail_places)
+  const fragments = Object.fromEntries(
+    Object.entries(worded).filter(([place]) => place !== "mail_text" || mail.message === null)
+  )
+  const filled: { readonly [name: string]: string } =
+    Object.keys(fragments).length === 0
+      ? {}
+      : yield* renderer.texts(fragments, data).pipe(
+          // Checked when it was saved; one that a device recorded may not have been. The supplier gets the plain one.
+          Effect.catchTag("TextInvalid", () => Effect.succeed({}))
+        )
+  return {
+    subject: filled["mail_subject"]?.trim() || standard.subject,
+    text: mail.message ?? (filled["mail_text"]?.trim() ? filled["mail_text"] : standard.text)
+  }
+})
+
+/** The order as PDF. One that cannot be drawn is not mailed without it. */
+const paperOf = Effect.fnUntraced(function* (mail: PurchaseOrderMail, order: PurchaseOrderRow, settings: Settings) {
+  const prepare = yield* preparation
+  const prepared = yield* prepare(
+    {
+      document_type: "purchase_order",
+      documentable_id: order.id,
+      store_id: order.store_id,
+      document_number: order.number,
+      now: mail.sent_at
+    },
+    settings
+  )
+  if (prepared === undefined)
+    return yield* new GivenUp({
+      message: `There is no document of purchase order ${order.number ?? order.id} to mail.`
+    })
+  const { bytes } = yield* drawn(yield* filledDocument(prepared), {
+    limit_millis: (yield* Effect.promise(() => import("../print/renderer.ts"))).background_limit_millis
+  })
+  return { bytes, data: prepared.data, file_name: prepared.file_name }
+})
+
+const mailPurchaseOrder: JobKind<PurchaseOrderMail> = jobKind({
+  kind: "purchase_orders.mail",
+  meaning: "draws a purchase order and queues the mail with it",
+  data: purchaseOrderMail,
+  attempts_max: 8,
+  waits_seconds: [5, 60, 300, 1_800, 7_200],
+  at_a_time: 1,
+  names_people: true,
+  run: (mail) =>
+    Effect.gen(function* () {
+      const { to } = mail
+      const store = yield* Store
+      const settings = yield* (yield* CommandRuntime).settings
+      const order = yield* store.get(purchase_orders, mail.purchase_order_id)
+      if (order === undefined) return yield* new GivenUp({ message: "The purchase order is gone." })
+      if (to === null) return {}
+      const { bytes, data, file_name } = yield* paperOf(mail, order, settings)
+      const queued = yield* store.transaction(
+        queueMail(
+          {
+            id: `purchase_order.${order.id}.${mail.sent_at}`,
+            store_id: order.store_id,
+            sender_user_id: senderOf(mail),
+            to: [to],
+            ...(yield* textsOf(mail, order, data, settings)),
+            attachments: [{ name: `${file_name}.pdf`, mime_type: "application/pdf", bytes }]
+          },
+          settings
+        )
+      )
+      return { mail_job_id: queued.job_id }
+    }).pipe(
+      Effect.catch((failure) =>
+        Effect.fail(isForGood(failure) ? new GivenUp({ message: messageOf(failure) }) : failure)
+      )
+    )
+})
+/** What only a person can mend: the document, an address of the settings. */
+const isForGood = (failure: unknown): boolean =>
+  (failure instanceof Rejection && failure.kind === "invalid") || isUndrawable(failure) || failure instanceof GivenUp
+const messageOf = (failure: unknown): string =>
+  failure instanceof Rejection
+    ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message)
+    : failure instanceof Error
+      ? failure.message
+      : String(failure)
+const senderOf = ({ sender_user_id }: PurchaseOrderMail): number | null =>
+  sender_user_id === 0 ? null : sender_user_id
+
+const purchaseOrderMailOffer = (mail: PurchaseOrderMail): JobOffer<PurchaseOrderMail> =>
+  jobOffer(mailPurchaseOrder, mail, { subject: `${mail.purchase_order_id}.${mail.sent_at}`, owner_id: senderOf(mail) })
+
+// The sweep that reminds of sub-hired goods that are due back. It looks every hour, as days begin at another hour in
+// each zone, and what a stopped server missed is made up at its next start (rules/billing 2.3).
+
+const at_once = 100
+
+interface DueOrder {
+  readonly order: PurchaseOrderRow
+  readonly items: ReadonlyArray<PurchaseOrderItemRow>
+  readonly due_at: string
+  readonly zone: string
+}
+
+/** Orders with goods of their suppliers here that people are to be reminded of. */
+const dueOf = Effect.fnUntraced(function* (rows: ReadonlyArray<PurchaseOrderRow>, now_millis: number) {
+  const store = yield* Store
+  const settings = yield* (yield* CommandRuntime).settings
+  const zones = new Map((yield* store.find(stores, {})).map(({ id, timezone }) => [id, timezone]))
+  const items = Map.groupBy(
+    rows.length === 0 ? [] : yield* store.find(purchase_order_items, { purchase_order_id: rows.map(({ id }) => id) }),
+    (item) => item.purchase_order_id
+  )
+  return rows.flatMap((order): ReadonlyArray<DueOrder> => {
+    const own = items.get(order.id) ?? []
+    const due_at = dueBackAt(order, own)
+    const zone = zoneOf(zones.get(order.store_id) || settingText(settings, "company", "timezone"))
+    return due_at !== null && isReminderDue(order, due_at, { days: reminderDaysIn(settings), now_millis, zone })
+      ? [{ order, items: own, due_at, zone }]
+      : []
+  })
+})
+
+/** Whoever made the order, while they may log in; else the company. */
+const recipientOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settings: Settings) {
+  const user = order.created_by === null ? undefined : yield* (yield* Store).get(users, order.created_by)
+  const company = settingText(settings, "company", "email")
+  return user?.is_active === true ? user.email : company === "" ? undefined : company
+})
+
+const mailReminder = Effect.fnUntraced(function* (
+  { due_at, items, order, zone }: DueOrder,
+  settings: Settings
+): Effect.fn.Return<void, Failure, Store> {
+  const to = yield* recipientOf(order, settings)
+  if (to === undefined) return
+  const supplier = yield* (yield* Store).get(members, order.supplier_id)
+  const name = `purchase order ${order.number ?? order.id}`
+  const day = dayOf(Date.parse(due_at), zone)
+  const goods = items
+    .filter(isHere)
+    .map((item) => `${exact(item.received_quantity).minus(item.returned_quantity).toNumber()} x ${item.name}`)
+  yield* queueMail(
+    {
+      id: `purchase_order.${order.id}.return.${due_at}`,
+      store_id: order.store_id,
+      sender_user_id: null,
+      to: [to],
+      subject: `Due back on ${day}: ${name}`,
+      text: [
+        `These goods of ${supplier?.name ?? "the supplier"} are due back on ${day}:`,
+        order.subject === null ? name : `${name}, ${order.subject}`,
+        "",
+        ...goods
+      ].join("\n")
+    },
+    settings
+  )
+})
+
+/** Records it for those that are due still, once nobody gives the goods back meanwhile, and queues the mails. */
+const remind = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
+  const store = yield* Store
+  const runtime = yield* CommandRuntime
+  const settings = yield* runtime.settings
+  yield* lockStreams(ids.map(purchaseOrderStream))
+  const due = yield* dueOf(yield* store.getMany(purchase_orders, ids), now_millis)
+  if (due.length === 0) return 0
+  yield* recordEvents(
+    due.map(({ due_at, order }) =>
+      purchaseOrderReturnDue.make(purchaseOrderChange(order, { return_reminded_for: due_at }))
+    ),
+    { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: instantOf(now_millis) }
+  )
+  for (const one of due) yield* mailReminder(one, settings)
+  return due.length
+})
+
+export const returnSweep: TimedWork = {
+  cron: "12 * * * *",
+  kind: jobKind({
+    kind: "purchase_orders.return_due",
+    meaning: "reminds of sub-hired goods that are due back",
+    data: Schema.Struct({ due_at: Schema.String }),
+    attempts_max: 5,
+    waits_seconds: [10, 60, 600],
+    at_a_time: 1,
+    run: () =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const now_millis = yield* Clock.currentTimeMillis
+        const open = yield* store.find(purchase_orders, {
+          po_type: "sub_hire",
+          status: ["partially_received", "received"],
+          returned_at: null,
+          deleted_at: null
+        })
+        const due = yield* dueOf(open, now_millis)
+        let reminded = 0
+        for (const some of chunked(due, at_once))
+          reminded += yield* store.transaction(
+            remind(
+              some.map(({ order }) => order.id),
+              now_millis
+            )
+          )
+        return { reminded }
+      })
+  })
+}
+
+export const procurementServerSlice: ServerSlice = {
+  name: "procurement_server",
+  jobs: [mailPurchaseOrder],
+  timed: [returnSweep],
+  services: ({ jobs }) =>
+    Context.make(PurchaseOrderMailer, (mail) => Effect.asVoid(jobs.offer(purchaseOrderMailOffer(mail))))
+}

@@ -1,0 +1,118 @@
+/** A device and its server: how a sync begins, and what the server's refusals mean for the device's folder. */
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { sqliteCodeIn } from "../outbox/device-failure.ts"
+import type { Effect } from "effect"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { deactivated_message } from "../../../core/kernel/runtime/engine.ts"
+import type { Store } from "../../../core/kernel/store/store.ts"
+import { newSeed, publicKeyOf } from "../../protocol/bundle-format.ts"
+import {
+  deleteReplica,
+  DeviceFailure,
+  isDamage,
+  type Profile,
+  replicaDamaged,
+  revokedFailure,
+  writeProfile
+} from "../outbox/folder.ts"
+import { pruneFiles } from "./files.ts"
+import { copiedFailure, handshake } from "./handshake.ts"
+import type { Outbox } from "../outbox/outbox.ts"
+import { reclaimForgottenLeases } from "./reclaim-leases.ts"
+import { type Remote, remoteAt, RemoteError } from "./remote.ts"
+import type { Replica } from "../replica/replica.ts"
+
+// One sync of a profile at a time, whichever process starts it.
+
+/** Another process syncs this profile now. */
+export class SyncBusy extends Error {
+  override readonly name = "SyncBusy"
+}
+
+/**
+ * Takes the lock, which ends with this process at the latest; the answer releases it. Throws SyncBusy where another one
+ * holds it.
+ */
+export const lockSync = (folder: string, patience_millis: number): (() => void) => {
+  const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: patience_millis })
+  try {
+    lock.exec("begin exclusive")
+  } catch (error) {
+    lock.close()
+    throw sqliteCodeIn(error) === 5 ? new SyncBusy("Another sync of this profile is running.", { cause: error }) : error
+  }
+  return () => lock.close()
+}
+
+export interface SessionParts {
+  readonly folder: string
+  readonly profile: Profile
+  readonly outbox: Outbox
+  readonly replica: Pick<Replica, "position">
+  readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
+}
+interface ServerSession {
+  readonly remote: Remote
+  /** As it is now: what the server says of itself and of the device is kept in it. */
+  readonly profile: () => Profile
+  /** The handshake of a sync; gives warnings for people. Throws RemoteError, Unreachable and DeviceFailure. */
+  readonly begin: () => Promise<ReadonlyArray<string>>
+  /**
+   * The failure to report for an error of a sync. A device that was revoked loses its replica, as does that of a
+   * deactivated user; a folder that is a copy sends no more.
+   */
+  readonly failureHere: (error: unknown) => unknown
+}
+
+export const openSession = ({ folder, outbox, replica, run, ...parts }: SessionParts): ServerSession => {
+  let { profile } = parts
+  const remote = remoteAt(profile.url, profile.token)
+  const markCopied = (failure: DeviceFailure): DeviceFailure => {
+    writeProfile(folder, (profile = { ...profile, copied_at: new Date().toISOString() }))
+    return failure
+  }
+  return {
+    remote,
+    profile: () => profile,
+    begin: async () => {
+      const key = profile.key ?? newSeed()
+      const { position } = await run(replica.position)
+      const { warnings, server_key, device, server_memory } = await handshake({
+        profile,
+        outbox,
+        remote,
+        position,
+        public_key: publicKeyOf(key)
+      })
+      const next: Profile = {
+        ...profile,
+        key,
+        ...(server_key === undefined ? {} : { server_key }),
+        ...(device === undefined ? {} : { device })
+      }
+      if (next.key !== profile.key || next.server_key !== profile.server_key || next.device !== profile.device)
+        writeProfile(folder, next)
+      profile = next
+      if (server_memory !== undefined) await reclaimForgottenLeases(profile.replica_id, server_memory, outbox, remote)
+      return warnings
+    },
+    failureHere: (error) => {
+      if (error instanceof DeviceFailure) return error.kind === "copied" ? markCopied(error) : error
+      if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
+      if (isEndOfDevice(error)) {
+        deleteReplica(folder, profile, new Date().toISOString())
+        // Those of unsent commands stay with them, as the outbox does.
+        pruneFiles(folder, outbox)
+        return revokedFailure(profile, outbox.pending().length)
+      }
+      return error.status === 422 && error.body.errors?.["n"] !== undefined
+        ? markCopied(copiedFailure(profile, error))
+        : error
+    }
+  }
+}
+/** The device was revoked, or its user deactivated: it may not keep the data it has. */
+const isEndOfDevice = ({ status, body }: RemoteError): boolean =>
+  status === 403 && (body.errors?.["replica"]?.includes("revoked") === true || body.message === deactivated_message)

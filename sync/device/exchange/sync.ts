@@ -1,0 +1,248 @@
+/** One sync: push pending commands, pull until nothing is newer, lease ids for later. Each part may fail alone. */
+import type { Effect } from "effect"
+import { catalogue } from "../../../core/catalogue.ts"
+import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { Store } from "../../../core/kernel/store/store.ts"
+import { leasedTables } from "../../protocol/lease-blocks.ts"
+import type { SettledCommand } from "../../protocol/merge.ts"
+import { contentsNamed, isIdReusedError, toWireCommand, type Verdict, type WireCommand } from "../../protocol/wire.ts"
+import { referencesOfBody } from "../outbox/references.ts"
+import type { Outbox } from "../outbox/outbox.ts"
+import { withdrawn_name } from "../outbox/reopening.ts"
+import { snapshot_beyond_events } from "../../protocol/snapshot.ts"
+import { type Remote, RemoteError, Unreachable } from "./remote.ts"
+import type { Replica } from "../replica/replica.ts"
+
+/** The files that wait on this device for the commands that name them. */
+export interface WaitingFiles {
+  /** Sends those of these contents that the server has not yet; gives those that are lost here. */
+  readonly send: (sha256: ReadonlyArray<string>, progress?: Progress) => Promise<ReadonlyArray<string>>
+  /** Removes what no command needs any more. */
+  readonly prune: () => void
+}
+/** `fill` counts rows, `pull` events, `files` files. */
+export type Progress = (done: {
+  readonly phase: "files" | "push" | "fill" | "pull" | "lease"
+  readonly done: number
+  readonly total: number | undefined
+}) => void
+export interface SyncReport {
+  readonly sent: number
+  readonly accepted: number
+  readonly rejected: number
+  readonly pending: number
+  readonly pulled_events: number
+  readonly position: number
+  readonly conflicts: number
+}
+export interface SyncParts {
+  readonly profile: { readonly replica_id: number }
+  readonly outbox: Outbox
+  readonly replica: Replica
+  readonly remote: Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows">
+  /** Those that its commands name; without them none does. */
+  readonly files?: WaitingFiles
+  readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
+  readonly progress?: Progress
+  /** A new history longer than this comes as rows. */
+  readonly snapshot_beyond?: number
+}
+const commands_per_push = 100
+const bytes_per_push = 1_048_576
+/** New histories in a row. Rights change, or a backup is restored, less often than this. */
+const beginnings_max = 5
+
+export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
+  const { outbox, replica, run } = parts
+  const before = outbox.counts()
+  // Pulling does not wait for the queue: a push that fails still lets news in, and is raised afterwards.
+  const pushed = await attempt(() => push(parts))
+  if (pushed.error instanceof Unreachable) throw pushed.error
+  const pulled = await pull(parts)
+  let pulled_events = pulled.events
+  if (pulled.reopened) {
+    // A restored server has forgotten commands: they are pushed again, and their verdicts pulled.
+    await push(parts)
+    pulled_events += (await pull(parts)).events
+  } else if (pushed.error !== undefined) throw pushed.error
+  parts.files?.prune()
+  await topUpLeases(parts)
+  const after = outbox.counts()
+  const gained = (state: string): number => Math.max(0, (after[state] ?? 0) - (before[state] ?? 0))
+  return {
+    sent: pushed.value ?? 0,
+    accepted: gained("accepted"),
+    rejected: gained("rejected"),
+    pending: after["pending"] ?? 0,
+    pulled_events,
+    position: (await run(replica.position)).position,
+    conflicts: after["rejected"] ?? 0
+  }
+}
+
+const attempt = async <A>(body: () => Promise<A>): Promise<{ readonly value?: A; readonly error?: unknown }> => {
+  try {
+    return { value: await body() }
+  } catch (error) {
+    return { error }
+  }
+}
+
+const push = async ({ profile, outbox, replica, remote, run, files, progress }: SyncParts): Promise<number> => {
+  const pending = outbox.toSend()
+  let commands = 0
+  for (let sent = 0; sent < pending.length;) {
+    const next = nextOf(pending, sent)
+    const named = contentsNamed(next)
+    outbox.offer(next.at(-1)?.n ?? 0)
+    const lost = named.length === 0 ? [] : await files?.send(named, progress)
+    const verdicts = await remote.push(profile.replica_id, next, lost)
+    if (verdicts.length === 0) break
+    await run(replica.settle(verdictsOfReusedIds(verdicts, pending)))
+    const answered = new Set(verdicts.map(({ id }) => id))
+    outbox.numbersTold(next.flatMap(({ id, n, name }) => (name === withdrawn_name && answered.has(id) ? [n] : [])))
+    sent += verdicts.length
+    // A number that was given up is told, and is no command.
+    commands += next.filter(({ id, name }) => name !== withdrawn_name && answered.has(id)).length
+    progress?.({ phase: "push", done: sent, total: pending.length })
+  }
+  return commands
+}
+
+/**
+ * The commands of one push, beginning with number `from` of the list: at least one. The server would take more at a
+ * time, but answers only once it has read all.
+ */
+const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArray<WireCommand> => {
+  let to = from
+  for (let bytes = 0; to < pending.length && to - from < commands_per_push; to++) {
+    bytes += Buffer.byteLength(JSON.stringify(toWireCommand(pending[to]!)))
+    if (to > from && bytes > bytes_per_push) break
+  }
+  return pending.slice(from, to)
+}
+/** Verdicts that will not come by the journal: under these ids it holds the verdicts on other commands. */
+export const verdictsOfReusedIds = (
+  verdicts: ReadonlyArray<Verdict>,
+  sent: ReadonlyArray<WireCommand>
+): ReadonlyArray<SettledCommand> =>
+  verdicts.flatMap(({ id, error }) => {
+    const command = isIdReusedError(error) ? sent.find((one) => one.id === id) : undefined
+    return command === undefined ? [] : [{ n: command.n, status: "rejected" as const, error: error! }]
+  })
+
+/**
+ * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply
+ * costs nothing. A device that knows nothing yet, or whose history is no longer the server's, is filled first.
+ */
+export const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
+  const { profile, remote, replica, run, progress } = parts
+  let pulled = 0,
+    reopened = false
+  const anew = async (): Promise<boolean> => {
+    const begun = await begin(parts)
+    reopened ||= begun.reopened
+    return begun.from_rows
+  }
+  for (let beginnings = 0; beginnings < beginnings_max; beginnings++) {
+    if ((await run(replica.position)).offset === "-1" && (await run(replica.fill.now)) === undefined) await anew()
+    if (!(await fill(parts))) continue
+    let stopped = false
+    const { offset, handle } = await run(replica.position)
+    await remote.pull(
+      profile.replica_id,
+      { offset, handle },
+      {
+        chunk: async (chunk) => {
+          const { applied } = await run(replica.apply(chunk))
+          pulled += applied
+          progress?.({ phase: "pull", done: pulled, total: undefined })
+        },
+        refetch: async () => {
+          if (!(await anew())) return
+          stopped = true
+          return "stop"
+        }
+      }
+    )
+    if (!stopped) return { events: pulled, reopened }
+  }
+  throw new Unreachable("the server", new Error("its history began anew again and again"))
+}
+
+/**
+ * A new history: from rows when it is long, else event by event, which brings all of it along. A server that has
+ * decided fewer commands than this device knows verdicts of was restored from a backup.
+ */
+const begin = async ({
+  profile,
+  outbox,
+  remote,
+  replica,
+  run,
+  snapshot_beyond = snapshot_beyond_events
+}: SyncParts): Promise<{ readonly from_rows: boolean; readonly reopened: boolean }> => {
+  const plan = await remote.plan(profile.replica_id, outbox.pending()[0]?.n ?? 0)
+  const forgotten = plan !== undefined && outbox.pending()[0]?.n !== plan.last_n + 1 && outbox.lastN() > plan.last_n
+  const reopened = forgotten && outbox.reopen(plan.last_n, plan.leases, referencesOfBody(catalogue)) > 0
+  const from_rows = plan !== undefined && plan.position > snapshot_beyond
+  if (from_rows) await run(replica.fill.begin(plan))
+  else await run(replica.restart)
+  return { from_rows, reopened }
+}
+
+/** Fills the replica anew, whatever it holds. The outbox stays, and pending commands are decided again on top. */
+export const refill = async (parts: SyncParts): Promise<void> => {
+  await begin(parts)
+  await pull(parts)
+}
+
+/**
+ * Goes on with a fill, whenever it began. The next page is fetched while one is stored. False when it must begin again.
+ */
+const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Promise<boolean> => {
+  let filling = await run(replica.fill.now)
+  let coming: ReturnType<Remote["rows"]> | undefined
+  let total = 0
+  while (filling !== undefined) {
+    progress?.({ phase: "fill", done: filling.rows, total: filling.rows_total })
+    total = filling.rows_total
+    const asked = { handle: filling.handle, offset: filling.offset, after: filling.after }
+    const page = await (coming ?? remote.rows(profile.replica_id, asked))
+    if (page === "anew") {
+      await run(replica.fill.drop)
+      return false
+    }
+    coming =
+      page.next === null
+        ? undefined
+        : remote.rows(profile.replica_id, { handle: asked.handle, offset: page.offset, after: page.next })
+    // Awaited in the next round; until then a rejection must not count as unhandled.
+    coming?.catch(() => undefined)
+    filling = await run(replica.fill.lay(asked, page))
+    if (filling === undefined) progress?.({ phase: "fill", done: total, total })
+  }
+  return true
+}
+
+/**
+ * Leases another block for tables with less than half a block left. The request's number keeps a repetition from giving
+ * two.
+ */
+const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Promise<void> => {
+  const short = leasedTables(catalogue).filter(
+    (table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2
+  )
+  for (const [done, table] of short.entries()) {
+    const request_no = outbox.leaseRequestNo(table)
+    const ranges = await remote.lease(profile.replica_id, table, request_no).catch(noneIfUnknown)
+    if (ranges !== undefined) outbox.addLease(request_no, ranges)
+    progress?.({ phase: "lease", done: done + 1, total: short.length })
+  }
+}
+/** A server of an older release leases no ids of tables it does not know: the device gets them once it is updated. */
+const noneIfUnknown = (error: unknown): undefined => {
+  if (error instanceof RemoteError && error.status === 422 && error.body.errors?.["entity"] !== undefined) return
+  throw error
+}

@@ -1,0 +1,241 @@
+/**
+ * Following the server for as long as somebody wants: sends when the outbox grows, fetches when the server has news,
+ * waits with patience while there is no network. It only decides when to sync; each sync is the one any command makes.
+ */
+import { httpClientAt, Unreachable } from "../../http-client.ts"
+import type { SyncReport } from "./sync.ts"
+
+export type WatchOutcome = SyncReport & { readonly warnings: ReadonlyArray<string> }
+export interface WatchRefusal {
+  readonly id: string
+  readonly n: number
+  readonly name: string
+  readonly error: { readonly message: string }
+}
+
+export type WatchEvent =
+  | { readonly event: "started"; readonly conflicts: number }
+  | {
+      readonly event: "synced"
+      readonly sent: number
+      readonly accepted: number
+      readonly rejected: number
+      readonly pulled_events: number
+      readonly pending: number
+      readonly position: number
+    }
+  | {
+      readonly event: "conflict"
+      readonly id: string
+      readonly n: number
+      readonly name: string
+      readonly message: string
+    }
+  | { readonly event: "offline"; readonly message: string; readonly retry_seconds: number }
+  | { readonly event: "online" }
+  | { readonly event: "woke"; readonly slept_seconds: number }
+  | { readonly event: "warning"; readonly message: string }
+  | { readonly event: "upgraded" }
+  | { readonly event: "stopped" }
+
+interface WatchParts {
+  readonly sync: () => Promise<WatchOutcome>
+  /** Resolves when the server may have something new; rejects when it cannot be reached. */
+  readonly news: (signal: AbortSignal) => Promise<void>
+  /** The highest number pending; 0 when none is. Asked often. */
+  readonly lastPending: () => number
+  /** Calls whenever the outbox may have grown, where the system tells; it is looked at now and then anyhow. Gives the way to end it. */
+  readonly recorded?: (look: () => void) => () => void
+  readonly conflicts: () => Promise<ReadonlyArray<WatchRefusal>>
+  readonly tell: (event: WatchEvent) => void
+  readonly stop: AbortSignal
+  /** This program has been replaced on disk. */
+  readonly upgraded: () => boolean
+  /** Milliseconds since 1970, standing still while the machine sleeps or not. */
+  readonly clock?: () => number
+  /** From 0 to 1. */
+  readonly chance?: () => number
+  readonly tick_millis?: number
+}
+
+const backoff_first_millis = 1_000
+const backoff_max_millis = 60_000
+/** A tick that comes this much too late was slept through. */
+const slept_millis = 10_000
+const busy_wait_millis = 500
+const idle_pause_millis = 1_000
+
+type Woken = "news" | "outbox" | "woke" | "time" | "stop" | "upgraded" | "unreachable"
+
+/** Full jitter: anything up to the doubled wait, so that many devices do not come back at one moment. */
+export const backoffMillis = (tries: number, chance: () => number): number =>
+  Math.round(chance() * Math.min(backoff_max_millis, backoff_first_millis * 2 ** Math.min(tries, 16)))
+
+export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> => {
+  const { tell, stop } = parts
+  const chance = parts.chance ?? Math.random
+  const known = new Set((await parts.conflicts()).map(({ id }) => id))
+  const warned = new Set<string>()
+  let tries = 0
+  tell({ event: "started", conflicts: known.size })
+  const warn = (message: string): void => {
+    if (warned.has(message)) return
+    warned.add(message)
+    tell({ event: "warning", message })
+  }
+  const tellConflicts = async (): Promise<void> => {
+    const open = await parts.conflicts()
+    for (const { id, n, name, error } of open) {
+      if (known.has(id)) continue
+      known.add(id)
+      tell({ event: "conflict", id, n, name, message: error.message })
+    }
+  }
+  for (;;) {
+    if (stop.aborted) {
+      tell({ event: "stopped" })
+      return "stopped"
+    }
+    if (parts.upgraded()) {
+      tell({ event: "upgraded" })
+      return "upgraded"
+    }
+    const seen = parts.lastPending()
+    let woken: Woken
+    try {
+      const report = await parts.sync()
+      if (tries > 0) tell({ event: "online" })
+      tries = 0
+      const { sent, accepted, rejected, pulled_events, pending, position } = report
+      if (accepted + rejected + pulled_events > 0)
+        tell({ event: "synced", sent, accepted, rejected, pulled_events, pending, position })
+      for (const warning of report.warnings) warn(warning)
+      await tellConflicts()
+      woken = await untilSomething(parts, { seen, news: true })
+      // News that is none for this reader must not be asked for without a pause.
+      if (woken === "news" && accepted + rejected + pulled_events === 0)
+        await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
+    } catch (error) {
+      if (isNamed(error, "SyncBusy")) {
+        await untilSomething(parts, { wait_millis: busy_wait_millis })
+        continue
+      }
+      const passing = passingText(error)
+      if (passing === undefined) {
+        // Too old to send what it records: news still arrives, and what is recorded stays.
+        if (statusOf(error) !== 426) throw error
+        warn((error as Error).message)
+        await tellConflicts()
+        woken = await untilSomething(parts, { seen, news: true })
+      } else {
+        const wait_millis = backoffMillis(tries, chance)
+        if (tries === 0) tell({ event: "offline", message: passing, retry_seconds: Math.ceil(wait_millis / 1_000) })
+        tries++
+        woken = await untilSomething(parts, { wait_millis })
+        if (woken === "woke") tries = 1
+      }
+    }
+    // What cannot be reached is found out by the next sync, which waits longer each time.
+    if (woken === "unreachable") continue
+  }
+}
+
+/** Faults that time heals: nobody answers, or the server says that it cannot just now. */
+const passingText = (error: unknown): string | undefined => {
+  if (error instanceof Unreachable || isNamed(error, "Unreachable")) return error.message
+  const status = statusOf(error)
+  return status !== undefined && (status >= 500 || status === 429 || status === 425)
+    ? `The server answers ${status}: ${(error as Error).message}`
+    : undefined
+}
+const isNamed = (error: unknown, name: string): error is Error => error instanceof Error && error.name === name
+const statusOf = (error: unknown): number | undefined =>
+  isNamed(error, "RemoteError") && "status" in error && typeof error.status === "number" ? error.status : undefined
+
+interface Until {
+  /** Commands pending up to here are known; a higher one ends the wait. */
+  readonly seen?: number
+  /** Listen to the server meanwhile. */
+  readonly news?: boolean
+  readonly wait_millis?: number
+}
+const untilSomething = (parts: WatchParts, { seen, news = false, wait_millis }: Until): Promise<Woken> =>
+  new Promise((resolve) => {
+    const clock = parts.clock ?? Date.now
+    const tick_millis = parts.tick_millis ?? 300
+    const listening = new AbortController()
+    let before = clock()
+    const until = wait_millis === undefined ? undefined : performance.now() + wait_millis
+    let over = false
+    let unwatch: (() => void) | undefined
+    const end = (why: Woken): void => {
+      if (over) return
+      over = true
+      clearInterval(ticking)
+      unwatch?.()
+      parts.stop.removeEventListener("abort", stopped)
+      listening.abort()
+      resolve(why)
+    }
+    const stopped = (): void => end("stop")
+    const look = (): void => {
+      if (seen !== undefined && parts.lastPending() > seen) end("outbox")
+    }
+    const ticking = setInterval(() => {
+      const now = clock()
+      const gone = now - before
+      before = now
+      if (gone > tick_millis + slept_millis) {
+        parts.tell({ event: "woke", slept_seconds: Math.round(gone / 1_000) })
+        return end("woke")
+      }
+      if (parts.upgraded()) return end("upgraded")
+      look()
+      if (until !== undefined && performance.now() >= until) end("time")
+    }, tick_millis)
+    if (seen !== undefined) unwatch = parts.recorded?.(look)
+    if (over) unwatch?.()
+    parts.stop.addEventListener("abort", stopped)
+    if (parts.stop.aborted) return end("stop")
+    if (news)
+      parts.news(listening.signal).then(
+        () => end("news"),
+        () => end("unreachable")
+      )
+  })
+
+interface TailCursor {
+  readonly url: string
+  readonly token: string
+  readonly replica_id: number
+  readonly offset: string
+  readonly handle: string | undefined
+}
+/** A little more than the server holds a request open. */
+const live_timeout_millis = 45_000
+
+/** Asks the shape live until it has more than it had at this place; what it has is fetched by the sync that follows. */
+export const waitForNews = async (
+  { url, token, replica_id, offset, handle }: TailCursor,
+  signal: AbortSignal
+): Promise<void> => {
+  if (handle === undefined || offset === "-1") return
+  const client = httpClientAt({ url, token, timeout_millis: live_timeout_millis })
+  for (let cursor = ""; ;) {
+    const query = new URLSearchParams({
+      table: "journal",
+      replica_id: String(replica_id),
+      offset,
+      handle,
+      live: "true",
+      ...(cursor === "" ? {} : { cursor })
+    })
+    const response = await client.send({ method: "GET", path: `/api/v1/sync/shape?${query.toString()}`, signal })
+    if (response.status >= 500 || response.status === 429)
+      throw new Unreachable(client.url, new Error(`answered ${response.status}`))
+    // Anything but "nothing new" is for the sync to understand: news, another history, a token that opens nothing.
+    if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset)) return
+    cursor = response.headers.get("electric-cursor") ?? ""
+  }
+}
+const positionIn = (offset: string | null): string => offset?.split("_")[0] ?? ""

@@ -1,0 +1,117 @@
+/**
+ * Moves the unsent commands of a device that may not send any more (revoked, or one of two copies) to the device that
+ * replaces it: each is recorded again by the same rules, with ids of the new device. Commands the server has decided
+ * are left out.
+ */
+import { existsSync } from "node:fs"
+import { catalogue } from "../../core/catalogue.ts"
+import type { Fields } from "../../core/kernel/fields/field.ts"
+import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import type { Verdict, WireError } from "../protocol/wire.ts"
+import type { Device } from "./device.ts"
+import { type SourceFiles, waitingPath as pathIn } from "./exchange/files.ts"
+import { openOutboxOf } from "./outbox/folder.ts"
+import type { OutboxCommand } from "./outbox/rows.ts"
+import { remapBody, remapPath } from "./replica/id-remap.ts"
+
+export interface MoveResult {
+  readonly moved: number
+  /** How many the server had decided already. */
+  readonly decided: number
+  /** Commands that are refused now, with the reason: for a person to look at. */
+  readonly left: ReadonlyArray<{ readonly command: OutboxCommand; readonly error: WireError }>
+}
+
+export const moveUnsent = async (
+  commands: ReadonlyArray<OutboxCommand>,
+  from_replica_id: number,
+  to: Device,
+  to_folder: string,
+  /** Where the content of a file waits that these commands name. */
+  waitingPath: (sha256: string) => string = (sha256) => pathIn(to_folder, sha256)
+): Promise<MoveResult> => {
+  const decided = await decidedAmong(commands, from_replica_id, to)
+  const renamed = new Map<string, Map<number, number>>()
+  const left: Array<MoveResult["left"][number]> = []
+  let moved = 0
+  const outbox = openOutboxOf(to_folder)
+  try {
+    for (const command of commands) {
+      if (decided.has(command.id)) continue
+      const endpoint = catalogue.endpoint(command.name)
+      if (endpoint === undefined) {
+        left.push({ command, error: { status: 422, message: `This release knows no command ${command.name}.` } })
+        continue
+      }
+      const lost = lostAmong(command, waitingPath)
+      if (lost !== undefined) {
+        left.push({
+          command,
+          error: { status: 422, message: `The file ${lost} is not here any more; attach it again.` }
+        })
+        continue
+      }
+      const answer = await to.ask({
+        method: endpoint.method,
+        path: remapPath(endpoint, command, renamed),
+        query: [],
+        body: remapBody(endpoint.fields as Fields, command.payload.body, renamed),
+        ...sourcesOf(command, waitingPath)
+      })
+      if (answer.status >= 400 || answer.command === undefined) {
+        const error_body = isJsonObject(answer.body) ? answer.body : {}
+        if (answer.status >= 400)
+          left.push({
+            command,
+            error: { status: answer.status, message: String(error_body["message"] ?? `Answered ${answer.status}.`) }
+          })
+        continue
+      }
+      moved++
+      const ids = outbox.find(answer.command.id)?.ids ?? {}
+      for (const [table, old] of Object.entries(command.ids)) {
+        const new_ids = renamed.get(table) ?? new Map<number, number>()
+        renamed.set(table, new_ids)
+        for (const [at, id] of old.entries()) if (ids[table]?.[at] !== undefined) new_ids.set(id, ids[table][at])
+      }
+    }
+  } finally {
+    outbox.close()
+  }
+  return { moved, decided: decided.size, left }
+}
+
+const sourcesOf = (
+  { payload: { files } }: OutboxCommand,
+  waitingPath: (sha256: string) => string
+): { readonly files?: SourceFiles } =>
+  files === undefined
+    ? {}
+    : {
+        files: Object.fromEntries(
+          Object.entries(files).map(([field, file]) => [field, { ...file, path: waitingPath(file.sha256) }])
+        )
+      }
+/** The name of a file of the command that waits nowhere. */
+const lostAmong = (
+  { payload: { files = {} } }: OutboxCommand,
+  waitingPath: (sha256: string) => string
+): string | undefined => Object.values(files).find(({ sha256 }) => !existsSync(waitingPath(sha256)))?.name
+
+const decidedAmong = async (
+  commands: ReadonlyArray<OutboxCommand>,
+  replica_id: number,
+  to: Device
+): Promise<ReadonlySet<string>> => {
+  if (commands.length === 0) return new Set()
+  const answer = await to.remote.call("POST", `/api/v1/sync/replicas/${replica_id}/verdicts`, {
+    ids: commands.map(({ id }) => id)
+  })
+  // This server never knew the device, so it decided none of its commands.
+  if (answer.status === 404) return new Set()
+  if (answer.status >= 400)
+    throw new Error(
+      `The server does not say what became of the commands sent before (${answer.status}); nothing was moved.`
+    )
+  return new Set((answer.body as { readonly verdicts: ReadonlyArray<Verdict> }).verdicts.map(({ id }) => id))
+}

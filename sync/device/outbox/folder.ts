@@ -1,0 +1,156 @@
+/**
+ * A device's folder: its profile, its replica, which can be filled anew at any time, and its outbox, which cannot. What
+ * is wrong with one of them is reported as a DeviceFailure, which says what to do.
+ */
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { join } from "node:path"
+import { Schema } from "effect"
+import { wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
+import { DecodeFailure, decoderOf } from "../../protocol/decode.ts"
+import { DeviceFailure, isDamage, outboxDamaged, whatIsWrong } from "./device-failure.ts"
+import { openOutboxAt, type Outbox } from "./outbox.ts"
+
+export { DeviceFailure, isDamage } from "./device-failure.ts"
+
+/** `profile.json`. What a later release writes there beside these keys is kept when the file is written again. */
+const profileSchema = () =>
+  Schema.StructWithRest(
+    Schema.Struct({
+      name: Schema.String,
+      url: Schema.String,
+      /** The address the server calls its own, which feeds and links name. */
+      public_url: Schema.optionalKey(Schema.String),
+      token: Schema.String,
+      replica_id: wholeNumber,
+      device: Schema.String,
+      user_id: wholeNumber,
+      abilities: Schema.Array(Schema.String),
+      /**
+       * The device's secret, with which it signs bundles (`Seed`); absent until its first sync with a server that has a
+       * key.
+       */
+      key: Schema.optionalKey(Schema.String),
+      /** SHA-256, in hex, of the token somebody logged in with; the device's own is another. */
+      logged_in_with: Schema.optionalKey(Schema.String),
+      /** The server's public key, for its bundles (`PublicKey`). */
+      server_key: Schema.optionalKey(Schema.String),
+      /** Set once the server said that another folder sends as this device: nothing is sent from here any more. */
+      copied_at: Schema.optionalKey(Schema.String),
+      /** Set once the server said that this device is revoked: the replica was deleted, the outbox was not. */
+      revoked_at: Schema.optionalKey(Schema.String)
+    }),
+    [Schema.Record(Schema.String, Schema.Unknown)]
+  )
+export type Profile = ReturnType<typeof profileSchema>["Type"]
+const decodeProfile = decoderOf("the profile", profileSchema)
+
+/** There is no device in this folder yet. */
+export class NoProfile extends Error {
+  override readonly name = "NoProfile"
+  constructor(folder: string) {
+    super(`There is no profile in ${folder}; run flightcase login URL --token T first.`)
+  }
+}
+
+const profilePath = (folder: string): string => join(folder, "profile.json")
+export const outboxPath = (folder: string): string => join(folder, "outbox.sqlite")
+export const replicaPath = (folder: string): string => join(folder, "replica.sqlite")
+
+export const hasProfile = (folder: string): boolean => existsSync(profilePath(folder))
+export const readProfile = (folder: string): Profile => {
+  if (!hasProfile(folder)) throw new NoProfile(folder)
+  const text = readFileSync(profilePath(folder), "utf8")
+  try {
+    return decodeProfile(JSON.parse(text))
+  } catch (error) {
+    throw profileDamaged(folder, error)
+  }
+}
+const profileDamaged = (folder: string, cause: unknown): DeviceFailure =>
+  new DeviceFailure(
+    "profile damaged",
+    `The profile ${profilePath(folder)} cannot be read: it is damaged${cause instanceof DecodeFailure ? ` (${cause.message})` : ""}.`,
+    "Unsent commands are safe in outbox.sqlite beside it: flightcase sync export-pending FILE writes them out. Then flightcase login URL --token T --set-aside begins anew.",
+    cause
+  )
+
+/** Written to another file, which is then renamed: a crash leaves the old profile or the new one. */
+export const writeProfile = (folder: string, profile: Profile): void => {
+  const beside = `${profilePath(folder)}.${process.pid}`
+  writeFileSync(beside, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600, flush: true })
+  renameSync(beside, profilePath(folder))
+}
+
+const sqlite_header = "SQLite format 3\0"
+/** What a file is before SQLite opens it. SQLite would make a new database of an empty file without a word. */
+const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => {
+  if (!existsSync(path)) return "missing"
+  if (statSync(path).size === 0) return "empty"
+  const head = Buffer.alloc(sqlite_header.length)
+  const file = openSync(path, "r")
+  try {
+    readSync(file, head, 0, head.length, 0)
+  } finally {
+    closeSync(file)
+  }
+  return head.toString("latin1") === sqlite_header ? "database" : "foreign"
+}
+
+/** Opens an existing outbox. A missing one is never replaced by a new one: commands may be lost with it. */
+export const openOutboxOf = (folder: string): Outbox => {
+  const path = outboxPath(folder)
+  const state = stateOf(path)
+  if (state === "missing" || state === "empty") {
+    throw new DeviceFailure(
+      "outbox missing",
+      `The outbox ${path} is ${state}: commands recorded here and not sent yet were in it.`,
+      "Put it back from a backup. Without one, flightcase login URL --token T --set-aside begins anew and keeps this folder beside the new one."
+    )
+  }
+  if (state === "foreign") throw outboxDamaged(path)
+  try {
+    return openOutboxAt(path)
+  } catch (error) {
+    throw isDamage(error) && !(error instanceof DeviceFailure) ? outboxDamaged(path, error) : error
+  }
+}
+const nothing_unsent_lost = "Nothing unsent is lost: that is kept in the outbox."
+export const replicaDamaged = (folder: string, cause?: unknown): DeviceFailure =>
+  new DeviceFailure(
+    "replica damaged",
+    `The replica ${replicaPath(folder)} is damaged. ${nothing_unsent_lost}${whatIsWrong(cause)}`,
+    "flightcase doctor --repair sets it aside and fills a new one from the server.",
+    cause
+  )
+/** Whether the replica is a database, or missing, so that it can be filled. */
+export const isReplicaIntact = (folder: string): boolean => stateOf(replicaPath(folder)) !== "foreign"
+
+const replica_files = ["", "-wal", "-shm", "-journal"]
+/** Renames the replica's files, so that they can be looked into; gives the new path. */
+export const moveReplicaAside = (folder: string, stamp: string): string => {
+  const aside = `${replicaPath(folder)}.damaged-${stamp}`
+  for (const suffix of replica_files)
+    if (existsSync(replicaPath(folder) + suffix)) renameSync(replicaPath(folder) + suffix, aside + suffix)
+  return aside
+}
+/** Deletes the replica of a device that may no longer hold data; the outbox stays. */
+export const deleteReplica = (folder: string, profile: Profile, now: string): void => {
+  writeProfile(folder, { ...profile, revoked_at: now })
+  for (const suffix of replica_files) rmSync(replicaPath(folder) + suffix, { force: true })
+}
+export const revokedFailure = (profile: Profile, unsent: number): DeviceFailure =>
+  new DeviceFailure(
+    "revoked",
+    `This device (${profile.device}) has been revoked; its data were taken away${unsent === 0 ? "" : `, its ${unsent} unsent ${unsent === 1 ? "command is" : "commands are"} kept`}.`,
+    `${unsent === 0 ? "" : "flightcase sync export-pending FILE writes them out for review. "}flightcase login URL --token T makes this machine a new device${unsent === 0 ? "" : " and takes them along"}.`
+  )

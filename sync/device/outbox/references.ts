@@ -1,0 +1,112 @@
+/** Which rows a command names: those in its path, and those its body refers to as its fields declare. */
+import { Effect } from "effect"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import type { Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Field, type Fields, tableNamedBy } from "../../../core/kernel/fields/field.ts"
+import { streamOf } from "../../../core/kernel/events/event-type.ts"
+import { hasOwnIds } from "../../../core/kernel/runtime/ids.ts"
+import { wholeNumber } from "../../../core/kernel/fields/input.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { journal } from "../../../core/kernel/events/journal.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { WireCommand } from "../../protocol/wire.ts"
+
+export interface CommandReference {
+  readonly table: string
+  readonly id: number
+  /** Where in the body it is named, dotted: `lines.0.item_id`; undefined for rows of the path. */
+  readonly field?: string
+}
+export const rowReference = ({ table, id }: Pick<CommandReference, "table" | "id">): string => `${table}/${id}`
+
+export const referencesOfCommand = (
+  endpoint: Endpoint,
+  { params, body }: WireCommand["payload"]
+): ReadonlyArray<CommandReference> => {
+  const ofPath = Object.entries(endpoint.params as Params).flatMap(
+    ([name, { table }]): ReadonlyArray<CommandReference> => {
+      const id = wholeNumber(params[name])
+      return id === undefined ? [] : [{ table: table.name, id }]
+    }
+  )
+  return [...ofPath, ...referred(endpoint.fields as Fields, body, "")]
+}
+/** The references of a command as the outbox keeps it; none of a command this release does not know. */
+export const referencesOfBody =
+  (catalogue: Catalogue) =>
+  ({ name, payload }: Pick<WireCommand, "name" | "payload">): ReadonlyArray<string> => {
+    const endpoint = catalogue.endpoint(name)
+    return endpoint === undefined ? [] : referencesOfCommand(endpoint, payload).map(rowReference)
+  }
+
+/**
+ * The table of the row whose id a field's values are; undefined where they are no ids. `beside`: the object it stands
+ * in.
+ */
+export const tableNamed = ({ type }: Field, beside: JsonObject): string | undefined =>
+  type.kind === "ref" ? type.table : type.kind === "integer" ? tableNamedBy(type, beside) : undefined
+
+const referred = (fields: Fields, body: Json | undefined, path: string): ReadonlyArray<CommandReference> =>
+  isJsonObject(body)
+    ? Object.entries(fields).flatMap(([name, field]) => inField(field, body[name], `${path}${name}`, body))
+    : []
+const inField = (
+  field: Field,
+  value: Json | undefined,
+  path: string,
+  beside: JsonObject
+): ReadonlyArray<CommandReference> => {
+  const { type } = field
+  if (value === undefined || value === null) return []
+  if (type.kind === "list")
+    return Array.isArray(value)
+      ? value.flatMap((item: Json, at) => inField(type.of, item, `${path}.${at}`, beside))
+      : []
+  if (type.kind === "object") return referred(type.fields, value, `${path}.`)
+  const table = tableNamed(field, beside)
+  const id = wholeNumber(value)
+  return table === undefined || id === undefined ? [] : [{ table, id, field: path }]
+}
+
+/**
+ * When each of the rows was created and, where the journal here goes back so far, by which command (`rows_seen` of the
+ * wire). Rows stored in a parent's stream are skipped: the parent stands for them.
+ */
+export const rowPreconditions = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  named: ReadonlyArray<CommandReference>
+) {
+  const store = yield* Store
+  const preconditions: { [row: string]: string } = {}
+  for (const name of new Set(named.map((row) => row.table))) {
+    const table = catalogue.table(name)
+    if (!hasOwnIds(table) || table.stream !== undefined) continue
+    const rows = yield* store.getMany(table, [
+      ...new Set(named.filter((one) => one.table === name).map((one) => one.id))
+    ])
+    const streams = rows.map((row) => streamOf(table.entity, Number((row as { readonly id?: unknown }).id)))
+    const creations = new Map(
+      (yield* store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event])
+    )
+    for (const [at, row] of rows.entries()) {
+      const { id, created_at } = row as { readonly id?: unknown; readonly created_at?: unknown }
+      if (typeof created_at !== "string") continue
+      const creation = creations.get(streams[at] ?? "")
+      preconditions[rowReference({ table: name, id: Number(id) })] =
+        creation === undefined ? created_at : `${created_at} ${creation.command_id}`
+    }
+  }
+  return preconditions
+})
+
+/** The rows of a command's path as they are in the replica, by `table/id`. */
+export const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
+  const store = yield* Store
+  const rows: { [row: string]: JsonObject } = {}
+  for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
+    const id = wholeNumber(params[name])
+    const row = id === undefined ? undefined : yield* store.get(table, id)
+    if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = { ...row } as JsonObject
+  }
+  return rows
+})

@@ -1,0 +1,263 @@
+/**
+ * Commands that were acknowledged here and are not in the outbox any more: its write-ahead log was lost, or an older
+ * copy of it was put in its place. The replica keeps the highest number it ever ran, so that this is noticed. Nothing
+ * is recorded or synced until a person has decided: a pull would delete what the replica still knows of those commands.
+ */
+import { Effect, Schema } from "effect"
+import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Key } from "../../../core/kernel/tables/table.ts"
+import { wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
+import { jsonObject } from "../../../core/kernel/tables/stored-schema.ts"
+import { DecodeFailure, decoderOf, jsonText, optionalDecoderOf } from "../../protocol/decode.ts"
+import { scrub, settledCommand, storedEvent } from "../../protocol/snapshot.ts"
+import { wireError } from "../../protocol/wire.ts"
+import { DeviceFailure, ReplicaTextFailure } from "./device-failure.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import type { RowChange } from "../../../core/kernel/tables/row-change.ts"
+import { type NewEvent, projectEvent, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
+import { type EventMetadata, journal, versionsOf } from "../../../core/kernel/events/journal.ts"
+import type { Outbox } from "./outbox.ts"
+
+// Tables only a replica has: its cursor, images of rows to revert provisional changes, and what awaits the outbox.
+
+/** Positions of provisional events begin here: behind every confirmed event. */
+export const provisional_base = 2 ** 50
+
+const statements = [
+  `create table if not exists replica_meta (key text primary key, value text not null)`,
+  // Images of rows before provisional changes; reverted newest first.
+  `create table if not exists undo (seq integer primary key, table_name text not null, row_key text not null, before text)`,
+  // Pending commands that no longer hold here: likely to be refused.
+  `create table if not exists stalled (n integer primary key, error text not null)`,
+  // Verdicts found in the journal; passed on to the outbox after the commit, and again on opening.
+  `create table if not exists verdicts (n integer primary key, status text not null, error text)`,
+  // Outcomes of commands (`outcomes/outcome.ts`); passed on to the outbox with the verdicts.
+  `create table if not exists accounts (n integer primary key, account text not null)`,
+  // Events of a new history, staged until they are complete.
+  `create table if not exists incoming (position integer primary key, event text not null)`
+]
+const names = statements.map((statement) => /exists (\w+)/.exec(statement)![1]!)
+export const ensureLocalTables = Effect.gen(function* () {
+  const store = yield* Store
+  // Only when one is missing: creating tables, even existing ones, makes SQLite compile every statement again.
+  const [there] = yield* store.run<{ tables: number }>(
+    `select count(*) as tables from sqlite_master where type = 'table' and name in (${names.map((name) => `'${name}'`).join(", ")})`
+  )
+  if (there!.tables < names.length) for (const statement of statements) yield* store.run(statement)
+})
+
+/** Asks for the write-ahead log to be emptied after the commit: it still holds the data from before. */
+export const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
+/**
+ * Redacts the outbox and empties the log where that was asked for. While another process reads, it is left for the next
+ * time.
+ */
+export const purge = Effect.fnUntraced(function* (redactOutbox: Effect.Effect<boolean, Failure, Store>) {
+  const store = yield* Store
+  if ((yield* readMeta(store, "purge")) !== "yes") return
+  const is_redacted = yield* redactOutbox
+  const [done] = yield* store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")
+  if (is_redacted && done?.busy === 0) yield* store.run("delete from replica_meta where key = 'purge'")
+})
+
+export const readMeta = (store: StoreShape, key: string) =>
+  Effect.map(
+    store.run<{ value: string }>("select value from replica_meta where key = ?", [key]),
+    (rows) => rows[0]?.value
+  )
+export const writeMeta = (store: StoreShape, key: string, value: string) =>
+  Effect.asVoid(
+    store.run(
+      "insert into replica_meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value",
+      [key, value]
+    )
+  )
+
+// Documents that the replica's own tables (`local-tables.ts`) keep as texts of JSON, read through Schemas. Keys that
+// another release wrote beside these are left out. A text that no release wrote throws ReplicaTextFailure: the replica
+// counts as damaged, and is filled anew. What only explains something is left out instead.
+
+const textDecoderOf = <T>(subject: string, schema: () => Schema.Codec<T>): ((text: string) => T) => {
+  const decode = decoderOf(subject, () => jsonText(schema()))
+  return (text) => {
+    try {
+      return decode(text)
+    } catch (error) {
+      throw error instanceof DecodeFailure ? new ReplicaTextFailure(error) : error
+    }
+  }
+}
+
+const fillState = Schema.suspend(() =>
+  Schema.Struct({
+    generation: wholeNumber,
+    handle: Schema.String,
+    /** The position in the journal that the staged rows are at. */
+    position: wholeNumber,
+    offset: Schema.String,
+    after: Schema.String,
+    /** Tables that have all their rows. */
+    done: Schema.Array(Schema.String),
+    /** The position the fill began at: events up to it are in the rows, the journal here begins after it. */
+    from: wholeNumber,
+    rows: wholeNumber,
+    rows_total: wholeNumber,
+    settled: Schema.Array(settledCommand),
+    erased: Schema.optionalKey(Schema.Array(scrub))
+  })
+)
+/** How far a fill has come; kept with the rows (`filling` of `replica_meta`). */
+export type FillState = typeof fillState.Type
+export const decodeFillState = textDecoderOf("how far a fill has come", () => fillState)
+/** Personal data that was erased before the rows of a fill (`erased` of `replica_meta`). */
+export const decodeErased = textDecoderOf("what was erased before a fill", () => Schema.Array(scrub))
+/** An event that waits for the rest of its history (`incoming`). */
+export const decodeIncoming = textDecoderOf("an event that was fetched", () => storedEvent)
+/** The error of a verdict, or of a command that no longer holds here (`verdicts`, `stalled`). */
+export const decodeError = textDecoderOf("the error of a command", () => wireError)
+/** Images of rows before provisional changes (`undo`). */
+export const decodeKey: (text: string) => Key = textDecoderOf("the key of a changed row", () =>
+  Schema.Union([Schema.Finite, Schema.String])
+)
+export const decodeImage: (text: string) => JsonObject = textDecoderOf("a row before its change", () => jsonObject)
+
+const outcome = optionalDecoderOf("the outcome of a command", () => jsonText(jsonObject))
+/** What became of a command (`accounts`): it explains only, so that one which cannot be read is empty. */
+export const decodeOutcome = (text: string): JsonObject => outcome(text) ?? {}
+
+// Provisional changes: recorded with images of the rows they change, so that they can be reverted exactly.
+
+/** Projects events into the tables, and keeps images of the rows as they were. */
+export const projectProvisionally = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  events: ReadonlyArray<NewEvent>,
+  recording: EventMetadata
+) {
+  const store = yield* Store
+  for (const change of events.flatMap((event) =>
+    projectEvent(catalogue.projection, event, { ...recording, position: 0 })
+  )) {
+    for (const image of yield* store.imagesBefore(change)) {
+      yield* store.run("insert into undo (table_name, row_key, before) values (?, ?, ?)", [
+        change.table.name,
+        JSON.stringify(image.key),
+        image.row === undefined ? null : JSON.stringify(image.row)
+      ])
+    }
+    yield* store.apply([change])
+  }
+})
+/** Appends projected events to the journal, behind the confirmed ones. */
+export const recordProvisionally = Effect.fnUntraced(function* (
+  events: ReadonlyArray<NewEvent>,
+  recording: EventMetadata
+) {
+  const store = yield* Store
+  if (events.length === 0) return []
+  const versions = yield* versionsOf(
+    store,
+    events.map((event) => event.stream)
+  )
+  const [last] = yield* store.run<{ position: number | null }>(
+    "select max(position) as position from journal where position >= ?",
+    [provisional_base]
+  )
+  const first = (last?.position ?? provisional_base) + 1
+  const stored = events.map((event, index): StoredEvent => {
+    const version = (versions.get(event.stream) ?? 0) + 1
+    versions.set(event.stream, version)
+    return { ...event, ...recording, version, position: first + index }
+  })
+  yield* store.apply(stored.map((row): RowChange => ({ op: "insert", table: journal, row: { ...row } })))
+  return stored
+})
+
+export const hasProvisional = Effect.gen(function* () {
+  const store = yield* Store
+  const rows = yield* store.run("select 1 from undo limit 1")
+  return (
+    rows.length > 0 ||
+    (yield* store.run("select 1 from journal where position >= ? limit 1", [provisional_base])).length > 0
+  )
+})
+
+/** Restores every changed row from its image and deletes the provisional events. */
+export const revertProvisional = Effect.fnUntraced(function* (catalogue: Catalogue) {
+  const store = yield* Store
+  const images = yield* store.run<{ table_name: string; row_key: string; before: string | null }>(
+    "select table_name, row_key, before from undo order by seq desc"
+  )
+  for (const image of images) {
+    const table = catalogue.table(image.table_name)
+    yield* store.apply([
+      { op: "delete", table, key: decodeKey(image.row_key) },
+      ...(image.before === null ? [] : [{ op: "insert" as const, table, row: decodeImage(image.before) }])
+    ])
+  }
+  yield* store.run("delete from undo")
+  yield* store.run("delete from stalled")
+  yield* store.run("delete from journal where position >= ?", [provisional_base])
+})
+
+/** The numbers the outbox has lost. */
+export interface MissingCommands {
+  readonly from: number
+  readonly to: number
+}
+
+/** The highest number ever run here; earlier releases kept only the last one run (`run_n`). */
+export const highestKnown =
+  "select max(cast(value as integer)) as n from replica_meta where key in ('acknowledged_n', 'run_n')"
+
+/** Keeps that the command was run here: from now on it is noticed when the outbox loses it. */
+export const saveLastRun = Effect.fnUntraced(function* (n: number) {
+  const store = yield* Store
+  yield* writeMeta(store, "run_n", String(n))
+  yield* store.run(
+    "insert into replica_meta (key, value) values ('acknowledged_n', ?) on conflict (key) do update set value = max(cast(value as integer), cast(excluded.value as integer))",
+    [String(n)]
+  )
+})
+
+/** Reads the replica before the outbox: a command recorded in between is in the outbox first. */
+export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
+  const [row] = yield* (yield* Store).run<{ n: number | null }>(highestKnown)
+  return missingBetween(row?.n ?? 0, outbox.lastN())
+})
+export const missingBetween = (known: number, last: number): MissingCommands | undefined =>
+  known > last ? { from: last + 1, to: known } : undefined
+
+/** Dies with a `DeviceFailure` where the outbox has lost commands. */
+export const refuseWhileMissing = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
+  const missing = yield* missingNow(outbox)
+  if (missing !== undefined) return yield* Effect.die(missingFailure(missing))
+})
+/**
+ * Goes on without the lost commands: their changes are reverted, and the next number follows the last one in the
+ * outbox.
+ */
+export const acceptMissing = Effect.fnUntraced(function* (catalogue: Catalogue, outbox: Pick<Outbox, "lastN">) {
+  const store = yield* Store
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* revertProvisional(catalogue)
+      yield* store.run("delete from verdicts where n > ?", [outbox.lastN()])
+      yield* writeMeta(store, "run_n", "0")
+      yield* writeMeta(store, "acknowledged_n", String(outbox.lastN()))
+    })
+  )
+})
+
+export const missingText = ({ from, to }: MissingCommands): string =>
+  `${from === to ? `Command ${from} was` : `Commands ${from} to ${to} were`} acknowledged here, and the outbox does not have ${from === to ? "it" : "them"} any more`
+export const missing_advice =
+  "Put outbox.sqlite with its -wal file back from a backup. Without one, flightcase sync export-pending FILE writes out what is there and what is " +
+  "still known of the lost ones; then flightcase doctor --accept-loss goes on without them."
+export const missingFailure = (missing: MissingCommands): DeviceFailure =>
+  new DeviceFailure(
+    "commands missing",
+    `${missingText(missing)}: its file or its -wal was lost or replaced. Nothing was recorded or sent.`,
+    missing_advice
+  )

@@ -1,0 +1,255 @@
+/**
+ * Examines a device: are its files undamaged, do the tables match the journal and the server, is no command missing?
+ */
+import { Effect } from "effect"
+import { catalogue } from "../../core/catalogue.ts"
+import type { Key } from "../../core/kernel/tables/row-change.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
+import { bindings, columnList, quote } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
+import { type Checksum, rowsDigest } from "../protocol/snapshot.ts"
+import { missing_advice, missingNow, missingText, revertProvisional, writeMeta } from "./outbox/replica-tables.ts"
+import { type Remote, RemoteError, Unreachable } from "./exchange/remote.ts"
+import { pull, refill, type SyncParts } from "./exchange/sync.ts"
+import { projectJournal } from "../../core/kernel/runtime/schema.ts"
+import { command_states } from "./outbox/rows.ts"
+
+// Compares a replica with the server by checksums of runs of rows, both sides at the same position of the journal.
+
+type ComparisonResult =
+  | { readonly kind: "same"; readonly rows: number }
+  | { readonly kind: "differs"; readonly tables: ReadonlyArray<string> }
+  /** The server does not answer, or is of a release without checksums. */
+  | { readonly kind: "unknown"; readonly why: string }
+interface CompareParts extends Omit<SyncParts, "remote"> {
+  readonly remote: SyncParts["remote"] & Pick<Remote, "checksums">
+}
+
+/** How often a page is read again because others wrote in between. */
+const tries_max = 8
+
+const compareWithServer = async (parts: CompareParts): Promise<ComparisonResult> => {
+  try {
+    return await compared(parts)
+  } catch (error) {
+    if (error instanceof Unreachable) return { kind: "unknown", why: "the server cannot be reached" }
+    if (error instanceof RemoteError && error.status === 404)
+      return { kind: "unknown", why: "this server keeps no checksums" }
+    throw error
+  }
+}
+
+const compared = async (parts: CompareParts): Promise<ComparisonResult> => {
+  const { profile, remote, replica, run } = parts
+  await pull(parts)
+  const differing = new Set<string>(),
+    seen = new Set<string>()
+  let rows = 0,
+    tries = 0
+  for (let after = ""; ;) {
+    const { position, offset, handle } = await run(replica.position)
+    const page = await remote.checksums(profile.replica_id, { handle: handle ?? "", offset, after })
+    // Events this device is not sent move the server's position as well; a pull brings the cursor up to it.
+    if (page === "anew" || page.position !== positionOf(offset, position)) {
+      if (++tries > tries_max) return { kind: "unknown", why: "others write faster than rows can be compared" }
+      await pull(parts)
+      continue
+    }
+    tries = 0
+    const own = await run(ownSums(page.sums))
+    for (const [at, sum] of page.sums.entries()) {
+      seen.add(sum.table)
+      rows += sum.rows
+      if (own[at] !== sum.digest) differing.add(sum.table)
+    }
+    if (page.next === null) break
+    after = page.next
+  }
+  // Tables the server did not name hold nothing for this device, so they must be empty.
+  for (const table of await run(filledTables)) if (!seen.has(table)) differing.add(table)
+  return differing.size === 0 ? { kind: "same", rows } : { kind: "differs", tables: [...differing] }
+}
+const positionOf = (offset: string, position: number): number => Math.max(position, Number(offset.split("_")[0]))
+
+/** Carries the checksums out of a transaction that is rolled back: provisional changes are reverted for it alone. */
+class Summed extends Error {
+  readonly sums: ReadonlyArray<string | undefined>
+  constructor(sums: ReadonlyArray<string | undefined>) {
+    super("summed")
+    this.sums = sums
+  }
+}
+const ownSums = (sums: ReadonlyArray<Checksum>) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    return yield* store.transaction(
+      Effect.gen(function* () {
+        yield* revertProvisional(catalogue)
+        const own = yield* Effect.forEach(sums, (sum) => {
+          const table = catalogue.tables.find((one) => one.name === sum.table)
+          // Only a later release knows this table: it counts as alike.
+          return table === undefined
+            ? Effect.succeed(sum.digest)
+            : Effect.map(rowsOf(table, sum), (rows) => rowsDigest(table, Object.keys(table.columns), rows))
+        })
+        return yield* Effect.die(new Summed(own))
+      })
+    )
+  }).pipe(Effect.catchDefect((defect) => (defect instanceof Summed ? Effect.succeed(defect.sums) : Effect.die(defect))))
+
+const rowsOf = Effect.fnUntraced(function* (table: Table, { after, through }: Checksum) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const keyed = (text: string): Key => (table.columns[table.key]?.type.kind === "text" ? text : Number(text))
+  const conditions = [
+    ...(after === "" ? [] : [`${quote(table.key)} > ${bind(keyed(after))}`]),
+    ...(through === null ? [] : [`${quote(table.key)} <= ${bind(keyed(through))}`])
+  ]
+  const found = yield* store.run(
+    `select ${columnList(table)} from ${quote(table.name)}${conditions.length === 0 ? "" : ` where ${conditions.join(" and ")}`} order by ${quote(table.key)}`,
+    values
+  )
+  return found.map((row) => {
+    const decoded = store.decode(table, row) as AnyRow
+    return Object.keys(table.columns).map((name) => decoded[name] as Json)
+  })
+})
+const filledTables = Effect.gen(function* () {
+  const store = yield* Store
+  const filled: Array<string> = []
+  for (const table of catalogue.tables)
+    if ((yield* store.run(`select 1 from ${quote(table.name)} limit 1`)).length > 0) filled.push(table.name)
+  return filled
+})
+
+export interface Finding {
+  readonly check: string
+  readonly ok: boolean
+  readonly detail: string
+}
+interface Parts extends Omit<SyncParts, "remote"> {
+  readonly remote: Remote
+}
+
+/**
+ * Checks the files, the tables against the journal and, unless `offline`, against the server. With `repair`, folds the
+ * journal again where the tables differ from it, fills the replica anew where they differ from the server's, and
+ * decides pending commands again. The outbox is never changed.
+ */
+export const examineDevice = async (
+  parts: Parts,
+  repair: boolean,
+  offline = false
+): Promise<ReadonlyArray<Finding>> => {
+  const { outbox, replica, run } = parts
+  const findings: Array<Finding> = []
+  const file = await run(integrity)
+  findings.push({ check: "replica file", ok: file === "ok", detail: file === "ok" ? "whole" : file })
+  const missing = await run(missingNow(outbox))
+  if (missing !== undefined) {
+    // A repair would delete what the replica still knows of those commands.
+    findings.push({
+      check: "outbox numbers",
+      ok: false,
+      detail: `${missingText(missing)}. Nothing is recorded or sent until that is decided. ${missing_advice}`
+    })
+    return findings
+  }
+  const pending = outbox.pending()
+  const numbers = command_states
+    .flatMap((state) => outbox.byState(state))
+    .map((command) => command.n)
+    .sort((a, b) => a - b)
+  const gap = numbers.find((n, at) => n !== numbers[0]! + at)
+  findings.push({
+    check: "outbox numbers",
+    ok: gap === undefined,
+    detail:
+      gap === undefined ? `${numbers.length} commands, ${pending.length} pending` : `command ${gap - 1} is missing`
+  })
+  const { journal_from } = await run(replica.position)
+  const differing = journal_from > 0 ? [] : await run(tablesAgainstJournal(repair))
+  findings.push({
+    check: "tables against journal",
+    ok: differing.length === 0,
+    detail:
+      journal_from > 0
+        ? `filled from rows at event ${journal_from}: what they came of is the server's to compare`
+        : differing.length === 0
+          ? "every row as folded"
+          : `${differing.join(", ")} differ${repair ? "; folded again" : "; run flightcase doctor --repair"}`
+  })
+  if (!offline) findings.push(await againstServer(parts, repair))
+  await run(replica.open)
+  const stalled = await run(replica.stalled)
+  findings.push({
+    check: "pending commands",
+    ok: stalled.length === 0,
+    detail: stalled.length === 0 ? "all hold here" : `${stalled.length} no longer hold here: flightcase sync`
+  })
+  return findings
+}
+
+const againstServer = async (parts: Parts, repair: boolean): Promise<Finding> => {
+  const check = "tables against server"
+  const found = await compareWithServer(parts)
+  if (found.kind === "unknown") return { check, ok: true, detail: `not compared: ${found.why}` }
+  if (found.kind === "same")
+    return {
+      check,
+      ok: true,
+      detail: `${found.rows.toLocaleString("en")} rows alike at event ${(await parts.run(parts.replica.position)).position}`
+    }
+  if (repair) await refill(parts)
+  return {
+    check,
+    ok: false,
+    detail: `${found.tables.join(", ")} differ${repair ? "; filled anew, the outbox as it was" : "; run flightcase doctor --repair"}`
+  }
+}
+
+const integrity = Effect.gen(function* () {
+  const rows = yield* (yield* Store).run<{ integrity_check: string }>("pragma integrity_check(5)")
+  return rows.map((row) => row.integrity_check).join("; ")
+})
+
+const dump = Effect.gen(function* () {
+  const store = yield* Store
+  const tables: { [name: string]: string } = {}
+  for (const table of catalogue.tables) tables[table.name] = JSON.stringify(yield* store.find(table, {}))
+  return tables
+})
+
+/** Carries the result of a check out of a transaction that is rolled back. */
+class Examined extends Error {
+  readonly differing: ReadonlyArray<string>
+  constructor(differing: ReadonlyArray<string>) {
+    super("examined")
+    this.differing = differing
+  }
+}
+
+/**
+ * Reverts provisional changes, projects the confirmed journal into emptied tables and compares; commits only to repair.
+ */
+const tablesAgainstJournal = (repair: boolean) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    return yield* store.transaction(
+      Effect.gen(function* () {
+        yield* revertProvisional(catalogue)
+        const before = yield* dump
+        for (const table of catalogue.tables) yield* store.run(`delete from "${table.name}"`)
+        yield* projectJournal(catalogue)
+        const after = yield* dump
+        const differing = Object.keys(after).filter((name) => after[name] !== before[name])
+        if (!repair || differing.length === 0) return yield* Effect.die(new Examined(differing))
+        // Pending commands are decided again on opening.
+        yield* writeMeta(store, "run_n", "0")
+        return differing
+      })
+    )
+  }).pipe(
+    Effect.catchDefect((defect) => (defect instanceof Examined ? Effect.succeed(defect.differing) : Effect.die(defect)))
+  )

@@ -1,0 +1,43 @@
+/** Commands that name rows by ids those rows do not have any more: the same commands with the ids of today. */
+import type { Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Field, Fields } from "../../../core/kernel/fields/field.ts"
+import { wholeNumber } from "../../../core/kernel/fields/input.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { OutboxCommand } from "../outbox/rows.ts"
+import { tableNamed } from "../outbox/references.ts"
+
+/** Old id → new id, by table. */
+export type IdMap = ReadonlyMap<string, ReadonlyMap<number, number>>
+
+/** The parameters of a command's path, by name, with the ids of today. */
+export const remapParams = (
+  endpoint: Endpoint,
+  { payload }: Pick<OutboxCommand, "payload">,
+  ids: IdMap
+): { readonly [name: string]: string } =>
+  Object.fromEntries(
+    Object.entries(payload.params).map(([name, given]) => {
+      const table = (endpoint.params as Params)[name]?.table.name
+      return [name, String(ids.get(table ?? "")?.get(Number(given)) ?? given)]
+    })
+  )
+/** The path of a command with the ids of today. */
+export const remapPath = (endpoint: Endpoint, command: Pick<OutboxCommand, "payload">, ids: IdMap): string => {
+  const params = remapParams(endpoint, command, ids)
+  return endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""))
+}
+
+/** A body with the ids of today in the fields that are declared to name rows. */
+export const remapBody = (fields: Fields, body: JsonObject, ids: IdMap): JsonObject =>
+  Object.fromEntries(Object.entries(body).map(([key, value]) => [key, remapValue(fields[key], value, ids, body)]))
+const remapValue = (field: Field | undefined, value: Json, ids: IdMap, beside: JsonObject): Json => {
+  if (field === undefined) return value
+  const { type } = field
+  if (type.kind === "list")
+    return Array.isArray(value) ? value.map((one: Json) => remapValue(type.of, one, ids, beside)) : value
+  if (type.kind === "object") return isJsonObject(value) ? remapBody(type.fields, value, ids) : value
+  const table = tableNamed(field, beside)
+  const given = wholeNumber(value)
+  const id = table === undefined || given === undefined ? undefined : ids.get(table)?.get(given)
+  return id === undefined ? value : typeof value === "string" ? String(id) : id
+}

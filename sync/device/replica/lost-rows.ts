@@ -1,0 +1,104 @@
+/**
+ * A server restored from a backup may have given ids that this device had leased to rows of others. A command recorded
+ * before means by such an id the row that this device was to create: it gets the id that row has now; where there is no
+ * such row, the reference is lost and a person has to decide.
+ */
+import { catalogue } from "../../../core/catalogue.ts"
+import type { Request } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Fields } from "../../../core/kernel/fields/field.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { filesOfPayload, type WireCommand } from "../../protocol/wire.ts"
+import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
+import type { Outbox } from "../outbox/outbox.ts"
+import type { OutboxCommand } from "../outbox/rows.ts"
+import { type IdMap, remapBody, remapParams, remapPath } from "./id-remap.ts"
+import type { QueryResult } from "./replica.ts"
+import { wordsOf } from "../../../core/kernel/tables/words.ts"
+
+const refusal = (message: string, more: JsonObject = {}): QueryResult => ({ status: 422, body: { message, ...more } })
+/**
+ * The request that records the command again with this body and the ids of today; a refusal where a row it names is
+ * lost.
+ */
+export const commandRequest = (outbox: Outbox, command: OutboxCommand, body: JsonObject): Request | QueryResult => {
+  const endpoint = catalogue.endpoint(command.name)
+  if (endpoint === undefined) return refusal(`This release knows no command ${command.name}.`)
+  const {
+    lost: [lost],
+    renamed
+  } = rowsOf(outbox, command, body)
+  if (lost !== undefined) return lostRow(lost)
+  const payload = { params: command.payload.params, body }
+  return {
+    method: endpoint.method,
+    path: remapPath(endpoint, { payload }, renamed),
+    query: [],
+    body: remapBody(endpoint.fields as Fields, body, renamed),
+    ...filesOfPayload(command.payload)
+  }
+}
+export const isRefusal = (request: Request | QueryResult): request is QueryResult => "status" in request
+/** The command's parameters and this body, with the ids of today. */
+export const payloadOf = (outbox: Outbox, command: OutboxCommand, body: JsonObject): WireCommand["payload"] => {
+  const endpoint = catalogue.endpoint(command.name)
+  const files = filesOfPayload(command.payload)
+  if (endpoint === undefined) return { params: command.payload.params, body, ...files }
+  const { renamed } = rowsOf(outbox, command, body)
+  return {
+    params: remapParams(endpoint, command, renamed),
+    body: remapBody(endpoint.fields as Fields, body, renamed),
+    ...files
+  }
+}
+/**
+ * The rows with lost ids that the command names: `renamed` has those that exist under another id now, `lost` the
+ * others. A reference at a place where the recorded command had none was chosen by its person today, and counts as it
+ * is.
+ */
+export const rowsOf = (
+  outbox: Outbox,
+  command: OutboxCommand,
+  body: JsonObject
+): { readonly renamed: IdMap; readonly lost: ReadonlyArray<CommandReference> } => {
+  const endpoint = catalogue.endpoint(command.name)
+  const renamed = new Map<string, Map<number, number>>()
+  const lost: Array<CommandReference> = []
+  if (endpoint === undefined) return { renamed, lost }
+  const recorded = new Set(referencesOfCommand(endpoint, command.payload).map(placeOf))
+  for (const row of referencesOfCommand(endpoint, { params: command.payload.params, body })) {
+    if (!outbox.isLost(command, row) || !recorded.has(placeOf(row))) continue
+    const creator = outbox
+      .creatorsOf(rowReference(row))
+      .filter((one) => one.n < command.n)
+      .at(-1)
+    const id = creator === undefined ? undefined : idToday(outbox, creator, row)
+    if (id === undefined) lost.push(row)
+    else renamed.set(row.table, (renamed.get(row.table) ?? new Map<number, number>()).set(row.id, id))
+  }
+  return { renamed, lost }
+}
+/** A row and the field that names it, whichever entry of a list that is in. */
+const placeOf = (row: CommandReference): string => `${(row.field ?? "").replace(/\.\d+/g, "")} ${rowReference(row)}`
+/**
+ * The id now of a row the command was to create: its successor's id at the same place of the list; undefined where it
+ * has none.
+ */
+const idToday = (outbox: Outbox, creator: OutboxCommand, { table, id }: CommandReference): number | undefined => {
+  if (!outbox.isLost(creator, { table, id })) return id
+  const created = creator.ids[table] ?? []
+  for (const next of outbox.successors(creator.id)) {
+    const ids = next.ids[table] ?? []
+    const there = ids.length === created.length ? ids[created.indexOf(id)] : undefined
+    const today = there === undefined ? undefined : idToday(outbox, next, { table, id: there })
+    if (today !== undefined) return today
+  }
+  return undefined
+}
+const lostRow = ({ table, id, field }: CommandReference): QueryResult => {
+  const label = wordsOf(catalogue.table(table))
+  const message = `It means the ${label} ${id} that was to be made on this device. The server was put back from a backup since, and ${label} ${id} is another one by now.`
+  return refusal(
+    message,
+    field === undefined ? {} : { errors: { [field]: [`The ${label} meant is not there any more.`] } }
+  )
+}

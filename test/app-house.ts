@@ -1,0 +1,52 @@
+/** A rental house on an app in memory, opened before the tests of a describe or a file and closed after them. */
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { type App, type Engine, openApp } from "./app.ts"
+import { rentalHouse } from "./rental-house.ts"
+
+/** With `clock` it is always that instant, until the test sets another; `now` is when the house began. */
+export const appHouse = (engine: Engine = "sqlite", clock?: string, now?: string) => {
+  let opened: App
+  beforeAll(async () => {
+    opened = await openApp(engine, now)
+    opened.setClock(clock)
+  })
+  afterAll(() => opened.close())
+  return houseOn({
+    call: (...asked) => opened.call(...asked),
+    run: (effect) => opened.run(effect),
+    dump: () => opened.dump(),
+    setClock: (instant) => opened.setClock(instant),
+    rebuild: () => opened.rebuild(),
+    get invented() {
+      return opened.invented
+    },
+    close: () => opened.close()
+  })
+}
+export const houseOn = (app: App) => ({
+  app,
+  ...rentalHouse((method, path, body, by) => app.call(method, `/api/v1${path}`, body, by))
+})
+export type AppHouse = ReturnType<typeof houseOn>
+
+/** The answer says of these fields, and of no others, what is wrong with each; gives what it says. */
+export const refused = async (
+  asked: Promise<{ readonly status: number; readonly body?: any }>,
+  ...fields: ReadonlyArray<string>
+): Promise<any> => {
+  const { body, status } = await asked
+  expect([status, Object.keys(body?.errors ?? {}).sort()], JSON.stringify(body)).toEqual([422, fields.toSorted()])
+  return body.errors
+}
+/** To stand last among the tests of an app. */
+export const itFoldsAgain = ({ app }: AppHouse): void =>
+  it("folding the journal again gives the same tables", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+/** The status of an answer, and the fields it says something of. */
+export const errorKeys = ({ body, status }: { readonly status: number; readonly body?: any }) => [
+  status,
+  Object.keys(body?.errors ?? {}).sort()
+]

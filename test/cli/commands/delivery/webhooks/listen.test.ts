@@ -1,0 +1,41 @@
+/** `webhooks listen` tells whether a delivery is signed as it says. */
+import { describe, expect, it } from "vitest"
+import { signatureProblem } from "../../../../../cli/commands/delivery/webhooks.ts"
+import { headersOf, newSecret } from "../../../../../server/delivery/webhooks/schema.ts"
+import { openPlace, runHere } from "../../../session.ts"
+
+describe("the signature of a delivery", () => {
+  const signedBy = async (...secrets: ReadonlyArray<string>) => {
+    const body = JSON.stringify({ type: "member.created" })
+    const signed = { event: "member.created", event_id: "msg_1", body, secrets, now_millis: Date.now() }
+    return { headers: await headersOf(signed), text: body }
+  }
+  it("holds for its own secret, and for either while one is rotated", async () => {
+    const [present, previous] = [newSecret(), newSecret()]
+    expect(await signatureProblem(await signedBy(present), present)).toBeUndefined()
+    for (const secret of [present, previous])
+      expect(await signatureProblem(await signedBy(present, previous), secret)).toBeUndefined()
+  })
+  it("does not hold for another secret, another body or another time", async () => {
+    const secret = newSecret()
+    const delivered = await signedBy(secret)
+    expect(await signatureProblem(delivered, newSecret())).toMatch(/signature/i)
+    expect(await signatureProblem({ ...delivered, text: "{}" }, secret)).toMatch(/signature/i)
+    const old = { ...delivered.headers, "webhook-timestamp": "1" }
+    expect(await signatureProblem({ ...delivered, headers: old }, secret)).toMatch(/timestamp/i)
+  })
+})
+
+it("listening asks for a port and a status that there are, and says how a server can reach it", async () => {
+  const place = await openPlace()
+  try {
+    expect(await runHere(place, ["webhooks", "listen", "--port", "x"])).toMatchObject({ code: 2 })
+    expect(await runHere(place, ["webhooks", "listen", "--status", "99"])).toMatchObject({ code: 2 })
+    await runHere(place, ["login", place.url, "--token", "owner-token-of-the-tests"])
+    const refused = await runHere(place, ["webhooks", "listen", "--port", "0"])
+    expect(refused.code).toBe(5)
+    expect(refused.err).toContain("FLIGHTCASE_WEBHOOKS_PRIVATE=1")
+  } finally {
+    await place.close()
+  }
+})

@@ -1,0 +1,70 @@
+/** Rows of a file that are too long for a request, and many that are long together. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openPlace, type Place, runHere } from "../../../session.ts"
+
+describe("flightcase import", () => {
+  let place: Place
+  beforeAll(async () => {
+    place = await openPlace()
+  })
+  afterAll(() => place.close())
+  const written = (name: string, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+    writeFileSync(join(place.folder, name), rows.map((cells) => `${cells.join(",")}\n`).join(""))
+    return name
+  }
+  const imported = async (...words: ReadonlyArray<string>) => {
+    const { code, err, out } = await runHere(place, ["import", ...words, "--json"])
+    return { code, err, of: JSON.parse(out).import }
+  }
+
+  it.each([
+    ["members", "number", "notes"],
+    ["products", "sku", "description"]
+  ])(
+    "refuses of %s the row with a cell of 1.2 MB by its line and column, and takes all others",
+    async (kind, key, text) => {
+      const file = written(`${kind}.csv`, [
+        [key, "name", text],
+        [`${kind}-1`, "First", "short"],
+        [`${kind}-2`, "Second", "é".repeat(600_000)],
+        [`${kind}-3`, "Third", "short"]
+      ])
+      const planned = await imported(kind, file, "--plan", "--chunk", "1")
+      expect(planned).toMatchObject({ code: 5, of: { created: 2, rejected: 1 } })
+      expect(planned.err).not.toContain("are in")
+      const { code, err, of } = await imported(kind, file)
+      expect({ code, of }).toMatchObject({ code: 5, of: { created: 2, rejected: 1 } })
+      expect(err).toMatch(new RegExp(`row 2 \\(line 3\\): ${text}: This takes 1200002 bytes, .*shorten it`))
+      expect(await imported(kind, file)).toMatchObject({ code: 5, of: { unchanged: 2, rejected: 1 } })
+    }
+  )
+
+  it("parts rows into requests by their bytes", async () => {
+    const rows = Array.from({ length: 40 }, (_, at) => [`L-${at}`, `Long ${at}`, "é".repeat(50_000)])
+    const file = written("long.csv", [["number", "name", "notes"], ...rows])
+    expect(await imported("members", file)).toMatchObject({ code: 0, of: { created: 40 } })
+  })
+
+  it("says of an import that breaks off what is in, and of a plan nothing", async () => {
+    const rows = Array.from({ length: 1_000 }, (_, at) => [`B-${at}`, `Row ${at}`, "x".repeat(500)])
+    const file = written("broken.csv", [["number", "name", "notes"], ...rows, ["B-x", '"Never closed']])
+    const args = ["import", "members", file, "--chunk", "100"]
+    const { code, err } = await runHere(place, args)
+    expect(code).toBe(5)
+    expect(err).toMatch(/cannot be read from line 1002 on/)
+    expect(err).toMatch(/written twice. The first \d+ rows are in; the same command again leaves them as they are/)
+    expect((await runHere(place, [...args, "--plan"])).err).not.toContain("are in")
+  })
+
+  it("says of a plan that is refused nothing about rows that are in", async () => {
+    const file = written("plain.csv", [
+      ["number", "name"],
+      ["P-1", "One"]
+    ])
+    const { code, err } = await runHere(place, ["import", "members", file, "--plan", "--token", "wrong"])
+    expect(code).not.toBe(0)
+    expect(err).not.toContain("are in")
+  })
+})

@@ -1,0 +1,96 @@
+/** What a person reads of outcomes that differ from what was shown. */
+import { expect, it } from "vitest"
+import { conflictText, reportLines } from "../../../../../cli/commands/offline/sync/conflicts.ts"
+import { openContext } from "../../../../../cli/context/context.ts"
+import { sentenceText } from "../../../../../cli/output/text.ts"
+
+const about = {
+  person: "Ann",
+  order: null,
+  customer: null,
+  product: null,
+  units: [],
+  container: null,
+  quantity: null
+} as const
+const due = (here: string, there: string): ReadonlyArray<string> =>
+  reportLines([
+    {
+      n: 9,
+      id: "a",
+      name: "invoices.issue",
+      summary: "",
+      issued_at: there,
+      merged: [],
+      intent: "Ann wanted to issue invoice 1",
+      about,
+      differences: [{ what: "invoice 1", field: "due_at", here, there }]
+    }
+  ])
+
+it("instants are told by the minute, and in full within one minute", () => {
+  expect(due("2026-12-22T15:01:58.000Z", "2026-12-22T15:02:03.000Z")).toEqual([
+    "9  invoice 1: due at is 2026-12-22 15:02Z; 2026-12-22 15:01Z was shown here."
+  ])
+  expect(due("2026-12-22T15:02:01.000Z", "2026-12-22T15:02:03.000Z")).toEqual([
+    "9  invoice 1: due at is 2026-12-22T15:02:03.000Z; 2026-12-22T15:02:01.000Z was shown here."
+  ])
+})
+
+it("what only the server or only this device did is said in words", () => {
+  const report = (here: string | null, there: string | null) =>
+    reportLines([
+      {
+        ...{ n: 9, id: "a", name: "opportunities.convert_to_order", summary: "", issued_at: "", merged: [] },
+        ...{ intent: "", about },
+        differences: [{ what: "shortage acknowledgement 101", field: null, here, there }]
+      }
+    ])
+  expect(report(null, "insert")).toEqual([
+    "9  shortage acknowledgement 101: the server made it; nothing of that was shown here."
+  ])
+  expect(report("insert", null)).toEqual(["9  shortage acknowledgement 101: made here; the server did not do that."])
+})
+it("a conflict's times are those of its order's store; in what is to be typed with an offset", async () => {
+  const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
+  const zones: { readonly [store: string]: string } = { 7: "Europe/Berlin" }
+  const terminal = { ...context.terminal, zoneOf: ({ store_id }: { store_id?: unknown }) => zones[String(store_id)] }
+  const [from, to] = ["2026-12-03T23:00:00.000Z", "2026-12-05T17:00:00.000Z"]
+  const lines = conflictText(
+    { ...context, terminal },
+    {
+      id: "a",
+      n: 9,
+      name: "opportunities.extend",
+      summary: "",
+      intent: "Sam wanted to extend order 9",
+      payload: { params: {}, body: {} },
+      issued_at: from,
+      about: {
+        ...about,
+        order: { id: 1, name: "Fest", number: "9", store_id: 7, state_name: "Order", starts_at: from, ends_at: to }
+      },
+      error: { status: 422, message: `A-1 is held by "Ball" from ${from} to ${to}.`, errors: {} },
+      changes: [],
+      held: [],
+      ways_out: [
+        { way: "dates", command: `flightcase sync resolve 9 --dates ${from}..${to}`, says: `until ${to}, at most` }
+      ]
+    }
+  )
+  expect(lines).toEqual([
+    "9  Sam wanted to extend order 9  opportunities.extend, recorded 2026-12-04 00:00",
+    '   Refused: A-1 is held by "Ball" from 2026-12-04 00:00 to 2026-12-05 18:00.',
+    "   Ways out:",
+    "     flightcase sync resolve 9 --dates 2026-12-04T00:00:00+01:00..2026-12-05T18:00:00+01:00  " +
+      "until 2026-12-05 18:00, at most"
+  ])
+})
+it.each([
+  ["until 2026-12-05T17:00:00.000Z.", "until 2026-12-05 18:00."],
+  ["(2026-12-05T17:00:00.000Z)", "(2026-12-05 18:00)"],
+  ["orders extend 9 --to 2026-12-05T17:00:00.000Z --lines 1", undefined],
+  ['POST … {"ends_at":"2026-12-05T17:00:00.000Z"}', undefined]
+])("of %s on a terminal people read %s", (text, read) => {
+  expect(sentenceText(text, "Europe/Berlin")).toBe(read ?? text)
+})

@@ -1,0 +1,30 @@
+import { expect, it } from "vitest"
+import { failedJobs, jobsFinding } from "../../../../../cli/commands/operations/doctor/jobs.ts"
+
+const none = { total: 0, jobs: [] }
+const job = { id: "mail.send:a.b", error: "No such mailbox" }
+
+it("failed jobs are named with their errors and the way out", () => {
+  expect(jobsFinding({ total: 5, jobs: [job] }, none)).toEqual({
+    check: "jobs",
+    ok: false,
+    detail:
+      "5 failed: mail.send:a.b (No such mailbox) and 4 more. " +
+      "flightcase jobs retry ID tries one again, jobs drop ID lets it go"
+  })
+})
+it("jobs that nobody begins are named", () => {
+  expect(jobsFinding(none, { total: 1, jobs: [{ id: "web.hook:1" }] })).toMatchObject({
+    ok: false,
+    detail: "1 should have begun an hour ago or more: web.hook:1. The server's log says why"
+  })
+})
+it("a server without trouble is well", () => {
+  expect(jobsFinding(none, none)).toEqual({ check: "jobs", ok: true, detail: "none has failed" })
+})
+it("nothing is said to people who may not see jobs, nor of servers that have none", async () => {
+  for (const status of [403, 404])
+    expect(
+      await failedJobs({ remote: { call: async () => ({ status, body: {}, headers: new Headers() }) } as never })
+    ).toEqual([])
+})

@@ -1,0 +1,264 @@
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { sameNamed } from "../../../../../cli/commands/orders/quote/ask-customer.ts"
+import { askForQuote, type Questions } from "../../../../../cli/commands/orders/quote/wizard.ts"
+import { type CommandContext, openContext } from "../../../../../cli/context/context.ts"
+import { type CommandLine, openCommandLine } from "../../../command-line.ts"
+import { openPlace, owner_token, type Place } from "../../../session.ts"
+
+let place: Place, cli: CommandLine
+const made = async (path: string, body: object): Promise<any> => {
+  const { code, out, err } = await cli.type(["api", "POST", path, "-d", JSON.stringify(body)])
+  expect(code, out + err).toBe(0)
+  return Object.values(JSON.parse(out) as object)[0]
+}
+beforeAll(async () => {
+  place = await openPlace()
+  cli = openCommandLine()
+  await cli.type(["login", place.url, "--token", owner_token])
+  await cli.type(["stores", "update", "1", "--timezone", "Europe/London"])
+  const [lamp, clamp, cable] = [
+    await made("/products", { name: "Moving Lamp", sku: "LAMP", barcode: "0123" }),
+    await made("/products", { name: "Clamp" }),
+    await made("/products", { name: "Lamp cable" })
+  ]
+  for (const product of [lamp, clamp]) {
+    const {
+      stock_levels: [level]
+    } = JSON.parse((await cli.type(["api", "GET", `/stock_levels?q[product_id_eq]=${product.id}`])).out)
+    expect((await cli.type(["stock-levels", "update", String(level.id), "--quantity-held", "10"])).code).toBe(0)
+  }
+  for (const [product, price] of [
+    [lamp, "3"],
+    [clamp, "1"]
+  ] as const) {
+    expect(
+      (
+        await cli.type([
+          "products",
+          "rates",
+          "create",
+          String(product.id),
+          "--rate-definition-id",
+          "daily-rate",
+          "--transaction-type",
+          "rental",
+          "--price",
+          price,
+          "--currency",
+          "GBP"
+        ])
+      ).code
+    ).toBe(0)
+  }
+  await made(`/products/${lamp.id}/accessories`, { accessory_product_id: clamp.id, quantity: 2, included: true })
+  expect(cable.id).toBe(3)
+  const muller = await made("/members", { name: "Müller AG", membership_type: "organisation", account_number: "10001" })
+  const ann = await made("/members", { name: "Ann Lee", membership_type: "contact" })
+  await made(`/members/${ann.id}/relationships`, { related_member_id: muller.id, relationship_type: "contact" })
+  for (const name of ["Acme Events", "Acme Tours"]) await made("/members", { name, membership_type: "organisation" })
+})
+afterAll(async () => {
+  cli.close()
+  await place.close()
+})
+
+/** Somebody at the counter: answers in order, each to the question that is expected; what was said in between. */
+const counter = async (answers: ReadonlyArray<readonly [question: RegExp, answer: string, refused?: RegExp]>) => {
+  const said: Array<string> = []
+  let at = 0
+  const next = (message: string): readonly [RegExp, string, RegExp?] => {
+    const expected = answers[at++]
+    expect(message, `question ${at}`).toMatch(expected?.[0] ?? /nothing more/)
+    return expected!
+  }
+  const questions: Questions = {
+    promptText: async (message, options = {}) => {
+      for (;;) {
+        const [, answer, refused] = next(message)
+        const text = answer === "" ? (options.default ?? "") : answer
+        const complaint = options.check?.(text)
+        if (refused === undefined) {
+          expect(complaint, message).toBeUndefined()
+          return text
+        }
+        expect(complaint).toMatch(refused)
+      }
+    },
+    choose: async (message, choices) => {
+      const [, answer] = next(message)
+      const found = choices.find((one) => one.name === answer)
+      expect(found, `${answer} among ${choices.map((one) => one.name).join(" | ")}`).toBeDefined()
+      return found!.value
+    }
+  }
+  const context = openContext({ offline: true }, { FLIGHTCASE_HOME: cli.home })
+  const told: CommandContext = {
+    ...context,
+    note: (text) => {
+      said.push(
+        ...text
+          .split("\n")
+          .map((line) => line.trim())
+          .filter((line) => line !== "")
+      )
+    }
+  }
+  try {
+    return { flags: await askForQuote(told, {}, questions), said, asked: at }
+  } finally {
+    await context.close()
+  }
+}
+
+/** Near enough to be counted, whenever this runs. */
+const dayIn = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+
+it("asks who, when and what, and tells after each line what it comes to and what is short", async () => {
+  const [from, to] = [`${dayIn(30)}T09:00Z`, `${dayIn(32)}T09:00Z`]
+  const { flags, said } = await counter([
+    [/^Subject/, "", /needs a subject/],
+    [/^Subject/, "Gala"],
+    [/^Customer/, "nobody"],
+    [/^And now/, "look again"],
+    [/^Customer/, "acme"],
+    [/^Which/, "Acme Tours"],
+    [/^From/, "someday", /neither a date/],
+    [/^From/, from],
+    [/^To/, "", /must end/],
+    [/^To/, `${dayIn(30)}T08:00Z`, /after/],
+    [/^To/, to],
+    [/^First product/, "0123"],
+    [/^How many Moving Lamp/, "none", /number/],
+    [/^How many Moving Lamp/, "4"],
+    [/^Next product/, "trampoline"],
+    [/^Next product/, "amp"],
+    [/^Which/, "Moving Lamp  LAMP"],
+    [/^How many Moving Lamp/, "7"],
+    [/^Next product/, "cable"],
+    [/^How many Lamp cable/, ""],
+    [/^Next product/, ""],
+    [/^And now/, "Take a line out"],
+    [/^Which/, "7 × Moving Lamp"],
+    [/^Next product/, ""],
+    [/^And now/, "Save it as a draft"]
+  ])
+  // Two days: a lamp 6.00, and two clamps 4.00 along with it.
+  expect(said).toEqual(
+    expect.arrayContaining([
+      'No customer is found by "nobody".',
+      "4 × Moving Lamp: 40.00 GBP",
+      "So far 1 line: 40.00 GBP, before discounts and tax.",
+      "7 × Moving Lamp: 70.00 GBP",
+      "Moving Lamp: only 10 free then, 1 short.",
+      "Clamp: only 10 free then, 12 short.",
+      "So far 2 lines: 110.00 GBP, before discounts and tax.",
+      "1 × Lamp cable: 0.00 GBP",
+      "Lamp cable: none free then, 1 short.",
+      "So far 2 lines: 40.00 GBP, before discounts and tax."
+    ])
+  )
+  expect(said.find((line) => line.includes("trampoline"))).toMatch(/^No product has "trampoline" in its name/)
+  expect(flags).toEqual({ subject: "Gala", member: expect.any(String), from, to, line: ["1*4", "3*1"], draft: true })
+})
+it("needs neither a customer, nor dates, nor lines", async () => {
+  expect(
+    (
+      await counter([
+        [/^Subject/, "Bare"],
+        [/^Customer/, ""],
+        [/^From/, ""],
+        [/^First product/, ""],
+        [/^And now/, "Save it as a quotation"]
+      ])
+    ).flags
+  ).toEqual({ subject: "Bare", line: [], draft: false })
+})
+it("says that it cannot tell what is short too far ahead", async () => {
+  const { said } = await counter([
+    [/^Subject/, "Far"],
+    [/^Customer/, ""],
+    [/^From/, "2101-07-01"],
+    [/^To/, "2101-07-02"],
+    [/^First/, "LAMP"],
+    [/^How many/, "50"],
+    [/^Next/, "LAMP"],
+    [/^How many/, "1"],
+    [/^Next/, ""],
+    [/^And now/, "Save it as a draft"]
+  ])
+  expect(said.filter((line) => line.startsWith("These dates"))).toEqual([
+    "These dates are too far off to count what is free."
+  ])
+})
+it("writes nothing when it is thrown away", async () => {
+  await expect(
+    counter([
+      [/^Subject/, "Gone"],
+      [/^Customer/, ""],
+      [/^From/, ""],
+      [/^First product/, "LAMP"],
+      [/^How many/, "2"],
+      [/^Next/, ""],
+      [/^And now/, "Throw it away"]
+    ])
+  ).rejects.toThrow("Nothing was written.")
+  expect(JSON.parse((await cli.type(["quote", "list", "--json"])).out).meta.total).toBe(0)
+})
+
+it("makes a customer who is not known along with the quote, and says who is on stop", async () => {
+  const { flags } = await counter([
+    [/^Subject/, "Gala"],
+    [/^Customer/, "Newcomers"],
+    [/^And now/, "a new customer"],
+    [/^Name/, ""],
+    [/^E-mail/, "nobody", /no e-mail/],
+    [/^E-mail/, "ann@example.com"],
+    [/^Phone/, "+44 20 7946 0000"],
+    [/^From/, ""],
+    [/^First product/, ""],
+    [/^And now/, "Save it as a quotation"]
+  ])
+  expect(flags).toMatchObject({ newCustomer: "Newcomers", email: "ann@example.com", phone: "+44 20 7946 0000" })
+  expect(flags["member"]).toBeUndefined()
+  await made("/members", { name: "Bad Payers", membership_type: "organisation", is_on_stop: true })
+  const { said } = await counter([
+    [/^Subject/, "Gala"],
+    [/^Customer/, "bad"],
+    [/^From/, ""],
+    [/^First product/, ""],
+    [/^And now/, "Save it as a draft"]
+  ])
+  expect(said).toContain("! Bad Payers is on stop.")
+})
+
+it("knows customers without accents, by account number and by their contacts", async () => {
+  for (const typed of ["muller", "10001", "ann lee"]) {
+    const { said } = await counter([
+      [/^Subject/, "Gala"],
+      [/^Customer/, typed],
+      [/^From/, ""],
+      [/^First product/, ""],
+      [/^And now/, "Save it as a draft"]
+    ])
+    expect(said.join(), typed).toContain("Müller AG")
+  }
+})
+
+it("offers the customer who has a new one's name already, and another of the same name", async () => {
+  const context = openContext({ offline: true }, { FLIGHTCASE_HOME: cli.home })
+  const answered = (at: number) =>
+    sameNamed({ ...context, interactive: true }, "MULLER ag", {
+      choose: async (message, choices) => {
+        expect(message).toBe("Müller AG is a customer already")
+        return choices[at]!.value
+      }
+    })
+  try {
+    const [{ id }] = JSON.parse((await cli.type(["members", "list", "-q", "name_eq=Müller AG", "--json"])).out).members
+    expect(await answered(0)).toBe(id)
+    expect(await answered(1)).toBeUndefined()
+    expect(await sameNamed({ ...context, interactive: true }, "Nobody yet")).toBeUndefined()
+  } finally {
+    await context.close()
+  }
+})

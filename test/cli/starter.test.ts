@@ -1,0 +1,29 @@
+/** How cli/bin.mjs starts a server: with the options that bound its memory, which are read only when a program starts. */
+import { spawnSync } from "node:child_process"
+import { describe, expect, it } from "vitest"
+import { cli_program } from "../programs.ts"
+
+const told = `console.log(JSON.stringify([process.execArgv, process.env.MALLOC_ARENA_MAX ?? null, process.argv.slice(2)]));
+if (process.execArgv.length > 0) process.exit(0)`
+const start = (args: ReadonlyArray<string>, environment: object = {}) => {
+  const { NODE_OPTIONS: _, MALLOC_ARENA_MAX: __, ...others } = process.env
+  const env = { ...others, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(told)}`, ...environment }
+  const { stdout } = spawnSync(process.execPath, [cli_program, ...args], { encoding: "utf8", env })
+  return stdout
+    .split("\n")
+    .filter((line) => line.startsWith("[["))
+    .map((line) => JSON.parse(line))
+}
+
+describe.skipIf(process.platform === "win32")("the starter", () => {
+  it("starts a server with little room for young objects and few heaps of malloc's", () => {
+    expect(start(["serve", "--help"])).toEqual([
+      [[], null, ["serve", "--help"]],
+      [["--max-semi-space-size=16"], "2", ["serve", "--help"]]
+    ])
+  })
+  it("leaves what the environment says of them, and other commands, alone", () => {
+    expect(start(["serve", "--help"], { MALLOC_ARENA_MAX: "1" }).map(([, arenas]) => arenas)).toEqual(["1", "1"])
+    expect(start(["--version"])).toHaveLength(1)
+  })
+})

@@ -1,0 +1,18 @@
+/** Which attachments a device is sent: no more than its person is shown. */
+import { expect, it } from "vitest"
+import { attachables, mayRead, mayWrite, seesAttachments } from "../../../../core/office/attachments/attachables.ts"
+import { catalogue } from "../../../../core/catalogue.ts"
+import { viewerWith } from "../../../app.ts"
+
+it.each(catalogue.permissions.map(({ key }) => key).filter((key) => key !== "action-log.view"))(
+  "with %s alone, a device is sent the attachments its person may read or make",
+  (permission) => {
+    const viewer = viewerWith([permission], ["*"])
+    for (const kind of attachables) {
+      const is_sent = seesAttachments({ attachable_type: kind.type }, viewer)
+      expect([kind.type, is_sent && !mayRead(kind, viewer) && !mayWrite(kind, viewer)]).toEqual([kind.type, false])
+      // Whoever may read them has them, too.
+      if (mayRead(kind, viewer)) expect([kind.type, is_sent]).toEqual([kind.type, true])
+    }
+  }
+)

@@ -1,0 +1,235 @@
+/** Changing settings and preferences of notifications (rules/conventions 15). */
+import { describe, expect, it } from "vitest"
+import { changePreferences, changeSettings, notificationEvents } from "../../../../core/office/notifications/api.ts"
+import { type Change, changesIn, entryProblems } from "../../../../core/office/notifications/fields.ts"
+import {
+  notification_preferences,
+  notification_settings,
+  type NotificationPreferenceRow,
+  type NotificationSettingRow
+} from "../../../../core/office/notifications/rules.ts"
+import { notificationType } from "../../../../core/office/notifications/types.ts"
+import { decider, type Facts, given_at, row } from "../../decider.ts"
+
+const { given } = decider(notificationEvents)
+const overdue = "invoice.overdue"
+const change = (said: Omit<Change, "type">, key = overdue): Change => {
+  const type = notificationType(key)
+  if (type === undefined) throw new Error(`no type ${key}`)
+  return { type, ...said }
+}
+const preference = (values: Partial<NotificationPreferenceRow> = {}) =>
+  row(notification_preferences, {
+    id: 3,
+    member_id: 7,
+    notification_type: overdue,
+    channels: ["email"],
+    is_muted: false,
+    created_at: given_at,
+    updated_at: given_at,
+    deleted_at: null,
+    ...values
+  })
+const setting = (values: Partial<NotificationSettingRow> = {}) =>
+  row(notification_settings, { notification_type: overdue, channels: ["broadcast"], is_enabled: true, ...values })
+const prefer =
+  (...changes: ReadonlyArray<Change>) =>
+  (facts: Facts) =>
+    changePreferences(
+      changes,
+      {
+        member_id: 7,
+        settings: facts.find(notification_settings, {}),
+        preferences: facts.find(notification_preferences, { member_id: 7 })
+      },
+      facts.context
+    )
+const set =
+  (...changes: ReadonlyArray<Change>) =>
+  (facts: Facts) =>
+    changeSettings(changes, facts.find(notification_settings, {}))
+const stream = "member:7"
+const made = (channels: ReadonlyArray<string> | null, is_muted = false, notification_type = overdue, id = 1001) => ({
+  stream,
+  type: "notification_preference.created",
+  data: { id, member_id: 7, notification_type, channels, is_muted }
+})
+const updated = (channels: ReadonlyArray<string> | null, is_muted = false) => ({
+  stream,
+  type: "notification_preference.updated",
+  data: { id: 3, member_id: 7, notification_type: overdue, channels, is_muted, created_at: given_at }
+})
+const no_flag = { flag: undefined }
+const no_channels = { channels: undefined }
+
+describe("a preference", () => {
+  it("begins with the type's own channels where nobody said anything", () =>
+    given()
+      .when(prefer(change({ channels: { broadcast: true }, ...no_flag })))
+      .thenEvents(made(["database", "email", "broadcast"])))
+  it("begins with the house's channels where it chose some", () =>
+    given(setting())
+      .when(prefer(change({ channels: { email: true }, ...no_flag })))
+      .thenEvents(made(["email", "broadcast"])))
+  it("begins with the house's channels, not with none, where the house disabled the type", () =>
+    given(setting({ is_enabled: false }))
+      .when(prefer(change({ channels: { email: true }, ...no_flag })))
+      .thenEvents(made(["email", "broadcast"])))
+  it("is a choice although it says what holds anyway", () =>
+    given()
+      .when(prefer(change({ channels: { database: true }, ...no_flag })))
+      .thenEvents(made(["database", "email"])))
+  it("keeps the channels that are left out, whatever the house says since", () =>
+    given(setting(), preference())
+      .when(prefer(change({ channels: { database: true }, ...no_flag })))
+      .thenEvents(updated(["database", "email"])))
+  it("may be nobody's business: no channel at all", () =>
+    given(preference())
+      .when(prefer(change({ channels: { email: false }, ...no_flag })))
+      .thenEvents(updated([])))
+  it("is muted and keeps its channels; muted without any it follows the house again when it is not", () => {
+    given(preference())
+      .when(prefer(change({ ...no_channels, flag: true })))
+      .thenEvents(updated(["email"], true))
+    given()
+      .when(prefer(change({ ...no_channels, flag: true })))
+      .thenEvents(made(null, true))
+    given(preference({ channels: null, is_muted: true }))
+      .when(prefer(change({ ...no_channels, flag: false })))
+      .thenEvents({ stream, type: "notification_preference.deleted", data: { id: 3 } })
+  })
+  it("is taken away by null; a muted one stays muted", () => {
+    given(preference())
+      .when(prefer(change({ channels: null, ...no_flag })))
+      .thenEvents({ stream, type: "notification_preference.deleted", data: { id: 3 } })
+    given(preference({ is_muted: true }))
+      .when(prefer(change({ channels: null, ...no_flag })))
+      .thenEvents(updated(null, true))
+  })
+  it.each([
+    ["the channels it has", { channels: { email: true, database: false }, ...no_flag }],
+    ["no channels", { channels: {}, ...no_flag }],
+    ["that it is not muted", { ...no_channels, flag: false }],
+    ["nothing", { ...no_channels, ...no_flag }]
+  ])("said again changes nothing: %s", (_case, said) =>
+    given(preference())
+      .when(prefer(change(said)))
+      .thenNothing()
+  )
+  it.each([
+    ["null", { channels: null, ...no_flag }],
+    ["no channels", { channels: {}, ...no_flag }],
+    ["that it is not muted", { ...no_channels, flag: false }]
+  ])("is not made of nothing: %s", (_case, said) =>
+    given()
+      .when(prefer(change(said)))
+      .thenNothing()
+  )
+  it("is made for each type that is named, and for none that is not", () =>
+    given(preference())
+      .when(
+        prefer(
+          change({ channels: { email: true }, ...no_flag }, "payment.recorded"),
+          change({ channels: { email: true }, ...no_flag }),
+          change({ ...no_channels, flag: true }, "document.accepted")
+        )
+      )
+      .thenEvents(
+        made(["database", "email"], false, "payment.recorded", 1001),
+        made(null, true, "document.accepted", 1002)
+      ))
+})
+
+describe("a setting of the house", () => {
+  const changed = (channels: ReadonlyArray<string> | null, is_enabled = true) => ({
+    stream: `notification_setting:${overdue}`,
+    type: "notification_setting.changed",
+    data: { notification_type: overdue, channels, is_enabled }
+  })
+  it("begins with the type's channels", () =>
+    given()
+      .when(set(change({ channels: { email: false }, ...no_flag })))
+      .thenEvents(changed(["database"])))
+  it("may tell nobody", () =>
+    given()
+      .when(set(change({ channels: { email: false, database: false }, ...no_flag })))
+      .thenEvents(changed([])))
+  it("is disabled and enabled with the channels it has", () => {
+    given(setting())
+      .when(set(change({ ...no_channels, flag: false })))
+      .thenEvents(changed(["broadcast"], false))
+    given(setting({ channels: null, is_enabled: false }))
+      .when(set(change({ ...no_channels, flag: true })))
+      .thenEvents(changed(null))
+  })
+  it("is the type's again by null", () =>
+    given(setting())
+      .when(set(change({ channels: null, ...no_flag })))
+      .thenEvents(changed(null)))
+  it("said again changes nothing", () => {
+    given(setting())
+      .when(set(change({ channels: { broadcast: true, email: false }, flag: true })))
+      .thenNothing()
+    given()
+      .when(set(change({ channels: null, flag: true })))
+      .thenNothing()
+  })
+})
+
+describe("what a body says", () => {
+  const problems = entryProblems("preferences")
+  const errorsOf = (...preferences: ReadonlyArray<any>): object => problems({}, { preferences })
+  it.each<[string, ReadonlyArray<object>, object]>([
+    ["a preference", [{ notification_type: overdue, channels: { email: true } }], {}],
+    ["null channels", [{ notification_type: overdue, channels: null }], {}],
+    ["muted alone", [{ notification_type: overdue, is_muted: true }], {}],
+    [
+      "neither",
+      [{ notification_type: overdue }],
+      { "preferences.0.channels": ["The channels field is required where is_muted is left out."] }
+    ],
+    [
+      "a system type",
+      [{ notification_type: " password.reset ", is_muted: true }],
+      {
+        "preferences.0.notification_type": [
+          "password.reset is a system type: it is always sent, and nothing of it can be changed."
+        ]
+      }
+    ],
+    [
+      "a channel there is not",
+      [{ notification_type: overdue, channels: { email: true, sms: true } }],
+      { "preferences.0.channels.sms": ["invoice.overdue has no such channel: it has database, email, broadcast."] }
+    ],
+    [
+      "a channel the type does not have",
+      [{ notification_type: "system.test_email", channels: { database: false } }],
+      {
+        "preferences.0.notification_type": [
+          "system.test_email is a system type: it is always sent, and nothing of it can be changed."
+        ],
+        "preferences.0.channels.database": ["system.test_email has no such channel: it has email."]
+      }
+    ],
+    [
+      "a type twice",
+      [
+        { notification_type: overdue, is_muted: true },
+        { notification_type: "payment.recorded", is_muted: true },
+        { notification_type: overdue, is_muted: false }
+      ],
+      { "preferences.2.notification_type": ["invoice.overdue stands at preferences.0 already: name each type once."] }
+    ]
+  ])("is held against the types: %s", (_case, entries, errors) => expect(errorsOf(...entries)).toEqual(errors))
+  it("distinguishes channels that are null from those left out", () => {
+    const entries = [{ notification_type: overdue }, { notification_type: "payment.recorded" }]
+    const body = {
+      preferences: [{ notification_type: overdue, channels: null }, { notification_type: "payment.recorded" }]
+    }
+    expect(changesIn(entries, body, "preferences", () => undefined).map(({ channels }) => channels)).toEqual([
+      null,
+      undefined
+    ])
+  })
+})

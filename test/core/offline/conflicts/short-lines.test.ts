@@ -1,0 +1,49 @@
+/** What each line of an order may have where several want the same goods. */
+import { expect, it } from "vitest"
+import { type AskFacts, shortLines } from "../../../../core/offline/conflicts/short-lines.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+
+const [early, late] = [
+  { from: "2030-12-02T00:00:00Z", to: "2030-12-05T00:00:00Z" },
+  { from: "2030-12-06T00:00:00Z", to: "2030-12-09T00:00:00Z" }
+]
+const line = (opportunity_item_id: number, requested_quantity: number, available_for_item: number, when: object) => ({
+  opportunity_item_id,
+  product_id: 7,
+  product_name: "Head",
+  store_id: 1,
+  requested_quantity,
+  available_for_item,
+  ...when
+})
+const short = (opportunity_item_id: number, on_order_quantity: number, remaining_shortfall: number) => ({
+  opportunity_item_id,
+  product_name: "Head",
+  available_quantity: 2,
+  on_order_quantity,
+  remaining_shortfall
+})
+const facts =
+  (shortages: ReadonlyArray<JsonObject>, availability: ReadonlyArray<JsonObject>): AskFacts =>
+  async ({ path }) => ({
+    status: 200,
+    body: path.endsWith("/shortages")
+      ? { shortages }
+      : path.endsWith("/availability")
+        ? { availability }
+        : path.includes("/products/")
+          ? { product: { track_availability: true } }
+          : { opportunity: { id: 1, state: 1, status: 0 } }
+  })
+const quantities = async (...given: Parameters<typeof facts>) =>
+  (await shortLines(facts(...given), 1)).lines.map((one) => [one.opportunity_item_id, one.quantity])
+
+it("leaves a line alone that is covered by what is on order for it", async () => {
+  expect(await quantities([short(1, 1, 0)], [line(1, 3, 2, early), line(2, 2, 2, late)])).toEqual([])
+})
+it("takes nothing from other lines for what is on order for one", async () => {
+  expect(await quantities([short(1, 3, 0)], [line(1, 3, 0, early), line(2, 2, 2, early)])).toEqual([])
+})
+it("shares out what is free in the order of the lines", async () => {
+  expect(await quantities([], [line(1, 2, 3, early), line(2, 2, 3, early), line(3, 2, 3, late)])).toEqual([[2, 1]])
+})

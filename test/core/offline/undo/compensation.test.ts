@@ -1,0 +1,358 @@
+/** What takes a command back, as a function of what it was and what it changed (rules/undo 3). */
+import { describe, expect, it } from "vitest"
+import { catalogue } from "../../../../core/catalogue.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { ChangedRow, Done, Undoing } from "../../../../core/offline/undo/compensation.ts"
+import { compensationOf } from "../../../../core/offline/undo/compensations.ts"
+
+const changed = (
+  table: string,
+  key: number | string,
+  { before, now = {}, set = {}, shown = before ?? {} }: Partial<Omit<ChangedRow, "table" | "key">>
+): ChangedRow => ({ table, key, before, shown, set, now })
+const gone = (table: string, key: number, before: JsonObject): ChangedRow => ({
+  ...changed(table, key, { before }),
+  now: undefined
+})
+const made = (table: string, key: number, now: JsonObject = {}): ChangedRow => changed(table, key, { now, set: now })
+const takenBack = (
+  name: string,
+  { body = {}, params = {}, rows = [] }: Partial<Pick<Done, "body" | "params" | "rows">>
+): Undoing => {
+  const endpoint = catalogue.endpoint(name) ?? expect.fail(name)
+  const compensation = compensationOf(catalogue, endpoint) ?? expect.fail(name)
+  const called: Done["called"] = (table, key) => `${table} ${String(key)}`
+  return compensation({ endpoint, params, body, rows, called }, catalogue)
+}
+/** The requests, by name, path and body. */
+const asked = (undoing: Undoing): unknown =>
+  undoing.kind === "cannot"
+    ? undoing
+    : undoing.requests.map(({ body, name, params }) => (body === undefined ? [name, params] : [name, params, body]))
+
+describe("an update", () => {
+  it("puts back what it sent and nothing else, and expects what it set to be there still", () => {
+    const undoing = takenBack("products.update", {
+      params: { id: "7" },
+      body: { name: "Lantern", weight: "2" },
+      rows: [
+        changed("products", 7, {
+          before: { name: "Lamp", weight: "1.5000", sku: "L-1" },
+          set: { name: "Lantern", weight: "2.0000" }
+        })
+      ]
+    })
+    expect(asked(undoing)).toEqual([["products.update", { id: "7" }, { name: "Lamp", weight: "1.5000" }]])
+    expect(undoing).toMatchObject({
+      expects: [
+        { table: "products", key: 7, column: "name" },
+        { table: "products", key: 7, column: "weight" }
+      ]
+    })
+  })
+  it("of a row that nobody remembers is not taken back", () => {
+    const undoing = takenBack("products.update", { params: { id: "7" }, body: { name: "Lantern" } })
+    expect(undoing).toMatchObject({ kind: "cannot" })
+  })
+  it("of settings puts back those it sent, and none that are kept from devices", () => {
+    const secret =
+      Object.entries(catalogue.settings).flatMap(([group, fields]) =>
+        Object.entries(fields).flatMap(([key, field]) => (field.secret ? [[group, key] as const] : []))
+      )[0] ?? expect.fail("no setting is secret")
+    const set = (group: string, key: string, value: string) =>
+      takenBack("settings.update", {
+        params: { group },
+        body: { settings: { [key]: value } },
+        rows: [changed("settings", `${group}.${key}`, { before: { value: "UTC" }, set: { value } })]
+      })
+    expect(set(...secret, "new")).toMatchObject({ kind: "cannot" })
+    expect(asked(set("company", "timezone", "Europe/London"))).toEqual([
+      ["settings.update", { group: "company" }, { settings: { timezone: "UTC" } }]
+    ])
+  })
+})
+
+describe("what was made or deleted", () => {
+  it("is deleted while nobody else has worked on it", () => {
+    const undoing = takenBack("opportunities.add_cost", {
+      params: { id: "3" },
+      rows: [changed("opportunities", 3, { before: {} }), made("opportunity_costs", 9)]
+    })
+    expect(asked(undoing)).toEqual([["opportunities.remove_cost", { id: "3", cost: 9 }]])
+    expect(undoing).toMatchObject({ untouched: [{ table: "opportunity_costs", key: 9 }] })
+  })
+  it("is made again with its values, unless something went with it", () => {
+    const email = gone("emails", 4, { id: 4, member_id: 2, address: "ann@example.com", type_id: null })
+    const params = { member: "2", id: "4" }
+    const remade = takenBack("members.emails.delete", { params, rows: [email] })
+    expect(asked(remade)).toMatchObject([["members.emails.create", { member: "2" }, { address: "ann@example.com" }]])
+    const with_it = [email, gone("phones", 5, { id: 5 })]
+    expect(takenBack("members.emails.delete", { params, rows: with_it })).toMatchObject({ kind: "cannot" })
+  })
+  it("comes back with its lines in their order, each in the line it stood in", () => {
+    const line = (key: number, path: string, name: string) =>
+      gone("opportunity_items", key, { path, name, quantity: "1.00", item_type: "product", manual_unit_price: null })
+    const undoing = takenBack("opportunities.remove_item", {
+      params: { id: "3", item: "10" },
+      rows: [line(12, "00020001", "Cable"), line(10, "0002", "Lamp")]
+    })
+    expect(asked(undoing)).toMatchObject([
+      ["opportunities.add_item", { id: "3" }, { name: "Lamp", materialize_included_accessories: false }],
+      [
+        "opportunities.add_item",
+        { id: "3" },
+        { name: "Cable", principal_item_id: { made_by: 0, table: "opportunity_items" } }
+      ]
+    ])
+  })
+})
+
+describe("a line's price", () => {
+  it("is the total by hand again that it was, or the price", () => {
+    const before = { manual_unit_price: 16_667, manual_total: 150_000 }
+    const row = (was: JsonObject) =>
+      changed("opportunity_items", 10, { before: was, set: { manual_unit_price: 500, manual_total: null } })
+    const undoing = (was: JsonObject, body: JsonObject) =>
+      asked(takenBack("opportunities.update_item", { params: { id: "3", item: "10" }, body, rows: [row(was)] }))
+    expect(undoing(before, { unit_price: "5.00" })).toMatchObject([
+      ["opportunities.update_item", { item: "10" }, { line_total: 150_000 }]
+    ])
+    expect(undoing({ manual_unit_price: null, manual_total: null }, { line_total: "5.00" })).toMatchObject([
+      ["opportunities.update_item", { item: "10" }, { unit_price: null }]
+    ])
+  })
+})
+
+describe("a status", () => {
+  const statusSet = (state: number, was: number, is: number) =>
+    takenBack("opportunities.change_status", {
+      params: { id: "3" },
+      rows: [changed("opportunities", 3, { before: { state, status: was }, set: { status: is }, now: { status: is } })]
+    })
+  const to = (status: number) => ["opportunities.change_status", { id: "3" }, { status }]
+  it("is set again, and a closed order opened before", () => {
+    expect(asked(statusSet(2, 0, 4))).toEqual([to(0)])
+    expect(asked(statusSet(2, 4, 6))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
+    expect(asked(statusSet(2, 0, 5))).toEqual([["opportunities.reopen", { id: "3" }]])
+    expect(asked(statusSet(1, 4, 2))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
+  })
+  it("goes back only in the state it was set in: each has numbers of its own", () => {
+    const row = { table: "opportunities", key: 3 }
+    expect(statusSet(1, 0, 1)).toMatchObject({
+      expects: [
+        { ...row, column: "status" },
+        { ...row, column: "state" }
+      ]
+    })
+  })
+})
+
+describe("an opposite", () => {
+  const expectsOf = (undoing: Undoing) => (undoing.kind === "cannot" ? undoing : undoing.expects)
+  const path = (table: string, id: number, set: JsonObject, before: JsonObject = {}) => [
+    changed(table, id, { before, set, now: { ...before, ...set } })
+  ]
+  it("is done while what the command set is as it left it", () => {
+    const params = { id: "3" }
+    const rows = path("opportunities", 3, { state: 1, status: 0 })
+    expect(expectsOf(takenBack("opportunities.convert_to_quotation", { params, rows }))).toMatchObject([
+      { column: "state" },
+      { column: "status" }
+    ])
+    const deleted = path("members", 3, { deleted_at: "2026-06-18T12:00:00.000Z" })
+    expect(expectsOf(takenBack("members.delete", { params, rows: deleted }))).toMatchObject([{ column: "deleted_at" }])
+    const restored = takenBack("members.restore", { params, rows: path("members", 3, { deleted_at: null }) })
+    expect(restored).toMatchObject({ requests: [{ name: "members.delete" }], untouched: [{ key: 3 }] })
+  })
+  it("of a version or a seal stands for nothing that others chose or wrote since", () => {
+    const versions = [
+      ...path("opportunity_versions", 1, { is_active: true }, { is_active: false }),
+      ...path("opportunity_versions", 2, { is_active: false }, { is_active: true })
+    ]
+    const activated = takenBack("opportunities.activate_version", { params: { id: "3", version: "1" }, rows: versions })
+    expect(expectsOf(activated)).toMatchObject([
+      { key: 1, column: "is_active" },
+      { key: 2, column: "is_active" }
+    ])
+    const sealed = (set: JsonObject) =>
+      expectsOf(
+        takenBack("containers.seal", { params: { container: "6" }, rows: path("containers", 6, set, { notes: null }) })
+      )
+    expect(sealed({ status: "sealed" })).toMatchObject([{ column: "status" }])
+    expect(sealed({ status: "sealed", notes: "mine" })).toMatchObject([{ column: "status" }, { column: "notes" }])
+  })
+})
+
+describe("units and counts", () => {
+  const unit = (standing: number, more: JsonObject = {}) => ({
+    opportunity_id: 3,
+    opportunity_item_id: 10,
+    stock_level_id: 5,
+    container_stock_level_id: null,
+    status: standing,
+    ...more
+  })
+  const place = { id: 3, item: 10 }
+  const scanned = (rows: ReadonlyArray<ChangedRow>) => takenBack("opportunities.scan", { params: { id: "3" }, rows })
+  it("go back to where they stood before they are taken off", () => {
+    expect(asked(scanned([made("asset_assignments", 8, unit(2))]))).toEqual([
+      ["opportunities.move_asset", { ...place, asset: 8 }, { action: "revert_status", status: 0 }],
+      ["opportunities.deallocate_asset", { ...place, asset: 8 }]
+    ])
+  })
+  it("are allocated again, and taken on to where they were with the times they had", () => {
+    const before = unit(2, { prepared_at: "2026-06-18T12:00:00.000Z", dispatched_at: "2026-06-18T13:00:00.000Z" })
+    const undoing = takenBack("opportunities.deallocate_asset", {
+      params: { id: "3", item: "10", asset: "8" },
+      rows: [gone("asset_assignments", 8, before)]
+    })
+    const asset = { made_by: 0, table: "asset_assignments" }
+    expect(asked(undoing)).toEqual([
+      ["opportunities.allocate_asset", place, { stock_level_id: 5 }],
+      ["opportunities.move_asset", { ...place, asset }, { action: "prepare", prepared_at: "2026-06-18T12:00:00.000Z" }],
+      [
+        "opportunities.move_asset",
+        { ...place, asset },
+        { action: "dispatch", dispatched_at: "2026-06-18T13:00:00.000Z" }
+      ]
+    ])
+  })
+  it("are counted back in the opposite order: what came back before what went out", () => {
+    const before = { opportunity_id: 3, dispatched_quantity: "2.00", returned_quantity: "0.00" }
+    const set = { dispatched_quantity: "5.00", returned_quantity: "1.00" }
+    expect(asked(scanned([changed("opportunity_items", 10, { before, set })]))).toEqual([
+      ["opportunities.fulfil_item", place, { action: "revert_return", quantity: "1.00" }],
+      ["opportunities.fulfil_item", place, { action: "revert_dispatch", quantity: "3.00" }]
+    ])
+  })
+  it("are expected to stand where the command left them", () => {
+    const row = { table: "asset_assignments", key: 8 }
+    const prepared = changed("asset_assignments", 8, { before: unit(0), set: { status: 1 }, now: unit(1) })
+    expect(scanned([prepared])).toMatchObject({ expects: [{ ...row, column: "status" }] })
+    expect(scanned([made("asset_assignments", 8, unit(0))])).toMatchObject({
+      expects: ["status", "stock_level_id", "container_stock_level_id"].map((column) => ({ ...row, column }))
+    })
+  })
+  it("keep the status that others gave a unit another went instead of, which nobody may have moved", () => {
+    const substituted = changed("asset_assignments", 8, {
+      before: unit(0),
+      set: { stock_level_id: 6 },
+      now: unit(2, { stock_level_id: 6 })
+    })
+    expect(asked(scanned([substituted]))).toEqual([
+      ["opportunities.move_asset", { ...place, asset: 8 }, { action: "substitute", stock_level_id: 5 }]
+    ])
+    expect(scanned([substituted])).toMatchObject({ expects: [{ column: "status" }, { column: "stock_level_id" }] })
+  })
+  it("are what a scan in was about, which names no order", () => {
+    const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 3 }, now: unit(3) })
+    const undoing = takenBack("scans.check_in", { params: {}, rows: [row] })
+    expect(undoing).toMatchObject({ kind: "requests", says: expect.stringMatching(/^\w.* as before\.$/) })
+  })
+  it("come with the seal that was broken for them, and not at all where a case moved", () => {
+    const opened = changed("containers", 6, { before: { status: "sealed" }, set: { status: "open" } })
+    const undoing = asked(scanned([made("asset_assignments", 8, unit(0)), opened]))
+    expect(undoing).toEqual([
+      ["opportunities.deallocate_asset", { ...place, asset: 8 }],
+      ["containers.seal", { container: 6 }]
+    ])
+    const moved = changed("containers", 6, { before: { status: "sealed" }, set: { opportunity_id: 3 } })
+    expect(scanned([moved])).toMatchObject({ kind: "cannot" })
+  })
+  it("are packed again before their case is sealed, into one like it where it ended", () => {
+    const item = changed("container_items", 4, {
+      before: { container_id: 6, serialised_item_id: 5, position: "A1", notes: null, unpacked_at: null },
+      set: { unpacked_at: "2026-06-18T12:00:00.000Z" }
+    })
+    const ended = changed("containers", 6, { before: { status: "sealed" }, set: { status: "dissolved" } })
+    const container = { made_by: 1, table: "containers" }
+    expect(asked(scanned([made("asset_assignments", 8, unit(0)), item, ended]))).toEqual([
+      ["opportunities.deallocate_asset", { ...place, asset: 8 }],
+      ["containers.start_repack", {}, { container_id: 6 }],
+      ["containers.pack", { container }, { serialised_item_id: 5, position: "A1", notes: null }],
+      ["containers.seal", { container }]
+    ])
+  })
+  it("that came back damaged are out again, and counted quantities released, unless the workshop went on", () => {
+    const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 5 }, now: unit(5) })
+    const level = (stock_category: number, service_state = "quarantine") =>
+      changed("stock_levels", 7, { before: { stock_category }, now: { service_state } })
+    const record = (ended_at: string | null) => made("service_records", 1, { stock_level_id: 7, ended_at })
+    const reverted = ["opportunities.move_asset", { ...place, asset: 8 }, { action: "revert_status", status: 2 }]
+    const unitBack = scanned([row, level(50), record(null)])
+    expect(asked(unitBack)).toEqual([reverted])
+    expect(unitBack).toMatchObject({ untouched: [{ table: "service_records", key: 1 }] })
+    expect(asked(scanned([row, level(10), record(null)]))).toEqual([
+      reverted,
+      ["stock_levels.release", { id: 7 }, { service_record_id: 1 }]
+    ])
+    const at = "2026-06-18T12:00:00.000Z"
+    expect(asked(scanned([row, level(50, "in_service"), record(at)]))).toEqual([reverted])
+    expect(scanned([row, level(50, "in_repair"), record(at)])).toMatchObject({ kind: "cannot" })
+  })
+})
+
+describe("cases, people and the workshop", () => {
+  it("what is taken out of a case is packed again with its place, unless it came back with an order", () => {
+    const taken = (returned_from_opportunity_id: number | null) =>
+      takenBack("containers.unpack", {
+        params: { container: "6" },
+        rows: [
+          changed("container_items", 1, {
+            before: { serialised_item_id: 5, position: "A1", notes: null, returned_from_opportunity_id },
+            set: { unpacked_at: "2026-06-18T12:00:00.000Z" }
+          })
+        ]
+      })
+    const body = { serialised_item_id: 5, position: "A1", notes: null }
+    expect(asked(taken(null))).toEqual([["containers.pack", { container: "6" }, body]])
+    expect(taken(3)).toMatchObject({ kind: "cannot" })
+  })
+  it("an account is opened again for those who had one", () => {
+    const deactivated = (is_active: boolean) =>
+      asked(takenBack("users.delete", { params: { id: "2" }, rows: [changed("users", 2, { before: { is_active } })] }))
+    expect(deactivated(true)).toEqual([["users.activate", { id: "2" }]])
+    expect(deactivated(false)).toEqual([])
+  })
+  it("a unit is back in service by its own record, but not where stock was written off or an earlier record changed", () => {
+    const out = (body: JsonObject, ...more: ReadonlyArray<ChangedRow>) =>
+      takenBack("stock_levels.lost", { params: { id: "5" }, body, rows: [made("service_records", 1), ...more] })
+    expect(asked(out({}))).toEqual([["stock_levels.release", { id: "5" }, { service_record_id: 1 }]])
+    expect(out({ write_off: true })).toMatchObject({ kind: "cannot" })
+    expect(out({}, changed("service_records", 2, { before: {} }))).toMatchObject({ kind: "cannot" })
+  })
+  it("what was issued, paid or sent is not taken back", () => {
+    for (const name of ["invoices.issue", "invoices.pay", "invoices.credit", "purchase_orders.send"])
+      expect(takenBack(name, { params: { id: "1" } }), name).toMatchObject({ kind: "cannot" })
+  })
+})
+
+describe("dates of a hire", () => {
+  const [old, later] = ["2026-09-05T09:00:00.000Z", "2026-09-08T09:00:00.000Z"]
+  const extended = (line: JsonObject, ...more: ReadonlyArray<ChangedRow>) =>
+    takenBack("opportunities.extend", {
+      params: { id: "3" },
+      rows: [
+        changed("opportunities", 3, { before: { starts_at: null, ends_at: old }, set: { ends_at: later } }),
+        changed("opportunity_items", 10, { before: line, set: { ends_at: later } }),
+        ...more
+      ]
+    })
+  it("are those of before for the lines that went along, and by hand where one had dates of its own", () => {
+    expect(asked(extended({ ends_at: old }))).toEqual([
+      ["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]
+    ])
+    expect(extended({ ends_at: "2026-09-03T09:00:00.000Z" })).toMatchObject({ kind: "cannot" })
+  })
+  it("leave out lines that were removed since, and those of a line that somebody changed are theirs", () => {
+    const removed = { ...gone("opportunity_items", 11, { ends_at: old }), set: { ends_at: later } }
+    const undoing = extended({ ends_at: old }, removed)
+    expect(asked(undoing)).toEqual([["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]])
+    expect(undoing).toMatchObject({
+      expects: [
+        { table: "opportunities", key: 3, column: "ends_at" },
+        { table: "opportunity_items", key: 10, column: "ends_at" }
+      ]
+    })
+  })
+})

@@ -1,0 +1,197 @@
+import { beforeAll, describe, expect, it } from "vitest"
+import { engines } from "../../../../app.ts"
+import { appHouse, itFoldsAgain } from "../../../../app-house.ts"
+
+/** Rules of demand seen from outside: what a deal does to stock as it goes its way (rules/availability 2.3 to 2.8). */
+describe.each(engines)("what deals take from stock on %s", (engine) => {
+  const w = appHouse(engine, "2026-03-01T12:00:00.000Z")
+  let S: number
+  beforeAll(async () => {
+    S = await w.store()
+  })
+  const draft = async (
+    starts_at: string,
+    ends_at: string | null,
+    product: number,
+    quantity: number,
+    more: object = {},
+    line: object = {}
+  ) => {
+    const { id } = await w.opportunity({ subject: "Tour", store_id: S, starts_at, ends_at, ...more })
+    const { items } = await w.create(`/opportunities/${id}/items`, {
+      name: "Line",
+      item_type: "product",
+      item_id: product,
+      quantity,
+      ...line
+    })
+    return { id: id as number, item: items.at(-1).id as number, items }
+  }
+  const quotation = async (...given: Parameters<typeof draft>) => {
+    const made = await draft(...given)
+    await w.create(`/opportunities/${made.id}/convert_to_quotation`)
+    return made
+  }
+  const order = async (...given: Parameters<typeof draft>) => {
+    const made = await quotation(...given)
+    await w.create(`/opportunities/${made.id}/convert_to_order`)
+    return made
+  }
+  const status = (id: number, status: number) => w.must("POST", `/opportunities/${id}/change_status`, { status })
+  const point = (product: number, date: string) =>
+    w.show(`/availability?product_id=${product}&store_id=${S}&date=${date}`)
+  const free = async (product: number, date: string) => (await point(product, date)).available
+  const allocated = async (id: number, item: number, unit: number) => {
+    const { items } = (await w.allocate({ id, line: { id: item } }, unit)).body.opportunity
+    return items.find((one: any) => one.id === item).assets.map((one: any) => one.id)
+  }
+  const demands = async (product: number, from: string, to: string) =>
+    (await w.show(`/availability/${product}/gantt?store_id=${S}&from=${from}&to=${to}`)).demands
+
+  it("a postponed quotation holds its stock without buffers, a reserved one with them, a lost one nothing", async () => {
+    const P = await w.bulk(S, 5, { buffer_before_minutes: 1440, post_rent_unavailability: 1440 })
+    const { id } = await quotation("2026-04-10", "2026-04-12", P.id, 2)
+    const days = async () => Promise.all(["2026-04-09", "2026-04-10", "2026-04-12"].map((day) => free(P.id, day)))
+    expect(await days()).toEqual([5, 5, 5])
+    await status(id, 4)
+    expect([await days(), (await demands(P.id, "2026-04-01", "2026-04-30"))[0].phase]).toEqual([[5, 3, 5], "held"])
+    await status(id, 1)
+    expect([await days(), (await demands(P.id, "2026-04-01", "2026-04-30"))[0].phase]).toEqual([[3, 3, 3], "reserved"])
+    await status(id, 2)
+    expect([await days(), await demands(P.id, "2026-04-01", "2026-04-30")]).toEqual([[5, 5, 5], []])
+  })
+  it("a quotation or an order nobody dispatched blocks nothing once its dates have passed", async () => {
+    const P = await w.bulk(S, 2)
+    const reserved = await quotation("2026-03-02", "2026-03-04", P.id, 1)
+    await status(reserved.id, 1)
+    await order("2026-03-02", "2026-03-04", P.id, 1)
+    w.app.setClock("2026-03-10T12:00:00.000Z")
+    expect([await free(P.id, "2026-03-03"), await free(P.id, "2026-03-10"), await free(P.id, "2026-03-20")]).toEqual([
+      0, 2, 2
+    ])
+    w.app.setClock("2026-03-01T12:00:00.000Z")
+  })
+  it("an optional line claims as any other, and an included accessory with its product", async () => {
+    const P = await w.bulk(S, 5),
+      cable = await w.bulk(S, 20)
+    await w.create(`/products/${P.id}/accessories`, { accessory_product_id: cable.id, quantity: 2, included: true })
+    await order("2026-04-10", "2026-04-12", P.id, 3, {}, { is_optional: true })
+    expect([await free(P.id, "2026-04-10"), await free(cable.id, "2026-04-10")]).toEqual([2, 14])
+  })
+  it("by the dates charged for, when the setting says so", async () => {
+    const P = await w.bulk(S, 5)
+    const by = (demand_date_source: string) => w.update("/settings/availability", { settings: { demand_date_source } })
+    await by("charge")
+    await order("2026-04-10", "2026-04-12", P.id, 2, { charge_starts_at: "2026-04-15", charge_ends_at: "2026-04-16" })
+    await order("2026-04-20", "2026-04-22", P.id, 1, { charge_ends_at: "2026-04-21" })
+    await by("operational")
+    const days = ["2026-04-10", "2026-04-15", "2026-04-20", "2026-04-21"]
+    expect(await Promise.all(days.map((day) => free(P.id, day)))).toEqual([5, 3, 4, 5])
+  })
+  it("a unit that left early is away from then; back before the planned start, it never blocks the dates planned", async () => {
+    const P = await w.units(S, 1)
+    const { id, item } = await order("2026-04-10", "2026-04-12", P.id, 1)
+    const asset_ids = await allocated(id, item, P.units[0]!)
+    w.app.setClock("2026-04-08T09:00:00.000Z")
+    await w.create(`/opportunities/${id}/quick_book_out`, { asset_ids })
+    expect([await free(P.id, "2026-04-07"), await free(P.id, "2026-04-08"), await free(P.id, "2026-04-09")]).toEqual([
+      1, 0, 0
+    ])
+    w.app.setClock("2026-04-09T09:00:00.000Z")
+    await w.create(`/opportunities/${id}/quick_check_in`, { asset_ids })
+    expect([await free(P.id, "2026-04-09"), await free(P.id, "2026-04-11")]).toEqual([1, 1])
+    const { calendar } = (
+      await w.get(`/availability/calendar?store_id=${S}&from=2026-04-08&to=2026-04-12&product_ids[]=${P.id}`)
+    ).body
+    expect(calendar.products[0].days.map((day: any) => day.pending_checkin)).toEqual([0, 1, 1, 1, 1])
+    w.app.setClock("2026-03-01T12:00:00.000Z")
+  })
+  it("later changes of a product's buffers leave what is booked as it was", async () => {
+    const P = await w.bulk(S, 5)
+    await order("2026-04-10", "2026-04-12", P.id, 2)
+    await w.must("PUT", `/products/${P.id}`, { buffer_before_minutes: 2880 })
+    expect([await free(P.id, "2026-04-09"), await free(P.id, "2026-04-10")]).toEqual([5, 3])
+  })
+  it("what is written off, sold or bought counts at once; quarantine is not taken off", async () => {
+    const P = await w.bulk(S, 10),
+      U = await w.units(S, 2)
+    const move = (product: number, level: number, transaction_type: number, quantity: number) =>
+      w.must("POST", `/products/${product}/stock_levels/${level}/stock_transactions`, { transaction_type, quantity })
+    await move(P.id, P.level, 6, 3)
+    await move(P.id, P.level, 4, 5)
+    await move(U.id, U.units[0]!, 7, 1)
+    await w.must("PUT", `/stock_levels/${P.level}`, { quantity_unavailable: 4 })
+    expect([await free(P.id, "2026-04-10"), await free(U.id, "2026-04-10")]).toEqual([12, 1])
+  })
+  it("a deleted opportunity gives back what it held, a restored one takes it again", async () => {
+    const P = await w.bulk(S, 5)
+    const { id } = await order("2026-04-10", "2026-04-12", P.id, 2)
+    await w.must("DELETE", `/opportunities/${id}`)
+    expect(await free(P.id, "2026-04-10")).toBe(5)
+    await w.create(`/opportunities/${id}/restore`)
+    expect(await free(P.id, "2026-04-10")).toBe(3)
+  })
+  it("a line of a kit is judged by the kit, in the opportunity's own list too", async () => {
+    const A = await w.bulk(S, 7),
+      K = (await w.create("/products", { name: "Kit" })).id
+    await w.create(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })
+    await order("2026-04-10", "2026-04-12", A.id, 2)
+    expect(await free(K, "2026-04-10")).toBe(2)
+    const { id } = await order("2026-04-10", "2026-04-12", K, 3)
+    expect((await demands(A.id, "2026-04-10", "2026-04-10")).map((one: any) => one.quantity)).toEqual([2, 6])
+    expect(await demands(K, "2026-04-10", "2026-04-10")).toEqual([])
+    expect(await w.show(`/opportunities/${id}/availability`)).toMatchObject([
+      { requested_quantity: 3, available_for_item: 2, shortage_quantity: 1, has_shortage: true }
+    ])
+    expect((await w.show(`/opportunities/${id}`)).has_shortage).toBe(true)
+    // Its parts are short by one, which the sweep tells of the part, never of the kit.
+    const sweep = await w.show(`/availability/shortages?store_id=${S}&from=2026-04-10&to=2026-04-10`)
+    expect(
+      sweep
+        .filter((one: any) => one.product_id === A.id || one.product_id === K)
+        .map((one: any) => [one.product_id, one.severity])
+    ).toEqual([[A.id, 1]])
+  })
+  it("a draft is measured too, though it takes nothing", async () => {
+    const P = await w.bulk(S, 5)
+    await order("2026-04-10", "2026-04-12", P.id, 4)
+    const { id } = await draft("2026-04-10", "2026-04-12", P.id, 3)
+    expect(await w.show(`/opportunities/${id}/availability`)).toMatchObject([
+      { requested_quantity: 3, available_for_item: 1, shortage_quantity: 2 }
+    ])
+    expect((await w.show(`/opportunities/${id}`)).has_shortage).toBe(true)
+    expect(await free(P.id, "2026-04-10")).toBe(1)
+    await w.create(`/opportunities/${id}/convert_to_quotation`)
+    expect((await w.show(`/opportunities/${id}`)).has_shortage).toBe(true)
+    await status(id, 2)
+    expect((await w.show(`/opportunities/${id}`)).has_shortage).toBe(false)
+  })
+  it("each line of a draft is measured against what others hold, not against its own siblings", async () => {
+    const P = await w.bulk(S, 5)
+    const { id, item } = await draft("2026-04-10", "2026-04-12", P.id, 3)
+    const { opportunity } = await w.must("POST", `/opportunities/${id}/items`, {
+      name: "More",
+      item_type: "product",
+      item_id: P.id,
+      quantity: 3
+    })
+    expect(opportunity.has_shortage).toBe(false)
+    await w.create(`/opportunities/${id}/convert_to_quotation`)
+    expect((await w.create(`/opportunities/${id}/convert_to_order`)).has_shortage).toBe(true)
+    expect((await w.create(`/opportunities/${id}/revert_to_quotation`)).has_shortage).toBe(false)
+    expect(
+      (await w.must("PATCH", `/opportunities/${id}/items/${item}`, { quantity: 6 })).opportunity.has_shortage
+    ).toBe(true)
+    expect((await w.must("DELETE", `/opportunities/${id}/items/${item}`)).opportunity.has_shortage).toBe(false)
+  })
+  it("a line is measured against all others and not against itself", async () => {
+    const P = await w.bulk(S, 5)
+    await order("2026-08-01T09:00:00Z", "2026-08-03T17:00:00Z", P.id, 4)
+    const mine = await order("2026-08-01T09:00:00Z", "2026-08-03T17:00:00Z", P.id, 3)
+    expect(await w.show(`/opportunities/${mine.id}/availability`)).toMatchObject([
+      { available_for_item: 1, shortage_quantity: 2, shortfall: 2, product_name: expect.any(String) }
+    ])
+    expect(await point(P.id, "2026-08-02")).toMatchObject({ total_demanded: 7, available: -2 })
+  })
+  itFoldsAgain(w)
+})

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest"
+import { engines } from "../../../../app.ts"
+import { appHouse, refused } from "../../../../app-house.ts"
+import { demandOver } from "../../../stock-demands.ts"
+
+describe.each(engines)("kits in calendars and charts on %s", (engine) => {
+  const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
+  const calendar = async (store: number, more = "") =>
+    await w.show(`/availability/calendar?store_id=${store}&from=2026-07-01&to=2026-07-03${more}`)
+  const figures = (grid: any) =>
+    grid.products.map((one: any) => [one.product_id, one.is_kit, ...one.days.map((day: any) => day.available)])
+  /** A kit of so many of each part. */
+  const kitOf = async (...parts: ReadonlyArray<readonly [part: number, quantity: number]>) => {
+    const K = (await w.create("/products", { name: "Kit" })).id as number
+    for (const [component_product_id, quantity] of parts)
+      await w.create(`/products/${K}/components`, { component_product_id, quantity })
+    return K
+  }
+
+  it("a kit is absent unless asked for, and then each day is the lowest its parts allow", async () => {
+    const T = await w.store()
+    const A = await w.bulk(T, 6),
+      B = await w.bulk(T, 9)
+    const K = await kitOf([A.id, 2], [B.id, 3])
+    await demandOver(w.app, A.id, T, 3, "07-02", "07-03")
+    await demandOver(w.app, B.id, T, 9, "07-03", "07-04")
+    expect(figures(await calendar(T))).toEqual([
+      [A.id, undefined, 6, 3, 6],
+      [B.id, undefined, 9, 9, 0]
+    ])
+    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([
+      [A.id, false, 6, 3, 6],
+      [B.id, false, 9, 9, 0],
+      [K, true, 3, 1, 0]
+    ])
+    expect(figures(await calendar(T, "&include_kits=0"))).toEqual(figures(await calendar(T)))
+    expect(figures(await calendar(T, `&include_kits=1&product_ids[]=${K}`))).toEqual([[K, true, 3, 1, 0]])
+  })
+  it("a kit is judged slot by slot: parts that are short on different days do not add up", async () => {
+    const T = await w.store()
+    const A = await w.bulk(T, 1),
+      B = await w.bulk(T, 1)
+    const K = await kitOf([A.id, 1], [B.id, 1])
+    await demandOver(w.app, A.id, T, 1, "07-01", "07-02")
+    await demandOver(w.app, B.id, T, 2, "07-03", "07-04")
+    const grid = await calendar(T, `&include_kits=1&product_ids[]=${K}`)
+    expect(grid.products[0].days).toEqual([
+      { date: "2026-07-01", available: 0, has_shortage: false, pending_checkin: 0 },
+      { date: "2026-07-02", available: 1, has_shortage: false, pending_checkin: 0 },
+      { date: "2026-07-03", available: 0, has_shortage: false, pending_checkin: 0 }
+    ])
+  })
+  it("kits within kits appear where their parts are, and nowhere else", async () => {
+    const T = await w.store(),
+      elsewhere = await w.store()
+    const A = await w.bulk(T, 9)
+    const inner = await kitOf([A.id, 2])
+    const outer = await kitOf([inner, 2])
+    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([
+      [A.id, false, 9, 9, 9],
+      [inner, true, 4, 4, 4],
+      [outer, true, 2, 2, 2]
+    ])
+    expect(figures(await calendar(elsewhere, "&include_kits=1"))).toEqual([])
+  })
+  it("a container product counts its cases, a catalogue kit without pool parts says nothing", async () => {
+    const T = await w.store()
+    const H = await w.units(T, 2),
+      A = await w.bulk(T, 5)
+    await w.put(`/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "hybrid" })
+    await w.create(`/products/${H.id}/components`, { component_product_id: A.id, quantity: 5 })
+    const K = (await w.create("/products", { name: "Fixed parts only" })).id
+    await w.create(`/products/${K}/components`, { component_product_id: A.id, binding: "fixed" })
+    expect(figures(await calendar(T, "&include_kits=1"))).toEqual([
+      [H.id, true, 1, 1, 1],
+      [A.id, false, 5, 5, 5]
+    ])
+  })
+  it("include_kits must be true or false", async () => {
+    const T = await w.store()
+    await refused(
+      w.get(`/availability/calendar?store_id=${T}&from=2026-07-01&to=2026-07-03&include_kits=perhaps`),
+      "include_kits"
+    )
+  })
+
+  it("the chart of a kit tells, when asked, what its parts allow each day and who claims them", async () => {
+    const T = await w.store()
+    const A = await w.bulk(T, 6, { name: "Lamp" }),
+      B = await w.bulk(T, 4, { name: "Stand" })
+    const inner = await kitOf([B.id, 1])
+    const K = await kitOf([A.id, 2], [inner, 2])
+    await demandOver(w.app, A.id, T, 7, "07-02", "07-03")
+    const chart = async (product: number, more = "") =>
+      await w.show(`/availability/${product}/gantt?store_id=${T}&from=2026-07-01&to=2026-07-03${more}`)
+    expect(Object.keys(await chart(K))).not.toContain("parts")
+    const { days, demands, parts } = await chart(K, "&include_kits=1")
+    expect(demands).toEqual([])
+    expect(days).toEqual([
+      { date: "2026-07-01", available: 2 },
+      { date: "2026-07-02", available: 0 },
+      { date: "2026-07-03", available: 2 }
+    ])
+    expect(parts).toMatchObject([
+      {
+        product_id: A.id,
+        product_name: "Lamp",
+        quantity: 2,
+        binding: "pool",
+        total_stock: 6,
+        demands: [{ quantity: 7 }],
+        shortages: [{ from: "2026-07-02", to: "2026-07-02", severity: 1 }]
+      },
+      {
+        product_id: B.id,
+        product_name: "Stand",
+        quantity: 2,
+        binding: "pool",
+        total_stock: 4,
+        demands: [],
+        shortages: []
+      }
+    ])
+    const plain = await chart(A.id, "&include_kits=1")
+    expect([plain.parts, plain.days[1]]).toEqual([[], { date: "2026-07-02", available: -1 }])
+  })
+})

@@ -1,0 +1,432 @@
+import { describe, expect, it } from "vitest"
+import {
+  type AllocatedUnit,
+  type DemandSettings,
+  type OpportunityFacts,
+  type LineFacts,
+  demandOfPackedUnit,
+  demandsOfLine,
+  isPackedUnitHeld,
+  kit_products_max,
+  KitTooLarge,
+  lineWindow
+} from "../../../../../core/orders/availability/rules/line-demands.ts"
+import { KitNestedTooDeep } from "../../../../../core/orders/availability/rules/kits.ts"
+import {
+  demandPhaseOf,
+  holdsStock,
+  phaseOf,
+  takesBuffers
+} from "../../../../../core/orders/availability/rules/phase.ts"
+import { openEnd } from "../../../../../core/values/time.ts"
+import { P, S, at, snapshot, fixed, ms, pool, product, unit } from "./fixtures.ts"
+import { pointAvailability } from "../../../../../core/orders/availability/rules/point.ts"
+
+const settings: DemandSettings = {
+  release_point: "returned",
+  demand_date_source: "operational",
+  kit_nesting_max_depth: 3,
+  now: at("06-18T12:00")
+}
+const opportunity = (more: Partial<OpportunityFacts> = {}): OpportunityFacts => ({
+  id: 40,
+  state: 2,
+  status: 0,
+  store_id: S,
+  starts_at: at("08-01"),
+  ends_at: at("08-05"),
+  charge_starts_at: null,
+  charge_ends_at: null,
+  ...more
+})
+const line = (quantity: number, more: Partial<LineFacts> = {}): LineFacts => ({
+  id: 900,
+  product_id: P,
+  quantity,
+  dispatched_quantity: 0,
+  returned_quantity: 0,
+  starts_at: null,
+  ends_at: null,
+  dispatch_store_id: null,
+  is_live: true,
+  units: [],
+  ...more
+})
+const allocated = (stock_level_id: number, status = 0, more: Partial<AllocatedUnit> = {}): AllocatedUnit => ({
+  stock_level_id,
+  product_id: P,
+  status,
+  dispatched_at: null,
+  returned_at: null,
+  checked_at: null,
+  ...more
+})
+const bulkProduct = product(P)
+const serialised = product(P, { is_serialised: true })
+const demands = (asked: LineFacts, of = opportunity(), products = [bulkProduct], given: Partial<DemandSettings> = {}) =>
+  demandsOfLine(asked, of, new Map(products.map((one) => [one.id, one])), { ...settings, ...given })
+
+describe("the phase of an opportunity", () => {
+  //  state status  deal       claim      active buffers
+  it.each<[number, number, string, string, boolean, boolean]>([
+    [0, 0, "draft", "draft", false, false],
+    [1, 0, "draft", "draft", false, false],
+    [1, 1, "reserved", "reserved", true, true],
+    [1, 2, "void", "void", false, false],
+    [1, 3, "void", "void", false, false],
+    [1, 4, "held", "held", true, false],
+    [2, 0, "reserved", "reserved", true, true],
+    [2, 1, "on_hire", "on_hire", true, true],
+    [2, 2, "on_hire", "on_hire", true, true],
+    [2, 3, "closed", "closed", false, true],
+    [2, 4, "closed", "closed", false, true],
+    [2, 5, "closed", "void", false, false],
+    [2, 6, "void", "void", false, false]
+  ])("state %d, status %d is %s; its claims are %s", (state, status, phase, demandPhase, active, buffered) => {
+    expect(phaseOf(state, status)).toBe(phase)
+    const found = demandPhaseOf(state, status)
+    expect([found, holdsStock(found), takesBuffers(found)]).toEqual([demandPhase, active, buffered])
+  })
+
+  it("F11: a returned order still holds stock where the check releases it, and only there", () => {
+    expect((["off_hired", "returned", "checked"] as const).map((point) => demandPhaseOf(2, 3, point))).toEqual([
+      "closed",
+      "closed",
+      "on_hire"
+    ])
+    expect(demandPhaseOf(2, 4, "checked")).toBe("closed")
+  })
+
+  it("refuses a status the state does not have", () => {
+    expect(() => phaseOf(0, 1)).toThrow(RangeError)
+  })
+})
+
+describe("the claims of a line", () => {
+  it("is one quantity claim for bulk, at the deal's dates and store, with the product's buffers", () => {
+    const buffered = product(P, { before_minutes: 120, after_minutes: 240 })
+    expect(demands(line(4), opportunity(), [buffered])).toEqual([
+      {
+        product_id: P,
+        store_id: S,
+        asset_id: null,
+        quantity: 4,
+        starts_at: at("08-01"),
+        ends_at: at("08-05"),
+        buffered_starts_at: at("07-31T22:00"),
+        buffered_ends_at: at("08-05T04:00"),
+        source_type: "opportunity_item",
+        source_id: 900,
+        phase: "reserved",
+        is_active: true,
+        out: false,
+        pending_checkin: false,
+        returned_at: null,
+        checked_at: null,
+        opportunity_id: 40,
+        container_id: null
+      }
+    ])
+  })
+
+  it("F5: is inactive as draft and provisional quotation, active as order; a postponed one has no buffers", () => {
+    const buffered = [product(P, { before_minutes: 120, after_minutes: 240 })]
+    const as = (state: number, status: number) =>
+      demands(line(1), opportunity({ state, status }), buffered).map((row) => [
+        row.phase,
+        row.is_active,
+        row.buffered_starts_at
+      ])
+    expect([as(0, 0), as(1, 0), as(2, 0), as(1, 4)]).toEqual([
+      [["draft", false, at("08-01")]],
+      [["draft", false, at("08-01")]],
+      [["reserved", true, at("07-31T22:00")]],
+      [["held", true, at("08-01")]]
+    ])
+  })
+
+  //  case                     quantity dispatched returned  claimed
+  it.each<[string, number, number, number, ReadonlyArray<[number, boolean]>]>([
+    ["F9 40 of 100 back", 100, 60, 40, [[60, true]]],
+    ["A13 2 of 6 back", 6, 6, 2, [[4, true]]],
+    ["all back", 6, 6, 6, []],
+    ["a fraction rounds", 2.5, 0, 0, [[3, false]]],
+    ["all of a fraction back", 2.5, 2.5, 2.5, []],
+    ["at least one", 0.2, 0, 0, [[1, false]]]
+  ])("%s", (_, quantity, dispatched_quantity, returned_quantity, claimed) => {
+    const found = demands(line(quantity, { dispatched_quantity, returned_quantity }), opportunity({ status: 2 }))
+    expect(found.map((row) => [row.quantity, row.out])).toEqual(claimed)
+  })
+
+  it("does not exist without a product or a store; the line's dispatch store comes first", () => {
+    expect(demands(line(1, { product_id: null }))).toEqual([])
+    expect(demands(line(1), opportunity({ store_id: null }))).toEqual([])
+    expect(
+      demands(line(1, { dispatch_store_id: 3 }), opportunity({ store_id: null })).map((row) => row.store_id)
+    ).toEqual([3])
+    expect(demands(line(1, { dispatch_store_id: 3 })).map((row) => row.store_id)).toEqual([3])
+  })
+
+  it("is void for a line of a superseded version", () => {
+    expect(demands(line(1, { is_live: false })).map((row) => [row.phase, row.is_active])).toEqual([["void", false]])
+  })
+
+  it("F7: is one per allocated unit and one for the rest", () => {
+    const rows = (quantity: number, units: ReadonlyArray<AllocatedUnit>) =>
+      demands(line(quantity, { units }), opportunity(), [serialised]).map((row) => [row.asset_id, row.quantity])
+    expect(rows(2, [])).toEqual([[null, 2]])
+    expect(rows(2, [allocated(1), allocated(2)])).toEqual([
+      [1, 1],
+      [2, 1]
+    ])
+    expect(rows(5, [allocated(1), allocated(2)])).toEqual([
+      [1, 1],
+      [2, 1],
+      [null, 3]
+    ])
+    const taken = demands(line(2, { units: [allocated(1), allocated(2)] }), opportunity(), [serialised])
+    const given = snapshot({ stock: [unit(1), unit(2)], demands: taken.map((row, id) => ({ ...row, id })) })
+    expect(pointAvailability(given, P, ms("08-02")).available).toBe(0)
+  })
+
+  //  case                       unit                                                                                          claim
+  it.each<[string, AllocatedUnit, object]>([
+    ["allocated", allocated(1), { starts_at: at("08-01"), ends_at: at("08-05"), out: false, is_active: true }],
+    [
+      "dispatched early",
+      allocated(1, 2, { dispatched_at: at("07-30T15:00") }),
+      { starts_at: at("07-30T15:00"), ends_at: at("08-05"), out: true }
+    ],
+    ["dispatched late", allocated(1, 3, { dispatched_at: at("08-02") }), { starts_at: at("08-01"), out: true }],
+    [
+      "B11 checked in",
+      allocated(1, 4, { returned_at: at("08-02T10:00") }),
+      { phase: "closed", is_active: false, ends_at: at("08-02T10:00"), pending_checkin: true, out: false }
+    ],
+    ["back late", allocated(1, 4, { returned_at: at("08-09") }), { ends_at: at("08-09"), is_active: false }],
+    [
+      "back before the start",
+      allocated(1, 4, { returned_at: at("07-31") }),
+      { starts_at: at("07-31"), ends_at: at("07-31"), is_active: false }
+    ],
+    [
+      "out and back before it",
+      allocated(1, 4, { dispatched_at: at("07-29"), returned_at: at("07-31") }),
+      { starts_at: at("07-29"), ends_at: at("07-31") }
+    ],
+    [
+      "checked",
+      allocated(1, 4, { returned_at: at("08-02"), checked_at: at("08-03") }),
+      { pending_checkin: false, checked_at: at("08-03"), is_active: false }
+    ],
+    [
+      "finalised",
+      allocated(1, 5, { returned_at: at("08-02") }),
+      { pending_checkin: false, ends_at: at("08-02"), is_active: false }
+    ]
+  ])("of a unit %s", (_, held, expected) => {
+    const [found, ...rest] = demands(line(1, { units: [held] }), opportunity({ status: 2 }), [serialised])
+    expect(found).toMatchObject({ asset_id: 1, quantity: 1, ...expected })
+    expect(rest).toEqual([])
+  })
+
+  it("F11: holds a unit that is back until its check, where the check releases stock", () => {
+    const back = line(1, { units: [allocated(1, 4, { returned_at: at("08-02") })] })
+    const [found] = demands(back, opportunity({ status: 3 }), [serialised], { release_point: "checked" })
+    expect(found).toMatchObject({ phase: "on_hire", is_active: true, out: true, pending_checkin: true })
+    const checked = line(1, { units: [allocated(1, 4, { returned_at: at("08-02"), checked_at: at("08-03") })] })
+    expect(demands(checked, opportunity({ status: 3 }), [serialised], { release_point: "checked" })[0]).toMatchObject({
+      is_active: false
+    })
+  })
+
+  it("G15: of a kit are its parts', rounded up, none for the kit", () => {
+    const products = [
+      product(P, { is_kit: true, parts: [pool(1, 2), pool(2, 3), fixed(3, 1)] }),
+      product(1, { before_minutes: 60 }),
+      product(2),
+      product(3)
+    ]
+    expect(
+      demands(line(4), opportunity(), products).map((row) => [row.product_id, row.quantity, row.buffered_starts_at])
+    ).toEqual([
+      [1, 8, at("07-31T23:00")],
+      [2, 12, at("08-01")]
+    ])
+  })
+
+  it("multiplies through nested kits, leaves out deleted parts, and rounds once, at the leaf", () => {
+    const products = [
+      product(P, { is_kit: true, parts: [pool(11, 3), pool(98, 1)] }),
+      product(11, { is_kit: true, parts: [pool(1, 2), pool(2, 1.1)] }),
+      product(1),
+      product(2)
+    ]
+    expect(demands(line(1), opportunity(), products).map((row) => [row.product_id, row.quantity])).toEqual([
+      [1, 6],
+      [2, 4]
+    ])
+    expect(demands(line(10), opportunity(), products).map((row) => [row.product_id, row.quantity])).toEqual([
+      [1, 60],
+      [2, 33]
+    ])
+    expect(
+      demands(line(100), opportunity(), [product(P, { is_kit: true, parts: [pool(1, 1.1)] }), product(1)])[0]!.quantity
+    ).toBe(110)
+    expect(
+      demands(line(10, { dispatched_quantity: 10, returned_quantity: 4 }), opportunity({ status: 2 }), products).map(
+        (row) => [row.quantity, row.out]
+      )
+    ).toEqual([
+      [36, true],
+      [20, true]
+    ])
+    expect(
+      demands(line(10, { dispatched_quantity: 10, returned_quantity: 10 }), opportunity({ status: 2 }), products)
+    ).toEqual([])
+  })
+
+  it("G17: of a hybrid are the case and its pool parts, of a kit case the case alone", () => {
+    const of = (container_mode: "kit" | "hybrid") =>
+      demands(line(2), opportunity(), [
+        product(P, { is_kit: true, is_serialised: true, container_mode, parts: [pool(1, 2), fixed(2, 1)] }),
+        product(1),
+        product(2)
+      ]).map((row) => [row.product_id, row.quantity])
+    expect([of("hybrid"), of("kit")]).toEqual([
+      [
+        [P, 2],
+        [1, 4]
+      ],
+      [[P, 2]]
+    ])
+  })
+
+  /** Levels of kits, each made of all those of the next level, two of each; the last is made of the leaves. */
+  const woven = (levels: number, width: number, leaf = product(9_000)) => [
+    product(P, { is_kit: true, parts: Array.from({ length: width }, (_, at) => pool(1_000 + at, 2)) }),
+    ...Array.from({ length: levels - 1 }, (_, level) =>
+      Array.from({ length: width }, (_, at) =>
+        product((level + 1) * 1_000 + at, {
+          is_kit: true,
+          parts:
+            level === levels - 2
+              ? [pool(leaf.id, 1)]
+              : Array.from({ length: width }, (_, next) => pool((level + 2) * 1_000 + next, 2))
+        })
+      )
+    ).flat(),
+    leaf
+  ]
+
+  it("claims each product once, however many ways lead to it", () => {
+    // 30 kits of 30 kits: 900 ways to the leaf, two of each on either level.
+    expect(demands(line(1), opportunity(), woven(3, 30)).map((one) => [one.product_id, one.quantity])).toEqual([
+      [9_000, 3_600]
+    ])
+    // 30 to the power of 7 ways are not walked one by one.
+    expect(
+      demands(line(1), opportunity(), woven(8, 30), { kit_nesting_max_depth: 20 }).map((one) => one.quantity)
+    ).toEqual([60 ** 7])
+  })
+  it("claims an allocated unit of such a product once", () => {
+    const leaf = product(9_000, { is_serialised: true })
+    const units = [allocated(7, 0, { product_id: leaf.id })]
+    expect(
+      demands(line(1, { units }), opportunity(), woven(2, 2, leaf)).map((one) => [one.asset_id, one.quantity])
+    ).toEqual([
+      [7, 1],
+      [null, 3]
+    ])
+  })
+  it("finds the longest way into a kit that is used at several depths", () => {
+    const products = [
+      product(P, { is_kit: true, parts: [pool(2, 1), pool(3, 1)] }),
+      product(2, { is_kit: true, parts: [pool(9, 1)] }),
+      product(3, { is_kit: true, parts: [pool(4, 1)] }),
+      product(4, { is_kit: true, parts: [pool(2, 1)] }),
+      product(9)
+    ]
+    expect(() => demands(line(1), opportunity(), products)).toThrow(KitNestedTooDeep)
+    expect(demands(line(1), opportunity(), products, { kit_nesting_max_depth: 4 }).map((one) => one.quantity)).toEqual([
+      2
+    ])
+  })
+  it("refuses a kit of more different products than can be written down", () => {
+    const leaves = (count: number) => Array.from({ length: count }, (_, at) => product(10_000 + at))
+    const kit = (count: number) => [
+      product(P, { is_kit: true, parts: leaves(count).map((leaf) => pool(leaf.id, 1)) }),
+      ...leaves(count)
+    ]
+    expect(demands(line(1), opportunity(), kit(kit_products_max))).toHaveLength(kit_products_max)
+    expect(() => demands(line(1), opportunity(), kit(kit_products_max + 1))).toThrow(KitTooLarge)
+  })
+  it("refuses a kit nested in itself", () => {
+    expect(() => demands(line(1), opportunity(), [product(P, { is_kit: true, parts: [pool(P, 1)] })])).toThrow(
+      KitNestedTooDeep
+    )
+  })
+})
+
+describe("the window of a line", () => {
+  const charged = opportunity({ charge_starts_at: at("08-02"), charge_ends_at: null })
+  it.each([
+    [
+      "its own dates",
+      line(1, { starts_at: at("08-03"), ends_at: at("08-04") }),
+      opportunity(),
+      "operational" as const,
+      at("08-03"),
+      at("08-04")
+    ],
+    ["else the deal's", line(1), opportunity(), "operational" as const, at("08-01"), at("08-05")],
+    [
+      "else from now, no end",
+      line(1),
+      opportunity({ starts_at: null, ends_at: null }),
+      "operational" as const,
+      at("06-18T12:00"),
+      openEnd
+    ],
+    ["or the dates charged", line(1, { starts_at: at("08-03") }), charged, "charge" as const, at("08-02"), at("08-05")]
+  ])("is %s", (_, asked, of, demand_date_source, starts_at, ends_at) => {
+    expect(lineWindow(asked, of, { demand_date_source, now: settings.now })).toEqual({ starts_at, ends_at })
+  })
+
+  it("never buffers an open end", () => {
+    const [found] = demands(line(1), opportunity({ ends_at: null }), [product(P, { after_minutes: 240 })])
+    expect([found!.ends_at, found!.buffered_ends_at]).toEqual([openEnd, openEnd])
+  })
+})
+
+describe("the claim of a packed unit", () => {
+  it("runs from packing on, without buffers or end", () => {
+    const packed = { container_id: 3, container_item_id: 31, stock_level_id: 7, product_id: P, packed_at: at("07-01") }
+    expect(demandOfPackedUnit(packed, S)).toMatchObject({
+      asset_id: 7,
+      quantity: 1,
+      source_type: "container",
+      source_id: 31,
+      phase: "reserved",
+      is_active: true,
+      starts_at: at("07-01"),
+      buffered_starts_at: at("07-01"),
+      ends_at: openEnd,
+      buffered_ends_at: openEnd,
+      container_id: 3
+    })
+  })
+
+  it("exists in a kit case, for fixed parts of a hybrid one, and never in a transport box", () => {
+    const hybrid = { container_mode: "hybrid" as const, parts: [fixed(1, 1), pool(2, 1)] }
+    expect([
+      isPackedUnitHeld({ container_mode: "kit", parts: [] }, 9),
+      isPackedUnitHeld(hybrid, 1),
+      isPackedUnitHeld(hybrid, 2),
+      isPackedUnitHeld(hybrid, 9),
+      isPackedUnitHeld({ container_mode: "transport", parts: [] }, 9),
+      isPackedUnitHeld({ container_mode: null, parts: [] }, 9),
+      isPackedUnitHeld(undefined, 9)
+    ]).toEqual([true, true, false, false, false, false, false])
+  })
+})

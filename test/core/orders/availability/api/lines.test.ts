@@ -1,0 +1,188 @@
+import { describe, expect, it } from "vitest"
+import { availableAssets } from "../../../../../core/orders/availability/rules/assets.ts"
+import { lineAvailability, lineShortage } from "../../../../../core/orders/availability/rules/line.ts"
+import { P, S, at, snapshot, bulk, demand, ms, pool, product, unit } from "./fixtures.ts"
+
+const line = (quantity: number, from: string, to: string, more: { id?: number; product_id?: number } = {}) => ({
+  id: 900,
+  product_id: P,
+  quantity,
+  starts_at: at(from),
+  ends_at: at(to),
+  ...more
+})
+
+describe("availability for a line", () => {
+  it("F1: 4 of 5 are claimed by somebody else, so a line of 3 is short of 2", () => {
+    const given = snapshot({
+      stock: [bulk(5)],
+      demands: [demand(4, "08-01T09:00", "08-03T17:00"), demand(3, "08-01T09:00", "08-03T17:00", { source_id: 900 })]
+    })
+    expect(lineAvailability(given, line(3, "08-01T09:00", "08-03T17:00"))).toEqual({
+      opportunity_item_id: 900,
+      product_id: P,
+      store_id: S,
+      requested_quantity: 3,
+      available_for_item: 1,
+      shortage_quantity: 2,
+      has_shortage: true,
+      from: at("08-01T09:00"),
+      to: at("08-03T17:00")
+    })
+  })
+
+  it("B5: somebody else's turnaround takes the day after", () => {
+    const other = demand(3, "04-13", "04-15", { buffers: { before_minutes: 0, after_minutes: 1440 } })
+    const given = snapshot({ stock: [bulk(3)], demands: [other], now: "04-01" })
+    expect(lineAvailability(given, line(1, "04-15", "04-16")).available_for_item).toBe(0)
+    expect(lineAvailability(given, line(1, "04-16", "04-17")).available_for_item).toBe(3)
+  })
+
+  //  case                                   stock claimed                quantity  from     to            requested free short
+  it.each<[string, number, ReturnType<typeof demand>, number, string, string, number, number, number]>([
+    ["the lowest slot decides", 5, demand(4, "07-03", "07-04"), 2, "07-01", "07-06", 2, 1, 1],
+    ["free units may be fewer than none", 5, demand(7, "07-03", "07-04"), 2, "07-01", "07-06", 2, -2, 4],
+    ["dates the wrong way round are swapped", 5, demand(4, "07-03", "07-04"), 2, "07-06", "07-01", 2, 1, 1],
+    ["a line asks for at least one", 5, demand(5, "07-03", "07-04"), 0, "07-03", "07-04", 1, 0, 1],
+    ["halves round up", 5, demand(1, "07-03", "07-04"), 2.5, "07-03", "07-04", 3, 4, 0],
+    ["an end beyond the horizon, open", 5, demand(4, "07-03", null), 2, "07-01", "2199-01-01", 2, 1, 1],
+    ["wholly beyond the horizon, open", 5, demand(4, "07-03", null), 2, "2040-01-01", "2199-01-01", 2, 1, 1],
+    ["wholly beyond the horizon, closed", 5, demand(4, "2040-01-03", null), 2, "2040-01-01", "2040-01-05", 2, 1, 1],
+    ["touching is not meeting", 5, demand(4, "07-03", "07-04"), 2, "07-04", "07-05", 2, 5, 0]
+  ])("%s", (_, stock, other, quantity, from, to, requested_quantity, available_for_item, shortage_quantity) => {
+    expect(
+      lineAvailability(snapshot({ stock: [bulk(stock)], demands: [other] }), line(quantity, from, to))
+    ).toMatchObject({ requested_quantity, available_for_item, shortage_quantity, has_shortage: shortage_quantity > 0 })
+  })
+
+  it("judges an open-ended hourly line without counting two centuries", () => {
+    const given = snapshot({ stock: [bulk(5)], demands: [demand(4, "07-03", "07-04")], resolution: "hourly" })
+    expect(lineAvailability(given, line(2, "2019-01-01", "2199-01-01")).available_for_item).toBe(1)
+    expect(lineAvailability(given, line(2, "2019-01-01", "2198-01-01")).available_for_item).toBe(1)
+  })
+
+  it("judges a kit line as a kit, its own parts' claims aside", () => {
+    const given = snapshot({
+      products: [product(10, { is_kit: true, parts: [pool(P, 2)] })],
+      stock: [bulk(10)],
+      demands: [demand(8, "07-01", "07-04", { source_id: 900 }), demand(3, "07-02", "07-03")]
+    })
+    expect(lineAvailability(given, line(4, "07-01", "07-04", { product_id: 10 }))).toMatchObject({
+      requested_quantity: 4,
+      available_for_item: 3,
+      shortage_quantity: 1
+    })
+  })
+
+  it("is never short of a product that is not tracked", () => {
+    const given = snapshot({ products: [product(P, { track_availability: false })], stock: [bulk(1)] })
+    expect(lineAvailability(given, line(5, "07-01", "07-04"))).toMatchObject({
+      available_for_item: 1,
+      shortage_quantity: 0,
+      has_shortage: false
+    })
+  })
+
+  it("states a shortage with what is left of it, floored at nothing available", () => {
+    const given = snapshot({
+      products: [product(P, { name: "Wedge", is_serialised: true })],
+      stock: [unit(1), unit(2)],
+      demands: [demand(3, "07-01", "07-04")]
+    })
+    const order = { opportunity_id: 44, is_order: true }
+    expect(lineShortage(given, line(2, "07-01", "07-04"), order, 1)).toEqual({
+      opportunity_item_id: 900,
+      opportunity_id: 44,
+      product_id: P,
+      product_name: "Wedge",
+      store_id: S,
+      date: "2026-07-01",
+      last_date: "2026-07-03",
+      requested_quantity: 2,
+      available: -1,
+      available_quantity: 0,
+      shortfall: 2,
+      severity: 3,
+      remaining_shortfall: 1,
+      on_order_quantity: 1,
+      tracking_type: "serialised",
+      starts_at: at("07-01"),
+      ends_at: at("07-04"),
+      is_critical: true
+    })
+    expect(lineShortage(given, line(1, "08-01", "08-04"), order)).toBeUndefined()
+  })
+})
+
+describe("free units", () => {
+  const window = (from: string, to: string) => ({ from: ms(from), to: ms(to) })
+  const listed = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
+    availableAssets(given, P, window(from, to)).map((asset) => asset.id)
+
+  it("E4, E6: lists this store's units of this product that nothing claims, by id", () => {
+    const given = snapshot({
+      stock: [
+        unit(3, { item_name: "Blue", barcode: "B3", asset_number: "A3", location: "Rack 2" }),
+        unit(2),
+        unit(4, { store_id: 2 }),
+        unit(5, { product_id: 7 }),
+        unit(6, { last_transaction_type: 7 }),
+        bulk(4)
+      ],
+      demands: [demand(1, "07-01", "07-03", { asset_id: 3 })]
+    })
+    expect(availableAssets(given, P, window("07-10", "07-12"))).toEqual([
+      { id: 2, item_name: null, asset_number: null, serial_number: "SN-2", barcode: null, location: null },
+      { id: 3, item_name: "Blue", asset_number: "A3", serial_number: "SN-3", barcode: "B3", location: "Rack 2" }
+    ])
+  })
+
+  //  case                                        claim on unit 1                                                        window           free
+  it.each<[string, ReturnType<typeof demand>, string, string, ReadonlyArray<number>]>([
+    ["held by a booking", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-04", "07-06", [2]],
+    ["free where the booking ends", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-05", "07-06", [1, 2]],
+    [
+      "held through the turnaround",
+      demand(1, "07-02", "07-05", { asset_id: 1, buffers: { before_minutes: 0, after_minutes: 60 } }),
+      "07-05",
+      "07-06",
+      [2]
+    ],
+    [
+      "held for good once packed",
+      demand(1, "07-02", null, { asset_id: 1, source_type: "container" }),
+      "2030-01-01",
+      "2030-01-02",
+      [2]
+    ],
+    [
+      "held while overdue",
+      demand(1, "06-01", "06-05", { asset_id: 1, phase: "on_hire", out: true }),
+      "07-04",
+      "07-06",
+      [2]
+    ],
+    ["not held by a quantity claim", demand(2, "07-02", "07-05"), "07-04", "07-06", [1, 2]],
+    ["not held by a draft", demand(1, "07-02", "07-05", { asset_id: 1, phase: "draft" }), "07-04", "07-06", [1, 2]],
+    ["an empty window is an instant", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-02", "07-02", [2]],
+    ["the instant of the end is free", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-05", "07-05", [1, 2]]
+  ])("unit 1 of two: %s", (_, held, from, to, expected) => {
+    expect(listed(snapshot({ stock: [unit(1), unit(2)], demands: [held] }), from, to)).toEqual(expected)
+  })
+
+  it("leaves out a unit whose booking the new hire's own preparation would run into", () => {
+    const given = snapshot({
+      products: [product(P, { before_minutes: 120, after_minutes: 60 })],
+      stock: [unit(1), unit(2)],
+      demands: [demand(1, "07-01", "07-02T09:00", { asset_id: 1 }), demand(1, "07-05T12:30", "07-06", { asset_id: 2 })]
+    })
+    expect(listed(given, "07-02T10:00", "07-05T10:00")).toEqual([2])
+    expect(listed(given, "07-02T11:00", "07-05T11:30")).toEqual([1, 2])
+    expect(listed(given, "07-02T11:00", "07-05T12:00")).toEqual([1])
+  })
+
+  it("lists a sub-hired unit only for hires inside its window", () => {
+    const given = snapshot({ stock: [unit(1, { starts_at: at("07-01"), ends_at: at("07-08") })] })
+    expect([listed(given, "07-01", "07-08"), listed(given, "07-05", "07-09")]).toEqual([[1], []])
+  })
+})

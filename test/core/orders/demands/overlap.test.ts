@@ -1,0 +1,80 @@
+/** The last line of defence: whatever the rules missed, the database lets no unit be claimed twice at a time (rules/availability 2). */
+import { beforeAll, describe, expect, it } from "vitest"
+import { Effect } from "effect"
+import { demands } from "../../../../core/orders/demands/schema.ts"
+import { insert, type RowChange, update } from "../../../../core/kernel/tables/row-change.ts"
+import { constraintRejection, Store } from "../../../../core/kernel/store/store.ts"
+import { both_engines } from "../../../app.ts"
+import { appHouse } from "../../../app-house.ts"
+
+describe.each(both_engines)("the database of %s", (engine) => {
+  const w = appHouse(engine)
+  beforeAll(async () => {
+    w.app.invented.add("claims")
+  })
+  const at = (day: number): string => `2026-07-${String(day).padStart(2, "0")}T09:00:00.000Z`
+  const demand = (id: number, asset_id: number | null, from: number, to: number, over: object = {}) =>
+    insert(demands, {
+      id,
+      product_id: 1,
+      store_id: 1,
+      asset_id,
+      quantity: 1,
+      starts_at: at(from),
+      ends_at: at(to),
+      buffered_starts_at: at(from),
+      buffered_ends_at: at(to),
+      source_type: "opportunity_item",
+      source_id: id,
+      phase: "reserved",
+      is_active: true,
+      out: false,
+      pending_checkin: false,
+      returned_at: null,
+      checked_at: null,
+      opportunity_id: 1,
+      container_id: null,
+      reaches_to: at(to),
+      created_at: at(1),
+      updated_at: at(1),
+      deleted_at: null,
+      ...over
+    })
+  const apply = (...changes: ReadonlyArray<RowChange>) =>
+    w.app.run(
+      Effect.flatMap(Store, (store) => store.transaction(store.apply(changes))).pipe(
+        Effect.as("done"),
+        Effect.catch((failure) => Effect.succeed(constraintRejection(failure, [demands])))
+      )
+    )
+
+  it("refuses two claims of one unit that overlap, and no others", async () => {
+    expect(await apply(demand(1, 7, 10, 15))).toBe("done")
+    for (const [from, to] of [
+      [10, 15],
+      [11, 12],
+      [9, 16],
+      [14, 20],
+      [5, 11]
+    ] as const)
+      expect([from, to, await apply(demand(2, 7, from, to))]).toEqual([from, to, "overlap"])
+    expect(
+      await apply(
+        demand(2, 7, 15, 20),
+        demand(3, 7, 5, 10),
+        demand(4, 8, 10, 15),
+        demand(5, null, 10, 15),
+        demand(6, 7, 11, 12, { is_active: false })
+      )
+    ).toBe("done")
+  })
+
+  it("refuses to move one into a window that is taken, and to take one up there again", async () => {
+    expect(await apply(update(demands, 2, { buffered_starts_at: at(14) }))).toBe("overlap")
+    expect(await apply(update(demands, 4, { asset_id: 7 }))).toBe("overlap")
+    expect(await apply(update(demands, 6, { is_active: true }))).toBe("overlap")
+    expect(
+      await apply(update(demands, 2, { buffered_starts_at: at(16) }), update(demands, 1, { buffered_ends_at: at(16) }))
+    ).toBe("done")
+  })
+})

@@ -1,0 +1,110 @@
+/** Large opportunities: only lines of the active version are read, only what changed is written, in one event. */
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { demands } from "../../../../core/orders/demands/schema.ts"
+import { journal } from "../../../../core/kernel/events/journal.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { loadDecisionState } from "../../../../core/orders/opportunities/state/load.ts"
+import { opportunity_items } from "../../../../core/orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../../../core/orders/opportunities/tables/opportunities.ts"
+import { opportunityStream } from "../../../../core/orders/opportunities/events/event-families.ts"
+import { engines } from "../../../app.ts"
+import { appHouse, itFoldsAgain } from "../../../app-house.ts"
+import { hire_dates, fifty_each } from "../../../rental-house.ts"
+
+describe.each(engines)("large deals on %s", (engine) => {
+  const w = appHouse(engine)
+  const events = async (id: number, type: string) =>
+    (
+      await w.app.run(Effect.flatMap(Store, (store) => store.find(journal, { stream: opportunityStream(id), type })))
+    ).map((event) => event.data as any)
+  const stored = (id: number) =>
+    w.app.run(Effect.flatMap(Store, (store) => store.find(opportunity_items, { opportunity_id: id })))
+
+  it("a change of lines reads those of the active version only, and one of versions all of them", async () => {
+    const { id } = await w.deal(hire_dates)
+    await w.post(`/opportunities/${id}/convert_to_quotation`)
+    await w.create(`/opportunities/${id}/versions`, {})
+    await w.create(`/opportunities/${id}/versions`, {})
+    const read = (live_only: boolean) =>
+      w.app.run(
+        Effect.gen(function* () {
+          const header = (yield* (yield* Store).get(opportunities, id))!
+          const { opportunity } = yield* loadDecisionState(
+            header,
+            { now: "2026-06-18T12:00:00.000Z", settings: {} },
+            { live_only }
+          )
+          return opportunity.lines.map((line) => line.is_live)
+        })
+      )
+    expect(await read(true)).toEqual([true])
+    expect((await read(false)).toSorted()).toEqual([false, true])
+  })
+  it("lines, sums and the other version stay right when a line is added to one version", async () => {
+    const { id } = await w.deal(hire_dates)
+    await w.post(`/opportunities/${id}/convert_to_quotation`)
+    const first = await w.create(`/opportunities/${id}/versions`, {})
+    await w.create(`/opportunities/${id}/versions`, {})
+    const { opportunity } = (await w.post(`/opportunities/${id}/items`, fifty_each)).body
+    // Two lines of 2 × 50.00 × 4 days; the first version keeps its one.
+    expect(opportunity).toMatchObject({ charge_total: "800.00", items: [{ total: "400.00" }, { total: "400.00" }] })
+    await w.post(`/opportunities/${id}/versions/${first.id}/activate`)
+    expect(await w.show(`/opportunities/${id}?include=items`)).toMatchObject({
+      charge_total: "400.00",
+      items: [{ total: "400.00" }]
+    })
+  })
+  it("another order of lines writes those that moved, and tells the whole order", async () => {
+    const { id } = await w.deal(hire_dates)
+    for (const name of ["B", "C"]) await w.post(`/opportunities/${id}/items`, { ...fifty_each, name })
+    const before = (await stored(id)).toSorted((one, other) => (one.path < other.path ? -1 : 1))
+    w.app.setClock("2026-06-18T13:00:00.000Z")
+    const nodes = [before[0]!, before[2]!, before[1]!].map((line) => ({ id: line.id, depth: 1 }))
+    expect((await w.patch(`/opportunities/${id}/items/tree`, { nodes })).status).toBe(200)
+    const after = new Map((await stored(id)).map((line) => [line.id, line]))
+    expect(nodes.map((node) => after.get(node.id)!.path)).toEqual(["0001", "0002", "0003"])
+    expect(after.get(before[0]!.id)!.updated_at).toBe(before[0]!.updated_at)
+    expect(after.get(before[1]!.id)!.updated_at).toBe("2026-06-18T13:00:00.000Z")
+    expect((await events(id, "opportunity.items_restructured")).at(-1)).toMatchObject({
+      paths: nodes.map((node, at) => ({ id: node.id, path: `000${at + 1}` })),
+      moved: [nodes[1]!.id, nodes[2]!.id]
+    })
+  })
+  it("claims that only enter another phase are said once for all lines, and stay as they are otherwise", async () => {
+    const bulk = await w.product(),
+      serial = await w.serialised()
+    const unit = await w.unit(serial)
+    const { id } = await w.deal(hire_dates, { name: "Head", item_id: serial, quantity: "1", unit_price: "1.00" })
+    for (const name of ["B", "C"])
+      await w.post(`/opportunities/${id}/items`, { name, item_id: bulk, quantity: "2", unit_price: "1.00" })
+    await w.confirm(id)
+    const [head, ...others] = (await w.show(`/opportunities/${id}?include=items`)).items
+    await w.post(`/opportunities/${id}/quick_allocate`, {
+      allocations: [{ opportunity_item_id: head.id, stock_level_id: unit }]
+    })
+    const [asset] = await w.show(`/opportunities/${id}/assets`)
+    const demandsOf = () =>
+      w.app.run(
+        Effect.flatMap(Store, (store) =>
+          store.find(demands, { opportunity_id: id, source_id: others.map((line: any) => line.id) })
+        )
+      )
+    const before = await demandsOf()
+    expect(before.map((demand) => [demand.phase, demand.quantity])).toEqual([
+      ["reserved", 2],
+      ["reserved", 2]
+    ])
+    const told = (await events(id, "claims.phased")).length
+    expect((await w.post(`/opportunities/${id}/quick_book_out`, { asset_ids: [asset.id] })).status).toBe(200)
+    const after = await demandsOf()
+    expect(after.map((demand) => demand.phase)).toEqual(["on_hire", "on_hire"])
+    expect(after.map(({ phase: _p, updated_at: _u, ...rest }) => rest)).toEqual(
+      before.map(({ phase: _p, updated_at: _u, ...rest }) => rest)
+    )
+    expect((await events(id, "claims.phased")).slice(told)).toEqual([
+      { source_type: "opportunity_item", source_ids: others.map((line: any) => line.id), phase: "on_hire" }
+    ])
+  })
+  itFoldsAgain(w)
+})

@@ -1,0 +1,243 @@
+import { beforeAll, describe, expect, it } from "vitest"
+import { engines } from "../../../../app.ts"
+import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
+import { hire_dates, fifty_each } from "../../../../rental-house.ts"
+
+describe.each(engines)("lines of opportunities on %s", (engine) => {
+  const w = appHouse(engine)
+  /** An organisation taxed at the standard 20 %. */
+  let customer: { readonly id: number }
+  beforeAll(async () => {
+    customer = await w.create("/members", { name: "Taxed Ltd", membership_type: "organisation", sale_tax_class_id: 1 })
+  })
+
+  const dailyRate = async (price: string, tax_class_id: number | null = 1) => {
+    const product = await w.product({ tax_class_id })
+    const definition = await w.create("/rate_definitions", {
+      name: `Daily ${product}`,
+      calculation_strategy: "period",
+      base_period: "daily",
+      strategy_config: { day_type: "clock" }
+    })
+    await w.create(`/products/${product}/rates`, {
+      rate_definition_id: definition.id,
+      transaction_type: "rental",
+      price,
+      currency: "GBP"
+    })
+    return product
+  }
+
+  it("without dates a line is charged for one day, and gets a day from now (scenario 67)", async () => {
+    const { items, charge_total } = await w.deal()
+    expect([charge_total, items[0].charge_period_label, items[0].tax_rate]).toEqual(["100.00", "Day", "0.00"])
+    expect(Date.parse(items[0].ends_at) - Date.parse(items[0].starts_at)).toBe(86_400_000)
+  })
+  it("a rate rounds days up where a manual price rounds them down", async () => {
+    const product = await dailyRate("10.00", null)
+    const opportunity = await w.deal(hire_dates, { name: "Desk", item_id: product })
+    expect(opportunity.items[0].total).toBe("50.00")
+    const byHand = await w.patch(`/opportunities/${opportunity.id}/items/${opportunity.items[0].id}`, {
+      unit_price: "10.00"
+    })
+    expect(byHand.body.opportunity.items[0].total).toBe("40.00")
+    const again = await w.patch(`/opportunities/${opportunity.id}/items/${opportunity.items[0].id}`, {
+      unit_price: null
+    })
+    expect(again.body.opportunity.items[0].total).toBe("50.00")
+  })
+  it("prices that include tax are stored net", async () => {
+    const product = await w.product({ tax_class_id: 1 })
+    const opportunity = await w.deal(
+      { member_id: customer.id, prices_include_tax: true },
+      { name: "A", item_id: product, unit_price: "120.00" }
+    )
+    expect(opportunity).toMatchObject({
+      charge_total: "100.00",
+      tax_total: "20.00",
+      charge_including_tax_total: "120.00"
+    })
+    expect(opportunity.items[0].total).toBe("100.00")
+  })
+  it("groups are neither charged nor priced", async () => {
+    const group = await w.deal({}, { item_type: "group", name: "Sound" })
+    expect(group.line).toMatchObject({ total: "0.00", quantity: "1.00", starts_at: null, tax_rate: null })
+    expect((await w.patch(`/opportunities/${group.id}/items/${group.line.id}`, { unit_price: 5 })).status).toBe(422)
+  })
+  it("included accessories may be free of charge, and go with their product (scenario 83)", async () => {
+    const [desk, gel] = [await w.serialised(), await w.serialised()]
+    const free = { quantity: "0.5", included: true, zero_priced: true }
+    await w.create(`/products/${desk}/accessories`, { accessory_product_id: gel, ...free })
+    const { id, items } = await w.deal(hire_dates, { name: "Desk", item_id: desk, quantity: 4 })
+    expect(items[1]).toMatchObject({ path: "00010001", item_id: gel, quantity: "2.00", unit_price: "0.00" })
+    expect((await w.remove(`/opportunities/${id}/items/${items[0].id}`)).body.opportunity.items).toEqual([])
+  })
+  describe("the kind of a line", () => {
+    /** A product of this type with one rate for its kind of line, charged once. */
+    const rated = async (product_type: string, price: string, more: object = {}) => {
+      const product = await w.product({ product_type, ...more })
+      const [fixed] = await w.show("/rate_definitions?q[preset_slug_eq]=fixed-rate")
+      await w.create(`/products/${product}/rates`, {
+        rate_definition_id: fixed.id,
+        transaction_type: product_type,
+        price,
+        currency: "GBP"
+      })
+      return product
+    }
+    it("follows the product's type, and goods for sale and services are priced by their own rates", async () => {
+      const { id } = await w.opportunity(hire_dates)
+      await w.create(`/opportunities/${id}/items`, { name: "Tape", item_id: await rated("sale", "3.00"), quantity: 4 })
+      const opportunity = await w.create(`/opportunities/${id}/items`, {
+        name: "Delivery",
+        item_id: await rated("service", "40.00")
+      })
+      expect(opportunity).toMatchObject({ sale_charge_total: "12.00", service_charge_total: "40.00" })
+      expect(opportunity.items).toMatchObject([
+        { transaction_type_label: "Sale", total: "12.00" },
+        { transaction_type_label: "Service", total: "40.00" }
+      ])
+    })
+    it("is what was sent where something was sent", async () => {
+      const item_id = await rated("sale", "3.00")
+      const sent = async (transaction_type: unknown) =>
+        (await w.deal(hire_dates, { name: "Tape", item_id, transaction_type })).line.transaction_type
+      expect([await sent(0), await sent("rental"), await sent("Sub-rental"), await sent(null)]).toEqual([0, 0, 3, 1])
+    })
+    it("follows another product in the line's place, and can be changed", async () => {
+      const [fog, fluid] = [await dailyRate("10.00", null), await rated("sale", "3.00")]
+      const { id, line } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
+      const path = `/opportunities/${id}/items/${line.id}`
+      expect((await w.amend(path, { item_id: fluid })).items[0]).toMatchObject({ transaction_type: 1, total: "3.00" })
+      expect((await w.amend(path, { transaction_type: "service" })).items[0]).toMatchObject({ transaction_type: 2 })
+      expect((await w.amend(path, { item_id: fog })).items[0]).toMatchObject({ transaction_type: 2 })
+    })
+    it("of an accessory that comes along with hired goods follows its own product", async () => {
+      const [fog, fluid] = [await dailyRate("10.00", null), await rated("sale", "3.00")]
+      await w.create(`/products/${fog}/accessories`, { accessory_product_id: fluid, quantity: "1", included: true })
+      const { items } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
+      expect(items[1]).toMatchObject({ transaction_type_label: "Sale", total: "3.00" })
+    })
+    it("a service takes nothing from stock", async () => {
+      const product = await rated("service", "40.00")
+      const { id } = await w.deal(hire_dates, { name: "Delivery", item_id: product })
+      expect(await w.confirm(id)).toMatchObject({ has_shortage: false })
+      expect((await w.show(`/opportunities/${id}/shortages`)).length).toBe(0)
+    })
+    it("a line that comes out at 0.00 without being meant to is warned of", async () => {
+      const { id } = await w.opportunity({ ...hire_dates, member_id: await w.customer({ sale_tax_class_id: 1 }) })
+      const item_id = await w.product({ name: "Delivery", product_type: "service", tax_class_id: 1 })
+      const warnings = async (body: object) =>
+        (await w.must("POST", `/opportunities/${id}/items`, { name: "Delivery", item_id, ...body })).meta.warnings
+      expect(await warnings({})).toEqual([
+        "Delivery comes out at 0.00: no service rate holds for it here. Set a unit price, 0 where it is free."
+      ])
+      expect(await warnings({ unit_price: 0 })).toBeUndefined()
+      expect(await warnings({ unit_price: "1.00" })).toBeUndefined()
+      const path = `/opportunities/${id}`
+      const { body } = await w.post(`${path}/convert_to_quotation`)
+      const { id: line_id } = (await w.show(`${path}?include=items`)).items[0]
+      const number = Number(body.opportunity.number)
+      const said = [
+        `At 0.00 without being meant to: Delivery; PATCH /api/v1${path}/items/${line_id} {"unit_price": PRICE} ` +
+          `(flightcase quote update '#${number}' ${line_id} --price PRICE), 0 where it is free.`
+      ]
+      expect((await w.post(`${path}/convert_to_order`)).body.meta.warnings).toEqual(said)
+      expect((await w.post(`${path}/invoices`)).body.meta.warnings).toEqual(said)
+      await w.amend(`${path}/items/${line_id}`, { unit_price: 0 })
+      expect((await w.post(`${path}/invoices`)).body.meta?.warnings ?? []).not.toContainEqual(
+        expect.stringMatching(/^At 0/)
+      )
+    })
+  })
+  it("a total by hand is for the whole line, to the penny, and goes with a price by hand or a rate", async () => {
+    const product = await dailyRate("10.00", null)
+    const { id, line } = await w.deal(hire_dates, {
+      name: "Desk",
+      item_id: product,
+      quantity: 9,
+      line_total: "1500.00"
+    })
+    expect(line).toMatchObject({ total: "1500.00", unit_price: "166.67", charged_periods: "1" })
+    const path = `/opportunities/${id}/items/${line.id}`
+    const amended = async (body: object) => (await w.amend(path, body)).items[0]
+    expect(await amended({ quantity: 10, discount_percent: 10 })).toMatchObject({
+      total: "1350.00",
+      unit_price: "150.00"
+    })
+    expect(await amended({ unit_price: "1.00", discount_percent: null })).toMatchObject({
+      total: "40.00",
+      charged_periods: "4"
+    })
+    expect(await amended({ line_total: "99.00" })).toMatchObject({ total: "99.00" })
+    expect(await amended({ line_total: null })).toMatchObject({ total: "500.00", unit_price: "10.00" })
+    await refused(w.patch(path, { line_total: "1.00", unit_price: "1.00" }), "line_total")
+  })
+  it("a line takes stock of its opportunity's store, and of no other", async () => {
+    const { id } = await w.opportunity(hire_dates)
+    expect((await w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: 1 })).status).toBe(201)
+    await refused(w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: await w.store() }), "store_id")
+  })
+  it("a price by hand is charged once where the charge period is fixed, whatever the days", async () => {
+    const charged = async (charge_period: unknown) =>
+      (await w.deal(hire_dates, { ...fifty_each, charge_period })).charge_total
+    expect([await charged(undefined), await charged("Week"), await charged("fixed")]).toEqual([
+      "400.00",
+      "400.00",
+      "100.00"
+    ])
+    await refused(
+      w.post(`/opportunities/${(await w.opportunity()).id}/items`, { ...fifty_each, charge_period: "fortnight" }),
+      "charge_period"
+    )
+  })
+  it("a tree is put in a new order whole, or not at all", async () => {
+    const { id } = await w.opportunity()
+    await w.create(`/opportunities/${id}/items`, { item_type: "group", name: "G" })
+    const [group, line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items
+    const nest = (nodes: ReadonlyArray<object>, body = {}) =>
+      w.patch(`/opportunities/${id}/items/tree`, { nodes, ...body })
+    const below_a_line = [line, group].map(({ id }, at) => ({ id, depth: at + 1 }))
+    expect((await nest(below_a_line)).status).toBe(422)
+    await refused(nest([{ id: group.id, depth: 1 }]), "nodes")
+    expect((await nest([])).status).toBe(422)
+    expect((await w.patch(`/opportunities/${id}/items/tree`, {})).status).toBe(422)
+    const pruned = await nest([{ id: group.id, depth: 1 }], { prune_orphans: true })
+    expect(pruned.body.opportunity).toMatchObject({ charge_total: "0.00", items: [{ id: group.id }] })
+  })
+  it("bad lines are refused by field", async () => {
+    const { id } = await w.opportunity(hire_dates)
+    const keys = async (body: object) => {
+      const reply = await w.post(`/opportunities/${id}/items`, body)
+      return [reply.status, ...Object.keys(reply.body.errors ?? {})]
+    }
+    expect(await keys({})).toEqual([422, "name"])
+    expect(await keys({ name: "x", item_type: "thing" })).toEqual([422, "item_type"])
+    expect(await keys({ name: "x", item_id: 99999 })).toEqual([422, "item_id"])
+    expect(await keys({ name: "x", parent_path: "0009" })).toEqual([422, "parent_path"])
+    expect(await keys({ name: "x", unit_price: "-1" })).toEqual([422, "unit_price"])
+    expect(await keys({ name: "x", quantity: "-1", discount_percent: 101 })).toEqual([
+      422,
+      "quantity",
+      "discount_percent"
+    ])
+    expect(await keys({ name: "x", starts_at: "2026-02-02", ends_at: "2026-02-01" })).toEqual([422, "ends_at"])
+    expect(await keys({ name: "x", item_type: "accessory" })).toEqual([422, "principal_item_id"])
+    expect(await keys({ name: "x", item_type: "accessory", principal_item_id: 99999 })).toEqual([404])
+    expect(await keys({ name: "x", currency: "EUR", unit_price: "1.00" })).toEqual([422, "currency"])
+    expect((await w.post(`/opportunities/999999/items`, fifty_each)).status).toBe(404)
+  })
+  it("eight edits at once lose nothing", async () => {
+    const opportunity = await w.opportunity()
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, at) =>
+        w.post(`/opportunities/${opportunity.id}/items`, { name: `L${at}`, unit_price: "10.00" })
+      )
+    )
+    expect(replies.map(({ status }) => status)).toEqual(Array(8).fill(201))
+    const shown = await w.show(`/opportunities/${opportunity.id}?include=items`)
+    expect(shown.charge_total).toBe("80.00")
+    expect(shown.items.map((line: any) => line.path)).toEqual(Array.from({ length: 8 }, (_, at) => `000${at + 1}`))
+  })
+  itFoldsAgain(w)
+})

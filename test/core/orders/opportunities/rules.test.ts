@@ -1,0 +1,140 @@
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { derivedStatus } from "../../../../core/orders/opportunities/state/progress.ts"
+import { clonedSubject } from "../../../../core/orders/opportunities/header/api.ts"
+import type { Opportunity } from "../../../../core/orders/opportunities/state/aggregate.ts"
+import { type ItemRow, opportunity_items } from "../../../../core/orders/opportunities/tables/lines.ts"
+import {
+  type Transition,
+  transitions,
+  statusNameOf,
+  transitionRefusal,
+  statuses,
+  type StatusName,
+  targetStatus
+} from "../../../../core/orders/opportunities/tables/statuses.ts"
+import { nextPath, restructured } from "../../../../core/orders/opportunities/state/tree.ts"
+import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+
+const names = Object.keys(statuses) as ReadonlyArray<StatusName>
+
+/** rules/opportunities 1 and 1.1, written down again by hand: where each move is open, and where it leads. */
+const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: StatusName } } = {
+  convert_to_quotation: { open: "provisional" },
+  convert_to_order: { provisional: "active", reserved: "active", postponed: "active" },
+  reinstate: { lost: "provisional", dead: "provisional", postponed: "provisional", cancelled: "active" },
+  reopen: { complete: "active" },
+  revert_to_draft: { provisional: "open" },
+  revert_to_quotation: {
+    active: "provisional",
+    dispatched: "provisional",
+    on_hire: "provisional",
+    returned: "provisional",
+    checked: "provisional"
+  }
+}
+
+describe("the table of moves", () => {
+  it("leads where the decisions say, from everywhere else nowhere", () => {
+    for (const [move, ends] of Object.entries(expected) as ReadonlyArray<
+      [Transition, { readonly [S in StatusName]?: StatusName }]
+    >) {
+      for (const name of names) {
+        const refused = transitionRefusal(statuses[name], move) !== undefined
+        expect([move, name, refused ? undefined : statusNameOf(targetStatus(statuses[name], move))]).toEqual([
+          move,
+          name,
+          ends[name]
+        ])
+      }
+    }
+  })
+  it("closed statuses take no edit, no unit and no other status; open ones do", () => {
+    const closed = ["lost", "dead", "complete", "cancelled"]
+    for (const move of ["edit", "allocate", "check_in", "change_status"] as const) {
+      expect(names.filter((name) => transitions[name][move] === "refused")).toEqual(closed)
+    }
+    expect(names.filter((name) => transitions[name].dispatch !== "refused")).toEqual([
+      "active",
+      "dispatched",
+      "on_hire",
+      "returned",
+      "checked"
+    ])
+  })
+})
+
+const line = (id: number, set: Partial<ItemRow> = {}): ItemRow => ({
+  ...(initialRow(opportunity_items, {}) as ItemRow),
+  id,
+  name: `L${id}`,
+  path: String(id).padStart(4, "0"),
+  quantity: "10.00",
+  ...set
+})
+const opportunity = (lines: ReadonlyArray<ItemRow>, unit_statuses: ReadonlyArray<number> = []): Opportunity => ({
+  header: {} as Opportunity["header"],
+  lines,
+  costs: [],
+  units: unit_statuses.map(
+    (status, at) => ({ id: at + 1, opportunity_item_id: lines[0]!.id, status }) as Opportunity["units"][number]
+  )
+})
+const bulk = (dispatched: string, returned: string): ItemRow =>
+  line(1, { dispatched_quantity: dispatched, returned_quantity: returned })
+
+describe("an order's status follows from what is out and back (rules/opportunities 9.4)", () => {
+  it.each([
+    ["nothing ever left", opportunity([line(1)], [0, 1]), undefined],
+    ["one out, one to go", opportunity([line(1)], [2, 0]), 1],
+    ["one back, one to go", opportunity([line(1)], [5, 1]), 1],
+    ["all out", opportunity([line(1)], [2, 3]), 2],
+    ["one out, one back", opportunity([line(1)], [3, 4]), 2],
+    ["all back, one unchecked", opportunity([line(1)], [4, 5]), 3],
+    ["all checked", opportunity([line(1)], [5, 5]), 4],
+    ["some of a bulk line out", opportunity([bulk("3.00", "0.00")]), 2],
+    ["all of a bulk line back", opportunity([bulk("3.00", "3.00")]), 4],
+    ["an untouched bulk line does not hold it back", opportunity([line(1), line(2)], [5]), 4],
+    ["lines of other versions do not count", opportunity([line(1, { is_live: false })], [2]), undefined]
+  ])("%s", (_words, given, status) => expect(derivedStatus(given)).toBe(status))
+})
+
+describe("places of lines", () => {
+  const group = line(1, { item_type: "group" })
+  it("new lines come last below their parent, over gaps", () => {
+    const lines = [group, line(3, { path: "00010007" }), line(4, { path: "0009" })]
+    expect(Result.getOrThrow(nextPath(lines, "product", null))).toBe("0010")
+    expect(Result.getOrThrow(nextPath(lines, "text", "0001"))).toBe("00010008")
+  })
+  it("accessories stand below products only, groups five deep at most", () => {
+    const product = line(2, { path: "0002" })
+    expect(Result.isFailure(nextPath([group], "accessory", "0001"))).toBe(true)
+    expect(Result.getOrThrow(nextPath([product], "accessory", "0002"))).toBe("00020001")
+    expect(Result.isFailure(nextPath([product], "text", "0002"))).toBe(true)
+    const deep = line(9, { item_type: "group", path: "00010001000100010001" })
+    expect(Result.isFailure(nextPath([deep], "group", deep.path))).toBe(true)
+    expect(Result.isSuccess(nextPath([deep], "product", deep.path))).toBe(true)
+  })
+  it("depths are cut to one below the row before, and every level counts from one", () => {
+    const lines = new Map([group, line(2), line(3, { item_type: "group" }), line(4)].map((one) => [one.id, one]))
+    const nodes = [
+      { id: 1, depth: 3 },
+      { id: 2, depth: 9 },
+      { id: 3, depth: 1 },
+      { id: 4, depth: 2 }
+    ]
+    expect(Result.getOrThrow(restructured(nodes, lines))).toEqual([
+      { id: 1, path: "0001" },
+      { id: 2, path: "00010001" },
+      { id: 3, path: "0002" },
+      { id: 4, path: "00020001" }
+    ])
+  })
+})
+
+describe("the subject of a clone", () => {
+  it("gives way to its suffix", () => {
+    expect(clonedSubject("Gig")).toBe("Gig (cloned)")
+    expect(clonedSubject("x".repeat(255))).toBe("x".repeat(246) + " (cloned)")
+  })
+})

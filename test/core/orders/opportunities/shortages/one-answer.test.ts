@@ -1,0 +1,164 @@
+/**
+ * One answer about shortages, from one place, in worlds of random steps: the flag of an opportunity, its list, the list
+ * of all and what is free for its lines say the same, after every step (rules/availability 9).
+ */
+import { describe, expect, it, vi } from "vitest"
+import { engines } from "../../../../app.ts"
+import { appHouse } from "../../../../app-house.ts"
+import { answersOf, buildWorld, byLine, type Choose, randomFrom, step, windowOf } from "./worlds.ts"
+
+vi.setConfig({ testTimeout: 300_000 })
+
+describe.each(engines)("what is said of shortages on %s", (engine) => {
+  const w = appHouse(engine)
+
+  it("follows what others take and give back, of an order as of a draft", async () => {
+    const { products } = await buildWorld(w)
+    const line = { name: "Line", item_id: products[0]?.id, quantity: 4 }
+    const july = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T17:00:00Z" }
+    const flags = async (...ids: ReadonlyArray<number>) =>
+      Promise.all(ids.map(async (id) => (await w.show(`/opportunities/${id}`)).has_shortage))
+    const order = async () => {
+      const { id } = await w.deal(july, line)
+      await w.post(`/opportunities/${id}/convert_to_quotation`)
+      return { id, convert: () => w.post(`/opportunities/${id}/convert_to_order`) }
+    }
+    const draft = (await w.deal(july, line)).id
+    const [one, other] = [await order(), await order()]
+    expect(await flags(draft, one.id, other.id)).toEqual([false, false, false])
+    expect((await one.convert()).status).toBe(200)
+    expect(await flags(draft, one.id, other.id)).toEqual([true, false, true])
+    expect((await other.convert()).status).toBe(200)
+    expect(await flags(draft, one.id, other.id)).toEqual([true, true, true])
+    await w.post(`/opportunities/${one.id}/change_status`, { status: 6 })
+    expect(await flags(draft, one.id, other.id)).toEqual([true, false, false])
+    await w.post(`/opportunities/${other.id}/change_status`, { status: 6 })
+    expect(await flags(draft, one.id, other.id)).toEqual([false, false, false])
+  })
+
+  it("says of an allocated unit that broke which other one to allocate, and that nothing is short", async () => {
+    const product_id = await w.serialised({ name: "Arri" })
+    const [broken, free, taken] = [
+      await w.labelled(product_id),
+      await w.labelled(product_id),
+      await w.labelled(product_id)
+    ]
+    const may = { starts_at: "2027-05-03T09:00:00Z", ends_at: "2027-05-05T17:00:00Z" }
+    const order = async (unit: any) => {
+      const { id, items } = await w.deal(may, { name: "Arri", item_id: product_id, quantity: 1 })
+      const at = `/opportunities/${id}`
+      await w.post(`${at}/convert_to_quotation`)
+      await w.post(`${at}/convert_to_order`)
+      await w.create(`${at}/items/${items[0].id}/assets`, { stock_level_id: unit.id })
+      return at
+    }
+    const [mine] = [await order(broken), await order(taken)]
+    const said = async () => {
+      const { has_shortage } = await w.show(mine)
+      const { shortages, to_replace } = (await w.get(`${mine}/shortages`)).body
+      return { has_shortage, shortages, to_replace }
+    }
+    expect(await said()).toEqual({ has_shortage: false, shortages: [], to_replace: [] })
+    await w.create(`/stock_levels/${broken.id}/quarantine`, { reason: "lens mount loose" })
+    const says = `${broken.asset_number} is in quarantine: allocate another unit: ${free.asset_number}.`
+    expect(await said()).toMatchObject({
+      has_shortage: false,
+      shortages: [],
+      to_replace: [
+        { stock_level_id: broken.id, state: "quarantine", free: [{ id: free.id, name: free.asset_number }], says }
+      ]
+    })
+    // What is offered can be had.
+    const [{ asset_id, opportunity_item_id, free: offered }] = (await said()).to_replace
+    const instead = `${mine}/items/${opportunity_item_id}/assets`
+    expect((await w.remove(`${instead}/${asset_id}`)).status).toBeLessThan(300)
+    await w.create(instead, { stock_level_id: offered[0].id })
+    expect(await said()).toEqual({ has_shortage: false, shortages: [], to_replace: [] })
+    // With none left it is short, and both are told.
+    await w.create(`/stock_levels/${free.id}/quarantine`, { reason: "cracked" })
+    expect(await said()).toMatchObject({
+      has_shortage: true,
+      shortages: [{ shortfall: 1 }],
+      to_replace: [{ free: [], says: `${free.asset_number} is in quarantine: no other unit is free then.` }]
+    })
+  })
+
+  it("asks for no unit that is back, though others of its line are out or to go", async () => {
+    const product_id = await w.serialised({ name: "Camera" })
+    const units = [await w.labelled(product_id), await w.labelled(product_id), await w.labelled(product_id)]
+    const order = async (quantity: number, days: { readonly starts_at: string; readonly ends_at: string }) => {
+      const { id } = await w.deal(days, { name: "Camera", item_id: product_id, quantity })
+      const at = `/opportunities/${id}`
+      await w.post(`${at}/convert_to_quotation`)
+      await w.post(`${at}/convert_to_order`)
+      return at
+    }
+    const long = await order(3, { starts_at: "2029-05-01T09:00:00Z", ends_at: "2029-05-10T17:00:00Z" })
+    const scan = async (direction: string, unit: any, more: object = {}) => {
+      const { body, status } = await w.post(`${long}/scan`, { direction, code: unit.asset_number, ...more })
+      expect(status, JSON.stringify(body)).toBe(200)
+    }
+    await scan("out", units[0])
+    await scan("out", units[1])
+    await scan("in", units[0], { finalise: true })
+    const said = async () => {
+      const [{ requested_quantity, shortage_quantity }] = await w.show(`${long}/availability`)
+      const { shortages } = (await w.get(`${long}/shortages`)).body
+      return [requested_quantity, shortage_quantity, shortages.map((one: any) => one.shortfall)]
+    }
+    // One is out, one is to go.
+    expect(await said()).toEqual([2, 0, []])
+    await order(2, { starts_at: "2029-05-02T09:00:00Z", ends_at: "2029-05-05T17:00:00Z" })
+    expect(await said()).toEqual([2, 1, [1]])
+  })
+
+  it("counts in the list of all what is to be replaced beside it in the same order", async () => {
+    const unit_product = await w.serialised({ name: "Lens" })
+    const [broken] = [await w.labelled(unit_product), await w.labelled(unit_product)]
+    const none = await w.product({ name: "None held" })
+    const { id, items } = await w.deal(
+      { starts_at: "2028-05-03T09:00:00Z", ends_at: "2028-05-05T17:00:00Z" },
+      { name: "Lens", item_id: unit_product, quantity: 1 }
+    )
+    const at = `/opportunities/${id}`
+    await w.post(`${at}/items`, { name: "None held", item_id: none, quantity: 3 })
+    await w.post(`${at}/convert_to_quotation`)
+    await w.post(`${at}/convert_to_order`)
+    await w.create(`${at}/items/${items[0].id}/assets`, { stock_level_id: broken.id })
+    const listed = async () =>
+      (await w.show("/shortages?from=2028-05-01&to=2028-05-09")).map((one: any) => [
+        one.opportunity.id,
+        one.product_id,
+        one.opportunity.to_replace
+      ])
+    expect(await listed()).toEqual([[id, none, 0]])
+    await w.create(`/stock_levels/${broken.id}/quarantine`, { reason: "loose" })
+    expect(await listed()).toEqual([[id, none, 1]])
+  })
+
+  const seeds = engine === "sqlite" ? [101, 105, 106, 118] : [107]
+  it.each(seeds)("is the same in every place, after every step of world %i", async (seed) => {
+    const random = randomFrom(seed)
+    const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)]!
+    const world = await buildWorld(w)
+    for (let made = 0; made < 4; made++) world.deals.push((await w.opportunity(windowOf(choose))).id)
+    const done: Array<string> = []
+    let short = 0
+    for (let count = 0; count < 40; count++) {
+      done.push(await step(w, world, choose))
+      const { shortages: all, meta } = (await w.get("/shortages?from=2026-06-01&to=2026-08-01&per_page=200")).body
+      expect(meta.total).toBe(all.length)
+      for (const id of world.deals) {
+        const gone = (await w.get(`/opportunities/${id}`)).status === 404
+        if (gone) continue
+        const said = await answersOf(w, id, all)
+        const words = `opportunity ${id} after\n${done.slice(-8).join("\n")}`
+        expect(said.flag, words).toBe(said.is_short)
+        expect(said.swept.toSorted(byLine), words).toEqual(said.own.toSorted(byLine))
+        expect(said.free, words).toEqual(said.of_lines)
+        short += said.own.length
+      }
+    }
+    expect(short).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,124 @@
+/** Worlds of random steps with orders that may be short, and what each place says of them. */
+import { expect } from "vitest"
+import type { RentalHouse } from "../../../../rental-house.ts"
+
+/** Numbers from 0 up to 1 that follow from a seed. */
+export const randomFrom = (seed: number) => {
+  let state = seed
+  return (): number => {
+    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
+    return state / 4_294_967_296
+  }
+}
+
+export interface World {
+  readonly products: ReadonlyArray<{ readonly id: number; readonly level_id: number | undefined }>
+  readonly units: ReadonlyArray<{ readonly id: number; readonly product_id: number }>
+  readonly deals: Array<number>
+}
+
+/** Two products in bulk, one of single units, and a kit of the first two. */
+export const buildWorld = async (w: RentalHouse): Promise<World> => {
+  const bulk = async (quantity_held: number) => {
+    const id = await w.product()
+    const level_id = await w.hold(id, quantity_held)
+    return { id, level_id }
+  }
+  const [one, other] = [await bulk(6), await bulk(4)]
+  const serialised = { ...(await w.units(1, 3)), level_id: undefined }
+  const kit = { id: await w.product(), level_id: undefined }
+  for (const part of [one, other])
+    await w.create(`/products/${kit.id}/components`, { component_product_id: part.id, quantity: 2 })
+  return {
+    products: [one, other, serialised, kit],
+    units: serialised.units.map((id) => ({ id, product_id: serialised.id })),
+    deals: []
+  }
+}
+
+const day = (at: number): string => `2026-07-${String(at).padStart(2, "0")}`
+export type Choose = <A>(choices: ReadonlyArray<A>) => A
+export const windowOf = (choose: Choose) => {
+  const from = choose([1, 2, 4, 6])
+  return { starts_at: `${day(from)}T09:00:00Z`, ends_at: `${day(from + choose([0, 1, 3]))}T17:00:00Z` }
+}
+
+/** One request, likely to be allowed; what is refused changes nothing. Gives its words. */
+export const step = async (w: RentalHouse, world: World, choose: Choose): Promise<string> => {
+  const id = choose(world.deals)
+  const at = `/opportunities/${id}`
+  const call = async (method: "post" | "put" | "patch" | "remove", path: string, body?: object): Promise<string> => {
+    const reply = method === "remove" ? await w.remove(path) : await w[method](path, body)
+    expect(reply.status, JSON.stringify([method, path, body, reply.body])).toBeLessThan(500)
+    return `${method} ${path} ${JSON.stringify(body ?? {})}: ${reply.status}`
+  }
+  const product = choose(world.products)
+  const line = { name: "Line", item_id: product.id, quantity: choose([1, 2, 3, 5]) }
+  const shown = (await w.get(`${at}?include=items`)).body.opportunity
+  // Deleted: it may come back.
+  if (shown === undefined) return call("post", `${at}/restore`)
+  const item = shown.items.length === 0 ? undefined : choose<any>(shown.items)
+  const assets = (await w.get(`${at}/assets`)).body.assets
+  const asset_ids = assets.map((one: any) => one.id)
+  const steps: ReadonlyArray<() => Promise<string>> = [
+    async () => {
+      const made = await w.opportunity(windowOf(choose))
+      world.deals.push(made.id)
+      return `made ${made.id}`
+    },
+    () => call("post", `${at}/items`, line),
+    () => call("post", `${at}/items`, { ...line, ...windowOf(choose) }),
+    () => call("post", `${at}/convert_to_quotation`),
+    () => call("post", `${at}/convert_to_order`),
+    () => call("post", `${at}/convert_to_order`),
+    () => call("post", `${at}/change_status`, { status: choose([1, 2, 4, 5, 6]) }),
+    () => call("put", at, windowOf(choose)),
+    () => (item === undefined ? call("post", `${at}/items`, line) : call("remove", `${at}/items/${item.id}`)),
+    () =>
+      item === undefined
+        ? call("post", `${at}/clone`)
+        : call("patch", `${at}/items/${item.id}`, { quantity: choose([1, 2, 4, 7]) }),
+    () => {
+      const unit = choose(world.units)
+      const asks = shown.items.find((one: any) => one.item_id === unit.product_id)
+      return call("post", `${at}/quick_allocate`, {
+        allocations: [{ opportunity_item_id: asks?.id ?? 1, stock_level_id: unit.id }]
+      })
+    },
+    () => call("post", `${at}/quick_book_out`, { asset_ids }),
+    () => call("post", `${at}/quick_check_in`, { asset_ids, finalise: choose([true, false]) }),
+    () =>
+      item === undefined
+        ? call("post", `${at}/items`, line)
+        : call("patch", `${at}/items/${item.id}/fulfilment`, {
+            action: choose(["dispatch", "return", "check"]),
+            quantity: choose([1, 2])
+          }),
+    () =>
+      product.level_id === undefined
+        ? call("post", `${at}/clone`)
+        : call("put", `/stock_levels/${product.level_id}`, { quantity_held: choose([1, 4, 6, 9]) }),
+    () => call("post", `/stock_levels/${choose(world.units).id}/quarantine`, { reason: "cracked" }),
+    () => call("post", `/stock_levels/${choose(world.units).id}/release`, {}),
+    () => call("remove", at)
+  ]
+  return choose(steps)()
+}
+
+/** What each place says about one opportunity, in one form. */
+export const answersOf = async (w: RentalHouse, id: number, all: ReadonlyArray<any>) => {
+  const { has_shortage } = (await w.get(`/opportunities/${id}`)).body.opportunity
+  const own = (await w.get(`/opportunities/${id}/shortages`)).body.shortages
+  const free = (await w.get(`/opportunities/${id}/availability`)).body.availability
+  return {
+    flag: has_shortage,
+    is_short: own.some((one: any) => one.remaining_shortfall > 0),
+    own,
+    swept: all.filter((one) => one.opportunity_id === id),
+    of_lines: own.map((one: any) => [one.opportunity_item_id, one.severity, one.available, one.starts_at, one.ends_at]),
+    free: free
+      .filter((one: any) => one.has_shortage)
+      .map((one: any) => [one.opportunity_item_id, one.shortage_quantity, one.available_for_item, one.from, one.to])
+  }
+}
+export const byLine = (one: any, other: any) => one.opportunity_item_id - other.opportunity_item_id

@@ -1,0 +1,327 @@
+/**
+ * The moves of an opportunity from status to status, as given, when and then: every event in full (rules/opportunities
+ * 1.1, 6).
+ */
+import { describe, it } from "vitest"
+import type { DecisionState } from "../../../../../core/orders/opportunities/state/aggregate.ts"
+import { opportunityEvents } from "../../../../../core/orders/opportunities/events/participants.ts"
+import {
+  changeStatus,
+  convertToOrder,
+  convertToQuotation,
+  deleteOpportunity,
+  lockRates,
+  reinstate,
+  reopen,
+  restoreOpportunity,
+  revertToDraft,
+  revertToQuotation,
+  unlockRates
+} from "../../../../../core/orders/opportunities/status/decide.ts"
+import type { DecideContext, Decided } from "../../../../../core/kernel/endpoints/endpoint.ts"
+import type { NewEvent } from "../../../../../core/kernel/events/event-type.ts"
+import type { JsonObject } from "../../../../../core/kernel/fields/json.ts"
+import { decided_at, decider, type Facts } from "../../../decider.ts"
+import { demand, demandOf, lamp, line, line_id, opportunity, opportunity_id, stateOf, unit } from "../state.ts"
+
+const { given } = decider(opportunityEvents)
+const stream = `opportunity:${opportunity_id}`
+const draft = (more: Parameters<typeof opportunity>[0] = {}) => opportunity({ state: 0, status: 0, ...more })
+const quotation = (status = 0, more: Parameters<typeof opportunity>[0] = {}) =>
+  opportunity({ state: 1, status, ...more })
+const order = (status = 0, more: Parameters<typeof opportunity>[0] = {}) => opportunity({ state: 2, status, ...more })
+const locked = { exchange_rate_locked: true, tax_locked: true }
+const unlocked = { exchange_rate_locked: false, tax_locked: false }
+
+const changed = (type: string, set: JsonObject, was: JsonObject, also: JsonObject = {}): NewEvent => ({
+  stream,
+  type: `opportunity.${type}`,
+  data: { id: opportunity_id, set, was, also }
+})
+/** The customer's percentages with every product tax class; without a customer there is none. */
+const ratesKept: NewEvent = {
+  stream,
+  type: "opportunity.priced",
+  data: {
+    id: opportunity_id,
+    set: { locked_taxes: [{ product_tax_class_id: null, tax_rate_id: null, name: "No Tax", percentage: "0.0000" }] },
+    lines: [],
+    costs: { added: [], altered: [], removed: [] }
+  }
+}
+const demandsSet = (...claims: ReadonlyArray<JsonObject>): NewEvent => ({
+  stream,
+  type: "claims.set",
+  data: { source_type: "opportunity_item", source_id: line_id, claims }
+})
+
+/** A line of services: nothing of it comes from stock. */
+const service = line({ item_type: "service", item_id: null })
+type Move = (state: DecisionState, reason: string | null, context: DecideContext) => Decided
+const asked =
+  (move: Move, reason: string | null = null) =>
+  (facts: Facts) =>
+    move(stateOf(facts), reason, facts.context)
+const status = (code: number) => (facts: Facts) => changeStatus(stateOf(facts), code, facts.context)
+const deleted = (facts: Facts) => deleteOpportunity(stateOf(facts), facts.context)
+const restored = (facts: Facts) => restoreOpportunity(stateOf(facts), facts.context)
+
+describe("a draft", () => {
+  it("becomes a provisional quotation: no line, date or customer is needed", () =>
+    given(draft())
+      .when(asked(convertToQuotation))
+      .thenEvents(changed("quoted", { state: 1, status: 0 }, { state: 0, status: 0 })))
+  it("is no order yet, and nothing to reinstate or reopen", () => {
+    const refusal = (words: string) => ({ state: [`This draft is open. ${words}`] })
+    given(draft(), service)
+      .when(asked(convertToOrder))
+      .thenRefused(refusal("Only an open quotation can be converted to an order."))
+    given(draft())
+      .when(asked(reinstate))
+      .thenRefused(refusal("Only a lost, dead or postponed quotation or a cancelled order can be reinstated."))
+    given(draft()).when(asked(reopen)).thenRefused(refusal("Only a complete order can be reopened."))
+  })
+})
+
+describe("a quotation", () => {
+  it("becomes an active order: locked, and ordered now", () =>
+    given(quotation(), service)
+      .when(asked(convertToOrder))
+      .thenEvents(
+        changed(
+          "converted_to_order",
+          { state: 2, status: 0, ...locked, ordered_at: decided_at },
+          { state: 1, status: 0, ...unlocked, ordered_at: null }
+        ),
+        ratesKept
+      ))
+  it("keeps the time at which it was ordered before, and may have been postponed", () =>
+    given(quotation(4, { ordered_at: "2026-05-01T00:00:00.000Z" }), service)
+      .when(asked(convertToOrder))
+      .thenEvents(
+        changed(
+          "converted_to_order",
+          { state: 2, status: 0, ...locked, ordered_at: "2026-05-01T00:00:00.000Z" },
+          { state: 1, status: 4, ...unlocked, ordered_at: "2026-05-01T00:00:00.000Z" }
+        ),
+        ratesKept
+      ))
+  it("keeps the rates it was locked at before", () =>
+    given(quotation(0, locked), service)
+      .when(asked(convertToOrder))
+      .thenEvents(
+        changed(
+          "converted_to_order",
+          { state: 2, status: 0, ...locked, ordered_at: decided_at },
+          { state: 1, status: 0, ...locked, ordered_at: null }
+        )
+      ))
+  it("is no order without a line", () =>
+    given(quotation())
+      .when(asked(convertToOrder))
+      .thenRefused({ state: ["The quotation has no lines yet; add one before it becomes an order."] }))
+  it("takes stock from then on", () =>
+    given(quotation(), line(), demand(9, { quantity: 2 }))
+      .when(asked(convertToOrder))
+      .thenEvents(
+        changed(
+          "converted_to_order",
+          { state: 2, status: 0, ...locked, ordered_at: decided_at },
+          { state: 1, status: 0, ...unlocked, ordered_at: null }
+        ),
+        ratesKept,
+        demandsSet(demandOf(9, { quantity: 2, phase: "reserved", is_active: true }))
+      ))
+  it("goes back to a draft only from Provisional, with a reason where one is given", () => {
+    given(quotation())
+      .when(asked(revertToDraft, "wrong customer"))
+      .thenEvents(
+        changed("reverted_to_draft", { state: 0, status: 0 }, { state: 1, status: 0 }, { reason: "wrong customer" })
+      )
+    given(quotation(1))
+      .when(asked(revertToDraft))
+      .thenRefused({
+        state: ["This quotation is reserved. Only a provisional quotation can go back to being a draft."]
+      })
+  })
+  it("is reinstated as Provisional from Lost, Dead and Postponed, and its locks stay", () => {
+    for (const from of [2, 3, 4]) {
+      given(quotation(from, locked))
+        .when(asked(reinstate))
+        .thenEvents(changed("reinstated", { state: 1, status: 0 }, { state: 1, status: from }))
+    }
+  })
+})
+
+describe("an order", () => {
+  it("becomes a quotation again: its locks are released, its stock is free", () =>
+    given(order(0, locked), line(), demand(9, { quantity: 2, phase: "reserved", is_active: true }))
+      .when(asked(revertToQuotation, "customer hesitates"))
+      .thenEvents(
+        changed(
+          "reverted_to_quotation",
+          { state: 1, status: 0, ...unlocked },
+          { state: 2, status: 0, ...locked },
+          { reason: "customer hesitates" }
+        ),
+        demandsSet(demandOf(9, { quantity: 2, phase: "draft", is_active: false }))
+      ))
+  it("stays one once anything has left, even if all of it is back", () => {
+    const refusal = {
+      state: ["Units of this order were dispatched already, so it cannot go back to being a quotation."]
+    }
+    given(order(4), service, unit(1, { status: 5 }))
+      .when(asked(revertToQuotation))
+      .thenRefused(refusal)
+    given(order(4), line({ dispatched_quantity: "1.00", returned_quantity: "1.00" }))
+      .when(asked(revertToQuotation))
+      .thenRefused(refusal)
+  })
+  it("is reopened as Active where it was complete, and reinstated where it was cancelled", () => {
+    given(order(5))
+      .when(asked(reopen, "one more day"))
+      .thenEvents(changed("reopened", { state: 2, status: 0 }, { state: 2, status: 5 }, { reason: "one more day" }))
+    given(order(6))
+      .when(asked(reinstate))
+      .thenEvents(changed("reinstated", { state: 2, status: 0 }, { state: 2, status: 6 }))
+    given(order(6))
+      .when(asked(reopen))
+      .thenRefused({ state: ["This order is cancelled. Only a complete order can be reopened."] })
+  })
+  it("loses units that were deleted while it was closed: allocated ones go, returned ones are done with", () =>
+    given(order(6), service, lamp(3), unit(1), unit(2, { status: 4 }), unit(3))
+      .when(asked(reinstate))
+      .thenEvents(
+        {
+          stream,
+          type: "opportunity.asset_deallocated",
+          data: {
+            id: opportunity_id,
+            assignment_id: 1,
+            was: { assignment_id: 1, stock_level_id: 501 },
+            also: { reason: "The unit has been deleted." }
+          }
+        },
+        {
+          stream,
+          type: "opportunity.asset_checked",
+          data: {
+            id: opportunity_id,
+            assignment_id: 2,
+            set: { status: 5 },
+            was: { status: 4 },
+            also: { reason: "The unit has been deleted." }
+          }
+        },
+        changed("reinstated", { state: 2, status: 0 }, { state: 2, status: 6 })
+      ))
+})
+
+describe("another status of the same state", () => {
+  it("may be any, without steps between", () => {
+    given(order())
+      .when(status(4))
+      .thenEvents(changed("status_changed", { status: 4 }, { status: 0 }))
+    given(quotation())
+      .when(status(4))
+      .thenEvents(changed("status_changed", { status: 4 }, { status: 0 }))
+  })
+  it("changes nothing where it is the same", () => given(order(2)).when(status(2)).thenNothing())
+  it("must be one of the state, and the opportunity open", () => {
+    given(quotation())
+      .when(status(6))
+      .thenRefused({ status: ["Status 6 does not exist in this state."] })
+    given(quotation(2))
+      .when(status(0))
+      .thenRefused({
+        state: ["This quotation is lost. Its status can no longer be changed; reinstate or reopen it first."]
+      })
+  })
+  it("gives stock back where the opportunity is lost, and only its phase is recorded where nothing else changes", () => {
+    given(quotation(1), line(), demand(9, { quantity: 2, phase: "held", is_active: true }))
+      .when(status(2))
+      .thenEvents(
+        changed("status_changed", { status: 2 }, { status: 1 }),
+        demandsSet(demandOf(9, { quantity: 2, phase: "void", is_active: false }))
+      )
+    given(order(), line(), demand(9, { quantity: 2, phase: "reserved", is_active: true }))
+      .when(status(2))
+      .thenEvents(changed("status_changed", { status: 2 }, { status: 0 }), {
+        stream,
+        type: "claims.phased",
+        data: { source_type: "opportunity_item", source_ids: [line_id], phase: "on_hire" }
+      })
+  })
+  it.each([
+    ["a unit that is dispatched", unit(1, { status: 2 })],
+    ["a unit on hire", unit(1, { status: 3 })],
+    ["a quantity that is out", line({ dispatched_quantity: "2.00", returned_quantity: "1.00" })]
+  ])("is not Cancelled or Complete with %s", (_what, out) => {
+    given(order(2), service, out)
+      .when(status(6))
+      .thenRefused({ state: ["Units are still out; check them in before it is cancelled."] })
+    given(order(2), service, out)
+      .when(status(5))
+      .thenRefused({ state: ["Units are still out or unchecked; check them in before the order is complete."] })
+  })
+  it("is Cancelled, yet not Complete, with a unit that waits for its check; allocated ones hinder neither", () => {
+    const waiting = unit(1, { status: 4 })
+    given(order(3), service, waiting)
+      .when(status(6))
+      .thenEvents(changed("status_changed", { status: 6 }, { status: 3 }))
+    given(order(3), service, waiting)
+      .when(status(5))
+      .thenRefused({ state: ["Units are still out or unchecked; check them in before the order is complete."] })
+    given(order(), service, unit(1), unit(2, { status: 1 }))
+      .when(status(5))
+      .thenEvents(changed("status_changed", { status: 5 }, { status: 0 }))
+  })
+})
+
+describe("locks", () => {
+  const lock = (facts: Facts) => lockRates(stateOf(facts), null)
+  const unlock = (facts: Facts) => unlockRates(stateOf(facts), "rates fell")
+  it("are set together and released together, in every status", () => {
+    given(quotation(2))
+      .when(lock)
+      .thenEvents(changed("locks_applied", locked, unlocked), ratesKept)
+    given(order(5, { ...unlocked, tax_locked: true }))
+      .when(unlock)
+      .thenEvents(changed("locks_released", unlocked, { ...unlocked, tax_locked: true }, { reason: "rates fell" }))
+  })
+  it("are not set twice, nor beside a deal price, and not released where none is set", () => {
+    given(order(0, { ...unlocked, tax_locked: true }))
+      .when(lock)
+      .thenRefused({ state: ["Exchange rate and tax are locked already."] })
+    given(quotation(0, { deal_total: 90_000 }))
+      .when(lock)
+      .thenRefused({ opportunity: ["A deal price is set; clear it before locking prices."] })
+    given(quotation())
+      .when(unlock)
+      .thenRefused({ state: ["Neither exchange rate nor tax is locked."] })
+  })
+})
+
+describe("a deleted opportunity", () => {
+  const gone = { stream, type: "opportunity.deleted", data: { id: opportunity_id } }
+  it("takes no stock, and takes it again once it is restored", () => {
+    const held = demand(9, { quantity: 2, phase: "reserved", is_active: true })
+    given(order(), line(), held).when(deleted).thenEvents(demandsSet(), gone)
+    given(order(0, { deleted_at: decided_at }), line())
+      .when(restored)
+      .thenEvents(
+        changed("restored", { deleted_at: null }, { deleted_at: decided_at }),
+        demandsSet(demandOf(1_001, { quantity: 2, phase: "reserved", is_active: true }))
+      )
+  })
+  it("is none while units are out", () =>
+    given(order(1), service, unit(1, { status: 2 }))
+      .when(deleted)
+      .thenRefused({ state: ["Units are still out; check them in before deleting."] }))
+  it("is restored as it was; one that is not deleted is left alone", () => {
+    given(order(), gone)
+      .when(restored)
+      .thenEvents(changed("restored", { deleted_at: null }, { deleted_at: "2026-06-01T09:00:00.000Z" }))
+    given(order()).when(restored).thenNothing()
+  })
+})

@@ -1,0 +1,160 @@
+/** The table of rules/availability 9: who of those that wait is told, for every row of it. */
+import { describe, expect, it } from "vitest"
+import type { Demand } from "../../../../../core/orders/availability/rules/demand.ts"
+import { lookAtQueue, type Queued, settleQueue } from "../../../../../core/orders/opportunities/waiting/queue.ts"
+import type { WaitRow } from "../../../../../core/orders/opportunities/tables/waiting.ts"
+import { bulk, product, snapshot } from "../../availability/api/fixtures.ts"
+
+const now = "2031-05-01T09:00:00.000Z"
+const june = { starts_at: "2031-06-01T09:00:00.000Z", ends_at: "2031-06-05T17:00:00.000Z" }
+const july = { starts_at: "2031-07-01T09:00:00.000Z", ends_at: "2031-07-05T17:00:00.000Z" }
+type Window = typeof june
+
+const demand = (source_id: number, quantity: number, window: Window = june): Demand => ({
+  id: source_id,
+  product_id: 5,
+  store_id: 1,
+  asset_id: null,
+  quantity,
+  ...window,
+  buffered_starts_at: null,
+  buffered_ends_at: null,
+  source_type: "opportunity_item",
+  source_id,
+  phase: "reserved",
+  is_active: true,
+  out: false,
+  pending_checkin: false,
+  returned_at: null,
+  checked_at: null,
+  opportunity_id: source_id,
+  container_id: null
+})
+
+interface Asked {
+  readonly wants: number
+  readonly as?: "order" | "quote" | "told quote"
+  readonly when?: Window
+  /** What the line asked for when it began to wait. */
+  readonly wanted?: number
+  readonly gone?: boolean
+}
+const queued = (id: number, { as = "order", gone = false, wanted, wants, when = june }: Asked): Queued => {
+  const row: WaitRow = {
+    id,
+    opportunity_id: id,
+    opportunity_item_id: id,
+    product_id: 5,
+    store_id: 1,
+    status: as === "told quote" ? "matched" : "waiting",
+    quantity: wants,
+    requested_quantity: wanted ?? wants,
+    ...when,
+    waitlisted_by: 1,
+    waitlisted_at: `2031-04-01T09:00:0${id}.000Z`,
+    matched_at: null,
+    note: null,
+    created_at: now,
+    updated_at: now,
+    deleted_at: null
+  }
+  return {
+    row,
+    line: gone ? undefined : { id, product_id: 5, store_id: 1, quantity: wants, ...when },
+    gone: "closed",
+    holds: as === "order",
+    demands: gone ? [] : [demand(id, wants, when)]
+  }
+}
+
+const look = (stock: number, others: number, all: ReadonlyArray<Asked>) => {
+  const queue = all.map((one, at) => queued(at + 1, one))
+  const given = snapshot({
+    now,
+    stock: [bulk(stock, { product_id: 5 })],
+    products: [product(5)],
+    demands: [
+      ...(others === 0 ? [] : [demand(99, others)]),
+      ...queue.filter(({ holds }) => holds).flatMap(({ demands }) => demands)
+    ]
+  })
+  return lookAtQueue(new Map([[1, given]]), queue)
+}
+/** Ids of lines and what became of each. */
+const outcome = (stock: number, others: number, all: ReadonlyArray<Asked>): { readonly [id: number]: string } =>
+  Object.fromEntries(
+    settleQueue(look(stock, others, all), now).map(({ event, opportunity_id }) => [
+      opportunity_id,
+      event.type.replace("shortage.waitlist.", "")
+    ])
+  )
+
+const cases: ReadonlyArray<readonly [number, number, ReadonlyArray<Asked>, object]> = [
+  [2, 2, [{ wants: 2 }], {}],
+  [2, 0, [{ wants: 2 }], { 1: "matched" }],
+  [2, 1, [{ wants: 2 }], {}],
+  [1, 0, [{ wants: 1 }, { wants: 1 }], { 1: "matched" }],
+  [2, 0, [{ wants: 1 }, { wants: 1 }], { 1: "matched", 2: "matched" }],
+  [
+    1,
+    0,
+    [
+      { wants: 1, as: "told quote" },
+      { wants: 1, as: "quote" }
+    ],
+    {}
+  ],
+  [
+    2,
+    0,
+    [
+      { wants: 1, as: "told quote" },
+      { wants: 1, as: "quote" }
+    ],
+    { 2: "matched" }
+  ],
+  [
+    1,
+    0,
+    [
+      { wants: 1, as: "told quote" },
+      { wants: 1, as: "order" }
+    ],
+    { 2: "matched" }
+  ],
+  [
+    1,
+    0,
+    [
+      { wants: 1, as: "quote" },
+      { wants: 1, as: "order" }
+    ],
+    { 2: "matched" }
+  ],
+  [3, 2, [{ wants: 3 }, { wants: 1 }], {}],
+  [3, 2, [{ wants: 3, when: july }, { wants: 1 }], { 1: "matched", 2: "matched" }],
+  [
+    3,
+    2,
+    [
+      { wants: 3, as: "quote" },
+      { wants: 1, as: "quote" }
+    ],
+    {}
+  ],
+  [1, 1, [{ wants: 1 }], {}],
+  // What changed while it waited.
+  [2, 0, [{ wants: 1, wanted: 3 }], { 1: "left" }],
+  [2, 2, [{ wants: 1, wanted: 3 }], { 1: "changed" }],
+  [2, 0, [{ wants: 9, gone: true }, { wants: 2 }], { 1: "left", 2: "matched" }]
+]
+
+describe("goods in stock, held by others, and those who wait", () => {
+  it.each(cases)("%i, %i, %o: %o", (stock, others, all, expected) => {
+    expect(outcome(stock, others, all)).toEqual(expected)
+  })
+  it("say how much is free for each, from the beginning of the queue", () => {
+    const looked = look(3, 1, [{ wants: 1 }, { wants: 4 }, { wants: 1 }])
+    expect(looked.map(({ found }) => found?.available_for_item)).toEqual([2, 1, -3])
+  })
+})

@@ -1,0 +1,154 @@
+import { beforeAll, describe, expect, it } from "vitest"
+import { type App, both_engines, viewerWith } from "../../../app.ts"
+import { appHouse } from "../../../app-house.ts"
+import { words } from "../../../words.ts"
+
+const all_lists = words(`
+  members.view opportunities.view products.view stock.view containers.view invoices.view purchase_orders.view
+`)
+
+describe.each(both_engines)("looking for things by words and codes, on %s", (engine) => {
+  const w = appHouse(engine)
+  const made: { [name: string]: number } = {}
+  const make = async (path: string, body: object, noun: string): Promise<number> => {
+    const answer = await w.post(`/${path}`, body)
+    expect(answer.body, JSON.stringify(answer.body)).toHaveProperty(noun)
+    return answer.body[noun].id
+  }
+  const find = async (words: string, viewer?: Parameters<App["call"]>[3]) =>
+    (await w.get(`/search?q=${encodeURIComponent(words)}`, viewer)).body.search
+  const ids = (rows: ReadonlyArray<{ readonly id: number }>) => rows.map(({ id }) => id)
+
+  beforeAll(async () => {
+    made.acme = await make("members", { name: "Zürcher Bühnentechnik AG", membership_type: "organisation" }, "member")
+    made.ann = await make("members", { name: "Ann Lee", membership_type: "contact" }, "member")
+    await make(`members/${made.ann}/emails`, { address: "Ann.Lee@Example.com" }, "email")
+    await make(`members/${made.ann}/phones`, { number: "07700 900-123" }, "phone")
+    made.camera = await make(
+      "products",
+      { name: "Sony FX9 Kamera", sku: "CAM-FX9", stock_method: 2, product_type: "rental" },
+      "product"
+    )
+    made.unit = await make(
+      "stock_levels",
+      { product_id: made.camera, store_id: 1, asset_number: "A-0042", serial_number: "SN-771-004", location: "Rack 3" },
+      "stock_level"
+    )
+    made.order = await make(
+      "opportunities",
+      {
+        subject: "Sommer Festival",
+        member_id: made.acme,
+        store_id: 1,
+        starts_at: "2026-06-20T08:00:00Z",
+        ends_at: "2026-06-22T18:00:00Z"
+      },
+      "opportunity"
+    )
+  }, 60_000)
+
+  it("finds members by words in any order, without case and accents", async () => {
+    for (const words of ["zurcher", "ZÜRCHER", "technik zür", "buhnen"])
+      expect(ids((await find(words)).members), words).toEqual([made.acme])
+  })
+  it("finds members by their address and telephone number, however it is written", async () => {
+    for (const words of ["ann.lee@example", "07700900123", "+44 7700 900123", "900-123"])
+      expect(ids((await find(words)).members), words).toEqual([made.ann])
+  })
+  it("takes an account number for a code of its member", async () => {
+    const id = await make(
+      "members",
+      { name: "Numbered Ltd", membership_type: "organisation", account_number: "10001" },
+      "member"
+    )
+    expect((await find("10001")).members).toMatchObject([{ id, is_exact: true }])
+    expect(ids(await w.show("/members?q[account_number_eq]=10001"))).toEqual([id])
+  })
+  it("puts whole words before parts of words, what is in use before the rest, and goods before their cases", async () => {
+    const lamp = await make("products", { name: "Quasar Aura", stock_method: 2 }, "product")
+    const old = await make("products", { name: "Quasar Beam", is_active: false }, "product")
+    const part = await make("products", { name: "Quasarian lens" }, "product")
+    const case_product = await make("products", { name: "Quasar flight case", stock_method: 2 }, "product")
+    await w.must("PUT", `/products/${case_product}/container_template`, { is_containerable: true, slots: [] })
+    expect(ids((await find("quasar")).products)).toEqual([lamp, case_product, old, part])
+    const unit = (product_id: number, asset_number: string) =>
+      make("stock_levels", { product_id, store_id: 1, asset_number }, "stock_level")
+    const [one, box] = [await unit(lamp, "QUASAR-1"), await unit(case_product, "QUASAR-2")]
+    expect(ids((await find("quasar")).units)).toEqual([one, box])
+  })
+  it("finds nothing where one of the words is nowhere", async () => {
+    expect((await find("zurcher nowhere")).total).toBe(0)
+  })
+  it("finds products by part of a name and by code, and the exact code first", async () => {
+    const other = await make("products", { name: "Case for CAM-FX9", sku: "CASE-FX9" }, "product")
+    expect(ids((await find("amer")).products)).toContain(made.camera)
+    const { products } = await find("cam-fx9")
+    expect(ids(products)).toEqual([made.camera, other])
+    expect(products.map((one: { is_exact: boolean }) => one.is_exact)).toEqual([true, false])
+  })
+  it("finds orders by number with zeros and without, by subject, and by their customer while they are open", async () => {
+    await w.post(`/opportunities/${made.order}/items`, { item_id: made.camera, name: "FX9", quantity: "1" })
+    await w.confirm(made.order!)
+    const { number } = await w.show(`/opportunities/${made.order}`)
+    expect(number).toMatch(/^0+\d+$/)
+    for (const words of [number, number.replace(/^0+/, ""), number.replace(/^0+/, "#"), "festi som", "zurcher"])
+      expect(ids((await find(words)).orders), words).toContain(made.order)
+  })
+  it("tells where a unit is: on its shelf, then out with whom and until when", async () => {
+    const [before] = (await find("a-0042")).units
+    expect(before).toMatchObject({
+      id: made.unit,
+      is_exact: true,
+      product_name: "Sony FX9 Kamera",
+      where: { place: "in_store", store_name: "Main Warehouse", location: "Rack 3", order: null }
+    })
+    const path = `/opportunities/${made.order}`
+    const { items } = await w.show(`${path}?include=items`)
+    const allocations = [{ opportunity_item_id: items[0].id, stock_level_id: made.unit }]
+    const allocated = await w.post(`${path}/quick_allocate`, { allocations })
+    const [asset] = allocated.body.opportunity.items[0].assets
+    const out = await w.post(`${path}/quick_book_out`, { asset_ids: [asset.id] })
+    expect(out.status, JSON.stringify(out.body)).toBe(200)
+    const [after] = (await find("SN-771")).units
+    expect(after.where).toMatchObject({
+      place: "out",
+      order: { id: made.order, subject: "Sommer Festival", member_name: "Zürcher Bühnentechnik AG" }
+    })
+  })
+  it("finds what a label says by the code in it", async () => {
+    for (const label of ["https://example.com/c/A-0042", "(21)SN-771-004", "]C1A-0042"])
+      expect(ids((await find(label)).units), label).toEqual([made.unit])
+  })
+  it("follows a change of name, a deletion and an erasure at once, and a rebuild finds the same", async () => {
+    const id = await make("members", { name: "Passing Stranger", membership_type: "contact" }, "member")
+    await w.put(`/members/${id}`, { name: "Quokka Rentals" })
+    expect(ids((await find("stranger")).members)).toEqual([])
+    expect(ids((await find("quokka")).members)).toEqual([id])
+    await w.app.rebuild()
+    expect(ids((await find("quokka")).members)).toEqual([id])
+    expect(ids((await find("zurcher")).members)).toEqual([made.acme])
+    await w.remove(`/members/${id}`)
+    for (const words of ["quokka", "qu", "Quokka Rentals"]) expect(ids((await find(words)).members)).toEqual([])
+  })
+  it("finds what may be listed by whoever asks, and nothing else", async () => {
+    const sees = async (permissions: ReadonlyArray<string>, abilities = ["*"]) =>
+      Object.entries(await find("zurcher", viewerWith(permissions, abilities))).flatMap(([kind, rows]) =>
+        Array.isArray(rows) && rows.length > 0 ? [kind] : []
+      )
+    expect(await sees(all_lists)).toEqual(["orders", "members"])
+    expect(await sees(["opportunities.view"])).toEqual([])
+    expect(await sees(["members.view"])).toEqual(["members"])
+    expect(await sees(all_lists, ["orders:read"])).toEqual([])
+  })
+  it("finds short words at the beginning of a name, and refuses to look for nothing", async () => {
+    expect(ids((await find("so")).products)).toContain(made.camera)
+    const refused = await w.get("/search?q=%20")
+    expect(refused.status).toBe(422)
+    expect(refused.body.errors).toHaveProperty("q")
+  })
+  it("takes signs that mean something to a database as they are", async () => {
+    for (const words of ['"', "%%%", "___", "a' or '1'='1", "NEAR(", "*abc*", "\\\\\\", "-fx9 AND"])
+      expect((await w.get(`/search?q=${encodeURIComponent(words)}`)).status, words).toBe(200)
+    expect((await find("%%%")).total).toBe(0)
+  })
+})

@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { changesOf } from "../../../../core/people/activity-log.ts"
+import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { type App, both_engines, openApp, owner, viewerWith } from "../../../app.ts"
+
+const stored = (position: number, type: string, data: JsonObject): StoredEvent => ({
+  position,
+  type,
+  data,
+  stream: "opportunity:1",
+  version: position,
+  command_id: "c",
+  actor_id: null,
+  replica_id: null,
+  recorded_at: "2026-01-01T00:00:00.000Z"
+})
+
+describe("what an event changed", () => {
+  it("an event that carries both sides is taken at its word", () => {
+    const moved = stored(7, "opportunity.status_changed", {
+      id: 1,
+      set: { status: 1 },
+      was: { status: 0 },
+      also: { reason: "deposit paid" }
+    })
+    expect(changesOf([moved], new Set([7])).get(7)).toEqual({
+      old_values: { status: 0 },
+      new_values: { status: 1, reason: "deposit paid" }
+    })
+  })
+  it("one of a kind of its own tells what it holds", () => {
+    expect(
+      changesOf([stored(7, "opportunity.cloned", { id: 1, source_opportunity_id: 3 })], new Set([7])).get(7)
+    ).toEqual({ old_values: {}, new_values: { source_opportunity_id: 3 } })
+  })
+})
+
+describe.each(both_engines)("the action log on %s", (engine) => {
+  let app: App
+  let member: number, user: number
+  const log = async (query = "", viewer = owner) =>
+    (await app.call("GET", `/api/v1/actions?${query}`, undefined, viewer)).body
+  beforeAll(async () => {
+    app = await openApp(engine)
+    // The first user is the one the owner of these tests acts as.
+    await app.call("POST", "/api/v1/users", { name: "Owner", email: "owner@example.com", active: true })
+    user = (await app.call("POST", "/api/v1/users", { name: "Pat", email: "pat@example.com", active: true })).body.user
+      .id
+    const asPat = { ...owner, user_id: user }
+    member = (await app.call("POST", "/api/v1/members", { name: "Acme", membership_type: "organisation", rating: 1 }))
+      .body.member.id
+    await app.call("PUT", `/api/v1/members/${member}`, { name: "Acme Ltd" }, asPat)
+    const address = (await app.call("POST", `/api/v1/members/${member}/addresses`, { street: "1 High St" })).body
+      .address
+    await app.call("DELETE", `/api/v1/members/${member}/addresses/${address.id}`)
+    await app.call("PUT", `/api/v1/members/${member}`, { name: "Acme plc", rating: 2 }, asPat)
+    const product = (await app.call("POST", "/api/v1/products", { name: "Desk", purchase_price: 5000 })).body.product.id
+    await app.call("PUT", `/api/v1/products/${product}`, { purchase_price: 6000, sku: "D" })
+    await app.call("PUT", "/api/v1/settings/company", { settings: { name: "Us" } })
+  })
+  afterAll(() => app.close())
+
+  it("tells newest first who changed what from what to what", async () => {
+    const { actions, meta } = await log(`q[auditable_type_eq]=member&q[auditable_id_eq]=${member}`)
+    expect(actions.map((one: { action: string }) => one.action)).toEqual([
+      "member.updated",
+      "address.deleted",
+      "address.created",
+      "member.updated",
+      "member.created"
+    ])
+    expect(actions[0]).toEqual({
+      id: expect.any(Number),
+      user_id: user,
+      user_name: "Pat",
+      action: "member.updated",
+      auditable_type: "member",
+      auditable_id: member,
+      old_values: { name: "Acme Ltd", rating: 1 },
+      new_values: { name: "Acme plc", rating: 2 },
+      ip_address: null,
+      created_at: expect.stringMatching(/Z$/)
+    })
+    expect(actions[1]).toMatchObject({ old_values: { street: "1 High St" }, new_values: {} })
+    expect(actions[3]).toMatchObject({ old_values: { name: "Acme" }, new_values: { name: "Acme Ltd" } })
+    expect(actions[4]).toMatchObject({ old_values: {}, new_values: { name: "Acme", membership_type: "organisation" } })
+    expect(meta).toEqual({ total: 5, per_page: 20, page: 1 })
+  })
+  it("old values are the same on a page of its own", async () => {
+    const { actions, meta } = await log(`q[auditable_type_eq]=Member&q[auditable_id_eq]=${member}&per_page=1`)
+    expect(actions).toMatchObject([{ old_values: { name: "Acme Ltd", rating: 1 } }])
+    expect(meta.total).toBe(5)
+  })
+  it("filters by action, type, id, person and time, alone and together", async () => {
+    const total = async (query: string) => (await log(query)).meta.total
+    expect(await total("q[action_eq]=member.updated")).toBe(2)
+    expect(await total("q[action_in]=member.updated,address.created")).toBe(3)
+    expect(await total(`q[user_id_eq]=${user}`)).toBe(2)
+    expect(await total(`q[auditable_type_eq]=StockLevel`)).toBe(1)
+    expect(await total(`q[auditable_type_in]=stock_level,settings`)).toBe(2)
+    expect(await total("q[auditable_id_eq]=company")).toBe(1)
+    expect(await total(`q[auditable_type_eq]=member&q[auditable_id_eq]=${member}&q[action_start]=address`)).toBe(2)
+    expect(await total("q[auditable_type_eq]=nothing")).toBe(0)
+    expect(await total("q[auditable_type_eq]=mem%25")).toBe(0)
+    expect(await total("q[created_at_lt]=2001-01-01")).toBe(0)
+    expect(await total("q[ip_address_eq]=x")).toBe(await total(""))
+  })
+  it("pages do not overlap and can be turned round", async () => {
+    const ids = async (query: string) => (await log(query)).actions.map((one: { id: number }) => one.id)
+    const [first, second] = [await ids("per_page=3"), await ids("per_page=3&page=2")]
+    expect(new Set([...first, ...second]).size).toBe(6)
+    expect(Math.min(...first)).toBeGreaterThan(Math.max(...second))
+    expect(await ids("sort=created_at&per_page=2")).toEqual([1, 2])
+  })
+  it("costs are told only to those who may see them", async () => {
+    const query = "q[action_eq]=product.updated"
+    expect((await log(query)).actions[0]).toMatchObject({
+      old_values: { purchase_price: 5000, sku: null },
+      new_values: { purchase_price: 6000, sku: "D" }
+    })
+    const auditor = viewerWith(["action-log.view"], ["action-log:read"])
+    expect((await log(query, auditor)).actions[0]).toMatchObject({
+      old_values: { sku: null },
+      new_values: { sku: "D" }
+    })
+    expect(JSON.stringify(await log("per_page=100", auditor))).not.toContain("purchase_price")
+  })
+  it("reading it needs action-log.view and action-log:read", async () => {
+    const status = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
+      (await app.call("GET", "/api/v1/actions", undefined, viewerWith(permissions, abilities))).status
+    expect(await status(["action-log.view"], ["action-log:read"])).toBe(200)
+    expect(await status(["members.view"], ["*"])).toBe(403)
+    expect(await status(["action-log.view"], ["members:read"])).toBe(403)
+  })
+})
+
+describe.each(both_engines)("a value somebody else put aside later, on %s", (engine) => {
+  it("is told with theirs, and both people's names, in the activity", async () => {
+    const app = await openApp(engine)
+    try {
+      const someone = async (name: string): Promise<typeof owner> => ({
+        ...owner,
+        user_id: (await app.call("POST", "/api/v1/users", { name, email: `${name}@example.com`, active: true })).body
+          .user.id
+      })
+      const [ann, bert] = [await someone("Ann"), await someone("Bert")]
+      const { id } = (await app.call("POST", "/api/v1/products", { name: "Lamp" })).body.product
+      await app.call("PUT", `/api/v1/products/${id}`, { name: "Ann's lamp" }, ann)
+      await app.call("PUT", `/api/v1/products/${id}`, { name: "Bert's lamp" }, bert)
+      const { actions } = (
+        await app.call("GET", `/api/v1/actions?q[auditable_type_eq]=product&q[auditable_id_eq]=${id}`)
+      ).body
+      expect(actions.map((one: any) => [one.user_name, one.old_values?.name, one.new_values.name])).toEqual([
+        ["Bert", "Ann's lamp", "Bert's lamp"],
+        ["Ann", "Lamp", "Ann's lamp"],
+        [expect.anything(), undefined, "Lamp"]
+      ])
+    } finally {
+      await app.close()
+    }
+  })
+})

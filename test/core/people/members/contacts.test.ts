@@ -1,0 +1,270 @@
+import { describe, expect, it } from "vitest"
+import { engines, viewerWith } from "../../../app.ts"
+import { appHouse, itFoldsAgain } from "../../../app-house.ts"
+
+describe.each(engines)("contact records on %s", (engine) => {
+  const w = appHouse(engine)
+  const make = async (name: string, membership_type = "organisation") =>
+    (await w.create("/members", { name, membership_type })).id as number
+  const path = (member: number, kind: string, id?: number) =>
+    `/members/${member}/${kind}${id === undefined ? "" : `/${id}`}`
+
+  const kinds = [
+    [
+      "addresses",
+      "address",
+      {
+        street: "1 High St",
+        city: "Leeds",
+        postcode: "LS1",
+        country_id: 1,
+        type_id: 1,
+        latitude: "53.8007554",
+        longitude: -1.5490774
+      },
+      {
+        street: "1 High St",
+        county: null,
+        what3words: null,
+        latitude: "53.8007554",
+        longitude: "-1.5490774",
+        is_primary: false
+      },
+      { city: "York" }
+    ],
+    [
+      "emails",
+      "email",
+      { address: "a@example.com", type_id: 7 },
+      { address: "a@example.com", is_primary: false },
+      { address: "b@example.com" }
+    ],
+    [
+      "phones",
+      "phone",
+      { number: "+44 113 000", country_code: "GB" },
+      { number: "+44 113 000", country_code: "GB", type_id: null },
+      { number: "1" }
+    ],
+    [
+      "links",
+      "link",
+      { url: "https://example.com/x", name: "Site" },
+      { url: "https://example.com/x", name: "Site" },
+      { name: "Shop" }
+    ]
+  ] as const
+  it.each(kinds)(
+    "%s are made, listed, changed and deleted under their member",
+    async (kind, singular, body, expected, change) => {
+      const member = await make(`With ${kind}`)
+      const made = await w.post(path(member, kind), body)
+      expect(made.status).toBe(201)
+      expect(made.body[singular]).toMatchObject(expected)
+      const { id } = made.body[singular]
+      const changed = await w.put(path(member, kind, id), { ...change, type_id: null })
+      expect(changed.status).toBe(200)
+      expect(changed.body[singular]).toMatchObject({ ...expected, ...change })
+      const listed = await w.get(path(member, kind))
+      expect(listed.body).toEqual({ [kind]: [changed.body[singular]], meta: { total: 1, per_page: 1, page: 1 } })
+      expect((await w.show(`/members/${member}?include=${kind}`))[kind]).toEqual([changed.body[singular]])
+      expect((await w.remove(path(member, kind, id))).status).toBe(204)
+      expect((await w.remove(path(member, kind, id))).status).toBe(404)
+      expect((await w.get(path(member, kind))).body).toEqual({ [kind]: [], meta: { total: 0, per_page: 0, page: 1 } })
+    }
+  )
+  it.each(kinds)("%s of another member are not found", async (kind, singular, body) => {
+    const [one, other] = [await make("One"), await make("Other")]
+    const { id } = (await w.post(path(one, kind), body)).body[singular]
+    expect((await w.put(path(other, kind, id), body)).status).toBe(404)
+    expect((await w.remove(path(other, kind, id))).status).toBe(404)
+    expect((await w.put(path(one, kind, 999_999), body)).status).toBe(404)
+    expect((await w.get(path(999_999, kind))).status).toBe(404)
+    expect((await w.post(path(999_999, kind), body)).status).toBe(404)
+    expect((await w.get(path(one, kind))).body.meta.total).toBe(1)
+  })
+  it("bad records are told by field", async () => {
+    const member = await make("Careful")
+    const errors = async (kind: string, body: object) =>
+      Object.keys((await w.post(path(member, kind), body)).body.errors ?? {})
+    expect(await errors("addresses", {})).toEqual(["street"])
+    expect(
+      await errors("addresses", {
+        street: "x",
+        postcode: "y".repeat(21),
+        country_id: 99_999,
+        type_id: 99_999,
+        latitude: "north",
+        longitude: 181
+      })
+    ).toEqual(["postcode", "latitude", "longitude", "country_id", "type_id"])
+    expect(await errors("emails", {})).toEqual(["address"])
+    expect(await errors("emails", { address: "not an address" })).toEqual(["address"])
+    expect(await errors("phones", { number: "1".repeat(51), country_code: "GBR" })).toEqual(["number", "country_code"])
+    expect(await errors("links", { url: "nowhere" })).toEqual(["url"])
+    expect(await errors("links", { url: `https://example.com/${"x".repeat(2048)}` })).toEqual(["url"])
+  })
+  it("a new primary record takes the place of the old one; the first is not primary by itself", async () => {
+    const member = await make("Prime")
+    const add = async (street: string, is_primary?: boolean) =>
+      await w.create(path(member, "addresses"), { street, ...(is_primary === undefined ? {} : { is_primary }) })
+    const first = await add("First")
+    expect(first.is_primary).toBe(false)
+    expect((await w.show(`/members/${member}?include=addresses`)).primary_address).toBeNull()
+    const second = await add("Second", true)
+    await w.put(path(member, "addresses", first.id), { is_primary: true })
+    const shown = await w.show(`/members/${member}?include=addresses`)
+    expect(shown.primary_address.id).toBe(first.id)
+    expect(shown.addresses.map((one: { id: number; is_primary: boolean }) => [one.id, one.is_primary])).toEqual([
+      [first.id, true],
+      [second.id, false]
+    ])
+    expect(await w.show(`/members/${member}`)).toMatchObject({ primary_address: null, addresses: [] })
+  })
+  it("one side of a relationship is a contact, none a user, and a pair is joined once in either direction", async () => {
+    const [company, hall, ann, bob] = [
+      await make("Company"),
+      await make("Hall", "venue"),
+      await make("Ann", "contact"),
+      await make("Bob", "contact")
+    ]
+    const user = (await w.create("/users", { name: "U", email: `u-${engine}@example.com` })).member_id as number
+    const relate = async (member: number, related_member_id: unknown) =>
+      await w.post(path(member, "relationships"), { related_member_id, relationship_type: "Employee" })
+    for (const [one, other] of [
+      [company, hall],
+      [company, company],
+      [ann, ann],
+      [ann, user],
+      [user, ann],
+      [ann, 999_999],
+      [ann, undefined]
+    ] as const) {
+      const refused = await relate(one, other)
+      expect([one, other, refused.status, Object.keys(refused.body.errors ?? {})]).toEqual([
+        one,
+        other,
+        422,
+        ["related_member_id"]
+      ])
+    }
+    const made = await relate(ann, company)
+    expect(made.status).toBe(201)
+    expect(made.body.relationship).toMatchObject({
+      member_id: ann,
+      related_member_id: company,
+      relationship_type: "Employee",
+      is_primary: false
+    })
+    expect((await relate(company, ann)).status).toBe(422)
+    expect((await relate(ann, bob)).status).toBe(201)
+    expect((await w.put(path(ann, "relationships", made.body.relationship.id), {})).status).toBe(405)
+    // Listed and ended from either side.
+    expect((await w.get(path(company, "relationships"))).body).toEqual({
+      relationships: [made.body.relationship],
+      meta: { total: 1, per_page: 1, page: 1 }
+    })
+    const employer = await w.show(`/members/${company}?include=contacts,organisations`)
+    expect(employer.child_members).toEqual([
+      {
+        id: made.body.relationship.id,
+        relatable_id: company,
+        relatable_type: "Member",
+        relatable_name: "Company",
+        relatable_membership_type: "Organisation",
+        related_id: ann,
+        related_type: "Member",
+        related_name: "Ann",
+        related_membership_type: "Contact",
+        relationship_type: "Employee",
+        is_primary: false
+      }
+    ])
+    expect(employer.parent_members).toEqual([])
+    expect(
+      (await w.show(`/members/${ann}?include=organisations`)).parent_members.map(
+        (one: { related_name: string }) => one.related_name
+      )
+    ).toEqual(["Company", "Bob"])
+    expect((await w.remove(path(hall, "relationships", made.body.relationship.id))).status).toBe(404)
+    expect((await w.remove(path(company, "relationships", made.body.relationship.id))).status).toBe(204)
+    await w.remove(`/members/${bob}`)
+    expect((await w.show(`/members/${ann}?include=organisations`)).parent_members).toEqual([])
+  })
+  it("a contact becomes something else only where none of its relationships would be refused; ending them is the way out", async () => {
+    const [company, hall, ann, bob] = [
+      await make("Company"),
+      await make("Hall", "venue"),
+      await make("Ann", "contact"),
+      await make("Bob", "contact")
+    ]
+    const related: Array<number> = []
+    for (const [one, other] of [
+      [ann, company],
+      [hall, ann],
+      [ann, bob]
+    ] as const) {
+      related.push((await w.create(path(one, "relationships"), { related_member_id: other })).id)
+    }
+    const become = (membership_type: string, id = ann) =>
+      w.put(`/members/${id}`, { membership_type, description: "changed" })
+    const refused = await become("organisation")
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      {
+        membership_type: [
+          `Relationship ${related[0]} joins this member with the organisation Company, and one of the two must be a contact: end that relationship first.`,
+          `Relationship ${related[1]} joins this member with the venue Hall, and one of the two must be a contact: end that relationship first.`
+        ]
+      }
+    ])
+    expect((await become("venue")).status).toBe(422)
+    expect(await w.show(`/members/${ann}`)).toMatchObject({ membership_type: "contact", description: "" })
+    expect((await become("contact")).status).toBe(200)
+    // Whose others are contacts may be anything that is no user.
+    expect((await become("venue", company)).status).toBe(200)
+    expect((await become("contact", hall)).status).toBe(200)
+    await w.remove(path(ann, "relationships", related[0]!))
+    expect((await become("organisation")).body.member).toMatchObject({
+      membership_type: "organisation",
+      description: "changed"
+    })
+    expect((await become("organisation", bob)).body.errors.membership_type).toEqual([
+      expect.stringContaining(`Relationship ${related[2]} joins this member with the organisation Ann`)
+    ])
+  })
+  it("of two related contacts only one becomes something else, however both are changed at once", async () => {
+    for (let round = 0; round < 5; round++) {
+      const pair = [await make("One", "contact"), await make("Other", "contact")]
+      await w.post(path(pair[0]!, "relationships"), { related_member_id: pair[1] })
+      const got = await Promise.all(pair.map((id) => w.put(`/members/${id}`, { membership_type: "organisation" })))
+      expect(got.map(({ status }) => status).toSorted()).toEqual([200, 422])
+    }
+  })
+  it("looking needs members.view, changing members.edit", async () => {
+    const member = await make("Guarded")
+    const reader = viewerWith(["members.view"], ["members:read", "members:write"])
+    expect((await w.get(path(member, "emails"), reader)).status).toBe(200)
+    expect((await w.post(path(member, "emails"), { address: "x@example.com" }, reader)).status).toBe(403)
+    expect((await w.post(path(member, "relationships"), {}, reader)).status).toBe(403)
+    expect(
+      (
+        await w.post(
+          path(member, "emails"),
+          { address: "x@example.com" },
+          viewerWith(["members.edit"], ["members:write"])
+        )
+      ).status
+    ).toBe(201)
+  })
+  it("a list value that is deleted lets go of what it described", async () => {
+    const list = await w.create("/list_names", { name: "Own types" })
+    const value = await w.create(`/list_names/${list.id}/values`, { name: "Shed" })
+    const member = await make("Typed")
+    const address = await w.create(path(member, "addresses"), { street: "x", type_id: value.id })
+    expect(address.type_id).toBe(value.id)
+    await w.remove(`/list_names/${list.id}`)
+    expect((await w.show(path(member, "addresses")))[0].type_id).toBeNull()
+  })
+  itFoldsAgain(w)
+})

@@ -1,0 +1,97 @@
+/** That only what can be drawn is read as a document. */
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { picturesOf, type PrintDocument, readDocument } from "../../../../core/pricing/print/blocks.ts"
+import { readPicture } from "../../../../core/pricing/print/picture.ts"
+import { unknownFields } from "../../../../core/pricing/print/texts.ts"
+import { fadingPng } from "../../../server/print/png.ts"
+import { quote } from "../../../server/print/samples.ts"
+
+const sample = quote({ lines: 3, currency: "EUR", language: "en", logo: "png" })
+const failure = (change: object): string =>
+  Result.match(readDocument({ ...sample, ...change }), { onFailure: (message) => message, onSuccess: () => "read" })
+
+describe("a document", () => {
+  it("comes back from JSON as it was", () => {
+    expect(readDocument(JSON.parse(JSON.stringify(sample)))).toEqual(Result.succeed(sample))
+  })
+  it.each([
+    ["of another version", { version: 3 }, /version/],
+    ["of another format", { format: "other" }, /format/],
+    ["with a script for a link", { blocks: [paragraph("javascript:alert(1)")] }, /link/],
+    ["with a file for a link", { blocks: [paragraph("file:///etc/passwd")] }, /link/],
+    ["with a word of its own across the page", { watermark: "PAID" }, /watermark/],
+    ["with a colour that is none", { accent: "red;background:url(x)" }, /accent/],
+    [
+      "with text that Code 128 does not hold",
+      { blocks: [{ kind: "code", symbology: "code128", value: "é" }] },
+      /ASCII/
+    ],
+    [
+      "with a row of too few cells",
+      { blocks: [{ kind: "table", columns: [{ title: "A", share: 1 }], rows: [{ kind: "row", cells: [] }] }] },
+      /Row 1/
+    ],
+    ["with blocks too deep", { blocks: nested(6) }, /deep/],
+    ["nested without end", { blocks: nested(5_000) }, /deep/]
+  ])("%s is refused", (_what, change, message) => {
+    expect(failure(change)).toMatch(message)
+  })
+  it("names the pictures it needs", () => {
+    const sha256 = "a".repeat(64)
+    const image = { kind: "image", picture: { sha256 }, alt: "", width_mm: 10 } as const
+    const signature = { kind: "signature", label: "", drawn: { sha256: "b".repeat(64) } } as const
+    const columns: PrintDocument["blocks"] = [{ kind: "columns", columns: [{ share: 1, blocks: [image, signature] }] }]
+    expect(picturesOf([...columns, image])).toEqual([sha256, "b".repeat(64)])
+  })
+})
+
+function paragraph(link: string) {
+  return { kind: "paragraph", runs: [{ text: "here", link }] }
+}
+function nested(depth: number): ReadonlyArray<object> {
+  let blocks: ReadonlyArray<object> = []
+  for (let at = 0; at < depth; at++) blocks = [{ kind: "together", blocks }]
+  return blocks
+}
+
+const svg = (inner: string): Uint8Array => new TextEncoder().encode(`<svg viewBox="0 0 1 1">${inner}</svg>`)
+const reading = (bytes: Uint8Array): string =>
+  Result.match(readPicture(bytes), { onFailure: (message) => message, onSuccess: ({ mime_type }) => mime_type })
+
+describe("a picture", () => {
+  it("is known by its content", () => {
+    expect(reading(fadingPng(4, 4))).toBe("image/png")
+    expect(reading(svg('<path d="M0 0"/><rect fill="url(#a)"/>'))).toBe("image/svg+xml")
+  })
+  it.each([
+    ["a script", svg("<script>1</script>")],
+    ["a file", svg('<image href="/etc/passwd"/>')],
+    ["a file by its old name", svg('<image xlink:href="file:///etc/passwd"/>')],
+    ["an address in a style", svg('<rect style="fill:url(https://example.com/a)"/>')],
+    ["a document type", new TextEncoder().encode('<!DOCTYPE svg [<!ENTITY a "b">]><svg></svg>')],
+    ["copies of copies", svg('<g id="a"/><use href="#a"/>')],
+    ["what is done on a click", svg('<rect onclick="1"/>')]
+  ])("with %s is refused", (_what, bytes) => {
+    expect(reading(bytes)).toMatch(/^The SVG picture has/)
+  })
+  it("of another kind is refused", () => {
+    expect(reading(new TextEncoder().encode("<html></html>"))).toMatch(/neither PNG nor JPEG nor SVG/)
+  })
+  it("of a small file with a huge drawing is refused", () => {
+    const png = fadingPng(2, 2)
+    png.writeUInt32BE(60_000, 16)
+    png.writeUInt32BE(60_000, 20)
+    expect(reading(png)).toBe("The picture has more than 25 million pixels: 60000 × 60000.")
+  })
+})
+
+describe("the fields of a text", () => {
+  it("are those the document has, or are named", () => {
+    const allowed = ["member.name", "lines.name", "member.custom_fields.*"]
+    expect(
+      unknownFields(["member", "member.name", "member.nmae", "lines.size", "lines.name", "secret"], allowed)
+    ).toEqual(["member.nmae", "secret"])
+    expect(unknownFields(["member.custom_fields.vat"], allowed)).toEqual([])
+  })
+})

@@ -1,0 +1,195 @@
+import { beforeAll, describe, expect, it } from "vitest"
+import { engines, viewerWith } from "../../../app.ts"
+import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
+import { demandOver, setDemands } from "../../stock-demands.ts"
+
+describe.each(engines)("merging products on %s", (engine) => {
+  const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
+  let S: number
+  beforeAll(async () => {
+    S = await w.store()
+  })
+  const made = async (more = {}) =>
+    (await w.create("/products", { name: "Product", stock_method: 2, ...more })).id as number
+  const merge = (primary: number, secondary_id: unknown) => w.post(`/products/${primary}/merge`, { secondary_id })
+  const list = async (path: string, key: string) => (await w.get(`/${path}`)).body[key]
+
+  it("I9: the other must be another live product of the same kind", async () => {
+    const P = await made(),
+      sale = await made({ product_type: "sale" }),
+      bulk = await made({ stock_method: 1 }),
+      gone = await made()
+    await w.remove(`/products/${gone}`)
+    for (const secondary of [undefined, P, 99_999, "x", sale, bulk, gone])
+      await refused(merge(P, secondary), "secondary_id")
+    expect((await w.post(`/products/${P}/merge`, {}, viewerWith(["products.view"], ["products:write"]))).status).toBe(
+      403
+    )
+  })
+  it("units, their ledger and their claims move; the other product is gone", async () => {
+    const P = await w.units(S, 1),
+      Q = await w.units(S, 2)
+    await demandOver(w.app, Q.id, S, 1, "09-01", "09-02", { asset_id: Q.units[0]! })
+    const merged = await merge(P.id, Q.id)
+    expect([merged.status, merged.body.product.id]).toEqual([200, P.id])
+    expect((await w.get(`/products/${Q.id}`)).status).toBe(404)
+    expect((await list(`stock_levels?q[product_id_eq]=${P.id}`, "stock_levels")).map((one: any) => one.id)).toEqual([
+      ...P.units,
+      ...Q.units
+    ])
+    expect((await w.get(`/products/${P.id}/stock_levels/${Q.units[0]}/stock_transactions`)).body.meta.total).toBe(1)
+    const { body } = await w.get(`/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)
+    expect(body.availability).toMatchObject({ total_stock: 3, total_demanded: 1, available: 2 })
+  })
+  it("where both have a bulk level at a store one remains, with both ledgers", async () => {
+    const P = await w.bulk(S, 4),
+      Q = await w.bulk(S, 3)
+    const T = await w.store()
+    await w.create("/stock_levels", { product_id: Q.id, store_id: T, quantity_held: 5 })
+    await merge(P.id, Q.id)
+    const levels = await list(`stock_levels?q[product_id_eq]=${P.id}&sort=store_id`, "stock_levels")
+    expect(levels.map((one: any) => [one.store_id, one.quantity_held])).toEqual([
+      [1, "0.00"],
+      [S, "7.00"],
+      [T, "5.00"]
+    ])
+    const ledger = await list(`products/${P.id}/stock_levels/${P.level}/stock_transactions`, "stock_transactions")
+    expect(ledger.map((one: any) => one.quantity_move).sort()).toEqual(["3.0", "4.0"])
+  })
+  it("accessories and components move from both sides; doubles and links to itself go", async () => {
+    const [P, Q, A, B, outer] = [await made(), await made(), await made(), await made(), await made()] as const
+    const accessory = (of: number, accessory_product_id: number) =>
+      w.must("POST", `/products/${of}/accessories`, { accessory_product_id })
+    const component = (of: number, component_product_id: number) =>
+      w.must("POST", `/products/${of}/components`, { component_product_id })
+    for (const [of, to] of [
+      [P, A],
+      [Q, A],
+      [Q, B],
+      [P, Q],
+      [outer, Q]
+    ] as const)
+      await accessory(of, to)
+    for (const [of, to] of [
+      [Q, A],
+      [outer, Q],
+      [outer, P]
+    ] as const)
+      await component(of, to)
+    expect((await merge(P, Q)).body.product.is_kit).toBe(true)
+    const accessories = async (of: number) =>
+      (await list(`products/${of}/accessories`, "accessories")).map((one: any) => one.accessory_product_id)
+    const components = async (of: number) =>
+      (await list(`products/${of}/components`, "components")).map((one: any) => one.component_product_id)
+    expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
+    expect([await components(P), await components(outer)]).toEqual([[A], [P]])
+  })
+  it("products with another kit between them stay apart; the one made of the other directly does not", async () => {
+    const [P, X, Q] = [await made(), await made(), await made()] as const
+    await w.create(`/products/${P}/components`, { component_product_id: X })
+    await w.create(`/products/${X}/components`, { component_product_id: Q })
+    await refused(merge(P, Q), "secondary_id")
+    await refused(merge(Q, P), "secondary_id")
+    expect((await merge(P, X)).status).toBe(200)
+    expect((await list(`products/${P}/components`, "components")).map((one: any) => one.component_product_id)).toEqual([
+      Q
+    ])
+  })
+  it("I11: custom field values fill the gaps of the primary only", async () => {
+    for (const name of ["shared_ref", "unique_note"]) {
+      await w.create("/custom_fields", { name, module_type: "Product", field_type: 0 })
+    }
+    const P = await made({ custom_fields: { shared_ref: "P" } }),
+      Q = await made({ custom_fields: { shared_ref: "Q", unique_note: "note" } })
+    expect((await merge(P, Q)).body.product.custom_fields).toMatchObject({ shared_ref: "P", unique_note: "note" })
+  })
+  it("what is packed stays packed", async () => {
+    const box = await made(),
+      P = await w.units(S, 0),
+      Q = await w.units(S, 1)
+    await w.put(`/products/${box}/container_template`, { is_containerable: true, availability_mode: "kit" })
+    const housing = await w.unit(box, S)
+    const { id } = await w.create("/containers", { name: "Case", serialised_item_id: housing })
+    await w.create(`/containers/${id}/pack`, { serialised_item_id: Q.units[0] })
+    await merge(P.id, Q.id)
+    expect((await w.show(`/containers/${id}`)).items).toMatchObject([{ product_id: P.id }])
+    expect((await w.show(`/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).available).toBe(0)
+    await w.create(`/containers/${id}/unpack`, { serialised_item_id: Q.units[0] })
+    expect((await w.show(`/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).available).toBe(1)
+  })
+  it("templates of cases name the one that is left, once", async () => {
+    const [box, P, Q, other] = [await made(), await made(), await made(), await made()] as const
+    const template = `/products/${box}/container_template`
+    const slots = [
+      { product_id: P, quantity: 1 },
+      { product_id: other, quantity: 4 },
+      { product_id: Q, quantity: 2 }
+    ]
+    await w.put(template, { is_containerable: true, slots })
+    await merge(P, Q)
+    expect((await w.show(template)).slots).toMatchObject([
+      { product_id: P, quantity: 3 },
+      { product_id: other, quantity: 4 }
+    ])
+  })
+  it("a product that is no case becomes the case the other was, and holds what is packed", async () => {
+    const P = await made(),
+      Q = await made(),
+      inside = await w.units(S, 1)
+    const template = (of: number) => `/products/${of}/container_template`
+    await w.put(template(Q), { is_containerable: true, availability_mode: "kit", max_nesting_depth: 4 })
+    const { id } = await w.create("/containers", { name: "Case", serialised_item_id: await w.unit(Q, S) })
+    await w.create(`/containers/${id}/pack`, { serialised_item_id: inside.units[0] })
+    expect((await merge(P, Q)).status).toBe(200)
+    expect(await w.show(template(P))).toMatchObject({
+      is_containerable: true,
+      availability_mode: "kit",
+      max_nesting_depth: 4
+    })
+    expect(await w.show(`/containers/${id}`)).toMatchObject({ product_id: P, availability_mode: "kit" })
+  })
+  it("cases keep the mode of the one that is left: what is in them is held or free by it", async () => {
+    const P = await made(),
+      Q = await made(),
+      inside = await w.units(S, 1),
+      busy = await w.units(S, 1)
+    for (const [of, availability_mode] of [
+      [P, "kit"],
+      [Q, "transport"]
+    ] as const)
+      await w.put(`/products/${of}/container_template`, { is_containerable: true, availability_mode })
+    const { id } = await w.create("/containers", { name: "Box", serialised_item_id: await w.unit(Q, S) })
+    for (const unit of [inside.units[0], busy.units[0]])
+      await w.create(`/containers/${id}/pack`, { serialised_item_id: unit })
+    const free = async (of: number) =>
+      (await w.show(`/availability?product_id=${of}&store_id=${S}&date=2026-12-01`)).available
+    expect(await free(inside.id)).toBe(1)
+    const source = await demandOver(w.app, busy.id, S, 1, "09-01", "09-02", { asset_id: busy.units[0]! })
+    await refused(merge(P, Q), "secondary_id")
+    await setDemands(w.app, "opportunity_item", source, [])
+    expect((await merge(P, Q)).status).toBe(200)
+    expect(await free(inside.id)).toBe(0)
+  })
+  it("kits stay as deep as they may be", async () => {
+    const [a, b, P, Q, c, d] = [
+      await made(),
+      await made(),
+      await made(),
+      await made(),
+      await made(),
+      await made()
+    ] as const
+    for (const [of, component_product_id] of [
+      [a, b],
+      [b, P],
+      [Q, c],
+      [c, d]
+    ] as const)
+      await w.create(`/products/${of}/components`, { component_product_id })
+    await refused(merge(P, Q), "secondary_id")
+    const { id } = (await list(`products/${c}/components`, "components"))[0]
+    await w.remove(`/products/${c}/components/${id}`)
+    expect((await merge(P, Q)).status).toBe(200)
+  })
+  itFoldsAgain(w)
+})

@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest"
+import { engines } from "../../../app.ts"
+import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
+
+describe.each(engines)("products on %s", (engine) => {
+  const w = appHouse(engine)
+
+  it("a bulk product gets an empty stock level at the default store", async () => {
+    const made = await w.post("/products", { name: "New Speaker", product_type: "rental", replacement_charge: 10000 })
+    expect(made.status).toBe(201)
+    expect(made.body.product).toMatchObject({
+      name: "New Speaker",
+      product_type: "rental",
+      replacement_charge: "100.00",
+      stock_method: 1,
+      is_kit: false
+    })
+    const shown = await w.get(`/products/${made.body.product.id}?include=stock_levels,secretRelation`)
+    expect(shown.body.product.stock_levels).toMatchObject([{ store_id: 1, quantity_held: "0.00" }])
+  })
+  it("a missing name is told by field", async () => {
+    await refused(w.post("/products", { stock_method: 7 }), "name", "stock_method")
+  })
+  it("an empty text clears, null keeps", async () => {
+    const { body } = await w.post("/products", { name: "A", sku: "S-1", description: "d" })
+    const cleared = await w.put(`/products/${body.product.id}`, { sku: "", description: null })
+    expect(cleared.body.product).toMatchObject({ sku: null, description: "d" })
+  })
+  it("a percent sign in a filter is literal", async () => {
+    for (const name of ["50% off", "500"]) await w.post("/products", { name })
+    const found = await w.get("/products?q[name_cont]=50%25")
+    expect(found.body.products.map((one: { name: string }) => one.name)).toEqual(["50% off"])
+  })
+  itFoldsAgain(w)
+})

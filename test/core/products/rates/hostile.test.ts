@@ -1,0 +1,222 @@
+/** Extreme input gets a clear refusal or the right answer, in time that does not grow with the figures sent. */
+import { Result } from "effect"
+import { beforeAll, describe, expect, it } from "vitest"
+import { calculateRateMinor, type RateRequest } from "../../../../core/pricing/pricing/engine.ts"
+import { explainCalculation } from "../../../../core/pricing/explain/explain.ts"
+import { engines } from "../../../app.ts"
+import { appHouse } from "../../../app-house.ts"
+
+describe.each(engines)("hostile prices on %s", (engine) => {
+  const w = appHouse(engine)
+  let hourly: number, daily: number, job: number
+  beforeAll(async () => {
+    const priced = async (rate_definition_id: number): Promise<number> => {
+      const id = await w.serialised()
+      await w.create(`/products/${id}/rates`, {
+        rate_definition_id,
+        transaction_type: "rental",
+        price: 2_147_483_647,
+        currency: "GBP"
+      })
+      return id
+    }
+    const { rate_definitions } = (await w.get("/rate_definitions?per_page=100")).body
+    const preset = (slug: string): number => rate_definitions.find((one: any) => one.preset_slug === slug).id
+    hourly = await priced(preset("hourly-rate"))
+    daily = await priced(preset("daily-rate"))
+    job = (await w.opportunity()).id
+  })
+  const refused = (reply: { readonly status: number; readonly body: any }): ReadonlyArray<string | number> => [
+    reply.status,
+    ...Object.keys(reply.body.errors ?? {})
+  ]
+  const ask = (product: number, body: object) =>
+    w.post(`/products/${product}/calculate_rate?explain=1`, {
+      quantity: 1,
+      start: "2026-01-01T00:00:00Z",
+      end: "2026-01-02T00:00:00Z",
+      ...body
+    })
+
+  it("ten years by the hour and all of the calendar by the hour are too long, and said to be", async () => {
+    // 87,648 hours are within the hundred thousand; eleven and a half years are not.
+    expect((await ask(hourly, { end: "2036-01-01T00:00:00Z" })).body.rate_breakdown).toMatchObject({ units: 87_648 })
+    expect(refused(await ask(hourly, { end: "2037-07-01T00:00:00Z" }))).toEqual([422, "end"])
+    expect(refused(await ask(hourly, { start: "0001-01-01", end: "2199-01-01" }))).toEqual([422, "end"])
+    expect(refused(await ask(daily, { start: "0001-01-01", end: "9999-12-31" }))).toEqual([422, "end"])
+  })
+  it("a price beyond all money is exact to the penny", async () => {
+    // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199
+    // no time goes.
+    const reply = await ask(daily, {
+      start: "0001-01-01T00:00:00Z",
+      end: "2199-01-01T00:00:00Z",
+      quantity: 2_147_483_647
+    })
+    const pennies = 2_147_483_647n * 802_803n * 2_147_483_647n
+    expect(reply.body.rate_breakdown).toMatchObject({
+      units: 802_803,
+      total: `${pennies / 100n}.${String(pennies % 100n).padStart(2, "0")}`
+    })
+    expect(reply.body.explanation.at(-1).to).toBe(reply.body.rate_breakdown.total)
+  })
+  it.each([
+    ["-1"],
+    ["-0.01"],
+    ["1e-400"],
+    ["1e999999"],
+    ["9".repeat(40)],
+    ["0." + "1".repeat(40)],
+    ["NaN"],
+    ["Infinity"],
+    ["0x10"],
+    ["1,000"],
+    ["١٢"],
+    [true],
+    [[]],
+    [{}]
+  ])("a price of %j is refused wherever money is taken", async (price) => {
+    const rate = await w.post(`/products/${daily}/rates`, {
+      rate_definition_id: 2,
+      transaction_type: "rental",
+      price,
+      currency: "GBP"
+    })
+    expect(refused(rate)).toEqual([422, "price"])
+    expect(refused(await w.post(`/opportunities/${job}/items`, { name: "X", quantity: 1, unit_price: price }))).toEqual(
+      [422, "unit_price"]
+    )
+    expect(refused(await w.post(`/opportunities/${job}/deal_price`, { deal_total: price }))).toEqual([
+      422,
+      "deal_total"
+    ])
+    expect(
+      refused(
+        await w.post("/surcharge_groups", {
+          name: "X",
+          surcharges: [{ name: "Y", calculation_type: "fixed_amount", value: price }]
+        })
+      )
+    ).toEqual([422, "surcharges.0.value"])
+    expect(
+      refused(
+        await w.post("/discount_rules", { name: "X", discount_type: "percentage", discount_value: price, criteria: {} })
+      )
+    ).toEqual([422, "discount_value"])
+  })
+  it("an exponent that is a plain amount is that amount", async () => {
+    const { id } = await w.opportunity()
+    expect(
+      (await w.create(`/opportunities/${id}/items`, { name: "X", quantity: 1, unit_price: "1.25e1" })).charge_total
+    ).toBe("12.50")
+  })
+  it.each([["XXX"], ["GB"], ["POUNDS"], [""], ["£"], [826]])("the currency %j is refused", async (currency) => {
+    expect(
+      refused(
+        await w.post(`/products/${daily}/rates`, {
+          rate_definition_id: 2,
+          transaction_type: "rental",
+          price: "1.00",
+          currency
+        })
+      )[1]
+    ).toBe("currency")
+    // Null and the empty text mean the base currency on an opportunity.
+    if (currency !== "")
+      expect(refused(await w.post("/opportunities", { subject: "X", currency }))).toEqual([422, "currency"])
+  })
+  it("a line that would cost more than can be counted is refused and changes nothing", async () => {
+    const { id } = await w.opportunity({ starts_at: "2026-01-01T00:00:00Z", ends_at: "2027-01-01T00:00:00Z" })
+    expect(
+      refused(await w.post(`/opportunities/${id}/items`, { name: "X", item_id: daily, quantity: "1000000000" }))
+    ).toEqual([422, "quantity"])
+    expect(
+      refused(
+        await w.post(`/opportunities/${id}/items`, { name: "X", unit_price: "21474836.47", quantity: "1000000000" })
+      )[0]
+    ).toBe(422)
+    expect(await w.show(`/opportunities/${id}?include=items`)).toMatchObject({ charge_total: "0.00", items: [] })
+  })
+
+  const tiers = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ multiplier: (1 - at / 100_000).toFixed(5) }))
+  it("ten thousand tiers and ranges are kept and priced", async () => {
+    const definition = await w.create("/rate_definitions", {
+      name: "Many",
+      calculation_strategy: "period",
+      base_period: "daily",
+      enabled_modifiers: ["multiplier", "factor"],
+      modifier_configs: {
+        multiplier: { tiers: tiers(10_000) },
+        factor: { ranges: Array.from({ length: 10_000 }, (_, at) => ({ from: at + 1, to: at + 1, factor: "0.5" })) }
+      }
+    })
+    const id = await w.serialised()
+    await w.create(`/products/${id}/rates`, {
+      rate_definition_id: definition.id,
+      transaction_type: "rental",
+      price: "1000.00",
+      currency: "GBP"
+    })
+    const { rate_breakdown } = (await ask(id, { end: "2026-01-04T00:00:00Z", quantity: 9_999 })).body
+    // 1000.00 + 999.99 + 999.98 = 2999.97, half of it 1499.985 → 1499.99, times 9,999.
+    expect(rate_breakdown).toMatchObject({ units: 3, per_unit_subtotal: "1499.99", total: "14998400.01" })
+    expect(rate_breakdown.line_items).toHaveLength(3)
+    const refusedTier = await w.post("/rate_definitions", {
+      name: "Bad",
+      calculation_strategy: "period",
+      base_period: "daily",
+      enabled_modifiers: ["multiplier"],
+      modifier_configs: { multiplier: { tiers: [...tiers(9_999), { multiplier: "-1" }] } }
+    })
+    expect(refused(refusedTier)).toEqual([422, "modifier_configs.multiplier.tiers.9999.multiplier"])
+  })
+})
+
+/** Counts how often elements of a list are read by index. */
+const watched = <A>(list: ReadonlyArray<A>): { readonly list: ReadonlyArray<A>; readonly looks: () => number } => {
+  let looks = 0
+  const proxy = new Proxy(list, {
+    get: (target, name, receiver) => {
+      if (typeof name === "string" && /^\d+$/.test(name)) looks++
+      return Reflect.get(target, name, receiver) as unknown
+    }
+  })
+  return { list: proxy, looks: () => looks }
+}
+
+describe("the work of a price", () => {
+  const request = (list: ReadonlyArray<{ readonly multiplier: string }>, end: string): RateRequest => ({
+    calculation_strategy: "period",
+    base_period: "daily",
+    strategy_config: { day_type: "business", business_hours_start: "09:00", business_hours_end: "10:00" },
+    enabled_modifiers: ["multiplier"],
+    modifier_configs: { multiplier: { tiers: list } },
+    price: 100,
+    currency: "GBP",
+    quantity: 1,
+    start: "0001-01-01T00:00:00Z",
+    end
+  })
+  it("grows with the tiers, once through, and not with the length of the hire", () => {
+    const looksAt = (count: number, end: string): number => {
+      const { list, looks } = watched(Array.from({ length: count }, (_, at) => ({ multiplier: String(at % 7) })))
+      Result.getOrThrow(calculateRateMinor(request(list, end)))
+      return looks()
+    }
+    const [small, long, large] = [
+      looksAt(100, "0200-01-01T00:00:00Z"),
+      looksAt(100, "9999-12-31T00:00:00Z"),
+      looksAt(10_000, "9999-12-31T00:00:00Z")
+    ]
+    expect(small).toBeGreaterThan(0)
+    expect(long).toBe(small)
+    expect(large).toBe(small * 100)
+  })
+  it("makes no more lines, nor steps to explain, than there are tiers", () => {
+    const list = Array.from({ length: 50 }, (_, at) => ({ multiplier: String(at) }))
+    const asked = request(list, "9999-12-31T00:00:00Z")
+    expect(Result.getOrThrow(calculateRateMinor(asked)).lines).toHaveLength(50)
+    expect(explainCalculation(asked).length).toBeLessThan(60)
+  })
+})

@@ -1,0 +1,132 @@
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { demands } from "../../../../core/orders/demands/schema.ts"
+import { insert } from "../../../../core/kernel/tables/row-change.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { engines, viewerWith } from "../../../app.ts"
+import { appHouse, itFoldsAgain } from "../../../app-house.ts"
+
+describe.each(engines)("settings on %s", (engine) => {
+  const w = appHouse(engine)
+
+  it("a group shows its defaults", async () => {
+    const company = await w.get("/settings/company")
+    expect(company.status).toBe(200)
+    expect(company.body.settings).toMatchObject({ base_currency: "GBP", timezone: "UTC", fiscal_year_start: 1 })
+    expect(await w.show("/settings/opportunities")).toMatchObject({
+      number_pad: 10,
+      number_scope: "store",
+      max_versions: 20,
+      max_alternatives: 5
+    })
+    expect(await w.show("/settings/availability")).toMatchObject({
+      resolution: "daily",
+      release_point: "returned",
+      kit_nesting_max_depth: 3,
+      demand_date_source: "operational",
+      horizon_past_days: 90,
+      horizon_future_days: 365,
+      overdue_check_interval: 60,
+      span_max_days: 366
+    })
+    expect(await w.show("/settings/api")).toMatchObject({ rate_limit: 600, token_expiration_days: 0 })
+  })
+  it("the list holds every group and counts them", async () => {
+    const { body } = await w.get("/settings")
+    const groups = body.settings.map((one: { group: string }) => one.group)
+    expect(groups).toEqual(
+      expect.arrayContaining(["company", "api", "opportunities", "availability", "scheduling", "action_log"])
+    )
+    expect(body.meta).toEqual({ total: groups.length, per_page: groups.length, page: 1 })
+  })
+  it("a change keeps what is left out, drops unknown keys and holds from then on", async () => {
+    const changed = await w.put("/settings/company", {
+      settings: { timezone: "Europe/London", base_currency: "eur", nonsense: 1 }
+    })
+    expect(changed.status).toBe(200)
+    expect(changed.body.settings).toMatchObject({
+      timezone: "Europe/London",
+      base_currency: "EUR",
+      fiscal_year_start: 1
+    })
+    expect(changed.body.settings).not.toHaveProperty("nonsense")
+    expect(changed.body.meta).toEqual({ ignored: ["settings.nonsense"] })
+    expect(await w.show("/settings/company")).toEqual(changed.body.settings)
+    const product = await w.post("/products", { name: "P", replacement_charge: 5 })
+    expect(product.body.product.replacement_charge).toBe("0.05")
+    await w.put("/settings/company", { settings: { base_currency: "GBP" } })
+  })
+  it("a wrong value is told by key under a fixed message, and nothing of the request is kept", async () => {
+    const refused = await w.put("/settings/company", {
+      settings: { timezone: "Mars/Olympus", fiscal_year_start: 13, name: "Kept?" }
+    })
+    expect(refused.status).toBe(422)
+    expect(refused.body.message).toBe("The settings are invalid.")
+    expect(Object.keys(refused.body.errors).sort()).toEqual([
+      "fiscal_year_start",
+      "settings.fiscal_year_start",
+      "settings.timezone",
+      "timezone"
+    ])
+    expect((await w.show("/settings/company")).name).toBe("")
+    expect((await w.put("/settings/api", { settings: { rate_limit: 0 } })).status).toBe(422)
+    expect((await w.put("/settings/api", {})).body.errors).toHaveProperty("settings")
+    expect((await w.put("/settings/api", { settings: "x" })).status).toBe(422)
+    expect((await w.put("/settings/company", { settings: { base_currency: null, timezone: "" } })).status).toBe(422)
+  })
+  it("an unknown group is 404, also one named like a property of every object", async () => {
+    for (const group of ["nope", "constructor", "__proto__"]) {
+      expect((await w.get(`/settings/${group}`)).status).toBe(404)
+      expect((await w.put(`/settings/${group}`, { settings: {} })).status).toBe(404)
+    }
+  })
+  it("the resolution is free until stock is booked; then only the same value is accepted", async () => {
+    expect((await w.put("/settings/availability", { settings: { resolution: "hourly" } })).status).toBe(200)
+    const at = "2026-07-01T00:00:00.000Z"
+    await w.app.run(
+      Effect.flatMap(Store, (store) =>
+        store.apply([
+          insert(demands, {
+            id: 1,
+            product_id: 1,
+            store_id: 1,
+            asset_id: null,
+            quantity: 1,
+            starts_at: at,
+            ends_at: at,
+            buffered_starts_at: at,
+            buffered_ends_at: at,
+            source_type: "opportunity_item",
+            source_id: 1,
+            phase: "reserved",
+            is_active: true,
+            out: false,
+            pending_checkin: false,
+            returned_at: null,
+            checked_at: null,
+            opportunity_id: null,
+            container_id: null,
+            created_at: at,
+            updated_at: at,
+            reaches_to: at,
+            deleted_at: null
+          })
+        ])
+      )
+    )
+    const refused = await w.put("/settings/availability", { settings: { resolution: "daily" } })
+    expect(refused.status).toBe(422)
+    expect(refused.body.errors).toHaveProperty("resolution")
+    const same = await w.put("/settings/availability", { settings: { resolution: "hourly", release_point: "checked" } })
+    expect(same.body.settings).toMatchObject({ resolution: "hourly", release_point: "checked" })
+    await w.app.run(Effect.flatMap(Store, (store) => store.apply([{ op: "delete", table: demands, key: 1 }])))
+  })
+  it("reading needs settings.view and settings:read, changing settings.manage and settings:write", async () => {
+    const reader = viewerWith(["settings.view"], ["settings:read"])
+    expect((await w.get("/settings/company", reader)).status).toBe(200)
+    expect((await w.put("/settings/company", { settings: { name: "X" } }, reader)).status).toBe(403)
+    expect((await w.get("/settings/company", viewerWith([], ["*"]))).status).toBe(403)
+    expect((await w.get("/settings/company", viewerWith(["settings.view"], []))).status).toBe(403)
+  })
+  itFoldsAgain(w)
+})

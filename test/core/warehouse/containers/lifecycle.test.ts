@@ -1,0 +1,220 @@
+/** Rules of how containers are closed, opened and ended, as given, when and then: every event in full. */
+import { describe, it } from "vitest"
+import type { ContainerFacts } from "../../../../core/warehouse/containers/facts.ts"
+import { containerEvents } from "../../../../core/warehouse/containers/events.ts"
+import {
+  changeContainer,
+  dissolveContainer,
+  sealContainer,
+  startRepack,
+  unsealContainer
+} from "../../../../core/warehouse/containers/lifecycle.ts"
+import { container_items, containers } from "../../../../core/products/packing.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { NewEvent } from "../../../../core/kernel/events/event-type.ts"
+import { decided_at, decider, type Facts, given_at } from "../../decider.ts"
+import { container, item } from "./rows.ts"
+
+const { given } = decider(containerEvents)
+
+const happened = (id: number, type: string, data: NewEvent["data"]): NewEvent => ({
+  stream: `container:${id}`,
+  type,
+  data: { id, ...data }
+})
+
+const target = ({ find, get }: Facts, id: number, product?: ContainerFacts["product"]): ContainerFacts => {
+  const of = get(containers, id)!
+  const parent = of.parent_container_id === null ? undefined : get(containers, of.parent_container_id)
+  return {
+    container: of,
+    product,
+    as_case: { container_mode: null } as unknown as ContainerFacts["as_case"],
+    chain: parent === undefined ? [of] : [of, parent],
+    nesting_max: 2,
+    items: find(container_items, { container_id: id, unpacked_at: null })
+  }
+}
+const slots = (...wanted: ReadonlyArray<readonly [product_id: number, quantity: number]>): ContainerFacts["product"] =>
+  ({
+    container_template: { slots: wanted.map(([product_id, quantity]) => ({ product_id, quantity })) }
+  }) as unknown as ContainerFacts["product"]
+const sealed = (id: number, sealed_at = given_at, more: JsonObject = {}): NewEvent =>
+  happened(id, "container.sealed", {
+    status: "sealed",
+    sealed_at,
+    sealed_by_user_id: 1,
+    repack_started_at: null,
+    ...more
+  })
+
+describe("sealing", () => {
+  const sealing =
+    (notes: string | null = null, nested: ReadonlyArray<number> = [], product?: ContainerFacts["product"]) =>
+    (facts: Facts) =>
+      sealContainer(
+        target(facts, 7, product),
+        nested.map((id) => facts.get(containers, id)!),
+        notes,
+        facts.context
+      )
+
+  it("says when, by whom, and that no repacking goes on", () => {
+    given(container(7), item(1, 7)).when(sealing()).thenEvents(sealed(7, decided_at))
+  })
+  it("takes notes along where some are given", () => {
+    given(container(7), item(1, 7))
+      .when(sealing("checked twice"))
+      .thenEvents(sealed(7, decided_at, { notes: "checked twice" }))
+  })
+  it("is refused for an empty one, and for one emptied since", () => {
+    const errors = { container: ["The container is empty; pack something first."] }
+    given(container(7)).when(sealing()).thenRefused(errors)
+    const unpacked = happened(7, "container.item.unpacked", {
+      id: 1,
+      container_id: 7,
+      serialised_item_id: 501,
+      unpacked_at: given_at,
+      unpacked_reason: "manual",
+      transferred_to_container_id: null
+    })
+    given(container(7), item(1, 7), unpacked).when(sealing()).thenRefused(errors)
+  })
+  it("is refused a second time", () => {
+    given(container(7), item(1, 7), sealed(7))
+      .when(sealing())
+      .thenRefused({ container: ["The container is sealed already."] })
+  })
+  it("is refused while one inside is open, and not once that is sealed", () => {
+    const nest = [container(7), item(1, 7), container(8, { name: "Inner" })]
+    given(...nest)
+      .when(sealing(null, [8]))
+      .thenRefused({ container: ["The container Inner inside it is still open; seal that one first."] })
+    given(...nest, sealed(8))
+      .when(sealing(null, [8]))
+      .thenResult({ id: 7 })
+  })
+  it("of a strict one is refused while a slot lacks something, has too much, or a stray is inside", () => {
+    const strict = container(7, { scan_mode: "strict" })
+    given(strict, item(1, 7))
+      .when(sealing(null, [], slots([50, 2])))
+      .thenRefused({ container: ["Product 50: 1 of 2 packed."] })
+    given(strict, item(1, 7), item(2, 7))
+      .when(sealing(null, [], slots([50, 1])))
+      .thenRefused({ container: ["Product 50: 2 packed where the template has room for 1."] })
+    given(strict, item(1, 7), item(2, 7, { product_id: 60 }))
+      .when(sealing(null, [], slots([50, 1])))
+      .thenRefused({ container: ["Unit 502 is not on the template."] })
+    given(strict, item(1, 7))
+      .when(sealing(null, [], slots([50, 1])))
+      .thenResult({ id: 7 })
+  })
+})
+
+describe("unsealing", () => {
+  const unsealing = (facts: Facts) => unsealContainer(target(facts, 7), [], facts.context)
+
+  it("says when and by whom", () => {
+    given(container(7), sealed(7))
+      .when(unsealing)
+      .thenEvents(
+        happened(7, "container.unsealed", { status: "open", unsealed_at: decided_at, unsealed_by_user_id: 1 })
+      )
+  })
+  it("is refused for one that is open", () => {
+    given(container(7))
+      .when(unsealing)
+      .thenRefused({ container: ["The container is open; only sealed ones can be unsealed."] })
+  })
+  it("is refused while an order has it", () => {
+    given(container(7, { opportunity_id: 77 }), sealed(7))
+      .when(unsealing)
+      .thenRefused({ container: ["The container is committed to opportunity 77."] })
+  })
+  it("is refused inside one that is closed", () => {
+    given(container(6, { name: "Outer" }), container(7, { parent_container_id: 6 }), sealed(7), sealed(6))
+      .when(unsealing)
+      .thenRefused({ container: ["The container is inside Outer, which is sealed."] })
+  })
+})
+
+describe("changing", () => {
+  it("tells what is another now", () => {
+    given(container(7))
+      .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
+      .thenEvents(happened(7, "container.updated", { name: "Rack" }))
+  })
+  it("to what stands there already does nothing", () => {
+    given(container(7))
+      .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Case 7" }, undefined))
+      .thenNothing()
+  })
+  it("of the scan mode is for open ones that are not temporary", () => {
+    const free = (facts: Facts) => changeContainer(facts.get(containers, 7)!, { scan_mode: "strict" }, undefined)
+    given(container(7), sealed(7))
+      .when(free)
+      .thenRefused({ container: ["The scan mode can be changed only while the container is open; it is sealed."] })
+    given(container(7, { is_temporary: true, barcode: "BOX" }))
+      .when(free)
+      .thenRefused({ scan_mode: ["Temporary containers are always free."] })
+  })
+})
+
+describe("dissolving", () => {
+  const dissolving = (facts: Facts) => dissolveContainer(target(facts, 7), [], undefined, "manual", facts.context)
+
+  it("of an empty one ends it, on its own", () => {
+    given(container(7))
+      .when(dissolving)
+      .thenEvents(
+        happened(7, "container.dissolved", {
+          status: "dissolved",
+          dissolved_at: decided_at,
+          dissolved_by_user_id: 1,
+          dissolved_reason: "manual",
+          parent_container_id: null,
+          repack_started_at: null
+        })
+      )
+  })
+  it("is refused while it is out, and once it has been", () => {
+    given(container(7, { status: "dispatched" }))
+      .when(dissolving)
+      .thenRefused({ container: ["The container is out; it has to come back first."] })
+    given(container(7, { status: "dissolved" }))
+      .when(dissolving)
+      .thenRefused({ container: ["The container is dissolved already."] })
+  })
+})
+
+describe("repacking", () => {
+  const repacking = (facts: Facts) =>
+    startRepack(
+      facts.get(containers, 7)!,
+      { name: null, barcode: null },
+      { housed: undefined, packed: undefined, duplicate: undefined },
+      facts.context
+    )
+
+  it("opens one that came back", () => {
+    given(
+      container(7),
+      happened(7, "container.returned", {
+        status: "returned",
+        returned_at: given_at,
+        opportunity_id: null,
+        returned_from_opportunity_id: 77
+      })
+    )
+      .when(repacking)
+      .thenEvents(happened(7, "container.repack.started", { status: "open", repack_started_at: decided_at }))
+  })
+  it("is refused for one that never left", () => {
+    given(container(7))
+      .when(repacking)
+      .thenRefused({
+        container: ["The container is open; only returned and dissolved ones are repacked."],
+        container_id: ["The container is open; only returned and dissolved ones are repacked."]
+      })
+  })
+})

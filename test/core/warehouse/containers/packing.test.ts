@@ -1,0 +1,255 @@
+import { describe, expect, it } from "vitest"
+import { engines } from "../../../app.ts"
+import { errorKeys, itFoldsAgain, refused } from "../../../app-house.ts"
+import { demandOver } from "../../stock-demands.ts"
+import { caseHouse } from "./fixtures.ts"
+
+describe.each(engines)("packing on %s", (engine) => {
+  const w = caseHouse(engine)
+  const level = async (id: number) => await w.show(`/stock_levels/${id}`)
+
+  describe("containers", () => {
+    it("are listed with what is in them on request", async () => {
+      const kit = await w.container("kit")
+      const { unit } = await w.gear()
+      await w.pack(kit.id, unit)
+      const list = async (more = "") => (await w.get(`/containers?q[product_id_eq]=${kit.product}${more}`)).body
+      const plain = await list()
+      const ids = { serialised_item_id: kit.housing, product_id: kit.product, store_id: w.S, opportunity_id: null }
+      expect(plain.containers).toMatchObject([{ ...ids, parent_container_id: null, product: null, store: null }])
+      expect(Object.hasOwn(plain.containers[0], "items")).toBe(false)
+      expect(plain.containers[0].uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
+      const full = (await list("&include=activeItems,product,store")).containers[0]
+      expect(full.items).toMatchObject([{ serialised_item_id: unit }])
+      expect(full).toMatchObject({ product: { id: kit.product }, store: { id: w.S } })
+      expect((await w.box(kit.id)).items).toMatchObject([{ serialised_item_id: unit }])
+    })
+    it("are strict where the product has a template; the store is that of the case", async () => {
+      const { product } = await w.gear()
+      const kit = await w.container("kit", { template: { slots: [{ product_id: product }] } })
+      expect(await w.box(kit.id)).toMatchObject({ scan_mode: "strict", store_id: w.S, items: [] })
+    })
+    it("the case must be a serialised unit of the product, at the store, and the product a case", async () => {
+      const { product, unit } = await w.gear()
+      const other = await w.caseProduct(),
+        elsewhere = await w.store()
+      const make = async (body: object) => errorKeys(await w.post("/containers", { name: "C", ...body }))
+      expect(await make({ product_id: product })).toEqual([422, ["product_id"]])
+      expect(await make({ serialised_item_id: unit })).toEqual([422, ["serialised_item_id"]])
+      expect(await make({ product_id: other, serialised_item_id: unit })).toEqual([422, ["serialised_item_id"]])
+      const housing = await w.unit(other, w.S)
+      expect(await make({ serialised_item_id: housing, store_id: elsewhere })).toEqual([422, ["serialised_item_id"]])
+      const bulk = await w.bulk(w.S, 3)
+      await w.put(`/products/${bulk.id}/container_template`, { is_containerable: true })
+      expect(await make({ product_id: bulk.id, serialised_item_id: bulk.level })).toEqual([422, ["serialised_item_id"]])
+      expect(await make({ product_id: other, serialised_item_id: housing })).toEqual([201, []])
+    })
+    it("bad input is told by field", async () => {
+      await refused(w.post("/containers", {}), "name")
+      await refused(
+        w.post("/containers", { name: "x".repeat(256), product_id: 99_999, store_id: "x", scan_mode: "individual" }),
+        "name",
+        "product_id",
+        "scan_mode",
+        "store_id"
+      )
+      await refused(w.post("/containers/temporary", {}), "barcode", "name", "store_id")
+    })
+    it("temporary ones have their barcode for themselves while they are in use", async () => {
+      const make = () =>
+        w.post("/containers/temporary", { name: "Crate", barcode: "T-1", store_id: w.S, notes: "blue" })
+      const made = await make()
+      expect(made.body.container).toMatchObject({ is_temporary: true, scan_mode: "free", serialised_item_id: null })
+      await refused(make(), "barcode")
+      await w.act(made.body.container.id, "dissolve")
+      expect((await make()).status).toBe(201)
+    })
+    it("can be renamed; the scan mode changes only while they are open", async () => {
+      const kit = await w.container("kit")
+      const patch = (body: object) => w.patch(`/containers/${kit.id}`, body)
+      expect(
+        (await patch({ name: "Truss box", barcode: "B1", notes: "n", scan_mode: "strict", status: "sealed" })).body
+          .container
+      ).toMatchObject({ name: "Truss box", barcode: "B1", notes: "n", scan_mode: "strict", status: "open" })
+      expect((await patch({ notes: "", barcode: null })).body.container).toMatchObject({ notes: null, barcode: "B1" })
+      const { unit } = await w.gear()
+      await w.pack(kit.id, unit)
+      await w.act(kit.id, "seal")
+      await refused(patch({ scan_mode: "free" }), "container")
+      expect((await patch({ name: "Sealed box" })).status).toBe(200)
+      await w.act(kit.id, "dissolve")
+      await refused(patch({ name: "Gone" }), "container")
+    })
+  })
+
+  describe("pack and unpack", () => {
+    it("H5: a free unit goes in; a kit takes it out of stock from now on, until it comes out again", async () => {
+      const kit = await w.container("kit")
+      const { product, unit } = await w.gear()
+      expect(await w.free(product)).toBe(1)
+      const packed = await w.pack(kit.id, unit, { notes: "top" })
+      const by = { packed_at: "2026-06-18T12:00:00.000Z", packed_by_user_id: 1 }
+      expect(packed.body.container_item).toMatchObject({ product_id: product, notes: "top", ...by })
+      expect([await w.free(product), await w.free(product, "2026-06-17"), await w.free(product, "2030-01-01")]).toEqual(
+        [0, 1, 0]
+      )
+      for (let cycle = 0; cycle < 2; cycle++) {
+        const out = await w.act(kit.id, "unpack", { serialised_item_id: unit, reason: "lost" })
+        expect([out.status, out.body.container_item]).toMatchObject([
+          200,
+          { serialised_item_id: unit, unpacked_at: "2026-06-18T12:00:00.000Z", unpacked_reason: "manual" }
+        ])
+        expect(await w.free(product)).toBe(1)
+        await w.pack(kit.id, unit)
+        expect(await w.free(product)).toBe(0)
+      }
+    })
+    it("claims on a quantity, claims gone by and quotations do not count; a unit overdue does", async () => {
+      const kit = await w.container("kit")
+      const { product, unit } = await w.gear()
+      await demandOver(w.app, product, w.S, 1, "07-01", "07-03")
+      await demandOver(w.app, product, w.S, 1, "06-01", "06-03", { asset_id: unit })
+      await demandOver(w.app, product, w.S, 1, "07-01", "07-03", { asset_id: unit, phase: "draft" })
+      expect((await w.pack(kit.id, unit)).status).toBe(201)
+      const late = await w.gear()
+      await demandOver(w.app, late.product, w.S, 1, "06-01", "06-03", { asset_id: late.unit, out: true })
+      for (const { id } of [kit, await w.container("transport")])
+        await refused(w.pack(id, late.unit), "serialised_item_id")
+    })
+    it("H9: only open containers are packed and unpacked, told before anything about the unit", async () => {
+      const kit = await w.container("kit")
+      const first = await w.gear(),
+        elsewhere = await w.gear(await w.store())
+      await w.pack(kit.id, first.unit)
+      await w.act(kit.id, "seal")
+      await refused(w.pack(kit.id, elsewhere.unit), "container")
+      await refused(w.act(kit.id, "unpack", { serialised_item_id: elsewhere.unit }), "container")
+    })
+    it("H11: units of other stores, bulk levels, units packed or written off stay out", async () => {
+      const kit = await w.container("kit"),
+        other = await w.container("transport")
+      const elsewhere = await w.gear(await w.store()),
+        bulk = await w.bulk(w.S, 4),
+        inside = await w.gear(),
+        gone = await w.gear()
+      await w.pack(other.id, inside.unit)
+      await w.create(`/products/${gone.product}/stock_levels/${gone.unit}/stock_transactions`, {
+        transaction_type: 7,
+        quantity: 1
+      })
+      for (const unit of [elsewhere.unit, bulk.level, inside.unit, gone.unit]) {
+        await refused(w.pack(kit.id, unit), "serialised_item_id")
+      }
+      await refused(w.pack(other.id, inside.unit), "serialised_item_id")
+    })
+    it.each([
+      ["nothing", {}, ["serialised_item_id"]],
+      ["an unknown unit", { serialised_item_id: 99_999 }, ["serialised_item_id"]],
+      [
+        "words",
+        { serialised_item_id: "x", position: "p".repeat(256), notes: 5 },
+        ["notes", "position", "serialised_item_id"]
+      ]
+    ])("%s cannot be packed", async (_, body, keys) => {
+      const kit = await w.container("kit")
+      expect(errorKeys(await w.act(kit.id, "pack", body))).toEqual([422, keys])
+    })
+    it("what is committed elsewhere cannot become fixed, nor its box a kit", async () => {
+      const hybrid = await w.container("hybrid")
+      const part = await w.gear()
+      const { id } = await w.create(`/products/${hybrid.product}/components`, {
+        component_product_id: part.product,
+        binding: "pool"
+      })
+      await w.pack(hybrid.id, part.unit)
+      await demandOver(w.app, part.product, w.S, 1, "07-01", "07-03", { asset_id: part.unit })
+      await refused(w.patch(`/products/${hybrid.product}/components/${id}`, { binding: "fixed" }), "binding")
+      await refused(
+        w.put(`/products/${hybrid.product}/container_template`, { availability_mode: "kit" }),
+        "availability_mode"
+      )
+      expect((await w.show(`/products/${hybrid.product}/components`))[0].binding).toBe("pool")
+    })
+    it("a box that becomes a kit holds what is in it", async () => {
+      const box = await w.container("transport")
+      const { product, unit } = await w.gear()
+      await w.pack(box.id, unit)
+      const seen = async () => [await w.free(product), (await level(unit)).container_mode]
+      expect(await seen()).toEqual([1, "transport"])
+      await w.put(`/products/${box.product}/container_template`, { availability_mode: "kit" })
+      expect(await seen()).toEqual([0, "kit"])
+    })
+    it("a packed unit can neither be deleted nor moved to another store", async () => {
+      const kit = await w.container("kit")
+      const { unit } = await w.gear()
+      await w.pack(kit.id, unit)
+      const other = await w.store()
+      for (const id of [unit, kit.housing]) {
+        await refused(w.remove(`/stock_levels/${id}`), "stock_level")
+        await refused(w.put(`/stock_levels/${id}`, { store_id: other }), "store_id")
+      }
+    })
+    it("a strict container takes no more than its template allows", async () => {
+      const part = await w.units(w.S, 2)
+      const kit = await w.container("kit", { template: { slots: [{ product_id: part.id }], max_items: 1 } })
+      await w.pack(kit.id, part.units[0]!)
+      await refused(w.pack(kit.id, part.units[1]!), "container")
+    })
+  })
+
+  describe("nesting", () => {
+    it("two levels pass, three do not; what is nested knows its parent", async () => {
+      const [outer, middle, inner] = [
+        await w.container("kit"),
+        await w.container("kit"),
+        await w.container("kit")
+      ] as const
+      expect((await w.pack(outer.id, middle.housing)).status).toBe(201)
+      expect((await w.box(middle.id)).parent_container_id).toBe(outer.id)
+      await refused(w.pack(middle.id, inner.housing), "serialised_item_id")
+      await w.act(outer.id, "unpack", { serialised_item_id: middle.housing })
+      expect((await w.box(middle.id)).parent_container_id).toBe(null)
+      expect((await w.pack(middle.id, inner.housing)).status).toBe(201)
+      // The subtree counts: middle now brings a level of its own.
+      await refused(w.pack(outer.id, middle.housing), "serialised_item_id")
+    })
+    it("a deeper limit allows more", async () => {
+      const deep = await w.container("kit", { template: { max_nesting_depth: 3 } })
+      const [one, two, three] = [await w.container("kit"), await w.container("kit"), await w.container("kit")] as const
+      expect((await w.pack(deep.id, one.housing)).status).toBe(201)
+      expect((await w.pack(one.id, two.housing)).status).toBe(201)
+      await refused(w.pack(two.id, three.housing), "serialised_item_id")
+    })
+    it("a case goes neither into itself nor into what is inside it", async () => {
+      const outer = await w.container("transport", { template: { max_nesting_depth: 5 } }),
+        inner = await w.container("transport", { template: { max_nesting_depth: 5 } })
+      await refused(w.pack(outer.id, outer.housing), "serialised_item_id")
+      await w.pack(outer.id, inner.housing)
+      await refused(w.pack(inner.id, outer.housing), "serialised_item_id")
+    })
+  })
+
+  it("of many who pack the same unit at once, one does", async () => {
+    const cases = [await w.container("kit"), await w.container("transport"), await w.container("kit")]
+    const { unit } = await w.gear()
+    const replies = await Promise.all(cases.map((one) => w.pack(one.id, unit)))
+    expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422, 422])
+  })
+  it("of two cases packed into each other at once, one is", async () => {
+    const one = await w.container("transport"),
+      two = await w.container("transport")
+    const replies = await Promise.all([w.pack(one.id, two.housing), w.pack(two.id, one.housing)])
+    expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422])
+  })
+  it("a unit packed and allocated at once ends up in one place", async () => {
+    const kit = await w.container("kit")
+    const { product, unit } = await w.gear()
+    const july = { store_id: w.S, starts_at: "2026-07-01", ends_at: "2026-07-03" }
+    const order = await w.order(product, 1, july)
+    const replies = await Promise.all([w.pack(kit.id, unit), w.allocate(order, unit)])
+    expect(replies.filter((reply) => reply.status === 422).length).toBe(1)
+    expect(replies.filter((reply) => reply.status < 300).length).toBe(1)
+  })
+
+  itFoldsAgain(w)
+})

@@ -1,0 +1,230 @@
+/** Cases and what is in them, scanned out and in: sealed, open, let as kits, out of service, back in part or once more. */
+import { describe, expect, it } from "vitest"
+import { engines } from "../../../app.ts"
+import { appHouse } from "../../../app-house.ts"
+import { dates, scanFixture } from "./fixture.ts"
+
+describe.each(engines)("scanning cases on %s", (engine) => {
+  const w = appHouse(engine)
+  const s = scanFixture(w)
+
+  it("a unit in a sealed case is asked about; breaking the seal is recorded, and the case lacks it", async () => {
+    const [product, a, b] = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const packed = await s.box([a!, b!])
+    const before = await w.app.dump()
+    const asked = await s.scan(gig, "out", a!.asset_number)
+    expect(asked.status).toBe(409)
+    expect(asked.body.errors.break_seal[0]).toMatch(/U-\d+ is in Box \d+, which is sealed\. .*break the seal/)
+    expect(await w.app.dump()).toEqual(before)
+    const out = await s.scan(gig, "out", a!.asset_number, { break_seal: true })
+    expect(out.body.scan.taken_out_of).toEqual([
+      { container_id: packed.id, name: expect.any(String), seal_broken: true, left: null }
+    ])
+    const left = await s.containerAt(packed)
+    expect(left).toMatchObject({
+      status: "open",
+      unsealed_reason: `unit scanned out to order ${Number(gig.number)}: ${a!.asset_number}`,
+      unsealed_by_user_id: 1
+    })
+    expect(left.unsealed_at).not.toBeNull()
+    expect(left.items.map((one: any) => one.serialised_item_id)).toEqual([b!.id])
+    // Sealed again, nothing is broken any more.
+    expect((await w.create(`/containers/${packed.id}/seal`)).unsealed_reason).toBeNull()
+  })
+
+  it("a unit in an open box is taken out of it, and that is told; booking it out otherwise breaks a seal as well", async () => {
+    const [product, a, b, c] = await s.heads(3)
+    const gig = await s.order([{ item_id: product.id, quantity: 3 }])
+    const open = await s.box([a!, b!], { sealed: false })
+    expect((await s.scan(gig, "out", a!.asset_number)).body.scan.taken_out_of).toEqual([
+      { container_id: open.id, name: expect.any(String), seal_broken: false, left: null }
+    ])
+    expect(await s.containerAt(open)).toMatchObject({ status: "open", unsealed_reason: null })
+    await w.post(`/containers/${open.id}/pack`, { serialised_item_id: c!.id })
+    await w.post(`/containers/${open.id}/seal`)
+    const allocated = await w.post(`/opportunities/${gig.id}/quick_allocate`, {
+      allocations: [{ opportunity_item_id: gig.items[0].id, stock_level_id: c!.id }]
+    })
+    const asset = allocated.body.opportunity.items[0].assets.find((one: any) => one.stock_level_id === c!.id)
+    expect((await w.post(`/opportunities/${gig.id}/quick_book_out`, { asset_ids: [asset.id] })).status).toBe(200)
+    expect(await s.containerAt(open)).toMatchObject({
+      status: "open",
+      unsealed_reason: `unit scanned out to order ${Number(gig.number)}: ${c!.asset_number}`
+    })
+  })
+
+  it("a sealed case goes out by its code with all that is in it, and comes back by it", async () => {
+    const [product, a, b] = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const packed = await s.box([a!, b!])
+    const out = await s.scan(gig, "out", packed.barcode)
+    expect(out.body.scan, JSON.stringify(out.body)).toMatchObject({
+      kind: "container",
+      container_id: packed.id,
+      quantity: 2,
+      counts: { asked: 2, out: 2, to_go: 0 }
+    })
+    expect(await s.containerAt(packed)).toMatchObject({ status: "dispatched", opportunity_id: gig.id })
+    expect((await s.scan(gig, "out", packed.barcode)).body.errors.code[0]).toMatch(
+      "is booked out on this order already"
+    )
+    const back = await w.post("/scan_in", { code: packed.barcode })
+    expect(back.body.scan, JSON.stringify(back.body)).toMatchObject({
+      kind: "container",
+      opportunity_id: gig.id,
+      counts: { out: 2, back: 2 }
+    })
+    const there = await s.containerAt(packed)
+    expect([there.status, there.items.length]).toEqual(["returned", 2])
+    expect((await s.units(gig)).map(([, status]: [number, string]) => status)).toEqual(["Checked In", "Checked In"])
+  })
+
+  it("a case with something the order does not ask for stays whole; one that is open is not sent", async () => {
+    const [product, a] = await s.heads(1)
+    const [, stranger] = await s.heads(1)
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    const packed = await s.box([a!, stranger!])
+    const before = await w.app.dump()
+    expect((await s.scan(gig, "out", packed.barcode)).body.errors.code[0]).toMatch(
+      `${stranger!.asset_number}, which is in it, is not on this order`
+    )
+    const open = await s.box((await s.heads(1)).slice(1), { sealed: false })
+    const refused = await s.scan(gig, "out", open.barcode)
+    expect(refused.body.errors.code[0]).toMatch(/is open; only a sealed case goes out whole/)
+    expect((await w.app.dump())["asset_assignments"]).toEqual(before["asset_assignments"])
+    expect(await s.units(gig)).toEqual([])
+  })
+
+  it("a box is back with the last unit of it that is checked in by itself", async () => {
+    const [product, a, b] = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const packed = await s.box([a!, b!])
+    await s.scan(gig, "out", packed.barcode)
+    await s.done(gig, "in", a!.asset_number)
+    expect((await s.containerAt(packed)).status).toBe("dispatched")
+    await s.done(gig, "in", b!.asset_number)
+    expect((await s.containerAt(packed)).status).toBe("returned")
+  })
+
+  /** A sealed case of a product that is let as a kit, or that carries what is in it, with one unit in it. */
+  const flightCase = async (availability_mode = "kit") => {
+    const flight = await w.serialised()
+    const template = { is_containerable: true, availability_mode }
+    expect((await w.put(`/products/${flight}/container_template`, template)).status).toBe(200)
+    const housing = await w.labelled(flight, { asset_number: `K-${s.next()}` })
+    const [product, a] = await s.heads(1)
+    const kit = await w.create("/containers", { name: "Kit", serialised_item_id: housing.id })
+    expect((await w.post(`/containers/${kit.id}/pack`, { serialised_item_id: a!.id })).status).toBe(201)
+    expect((await w.post(`/containers/${kit.id}/seal`)).status).toBe(200)
+    return { a, flight, housing, kit, product }
+  }
+
+  it("a kit's case goes out by its own code, as it does by the dispatch of containers", async () => {
+    const { a, flight, housing, kit, product } = await flightCase()
+    const gig = await s.order([{ item_id: flight, quantity: 1 }])
+    const other = await s.order([{ item_id: product.id, quantity: 1 }])
+    // What the kit holds is taken out of it only by breaking its seal.
+    expect((await s.scan(other, "out", a!.asset_number)).status).toBe(409)
+    expect((await s.scan(gig, "out", housing.asset_number)).body.scan).toMatchObject({
+      kind: "container",
+      quantity: 1,
+      counts: { asked: 1, out: 1 }
+    })
+    expect((await s.scan(other, "out", a!.asset_number)).body.errors.code[0]).toMatch("is in Kit, which is out")
+    expect((await w.create("/scan_in", { code: housing.asset_number })).kind).toBe("container")
+    expect((await s.containerAt(kit)).status).toBe("returned")
+  })
+
+  it("a unit that a kit holds is taken out of it where somebody breaks the seal, and is free for the order", async () => {
+    const { a, kit, product } = await flightCase()
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    await s.done(gig, "out", a!.asset_number, { break_seal: true })
+    expect(await s.containerAt(kit)).toMatchObject({
+      status: "open",
+      unsealed_reason: `unit scanned out to order ${Number(gig.number)}: ${a!.asset_number}`,
+      items: []
+    })
+  })
+
+  it.each(["transport", "kit"])("a %s case in quarantine stays here until it is released", async (mode) => {
+    const { housing, kit, product } = await flightCase(mode)
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    expect((await w.post(`/stock_levels/${housing.id}/quarantine`)).status).toBe(200)
+
+    const text = expect.stringMatching(`^${housing.asset_number}, the case of Kit, is in quarantine since .*release`)
+    for (const code of [`container:${kit.id}`, housing.asset_number]) {
+      const { body, status } = await s.scan(gig, "out", code)
+      expect([status, body.errors]).toEqual([422, { code: [text] }])
+    }
+    if (mode === "kit") {
+      const sent = await w.post(`/containers/${kit.id}/dispatch`, { opportunity_id: gig.id })
+      expect([sent.status, sent.body.errors]).toEqual([422, { container: [text] }])
+    }
+    expect((await s.containerAt(kit)).status).toBe("sealed")
+    expect((await w.post(`/stock_levels/${housing.id}/release`)).status).toBe(200)
+    await s.done(gig, "out", `container:${kit.id}`)
+  })
+
+  it("a case that is out with one order is not checked in on another", async () => {
+    const [product, ...units] = await s.heads(1)
+    const lines = [{ item_id: product.id, quantity: 1 }]
+    const [first, second] = [await s.order(lines), await s.order(lines)]
+    const { barcode, name } = await s.box(units)
+    await s.done(first, "out", barcode)
+    const refused = await s.scan(second, "in", barcode)
+    expect([refused.status, refused.body.errors?.code]).toEqual([
+      422,
+      [`${name} is out with another order (id ${first.id}).`]
+    ])
+    await s.done(first, "in", barcode)
+  })
+
+  it("a case that came back goes out again by the steps that its refusals name", async () => {
+    const [product, unit] = await s.heads(1)
+    const { barcode, id: container_id } = await s.box([unit!])
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    const at = `/containers/${container_id}`
+    for (const direction of ["out", "in"] as const) await s.done(gig, direction, barcode)
+
+    const refusal = async () => (await s.scan(gig, "out", barcode)).body.errors.code[0]
+    const repack = new RegExp(`flightcase containers repack start --container-id ${container_id}\\b`)
+    expect(await refusal()).toMatch(repack)
+    expect((await w.post(`${at}/seal`)).body.errors.container[0]).toMatch(repack)
+    expect((await w.post(`${at}/pack`, { serialised_item_id: unit!.id })).body.errors.container[0]).toMatch(repack)
+    expect((await w.post("/containers/repack/start", { container_id })).status).toBe(201)
+    expect((await w.post(`${at}/seal`)).status).toBe(200)
+
+    const way = /orders items assets move \d+ (\d+) (\d+) --action revert_status --status 0$/
+    const [, line, asset] = way.exec(await refusal()) ?? expect.fail("the refusal names no way")
+    const path = `/opportunities/${gig.id}/items/${line}/assets/${asset}`
+    const reverted = await w.patch(path, { action: "revert_status", status: 0 })
+    expect(reverted.status, JSON.stringify(reverted.body)).toBe(200)
+    await s.done(gig, "out", barcode)
+  })
+
+  it.each(["another", "the same"])(
+    "a unit that came back without its case goes out on %s order while the case is away",
+    async (order) => {
+      const [product, a, b] = await s.heads(2)
+      const gig = await s.order([{ item_id: product.id, quantity: 2 }], dates(20, 22))
+      const next =
+        order === "another" ? await s.order([{ item_id: product.id, quantity: 1 }], dates(25, 26)) : undefined
+      const box = await s.box([a!, b!])
+      await s.done(gig, "out", box.barcode)
+      await s.done(gig, "in", a!.asset_number)
+      // Looked at by itself, too.
+      await s.done(gig, "in", a!.asset_number, { finalise: true })
+      expect((await s.done(next ?? gig, "out", a!.asset_number)).taken_out_of).toMatchObject([
+        { container_id: box.id, seal_broken: false, left: null }
+      ])
+      const { items, status } = await s.containerAt(box)
+      expect([status, items.map((one: { serialised_item_id: number }) => one.serialised_item_id)]).toEqual([
+        "dispatched",
+        [b!.id]
+      ])
+      await s.done(gig, "in", box.barcode)
+      expect(await s.units(gig)).toContainEqual([a!.id, next === undefined ? "Dispatched" : "Finalised"])
+    }
+  )
+})

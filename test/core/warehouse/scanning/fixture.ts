@@ -1,0 +1,59 @@
+/** Orders, units and cases that scans of tests are about. */
+import { expect } from "vitest"
+import type { RentalHouse } from "../../../rental-house.ts"
+
+export const day = (at: number): string => `2031-05-${String(at).padStart(2, "0")}`
+export const dates = (from = 1, to = 5) => ({ starts_at: `${day(from)}T09:00:00Z`, ends_at: `${day(to)}T17:00:00Z` })
+
+interface NewBox {
+  readonly barcode?: string
+  readonly name?: string
+  /** It is, unless told. */
+  readonly sealed?: boolean
+}
+export type ScanFixture = ReturnType<typeof scanFixture>
+export const scanFixture = (w: RentalHouse) => {
+  let count = 0
+  const order = async (lines: ReadonlyArray<object>, on: object = dates()) => {
+    const opportunity = await w.opportunity({ subject: `Gig ${++count}`, ...on })
+    let body = opportunity
+    for (const line of lines)
+      body = await w.create(`/opportunities/${opportunity.id}/items`, { name: "Line", unit_price: "10.00", ...line })
+    const { id, number } = await w.confirm(opportunity.id)
+    return { id: id as number, number: number as string, items: body.items as ReadonlyArray<any> }
+  }
+  const scan = (at: { id: number }, direction: "out" | "in", code: string, more: object = {}) =>
+    w.post(`/opportunities/${at.id}/scan`, { direction, code, ...more })
+  /** What a scan that must succeed says. */
+  const done = async (...asked: Parameters<typeof scan>): Promise<any> => {
+    const { body, status } = await scan(...asked)
+    expect(status, JSON.stringify(body)).toBe(200)
+    return body.scan
+  }
+  const units = async (at: { id: number }) =>
+    (await w.show(`/opportunities/${at.id}/assets`)).map((one: any) => [one.stock_level_id, one.status_label])
+  const box = async (items: ReadonlyArray<{ id: number }>, more: NewBox = {}) => {
+    const { barcode = `BOX-${++count}`, name = `Box ${count}` } = more
+    const container = await w.create("/containers/temporary", { name, barcode, store_id: 1 })
+    for (const { id } of items)
+      expect((await w.post(`/containers/${container.id}/pack`, { serialised_item_id: id })).status).toBe(201)
+    if (more.sealed !== false) expect((await w.post(`/containers/${container.id}/seal`)).status).toBe(200)
+    return { id: container.id as number, barcode, name }
+  }
+  /** Instants so many minutes from when an order was made, as scans give them. */
+  const clockOf = async ({ id }: { id: number }) => {
+    const now = Date.parse((await w.show(`/opportunities/${id}`)).created_at)
+    return (minutes: number) => ({ scanned_at: new Date(now + minutes * 60_000).toISOString() })
+  }
+  const containerAt = async ({ id }: { id: number }) => w.show(`/containers/${id}`)
+  const heads = async (many: number) => {
+    const product = await w.create("/products", { name: `Product ${++count}`, stock_method: 2 })
+    const units: Array<{ readonly id: number; readonly asset_number: string }> = []
+    for (let n = 0; n < many; n++) {
+      const asset_number = `U-${++count}`
+      units.push({ id: await w.unit(product.id, 1, { asset_number }), asset_number })
+    }
+    return [product, ...units] as const
+  }
+  return { order, scan, done, units, box, clockOf, containerAt, heads, next: () => ++count }
+}

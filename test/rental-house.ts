@@ -1,0 +1,168 @@
+/**
+ * What tests begin with: a rental house, made through the API by whoever answers: an app in memory, a server, a device.
+ * Everything has a name of its own and may be told more. What must succeed throws with the answer where it does not.
+ */
+
+import type { Viewer } from "../core/kernel/fields/viewer.ts"
+
+export interface Answer {
+  readonly status: number
+  readonly body?: any
+}
+/** Paths are below /api/v1: `/stores`. Somebody else than the owner asks where `by` is given, which not all know. */
+export type Call<A extends Answer = Answer, By = Viewer> = (
+  method: string,
+  path: string,
+  body?: unknown,
+  by?: By
+) => Promise<A>
+
+export interface Person {
+  readonly user_id: number
+  readonly member_id: number
+  /** Of the role of their own, where permissions were given. */
+  readonly role_id: number | undefined
+  readonly name: string
+  readonly email: string
+  /** Of a token of theirs. */
+  readonly secret: string
+}
+export interface NewPerson {
+  readonly name?: string
+  /** Roles there are; or permissions, which become a role of their own. */
+  readonly roles?: ReadonlyArray<string>
+  readonly permissions?: ReadonlyArray<string>
+  /** Of the token; without them it opens all that the person may do. */
+  readonly abilities?: ReadonlyArray<string>
+}
+
+/** Four days. */
+export const hire_dates = { starts_at: "2026-09-01T09:00:00Z", ends_at: "2026-09-05T17:00:00Z" }
+export const fifty_each = { name: "Line L", quantity: "2", unit_price: "50.00" }
+
+/** An opportunity, and the line of it a test works on. */
+export interface Order {
+  readonly id: number
+  readonly line: { readonly id: number }
+}
+
+let serial = 0
+const next = (): number => ++serial
+
+export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A, By>) => {
+  const must = async (method: string, path: string, body?: unknown, by?: By): Promise<any> => {
+    const reply = await call(method, path, body, by)
+    if (reply.status >= 300)
+      throw new Error(
+        `${method} ${path} answered ${reply.status}: ${JSON.stringify(reply.body)} to ${JSON.stringify(body)}`
+      )
+    return reply.body
+  }
+  /** The resource in the answer to a POST: `{ store: {…} }` gives the store. */
+  const create = async (path: string, body: object = {}, by?: By): Promise<any> =>
+    Object.values(await must("POST", path, body, by))[0]
+  const show = async (path: string): Promise<any> => Object.values(await must("GET", path))[0]
+  /** The id of the row of a list that has this name. */
+  const named = async (list: string, name: string): Promise<number> =>
+    (await show(`/${list}?per_page=100`)).find((row: any) => row.name === name).id
+  const member = async (membership_type: string, more: object): Promise<number> =>
+    (await create("/members", { name: `Member ${next()}`, membership_type, ...more })).id
+  const unit = async (product_id: number, store_id = 1, more: object = {}): Promise<number> =>
+    (await create("/stock_levels", { product_id, store_id, serial_number: `SN-${next()}`, ...more })).id
+  const opportunity = (more: object = {}): Promise<any> =>
+    create("/opportunities", { subject: "A job", store_id: 1, ...more })
+  const withLine = async (more: object = {}, line: object = {}): Promise<any> => {
+    const { id } = await opportunity({ ...hire_dates, ...more })
+    return create(`/opportunities/${id}/items`, { name: "Line", quantity: "2", unit_price: "50.00", ...line })
+  }
+  const confirm = async (id: number): Promise<any> => {
+    await must("POST", `/opportunities/${id}/convert_to_quotation`, {})
+    return Object.values(await must("POST", `/opportunities/${id}/convert_to_order`, {}))[0]
+  }
+  const asking = (method: string) => (path: string, body?: unknown, by?: By) => call(method, path, body, by)
+  const product = async (more: object = {}): Promise<number> =>
+    (await create("/products", { name: `Product ${next()}`, ...more })).id
+  return {
+    call,
+    get: (path: string, by?: By) => call("GET", path, undefined, by),
+    post: asking("POST"),
+    put: asking("PUT"),
+    patch: asking("PATCH"),
+    remove: (path: string, by?: By) => call("DELETE", path, undefined, by),
+    must,
+    /** The resource in the answer to a PUT, or to a PATCH. */
+    update: async (path: string, body: object): Promise<any> => Object.values(await must("PUT", path, body))[0],
+    amend: async (path: string, body: object): Promise<any> => Object.values(await must("PATCH", path, body))[0],
+    create,
+    show,
+    named,
+    unit,
+    opportunity,
+    withLine,
+    confirm,
+    store: async (more: object = {}): Promise<number> =>
+      (await create("/stores", { name: `Store ${next()}`, ...more })).id,
+    customer: (more: object = {}) => member("organisation", more),
+    contact: (more: object = {}) => member("contact", more),
+    /** A unit at the first store, whole, with a label to scan. */
+    labelled: (product_id: number, more: object = {}): Promise<any> =>
+      create("/stock_levels", { product_id, store_id: 1, asset_number: `A-${next()}`, ...more }),
+    product,
+    /** One whose units are told apart. */
+    serialised: (more: object = {}) => product({ stock_method: 2, ...more }),
+    /** An opportunity of one line, of both of which no more is said than this; `line` is the line. */
+    deal: async (more: object = {}, line: object = fifty_each): Promise<any> => {
+      const made = await create(`/opportunities/${(await opportunity(more)).id}/items`, line)
+      return { ...made, line: made.items[0] }
+    },
+    /** So many of a product that is counted in bulk at the first store, which has a level of it from the start. */
+    hold: async (product_id: number, quantity_held: number): Promise<number> => {
+      const [{ id }] = await show(`/stock_levels?q[product_id_eq]=${product_id}&q[store_id_eq]=1`)
+      await must("PUT", `/stock_levels/${id}`, { quantity_held })
+      return id
+    },
+    /** A product counted in bulk, so many held at the store. */
+    bulk: async (store_id: number, quantity: number, more: object = {}) => {
+      const { id } = await create("/products", { name: `Bulk ${next()}`, ...more })
+      const level = await create("/stock_levels", { product_id: id, store_id, quantity_held: quantity })
+      return { id: id as number, level: level.id as number }
+    },
+    /** A serialised product with so many units at the store. */
+    units: async (store_id: number, count: number, more: object = {}) => {
+      const { id } = await create("/products", { name: `Units ${next()}`, stock_method: 2, ...more })
+      const units: Array<number> = []
+      for (let made = 0; made < count; made++) units.push(await unit(id, store_id))
+      return { id: id as number, units }
+    },
+    /** An order "Gig <product>" of so many of a product on one line, at 10.00 each. */
+    order: async (product_id: number, quantity: number, more: object = {}) => {
+      const line = { name: "Unit", item_id: product_id, quantity, unit_price: "10.00" }
+      const { id, items } = await withLine({ subject: `Gig ${product_id}`, ...more }, line)
+      await confirm(id)
+      return { id: id as number, line: items[0] }
+    },
+    allocate: (order: Order, ...unit_ids: ReadonlyArray<number>) =>
+      call("POST", `/opportunities/${order.id}/quick_allocate`, {
+        allocations: unit_ids.map((stock_level_id) => ({ opportunity_item_id: order.line.id, stock_level_id }))
+      }),
+    /** Somebody with an account, and a token to call with. */
+    person: async ({
+      abilities = ["*"],
+      name = `Person ${next()}`,
+      permissions,
+      roles
+    }: NewPerson = {}): Promise<Person> => {
+      const own = permissions && (await create("/roles", { name: `Role of ${name}`, permissions }))
+      const email = `${name.replaceAll(" ", ".").toLowerCase()}@example.com`
+      const user = await create("/users", {
+        name,
+        email,
+        roles: [...(own === undefined ? [] : [own.name]), ...(roles ?? [])],
+        active: true
+      })
+      const { secret } = await create("/tokens", { name: `Token of ${name}`, abilities, user_id: user.id })
+      return { user_id: user.id, member_id: user.member_id, role_id: own?.id, name, email, secret }
+    }
+  }
+}
+export type RentalHouse<By = Viewer, A extends Answer = Answer> = ReturnType<typeof rentalHouse<A, By>>

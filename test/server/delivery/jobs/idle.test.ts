@@ -1,0 +1,50 @@
+/** What jobs cost when there is nothing to do. */
+import { Clock, Duration, Effect, Latch } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { makeJobQueues } from "../../../../server/delivery/jobs/jobs.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { both_engines } from "../../../app.ts"
+import { serve } from "../../serving.ts"
+import { wordKind } from "./words.ts"
+
+const open: Array<() => Promise<unknown>> = []
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close()
+})
+
+describe.each(both_engines)("a server without jobs on %s", (engine) => {
+  it("asks once a second for all kinds together", async () => {
+    const server = await serve(engine)
+    open.push(() => server.close())
+    const statements: Array<string> = []
+    const waits: Array<number> = []
+    const kinds = Array.from({ length: 10 }, (_, at) => wordKind(() => Effect.void, { kind: `test.kind_${at}` }))
+    await server.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        const live = yield* Clock.Clock
+        const fourth = yield* Latch.make()
+        const counted = {
+          ...store,
+          run: (text: string, values?: ReadonlyArray<unknown>) => {
+            statements.push(text)
+            return store.run(text, values)
+          }
+        }
+        const noted: Clock.Clock = {
+          ...live,
+          sleep: (duration) => {
+            waits.push(Duration.toMillis(duration))
+            return waits.length < 4 ? Effect.void : Effect.andThen(fourth.open, Effect.never)
+          }
+        }
+        const { work } = yield* makeJobQueues(kinds, counted as typeof store)
+        statements.length = 0
+        yield* Effect.raceFirst(Effect.provideService(work, Clock.Clock, noted), fourth.await)
+      }).pipe(Effect.scoped)
+    )
+    expect(waits).toEqual([1_000, 1_000, 1_000, 1_000])
+    expect(statements).toHaveLength(4)
+    expect(new Set(statements).size).toBe(1)
+  })
+})

@@ -1,0 +1,107 @@
+/** What a message may be made of. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
+import { composeMail, mailAddressErrors, type MailDraft } from "../../../../server/delivery/mail/compose.ts"
+import type { MailMessage } from "../../../../server/delivery/mail/message.ts"
+import { serve, type Serving } from "../../serving.ts"
+
+let serving: Serving
+beforeAll(async () => {
+  serving = await serve("sqlite", { public_url: "https://hire.example:8443" })
+})
+afterAll(() => serving.close())
+
+const draft: MailDraft = {
+  id: "quote.7",
+  sender_user_id: 1,
+  to: ["ann@customer.example"],
+  subject: "Your quote",
+  text: "Here it is."
+}
+const composed = (more: Partial<MailDraft>): Promise<MailMessage> =>
+  serving.run(
+    Effect.flatMap(CommandRuntime, ({ settings }) =>
+      Effect.flatMap(settings, (known) => composeMail({ ...draft, ...more }, known))
+    )
+  )
+const errorsOf = async (more: Partial<MailDraft>): Promise<unknown> =>
+  composed(more).then(
+    () => undefined,
+    (refused: { readonly errors?: unknown }) => refused.errors
+  )
+
+describe("a message", () => {
+  it.each([
+    ["to", { to: [] }],
+    ["to", { to: ["ann"] }],
+    ["to.1", { to: ["ann@customer.example", "bob@"] }],
+    ["cc", { cc: ["a@b.example, c@d.example"] }],
+    ["bcc", { bcc: [{ name: "X", address: "a@b.example\r\nX-Evil: 1" }] }],
+    ["reply_to", { reply_to: "<a@b.example>" }],
+    ["subject", { subject: " \r\n " }],
+    ["subject", { subject: "s".repeat(999) }],
+    ["text", { text: "t".repeat(500_001) }],
+    ["to", { to: Array.from({ length: 101 }, (_, at) => `a${at}@customer.example`) }]
+  ])("is refused where %s is not as it must be", async (field, more) => {
+    expect(Object.keys((await errorsOf(more)) as object)).toEqual([field])
+  })
+  it("has 25 MB of attachments at most, of which 1 MB are not files of the store", async () => {
+    const file = { name: "a.pdf", mime_type: "application/pdf", sha256: "0".repeat(64) }
+    const of = (size_bytes: number) => ({ ...file, size_bytes })
+    expect(await errorsOf({ attachments: [of(12_000_000), of(13_000_000)] })).toBeUndefined()
+    expect(await errorsOf({ attachments: [of(12_000_000), of(13_000_001)] })).toEqual({
+      attachments: ["The attachments have 25.1 MB, and a message takes 25 MB: leave some out, or send a link."]
+    })
+    const bytes = (length: number) => ({ name: "a.txt", mime_type: "text/plain", bytes: new Uint8Array(length) })
+    expect(await errorsOf({ attachments: [bytes(1_000_000)] })).toBeUndefined()
+    expect(await errorsOf({ attachments: [bytes(500_000), bytes(500_001)] })).toEqual({
+      attachments: ["Attachments that are not stored as files may have 1 MB together."]
+    })
+  })
+  it("has no lines in its subject and names", async () => {
+    const { subject, to, attachments } = await composed({
+      subject: "Your quote\r\nBcc: other@house.example",
+      to: [{ name: "Ann\r\nX-Evil: 1", address: "ann@customer.example" }],
+      attachments: [{ name: "a/b\\c\u0000.pdf", mime_type: "application/pdf", bytes: new Uint8Array() }]
+    })
+    expect([subject, to[0]?.name, attachments[0]?.name]).toEqual([
+      "Your quote Bcc: other@house.example",
+      "Ann X-Evil: 1",
+      "a_b_c\ufffd.pdf"
+    ])
+  })
+  it("goes to nobody twice", async () => {
+    const { recipients } = await composed({
+      to: ["a@b.example", "a@b.example"],
+      cc: ["a@b.example"],
+      bcc: ["c@d.example"]
+    })
+    expect(recipients).toEqual(["a@b.example", "c@d.example"])
+  })
+  it.each([
+    ["invoice.42.issued", "<invoice.42.issued@hire.example>"],
+    ["a:b c", "<a=3ab=20c@hire.example>"],
+    ["a=3ab", "<a=3d3ab@hire.example>"],
+    [".a..b.", "<=2ea=2e.b=2e@hire.example>"],
+    ["<x@y>\r\n", "<=3cx=40y=3e=0d=0a@hire.example>"]
+  ])("with the id %j has a Message-ID of its own", async (id, expected) => {
+    expect((await composed({ id })).message_id).toBe(expected)
+  })
+  it("is refused by the address of a setting that is none, in its name", async () => {
+    await serving.ask("/api/v1/settings/mail", {
+      method: "PUT",
+      json: { settings: { sender_address: "a..b@house.example" } }
+    })
+    expect(await errorsOf({})).toEqual({
+      "mail.sender_address": [
+        "The setting mail.sender_address must be a valid e-mail address, such as name@example.com."
+      ]
+    })
+  })
+})
+
+it("is checked before anything is decided", () => {
+  expect(mailAddressErrors({ to: ["ann@customer.example"] })).toEqual({})
+  expect(Object.keys(mailAddressErrors({ to: ["ann"], cc: ["x"], reply_to: "y" }))).toEqual(["to", "cc", "reply_to"])
+})

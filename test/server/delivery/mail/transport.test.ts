@@ -1,0 +1,262 @@
+/** The connection to the mail server: what goes wrong with it, and what is made of that. */
+import { once } from "node:events"
+import { type AddressInfo, createServer, type Socket } from "node:net"
+import { Effect, Result } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { parseSmtpUrl } from "../../../../core/values/smtp-url.ts"
+import { type MailWaits, makeMailTransport, type Outcome } from "../../../../server/delivery/mail/transport.ts"
+import { type Behaviour, mailServer, replies, type TestMailServer } from "./smtp.ts"
+
+const open: Array<() => Promise<unknown>> = []
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close()
+})
+
+const short: MailWaits = { connect_millis: 1_500, silence_millis: 1_500, whole_millis: 20_000 }
+const sender = (waits: MailWaits = short) => {
+  const transport = makeMailTransport(waits)
+  open.push(() => Effect.runPromise(transport.close))
+  return (url: string, to: ReadonlyArray<string> = ["ann@customer.example"], id = "1"): Promise<Outcome> =>
+    Effect.runPromise(
+      transport.send(
+        Result.getOrThrow(parseSmtpUrl(url)),
+        {
+          messageId: `<${id}@hire.example>`,
+          envelope: { from: "desk@house.example", to: [...to] },
+          to: [...to],
+          subject: "x",
+          text: "x"
+        },
+        to
+      )
+    )
+}
+const opened = async (behaviour: Behaviour = {}): Promise<TestMailServer> => {
+  const smtp = await mailServer(behaviour)
+  open.push(() => smtp.close())
+  return smtp
+}
+/** A host that does what it likes with each connection. */
+const host = async (talk: (socket: Socket) => void): Promise<string> => {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => {}))
+    talk(socket)
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  open.push(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe("a message waits for another attempt", () => {
+  it("when nobody listens at the mail server's address", async () => {
+    const smtp = await mailServer()
+    await smtp.close()
+    expect(await sender()(smtp.url)).toEqual({
+      kind: "later",
+      text: expect.stringContaining("The mail server could not be reached")
+    })
+  })
+  it.each([
+    ["never greets", () => {}],
+    ["says nothing after its greeting", (socket: Socket) => void socket.write("220 here\r\n")]
+  ])("when the mail server %s", async (_what, talk) => {
+    expect(await sender()(await host(talk))).toEqual({
+      kind: "later",
+      text: expect.stringMatching(/did not answer in time|could not be reached/)
+    })
+  })
+  it("when the mail server dribbles answers without an end", async () => {
+    const url = await host((socket) => {
+      socket.write("220 here\r\n")
+      const dribbling = setInterval(() => socket.write("250-more\r\n"), 200)
+      socket.on("close", () => clearInterval(dribbling))
+    })
+    expect(await sender({ ...short, connect_millis: 60_000, whole_millis: 1_500 })(url)).toEqual({
+      kind: "later",
+      text: "The mail server did not take the message in time."
+    })
+  })
+  it("when the connection breaks in the middle of the message", async () => {
+    const url = await host((socket) => {
+      socket.write("220 here\r\n")
+      socket.on("data", (data) => {
+        const said = data.toString()
+        if (said.startsWith("EHLO")) socket.write("250 here\r\n")
+        else if (said.startsWith("MAIL") || said.startsWith("RCPT")) socket.write("250 ok\r\n")
+        else if (said.startsWith("DATA")) socket.write("354 go on\r\n")
+        else socket.destroy()
+      })
+    })
+    expect(await sender()(url)).toMatchObject({ kind: "later" })
+  })
+  it("when the password is wrong, in words that name it and do not repeat it", async () => {
+    const smtp = await opened({
+      disabledCommands: ["STARTTLS"],
+      allowInsecureAuth: true,
+      authOptional: false,
+      onAuth: (_auth, _session, done) => done(replies(535, "5.7.8 Authentication failed"))
+    })
+    const url = smtp.url.replace("//", "//me:sesame-open@")
+    const outcome = await sender()(url)
+    expect(outcome).toEqual({
+      kind: "later",
+      text: expect.stringContaining("The mail server did not accept the user name and password")
+    })
+    expect(JSON.stringify(outcome)).not.toContain("sesame")
+    expect(await sender()(smtp.url)).toEqual({
+      kind: "later",
+      text: expect.stringContaining("The mail server wants a login or encryption")
+    })
+  })
+  it("when a login is set and the server takes none: it is not sent without", async () => {
+    const smtp = await opened({ disabledCommands: ["STARTTLS", "AUTH"] })
+    expect(await sender()(smtp.url.replace("//", "//me:secret@"))).toMatchObject({ kind: "later" })
+    expect(smtp.taken).toEqual([])
+  })
+  it.each([421, 450, 451, 452, 503])("when it is answered %i", async (code) => {
+    const smtp = await opened({ message: () => replies(code, "Not now") })
+    expect(await sender()(smtp.url)).toMatchObject({ kind: "later", text: expect.stringContaining("Not now") })
+  })
+})
+
+describe("an encrypted connection", () => {
+  // The certificate of smtp-server is its own.
+  const encrypted: Behaviour = { disabledCommands: [] }
+
+  it("is required where the mail server is elsewhere, with a certificate that holds", async () => {
+    const smtp = await opened(encrypted)
+    const transport = makeMailTransport(short)
+    open.push(() => Effect.runPromise(transport.close))
+    const strict = Effect.runPromise(
+      transport.send(
+        { host: "127.0.0.1", port: smtp.port, tls: "starttls", checks_certificate: true, login: undefined },
+        { envelope: { from: "a@b.example", to: ["c@d.example"] }, text: "x" },
+        ["c@d.example"]
+      )
+    )
+    expect(await strict).toEqual({
+      kind: "later",
+      text: expect.stringMatching(/could not be encrypted|self-signed|certificate/)
+    })
+    expect(smtp.taken).toEqual([])
+  })
+  it("is not done without where the server offers none", async () => {
+    const smtp = await opened()
+    expect(await sender()(`${smtp.url}?tls=unchecked`)).toEqual({
+      kind: "later",
+      text: expect.stringContaining("could not be encrypted")
+    })
+    expect(smtp.taken).toEqual([])
+  })
+  it("takes any certificate where that was asked for, and on this machine", async () => {
+    const smtp = await opened(encrypted)
+    expect(await sender()(`${smtp.url}?tls=unchecked`)).toMatchObject({ kind: "taken" })
+    expect(await sender()(smtp.url)).toMatchObject({ kind: "taken" })
+    expect(smtp.taken).toHaveLength(2)
+  })
+  it("carries the login", async () => {
+    const logins: Array<unknown> = []
+    const smtp = await opened({
+      ...encrypted,
+      authOptional: false,
+      onAuth: ({ username, password }, { secure }, done) => {
+        logins.push([username, password, secure])
+        done(null, { user: username })
+      }
+    })
+    expect(await sender()(smtp.url.replace("//", "//me%40house.example:p%3Ass@"))).toMatchObject({ kind: "taken" })
+    expect(logins).toEqual([["me@house.example", "p:ss", true]])
+  })
+})
+
+describe("what the mail server says of recipients", () => {
+  it.each([550, 551, 553, 554])("is kept when it refuses all with %i", async (code) => {
+    const smtp = await opened({ recipient: () => replies(code, "No such mailbox") })
+    expect(await sender()(smtp.url, ["a@customer.example", "b@customer.example"])).toEqual({
+      kind: "refused",
+      refused: ["a@customer.example", "b@customer.example"].map((address) => ({
+        address,
+        code,
+        text: expect.stringContaining("No such mailbox")
+      })),
+      text: expect.stringContaining("a@customer.example, b@customer.example")
+    })
+  })
+  it("is kept when it refuses the message for all of them", async () => {
+    const smtp = await opened({ message: () => replies(554, "Spam") })
+    expect(await sender()(smtp.url)).toEqual({
+      kind: "refused",
+      refused: [{ address: "ann@customer.example", code: 554, text: expect.stringContaining("Spam") }],
+      text: expect.stringContaining("Spam")
+    })
+  })
+  it("divides them into taken, refused and deferred", async () => {
+    const smtp = await opened({
+      recipient: (address) =>
+        address.startsWith("gone")
+          ? replies(550, "Gone")
+          : address.startsWith("full")
+            ? replies(452, "Full")
+            : undefined
+    })
+    const send = sender()
+    const [ann, gone, full] = ["ann@c.example", "gone@c.example", "full@c.example"]
+    expect(await send(smtp.url, [ann!, gone!, full!])).toMatchObject({
+      kind: "taken",
+      accepted: [ann],
+      refused: [{ address: gone, code: 550 }],
+      deferred: [{ address: full, code: 452 }]
+    })
+    expect(await send(smtp.url, [gone!, full!])).toMatchObject({
+      kind: "split",
+      refused: [{ address: gone }],
+      deferred: [{ address: full }]
+    })
+    expect(await send(smtp.url, [full!])).toMatchObject({ kind: "later" })
+    expect(await send(smtp.url, [gone!])).toMatchObject({ kind: "refused" })
+  })
+})
+
+describe("connections", () => {
+  it("are two at most, and used again", async () => {
+    let busy = 0
+    let busiest = 0
+    let connected = 0
+    const smtp = await opened({
+      onConnect: (_session, done) => {
+        connected++
+        done()
+      },
+      message: async () => {
+        busiest = Math.max(busiest, ++busy)
+        await new Promise((resolve) => setTimeout(resolve, 30))
+        busy--
+        return undefined
+      }
+    })
+    const send = sender()
+    const outcomes = await Promise.all(Array.from({ length: 12 }, (_, at) => send(smtp.url, undefined, `${at}`)))
+    expect(outcomes.map(({ kind }) => kind)).toEqual(Array.from({ length: 12 }, () => "taken"))
+    expect([busiest, connected]).toEqual([2, 2])
+  })
+  it("that had ended meanwhile are made anew, without a second copy", async () => {
+    const smtp = await opened()
+    const send = sender()
+    await send(smtp.url, undefined, "first")
+    await smtp.disconnect()
+    expect(await send(smtp.url, undefined, "second")).toMatchObject({ kind: "taken" })
+    expect(smtp.taken.map(({ read }) => read.messageId)).toEqual(["<first@hire.example>", "<second@hire.example>"])
+  })
+  it("go to the new mail server once another is set", async () => {
+    const [before, after] = [await opened(), await opened()]
+    const send = sender()
+    await send(before.url)
+    await send(after.url)
+    expect([before.taken.length, after.taken.length]).toEqual([1, 1])
+  })
+})

@@ -1,0 +1,216 @@
+/** Every type that events cause, by the request that causes it: who is told, in which words, and who is not. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { documentStream } from "../../../../core/documents/events.ts"
+import { request_waits_millis } from "../../../../core/documents/lifecycle-api.ts"
+import { journal } from "../../../../core/kernel/events/journal.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { instantOf } from "../../../../core/values/time.ts"
+import { documentGeneratedCause } from "../../../../server/delivery/notifications/causes/happening.ts"
+import { waitlistMatched } from "../../../../server/delivery/notifications/causes/causes.ts"
+import { writeDown } from "../../../../server/delivery/notifications/write.ts"
+import { overdueSweep } from "../../../../server/billing/slice.ts"
+import { type Books, openBooks } from "../../../api/billing-black-box.ts"
+import { engines } from "../../../app.ts"
+import { houseOf, type House, type Person } from "./house.ts"
+
+describe.each(engines)("on %s", (engine) => {
+  let yard: Books
+  let house: House
+  let seller: Person, keeper: Person, outsider: Person, manager: Person
+  beforeAll(async () => {
+    yard = await openBooks(engine)
+    house = houseOf(yard.server)
+    seller = await house.person("Sam Seller", [
+      "opportunities.view",
+      "invoices.view",
+      "documents.view",
+      "documents.create",
+      "opportunities.edit"
+    ])
+    keeper = await house.person("Kim Keeper", ["purchase_orders.view", "activities.view"])
+    manager = await house.person("Max Manager", ["users.view"])
+    outsider = await house.person("Olga Outside", ["stock.view"])
+  })
+  afterAll(() => yard.close())
+
+  const of = async (person: Person | undefined, type: string, subject_id?: number) => {
+    await house.told()
+    const about = subject_id === undefined ? "" : `&q[subject_id_eq]=${subject_id}`
+    return house.inbox(person, `&q[notification_type_eq]=${type}${about}`)
+  }
+  const titles = async (person: Person | undefined, type: string, subject_id?: number) =>
+    (await of(person, type, subject_id)).map(({ title }) => title)
+
+  it("a copied opportunity is one that was made", async () => {
+    const job = await yard.job()
+    const { id, number } = await yard.made(`/opportunities/${job.id}/clone`)
+    expect(await titles(seller, "opportunity.created", id)).toEqual([`Opportunity ${number} for Payer was made`])
+    expect(await of(keeper, "opportunity.created")).toEqual([])
+  })
+  it("a quotation that is lost and an order that is cancelled; not an order that goes on hire", async () => {
+    const type = "opportunity.cancelled"
+    const lost = await yard.job()
+    await yard.made(`/opportunities/${lost.id}/convert_to_quotation`)
+    await house.did(200, "POST", `/opportunities/${lost.id}/change_status`, { status: 2 })
+    expect(await titles(seller, type, lost.id)).toEqual([`Quotation ${lost.number} for Payer was lost`])
+    const order = await yard.job()
+    await yard.made(`/opportunities/${order.id}/convert_to_quotation`)
+    await yard.made(`/opportunities/${order.id}/convert_to_order`)
+    await house.did(200, "POST", `/opportunities/${order.id}/change_status`, { status: 2 })
+    expect(await of(seller, type, order.id)).toEqual([])
+    await house.did(200, "POST", `/opportunities/${order.id}/change_status`, { status: 6 })
+    const [told] = await of(seller, type, order.id)
+    expect(told).toMatchObject({
+      title: `Order ${order.number} for Payer was cancelled`,
+      body: "A job, 1 July 2026 – 4 July 2026",
+      is_own: false
+    })
+    expect(await of(outsider, type)).toEqual([])
+  })
+  it("an invoice that is issued, overdue, and paid", async () => {
+    const bill = await yard.issued()
+    expect(await titles(seller, "invoice.issued", bill.id)).toEqual([`Invoice ${bill.number} for Payer was issued`])
+    await yard.made(`/invoices/${bill.id}/payments`, { amount: "50.00", method: "cash" })
+    expect(await titles(seller, "payment.recorded", bill.id)).toEqual([
+      `A payment of £50.00 was recorded: Invoice ${bill.number} for Payer`
+    ])
+    house.setClock(Date.parse(bill.due_at) + 3 * 86_400_000)
+    const swept = overdueSweep.kind.run(
+      { due_at: bill.due_at },
+      { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
+    )
+    await house.run(Effect.scoped(swept))
+    expect(await titles(seller, "invoice.overdue", bill.id)).toEqual([`Invoice ${bill.number} for Payer is overdue`])
+    const mailed = await house.sql("select mail_state from notifications where notification_type = 'invoice.overdue'")
+    expect(mailed.filter(({ mail_state }) => mail_state !== "none").length).toBeGreaterThan(0)
+    expect(await of(keeper, "invoice.issued")).toEqual([])
+  })
+  it("goods of a purchase order that come in, without what they cost", async () => {
+    const order = await yard.received()
+    const [told] = await of(keeper, "purchase_order.received", order.id)
+    expect(told.title).toBe(`Goods of purchase order ${order.number} from Big Cranes Ltd came in`)
+    expect(told.body).toBe("All of it is here.")
+    expect(JSON.stringify(told)).not.toMatch(/£|100/)
+    expect(await of(seller, "purchase_order.received")).toEqual([])
+  })
+  it("documents of a batch once all are drawn, to whoever asked; none that somebody waited for", async () => {
+    const bills = [await yard.issued(), await yard.issued()]
+    const body = { document_type: "invoice", documentable_type: "Invoice" }
+    await house.did(201, "POST", "/documents/generate", { ...body, documentable_id: bills[0].id }, seller.token)
+    await house.did(
+      202,
+      "POST",
+      "/documents/batch_generate",
+      { ...body, documentable_ids: bills.map(({ id }) => id) },
+      seller.token
+    )
+    await expect
+      .poll(() => titles(seller, "document.generated"), { timeout: 30_000 })
+      .toEqual(["2 documents are ready"])
+    expect(await of(undefined, "document.generated")).toEqual([])
+  })
+  it("a document whose request has answered that it takes longer, to whoever asked; none that it answered with", async () => {
+    const { id } = await yard.issued()
+    const body = { document_type: "invoice", documentable_type: "Invoice", documentable_id: id }
+    const { document } = await house.did(201, "POST", "/documents/generate", body, seller.token)
+    await house.told()
+    const events = await house.run(
+      Effect.flatMap(Store, (store) =>
+        store.find(journal, { stream: documentStream(document.id), type: "document.generated" })
+      )
+    )
+    const after = (millis: number) =>
+      events.map((event) => ({ ...event, recorded_at: instantOf(Date.parse(event.recorded_at) + millis) }))
+    const happenings = (millis: number) => house.run(documentGeneratedCause.happenings(after(millis)))
+    expect([events.length, await happenings(request_waits_millis / 2)]).toEqual([1, []])
+    expect(await house.run(writeDown(await happenings(request_waits_millis), () => undefined))).toBe(1)
+    const [told] = await of(seller, "document.generated", document.id)
+    expect([told.title, told.is_own, told.read_at]).toEqual([
+      `Invoice ${document.document_number} is ready`,
+      false,
+      null
+    ])
+    expect(told.body).toMatch(/^Invoice \S+ for Payer$/)
+  })
+  it("a quotation that its customer accepts, as something about the opportunity", async () => {
+    const job = await yard.job()
+    await yard.made(`/opportunities/${job.id}/convert_to_quotation`)
+    const about = { document_type: "quotation", documentable_type: "Opportunity", documentable_id: job.id }
+    const { document } = await house.did(201, "POST", "/documents/generate", about)
+    const { public_link } = await house.did(201, "POST", `/documents/${document.id}/public_link`, {})
+    const accepted = await yard.server.ask(`/d/${public_link.token}`, {
+      token: null,
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      bytes: "name=Ann+Bell&accept=1"
+    })
+    expect([200, 303], accepted.text.slice(0, 300)).toContain(accepted.status)
+    const [told] = await of(seller, "document.accepted", job.id)
+    expect(told.title).toMatch(
+      new RegExp(`^Quotation ${document.document_number} was accepted: \\w+ ${job.number} for Payer$`)
+    )
+    expect([told.actor_id, JSON.stringify(told).includes("Ann Bell")]).toEqual([null, false])
+    const [row] = await house.sql(`select mail_state from notifications where id = ${told.id}`)
+    expect(row.mail_state).not.toBe("none")
+    expect(await of(outsider, "document.accepted")).toEqual([])
+  })
+  it("goods that came free for a line that waited, to whoever put it on the list and the opportunity's owner", async () => {
+    const job = await yard.job(undefined, { owned_by: seller.member_id })
+    const [item] = job.items
+    const event = {
+      stream: `opportunity:${job.id}`,
+      type: "shortage.waitlist.matched",
+      data: { id: 1, opportunity_id: job.id, opportunity_item_id: item.id, waitlisted_by: keeper.user_id },
+      ...{ position: 1, version: 1, command_id: "test", actor_id: null, replica_id: null },
+      recorded_at: "2026-06-18T12:00:00.000Z"
+    }
+    const happenings = await house.run(waitlistMatched.happenings([event]))
+    expect(await house.run(writeDown(happenings, () => undefined))).toBe(1)
+    expect(await titles(seller, "shortage.waitlist.matched", job.id)).toEqual([
+      `Stock came free for ${item.name} on Opportunity ${job.number} for Payer`
+    ])
+    // Who put it there may not see opportunities any more.
+    expect(await of(keeper, "shortage.waitlist.matched")).toEqual([])
+  })
+  it("activities to those newly put on them, and to nobody of what is done or cancelled", async () => {
+    const type = "activity.assigned"
+    const base = { subject: "Call the venue", starts_at: "2026-07-01T09:00:00Z", owned_by: keeper.user_id }
+    const { id } = await yard.made("/activities", { ...base, participants: [{ member_id: manager.member_id }] })
+    expect(await titles(keeper, type, id)).toEqual(["The activity “Call the venue” was given to you"])
+    expect((await of(keeper, type, id)).map(({ body }) => body)).toEqual(["Starts 1 July 2026 09:00"])
+    expect(await of(manager, type, id)).toEqual([])
+    const change = (json: object) => house.did(200, "PUT", `/activities/${id}`, json)
+    await change({ subject: "Call the venue again" })
+    await change({ participants: [{ member_id: keeper.member_id }] })
+    expect((await of(keeper, type, id)).length).toBe(1)
+    await change({ owned_by: 1, participants: [] })
+    expect((await of(undefined, type, id)).map(({ is_own, read_at }) => [is_own, read_at !== null])).toEqual([
+      [true, true]
+    ])
+    await change({ owned_by: keeper.user_id })
+    expect((await of(keeper, type, id)).length).toBe(2)
+    const done = await yard.made("/activities", { ...base, status_id: 2002, completed: true })
+    const cancelled = await yard.made("/activities", { ...base, status_id: 2003 })
+    const muted = await yard.made("/activities", {
+      subject: "M",
+      participants: [{ member_id: keeper.member_id, mute: true }]
+    })
+    for (const one of [done, cancelled, muted]) expect(await of(keeper, type, one.id)).toEqual([])
+  })
+  it("accounts, to those who may see them; opened again, also to whose it is", async () => {
+    const { user_id, token } = await house.person("Ann Other", ["stock.view"])
+    expect(await titles(manager, "user.invited", user_id)).toEqual(["Ann Other was invited"])
+    expect(await of({ user_id, token, member_id: 0 }, "user.invited")).toEqual([])
+    await yard.remove(`/users/${user_id}`)
+    expect(await titles(manager, "user.deactivated", user_id)).toEqual(["The account of Ann Other was closed"])
+    await house.did(200, "POST", `/users/${user_id}/activate`)
+    expect(await titles(manager, "user.reactivated", user_id)).toEqual(["The account of Ann Other was opened again"])
+    const rows = await house.sql(`select notification_type from notifications where user_id = ${user_id}`)
+    expect(rows.map((row) => row.notification_type)).toEqual(["user.reactivated"])
+    expect(await of(outsider, "user.invited")).toEqual([])
+  })
+  it("people without the rights find nothing", async () => {
+    expect((await house.inbox(outsider)).map((row) => row.notification_type)).toEqual([])
+  })
+})

@@ -1,0 +1,214 @@
+/** What programs that listen are told, over real sockets. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { type Listening as Host, listenOn } from "../../../../server/host/http.ts"
+import { silentLog } from "../../../../server/ports/log.ts"
+import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
+import { engines } from "../../../app.ts"
+import { freshDatabase } from "../../../postgres.ts"
+import { owner_token, serve, type Serving } from "../../serving.ts"
+import { type Listening, listenTo, tell } from "./writing.ts"
+
+const hosted = (app: ServerApp): Promise<Host> =>
+  listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
+const soon = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  for (let tries = 0; !(await holds()); tries++) {
+    if (tries > 6_000) throw new Error("it does not come to be")
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+describe.each(engines)("on %s", (engine) => {
+  let server: Serving, http: Host
+  const open: Array<Listening> = []
+  beforeAll(async () => {
+    server = await serve(engine)
+    http = await hosted(server.app)
+  })
+  afterEach(() => {
+    for (const one of open.splice(0)) one.hangUp()
+  })
+  afterAll(async () => {
+    const stopped = http.stop(5_000)
+    server.app.wake()
+    await stopped
+    await server.close()
+  })
+  const listen = async (
+    query = "",
+    headers: { readonly [name: string]: string } = {},
+    token = owner_token
+  ): Promise<Listening> => {
+    const one = await listenTo(`${http.url}/api/v1/notifications/stream${query}`, { token, headers })
+    open.push(one)
+    return one
+  }
+  const made = async (path: string, json: object): Promise<any> => {
+    const { status, body } = await server.ask(`/api/v1/${path}`, { json })
+    expect(status, JSON.stringify(body)).toBe(201)
+    return Object.values<any>(body)[0]
+  }
+
+  it("says what comes, and nothing that came before", async () => {
+    await tell(server.app, {})
+    const heard = await listen()
+    expect(heard.headers.get("content-type")).toBe("text/event-stream")
+    expect(heard.headers.get("cache-control")).toBe("no-store")
+    expect(heard.headers.get("x-accel-buffering")).toBe("no")
+    expect(heard.text()).toMatch(/^retry: 3000\n\n/)
+    const [id] = await tell(server.app, {}, { user_id: 4_711 }, { is_broadcast: false })
+    const [next] = await tell(server.app, {})
+    await heard.until(2)
+    expect(heard.ids).toEqual([id, next])
+    expect(heard.events[0]).toMatchObject({
+      event: "notification",
+      data: { id, notification_type: "system.test_email", read_at: null, is_own: false }
+    })
+  })
+  it("goes on after the last one known, by header or query, across more than one page", async () => {
+    const [first = 0] = await tell(server.app, {})
+    const ids = await tell(server.app, ...Array.from({ length: 1_200 }, () => ({})))
+    const heard = await listen("", { "last-event-id": String(first) })
+    await heard.until(1_200)
+    const [live] = await tell(server.app, {})
+    await heard.until(1_201)
+    expect(heard.ids).toEqual([...ids, live])
+    const asked = await listen(`?after=${ids.at(-2)}`)
+    await asked.until(2)
+    expect(asked.ids).toEqual([ids.at(-1), live])
+    const both = await listen(`?after=0`, { "last-event-id": String(ids.at(-1)) })
+    await both.until(1)
+    expect(both.ids).toEqual([live])
+  })
+  it("begins with what is new where the id known is of another history, or is none", async () => {
+    const beyond = await listen("", { "last-event-id": "900000000" })
+    const none = await listen("", { "last-event-id": "x'; drop table" })
+    const [id] = await tell(server.app, {})
+    await Promise.all([beyond.until(1), none.until(1)])
+    expect([beyond.ids, none.ids]).toEqual([[id], [id]])
+    expect((await listen("?after=-1")).status).toBe(422)
+  })
+  it("takes ten streams of a token, and forgets those whose client hung up", async () => {
+    const { secret } = await made("tokens", { name: "desk", abilities: ["notifications:read"] })
+    const ten = await Promise.all(Array.from({ length: 10 }, () => listen("", {}, secret)))
+    expect(ten.map(({ status }) => status)).toEqual(ten.map(() => 200))
+    const eleventh = await listen("", {}, secret)
+    expect([eleventh.status, eleventh.headers.get("retry-after")]).toEqual([429, "30"])
+    ten[3]?.hangUp()
+    await soon(async () => (await listen("", {}, secret)).status === 200)
+    expect((await listen()).status).toBe(200)
+  })
+  it("wants the ability", async () => {
+    const { secret } = await made("tokens", { name: "narrow", abilities: ["products:read"] })
+    expect((await listen("", {}, secret)).status).toBe(403)
+  })
+  it("ends when its token is revoked, its ability taken, its account closed", async () => {
+    const user = await made("users", { name: "Ann", email: `ann.${engine}@example.com`, roles: [], active: true })
+    const token = await made("tokens", { name: "a", abilities: ["notifications:read"], user_id: user.id })
+    const other = await made("tokens", { name: "b", abilities: ["notifications:read"], user_id: user.id })
+    const heard = await listen("", {}, token.secret)
+    const of_account = await listen("", {}, other.secret)
+    expect((await server.ask(`/api/v1/tokens/${token.id}`, { method: "DELETE" })).status).toBe(204)
+    await heard.ended
+    const [id] = await tell(server.app, { user_id: user.id })
+    await of_account.until(1)
+    expect(of_account.ids).toEqual([id])
+    const closed = await server.ask(`/api/v1/users/${user.id}`, { method: "DELETE" })
+    expect(closed.status, closed.text).toBe(204)
+    await of_account.ended
+  })
+  it("ends when its token expires meanwhile, and says nothing after that", async () => {
+    const now = Date.now()
+    const expires_at = new Date(now + 3_600_000).toISOString()
+    const { secret } = await made("tokens", { name: "short", abilities: ["notifications:read"], expires_at })
+    const [short, lasting] = [await listen("", {}, secret), await listen()]
+    const [before] = await tell(server.app, {})
+    await short.until(1)
+    server.setClock(now + 3_600_001)
+    await short.ended
+    const [after] = await tell(server.app, {})
+    await lasting.until(2)
+    server.setClock(Date.now())
+    expect([short.ids, lasting.ids]).toEqual([[before], [before, after]])
+    expect((await listen("", {}, secret)).status).toBe(200)
+  })
+  it("says in a comment that it lives while nothing happens", async () => {
+    const quiet = await listen()
+    await soon(() => quiet.text().endsWith("\n\n: \n\n"))
+    expect(quiet.events).toEqual([])
+  })
+  it("tells nothing that came after its token was revoked or its account closed, however soon", async () => {
+    const user = await made("users", { name: "Ben", email: `ben.${engine}@example.com`, roles: [], active: true })
+    const token = await made("tokens", { name: "a", abilities: ["notifications:read"], user_id: user.id })
+    const other = await made("tokens", { name: "b", abilities: ["notifications:read"], user_id: user.id })
+    const heard = await listen("", {}, token.secret)
+    const of_account = await listen("", {}, other.secret)
+    // A look at tokens and accounts was just made.
+    await tell(server.app, { user_id: user.id })
+    await Promise.all([heard.until(1), of_account.until(1)])
+    expect((await server.ask(`/api/v1/tokens/${token.id}`, { method: "DELETE" })).status).toBe(204)
+    await tell(server.app, { user_id: user.id })
+    await Promise.all([heard.ended, of_account.until(2)])
+    expect([heard.ids.length, of_account.ids.length]).toEqual([1, 2])
+    expect((await server.ask(`/api/v1/users/${user.id}`, { method: "DELETE" })).status).toBe(204)
+    await tell(server.app, { user_id: user.id })
+    await of_account.ended
+    expect(of_account.ids).toHaveLength(2)
+  })
+  it("reaches two hundred streams at once", async () => {
+    const secrets = await Promise.all(
+      Array.from({ length: 20 }, async (_, at) => {
+        const { secret } = await made("tokens", { name: `t${at}`, abilities: ["notifications:read"] })
+        return String(secret)
+      })
+    )
+    const all = await Promise.all(Array.from({ length: 200 }, (_, at) => listen("", {}, secrets[at % 20])))
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]))
+    const ids = [...(await tell(server.app, {}, {})), ...(await tell(server.app, {}))]
+    await Promise.all(all.map((one) => one.until(3)))
+    for (const one of all) expect(one.ids).toEqual(ids)
+  })
+})
+
+it.each(engines)("on %s a server that stops ends its streams at once", async (engine) => {
+  const server = await serve(engine)
+  const http = await hosted(server.app)
+  const heard = await listenTo(`${http.url}/api/v1/notifications/stream`, { token: owner_token })
+  let cut = false
+  const stopped = http.stop(60_000).then(() => (cut = true))
+  server.app.wake()
+  await heard.ended
+  await stopped
+  expect(cut).toBe(true)
+  await server.close()
+})
+
+it("servers on one Postgres tell each other's streams", async () => {
+  const database = await freshDatabase()
+  const options = {
+    database: { kind: "pg" as const, url: database.url, connections_max: 3 },
+    key: "key-of-the-tests-which-is-long",
+    owner_token,
+    rate_limit: 1_000_000
+  }
+  const one = await openServerApp(options)
+  const other = await openServerApp(options)
+  const hosts = await Promise.all([hosted(one), hosted(other)])
+  try {
+    const heard = await Promise.all(
+      hosts.map(({ url }) => listenTo(`${url}/api/v1/notifications/stream`, { token: owner_token }))
+    )
+    const ids: Array<number> = []
+    for (let round = 0; round < 10; round++) {
+      ids.push(...(await tell(one, {})), ...(await tell(other, {})))
+    }
+    await Promise.all(heard.map((each) => each.until(20)))
+    for (const each of heard) expect(each.ids).toEqual(ids)
+  } finally {
+    const stopping = hosts.map((host) => host.stop(5_000))
+    for (const app of [one, other]) app.wake()
+    await Promise.all(stopping)
+    await one.close()
+    await other.close()
+    await database.drop()
+  }
+})

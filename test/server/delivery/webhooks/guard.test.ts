@@ -1,0 +1,139 @@
+/** No delivery goes to an address of the house's own network, however it is written and whatever its name says later. */
+import { createServer as createTls } from "node:https"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Guard, isReserved, type Lookup, makeGuard } from "../../../../server/delivery/webhooks/guard.ts"
+import { sender } from "../../../../server/delivery/webhooks/send.ts"
+import { engines } from "../../../app.ts"
+import { serve, type Serving } from "../../serving.ts"
+import { certificate } from "./certificate.ts"
+import { words } from "../../../words.ts"
+
+const told =
+  (...addresses: ReadonlyArray<string>): Lookup =>
+  (_hostname, _options, callback) =>
+    callback(
+      null,
+      addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }))
+    )
+const unknown: Lookup = (_hostname, _options, callback) =>
+  callback(Object.assign(new Error("unknown"), { code: "ENOTFOUND" }), [])
+
+const refused_hosts = words(`
+  127.0.0.1 127.1 2130706433 0x7f000001 0177.0.0.1 0 0.0.0.0 10.1.2.3 100.64.0.1 169.254.169.254 172.16.0.1
+  172.31.255.255 192.168.1.1 198.18.0.1 224.0.0.1 255.255.255.255 [::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1]
+  [::ffff:169.254.169.254] [::127.0.0.1] [64:ff9b::7f00:1] [2002:7f00:1::] [fc00::1] [fd12:3456::1] [fe80::1]
+  [ff02::1] [2001:db8::1]
+`)
+const open_hosts = ["93.184.216.34", "8.8.8.8", "172.32.0.1", "[2606:4700::1111]", "[::ffff:8.8.8.8]"]
+
+describe("an address", () => {
+  const guard = makeGuard({ allows_private: false, lookup: unknown })
+  const hostOf = (host: string) => new URL(`http://${host}/`).hostname
+  it.each(refused_hosts)("%s is refused", async (host) => {
+    expect(await guard.refusal(hostOf(host))).toMatch(/ is$/)
+  })
+  it.each(open_hosts)("%s is not", async (host) => {
+    expect(await guard.refusal(hostOf(host))).toBeUndefined()
+  })
+  it("is refused where only one of a name's addresses is reserved", async () => {
+    const guard = makeGuard({ allows_private: false, lookup: told("8.8.8.8", "10.0.0.1") })
+    expect(await guard.refusal("hooks.example.com")).toBe("hooks.example.com resolves to 10.0.0.1,")
+  })
+  it("is let through where its name is not known yet: each delivery looks again", async () => {
+    expect(await guard.refusal("not-yet.example.com")).toBeUndefined()
+  })
+  it("is let through in trials", async () => {
+    expect(await makeGuard({ allows_private: true }).refusal("127.0.0.1")).toBeUndefined()
+  })
+  it("reads as the block list has it", () => expect(isReserved("::ffff:8.8.8.8")).toBe(false))
+})
+
+describe("a connection", () => {
+  let hits = 0
+  const plain = createServer((_request, response) => {
+    hits++
+    response.end("inside")
+  })
+  const secure = createTls(certificate, (_request, response) => {
+    hits++
+    response.end("inside")
+  })
+  const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port
+  beforeAll(async () => {
+    for (const server of [plain, secure])
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()))
+  })
+  afterAll(async () => {
+    for (const server of [plain, secure]) await new Promise((resolve) => server.close(resolve))
+  })
+  const post = (guard: Guard, url: string) =>
+    sender(guard, 5_000)({ url, headers: {}, body: "{}" }, new AbortController().signal)
+
+  it.each(["http", "https"])("over %s is refused where the name leads inside by then", async (scheme) => {
+    const port = portOf(scheme === "http" ? plain : secure)
+    const before = hits
+    for (const addresses of [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::ffff:127.0.0.1"]]) {
+      const guard = makeGuard({ allows_private: false, lookup: told(...addresses) })
+      expect(await post(guard, `${scheme}://rebound.example.com:${port}/`)).toMatchObject({ error: "refused_target" })
+    }
+    expect(hits).toBe(before)
+  })
+  it.each(["http", "https"])("over %s is refused for a literal address", async (scheme) => {
+    const port = portOf(scheme === "http" ? plain : secure)
+    const guard = makeGuard({ allows_private: false })
+    const before = hits
+    for (const host of ["127.0.0.1", "2130706433", "[::ffff:7f00:1]", "localhost"])
+      expect(await post(guard, `${scheme}://${host}:${port}/`), host).toMatchObject({ error: "refused_target" })
+    expect(hits).toBe(before)
+  })
+  it("is not refused where private addresses are allowed, and a certificate nobody vouches for is", async () => {
+    const guard = makeGuard({ allows_private: true })
+    expect(await post(guard, `http://127.0.0.1:${portOf(plain)}/`)).toMatchObject({ status: 200, error: null })
+    expect(await post(guard, `https://127.0.0.1:${portOf(secure)}/`)).toMatchObject({ status: null, error: "tls" })
+  })
+  it("to a name nobody knows is an error of names", async () => {
+    const guard = makeGuard({ allows_private: false, lookup: unknown })
+    expect(await post(guard, "http://nowhere.example.com/")).toMatchObject({ status: null, error: "dns" })
+  })
+  it("that nobody takes is an error of connecting", async () => {
+    const closed = createServer()
+    await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", () => resolve()))
+    const port = portOf(closed)
+    await new Promise((resolve) => closed.close(resolve))
+    expect(await post(makeGuard({ allows_private: true }), `http://127.0.0.1:${port}/`)).toMatchObject({
+      error: "connect"
+    })
+  })
+})
+
+describe.each(engines)("subscribing on %s", (engine) => {
+  let server: Serving
+  beforeAll(async () => {
+    server = await serve(engine)
+  })
+  afterAll(() => server.close())
+  it.each(["http://127.0.0.1/", "http://localhost:4480/", "https://[::1]/", "http://0x7f.1/"])(
+    "%s is a 422 that says why",
+    async (url) => {
+      const { body, status } = await server.ask("/api/v1/webhooks", { json: { url, events: ["*"] } })
+      expect(status).toBe(422)
+      expect(body.errors.url[0]).toMatch(/private or reserved address/)
+    }
+  )
+  it("an address with a user or password is a 422, as everybody who lists webhooks would read it", async () => {
+    const { body, status } = await server.ask("/api/v1/webhooks", {
+      json: { url: "https://user:secret@8.8.8.8/hook", events: ["*"] }
+    })
+    expect([status, Object.keys(body.errors)]).toEqual([422, ["url"]])
+    expect(JSON.stringify(body)).not.toContain("secret@")
+  })
+  it("a change to such an address is one, too", async () => {
+    const made = await server.ask("/api/v1/webhooks", { json: { url: "https://8.8.8.8/", events: ["*"] } })
+    const { id } = made.body.webhook
+    const changed = await server.ask(`/api/v1/webhooks/${id}`, { method: "PUT", json: { url: "http://10.0.0.1/" } })
+    expect(changed.status).toBe(422)
+    expect((await server.ask(`/api/v1/webhooks/${id}`)).body.webhook.url).toBe("https://8.8.8.8/")
+  })
+})

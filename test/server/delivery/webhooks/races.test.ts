@@ -1,0 +1,200 @@
+/** Subscribers that change, people who are erased and a second server, while messages are written down and sent. */
+import { Deferred, Effect } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { append, lastPosition } from "../../../../core/kernel/events/journal.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
+import { memberAnonymised } from "../../../../core/people/personal-data/erase.ts"
+import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
+import { ServerContext } from "../../../../server/ports/server-context.ts"
+import { queueEvents } from "../../../../server/delivery/webhooks/fan-out.ts"
+import { webhookKinds } from "../../../../server/delivery/webhooks/kinds.ts"
+import { webhooks } from "../../../../server/delivery/webhooks/schema.ts"
+import { both_engines } from "../../../app.ts"
+import { type FreshDatabase, freshDatabase } from "../../../postgres.ts"
+import { askOf, owner_token } from "../../serving.ts"
+import { house, outside, poll } from "./house.ts"
+import { type Answers, receiver, type Receiver } from "./receiver.ts"
+
+const open: Array<() => Promise<unknown>> = []
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close()
+})
+
+describe("two servers on one Postgres", () => {
+  const opened = async (answers?: Answers): Promise<{ one: ServerApp; other: ServerApp; target: Receiver }> => {
+    const database: FreshDatabase = await freshDatabase()
+    open.push(() => database.drop())
+    const target = await receiver(answers)
+    open.push(() => target.close())
+    const server = () =>
+      openServerApp({
+        database: { kind: "pg", url: database.url, connections_max: 5 },
+        key: "key-of-the-tests-which-is-long",
+        owner_token,
+        rate_limit: 1_000_000,
+        outside
+      })
+    const one = await server()
+    const other = await server()
+    open.push(() => other.close())
+    const made = await askOf(one, "/api/v1/webhooks", { json: { url: target.url, events: ["member.created"] } })
+    expect(made.status, made.text).toBe(201)
+    return { one, other, target }
+  }
+  const member = async (app: ServerApp, name: string): Promise<void> => {
+    const got = await askOf(app, "/api/v1/members", { json: { name, membership_type: "organisation" } })
+    expect(got.status, got.text).toBe(201)
+  }
+  const names = ({ got }: Receiver) => got.map(({ body }) => String(body.data.member.name)).sort()
+  const told = (count: number) => Array.from({ length: count }, (_, n) => `Member ${n}`).sort()
+
+  it("send each message once, two at a time, what the one heard too late included", async () => {
+    const { one, other, target } = await opened((_delivered, response) => {
+      setTimeout(() => response.end(), 5)
+    })
+    open.push(() => one.close())
+    for (let n = 0; n < 40; n++) await member(n % 2 === 0 ? other : one, `Member ${n}`)
+    await expect.poll(() => names(target), poll).toEqual(told(40))
+    expect(new Set(target.got.map(({ headers }) => headers["webhook-id"])).size).toBe(40)
+    expect(target.at_once.most).toBeLessThanOrEqual(2)
+  })
+
+  it("lose nothing when one of them stops with attempts in flight", async () => {
+    let stall = true
+    const { one, other, target } = await opened((_delivered, response) => {
+      if (!stall) response.end()
+    })
+    for (let n = 0; n < 6; n++) await member(one, `Member ${n}`)
+    await expect.poll(() => target.got.length, poll).toBeGreaterThanOrEqual(2)
+    stall = false
+    await one.close()
+    await member(other, "Member 6")
+    await expect.poll(() => [...new Set(names(target))], poll).toEqual(told(7))
+  })
+
+  it("tell a webhook of what a server that had not heard of its change was recording all the while", async () => {
+    const { one, other, target } = await opened()
+    open.push(() => one.close())
+    const json = { url: target.url, events: ["product_group.deleted"] }
+    const { id } = (await askOf(one, "/api/v1/webhooks", { json })).body.webhook
+    const looks = async (): Promise<ReadonlyArray<string>> => {
+      const { body } = await askOf(one, "/api/v1/system/jobs?q[kind_eq]=webhooks.queue&per_page=100", {})
+      return body.jobs.filter((job: any) => job.id.startsWith(`webhooks.queue:${id}:`)).map((job: any) => job.status)
+    }
+    await expect.poll(looks, poll).toEqual(["done"])
+    const [recorded, may_commit] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+    const about = { command_id: "late", actor_id: null, replica_id: null, recorded_at: "2026-11-22T09:00:00.000Z" }
+    // As a command does whose server believes that nobody is subscribed.
+    const recording = other.run(
+      Effect.flatMap(Store, (store) =>
+        store.transaction(
+          Effect.gen(function* () {
+            const event = { stream: "product_group:77", type: "product_group.deleted", data: { id: 77 } }
+            yield* append(store, [event], about)
+            yield* Deferred.succeed(recorded, undefined)
+            yield* Deferred.await(may_commit)
+          })
+        )
+      )
+    )
+    open.push(() => Effect.runPromise(Deferred.succeed(may_commit, undefined)).then(() => recording))
+    await Effect.runPromise(Deferred.await(recorded))
+    // Has what happened since looked through, and records nothing itself.
+    expect((await askOf(one, `/api/v1/webhooks/${id}`, { method: "PUT", json })).status).toBe(200)
+    await expect.poll(looks, poll).toEqual([expect.stringMatching(/running|done/), "done"])
+    await Effect.runPromise(Deferred.succeed(may_commit, undefined))
+    await recording
+    await expect.poll(() => target.got.map((got) => got.body.data), poll).toEqual([{ id: 77 }])
+  })
+})
+
+it.each(both_engines)(
+  "on %s nothing is left waiting for a webhook that was turned off while events were being queued",
+  async (engine) => {
+    const server = await house(engine)
+    open.push(server.close)
+    const off = await server.subscribed(["member.created"], "http://127.0.0.1:9/off")
+    const on = await server.subscribed(["member.created"], "http://127.0.0.1:9/on")
+    const [subscribers, from] = await server.run(
+      Effect.gen(function* () {
+        const store = yield* Store
+        return [yield* store.find(webhooks, {}), (yield* lastPosition(store)) + 1] as const
+      })
+    )
+    await server.did(200, "PUT", `/webhooks/${off.id}`, { is_active: false })
+    await server.member("Ann")
+    const queued = await server.run(queueEvents(webhookKinds, { from, to: from + 10 }, subscribers))
+    expect(queued).toBe(1)
+    const rows = await server.sql("select distinct webhook_id from webhook_deliveries")
+    expect(rows.map(({ webhook_id }) => Number(webhook_id))).toEqual([on.id])
+  }
+)
+
+it.each(both_engines)("on %s deliveries queued while their webhook is being turned off are dropped", async (engine) => {
+  const server = await house(engine)
+  open.push(server.close)
+  const { id } = await server.subscribed(["member.created"], "http://127.0.0.1:9/off")
+  await server.subscribed(["member.created"], "http://127.0.0.1:9/on")
+  await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
+  // As a transaction leaves it that read the webhook before it was turned off, and committed after.
+  await server.member("Ann")
+  await server.sql(`update webhook_deliveries set webhook_id = ${id}, state = 'waiting', claimed_until = null`)
+  await server.member("Bert")
+  const states = () => server.sql(`select distinct state from webhook_deliveries where webhook_id = ${id}`)
+  await expect.poll(states, poll).toEqual([{ state: "dropped" }])
+})
+
+/** Bodies written down while somebody is being erased. */
+it("bodies name nobody whose erasure was under way, on Postgres", async () => {
+  const begun = Promise.withResolvers<void>()
+  const mayEnd = Promise.withResolvers<void>()
+  const target = await receiver()
+  const server = await house("pg", {
+    slices: [
+      {
+        name: "slow_erasure",
+        recorded: (events) =>
+          events.some(({ type }) => type === memberAnonymised.type)
+            ? Effect.promise(async () => {
+                begun.resolve()
+                await mayEnd.promise
+              })
+            : Effect.void
+      }
+    ]
+  })
+  try {
+    await server.subscribed(["member.created"], target.url)
+    const { id } = await server.member("Ann Example")
+    await expect.poll(() => target.got.length, poll).toBe(1)
+    const [{ position }] = (await server.sql(
+      `select position from journal where stream = 'member:${id}' limit 1`
+    )) as any
+    await server.sql("delete from webhook_deliveries")
+    const erasing = server.ask(`/api/v1/members/${id}/anonymise`, { method: "POST", json: {} })
+    await begun.promise
+    const job_id = await server.run(
+      Effect.gen(function* () {
+        const { jobs } = yield* ServerContext
+        const data = { from: Number(position), to: Number(position), webhook_id: null }
+        return yield* (yield* Store).transaction(
+          jobs.offer({ kind: { kind: "webhooks.queue" }, data, subject: "again" })
+        )
+      })
+    )
+    const state = async () => (await server.sql(`select attempts, state from effect_queue where id = '${job_id}'`))[0]
+    await expect.poll(async () => (await state()).attempts, poll).toBe(1)
+    // As long as it takes where nothing holds it up.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    mayEnd.resolve()
+    expect((await erasing).status).toBe(200)
+    await expect.poll(async () => (await state()).state, poll).toBe("completed")
+    const bodies = await server.sql("select body from webhook_deliveries")
+    expect(bodies).toHaveLength(1)
+    expect(JSON.stringify(bodies)).not.toContain("Ann Example")
+  } finally {
+    mayEnd.resolve()
+    await server.close()
+    await target.close()
+  }
+})

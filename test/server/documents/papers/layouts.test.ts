@@ -1,0 +1,341 @@
+/** Types of documents, the fields of their texts, layouts, and what documents say of what the interface says. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type DocumentSource, prepareDocument } from "../../../../core/documents/content/prepare.ts"
+import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
+import type { Block } from "../../../../core/pricing/print/blocks.ts"
+import { moneyText } from "../../../../core/pricing/print/format.ts"
+import { filledDocument, filledMail } from "../../../../server/documents/papers/filled.ts"
+import { type Engine, engines } from "../../../app.ts"
+import { pagesOfPdf } from "../../print/pdf-text.ts"
+import { serve, type Serving } from "../../serving.ts"
+import { type Billing, billingOf } from "../../billing/billing.ts"
+
+const flat = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
+  blocks.flatMap((block) =>
+    block.kind === "columns"
+      ? block.columns.flatMap((column) => flat(column.blocks))
+      : block.kind === "together"
+        ? flat(block.blocks)
+        : [block]
+  )
+const window = { starts_at: "2026-12-01T08:00:00Z", ends_at: "2026-12-04T17:00:00Z" }
+
+describe.each(engines)("documents and their layouts on %s", (engine: Engine) => {
+  let serving: Serving
+  let house: Billing
+  let member_id: number
+  let product_id: number
+  beforeAll(async () => {
+    serving = await serve(engine, { public_url: "https://hire.example" })
+    house = billingOf(serving)
+    await house.must("settings/company", { settings: { name: "Northlight Rental", base_currency: "GBP" } }, "PUT")
+    for (const code of ["JPY", "KWD"]) {
+      await house.must(`currencies/${code}`, { is_enabled: true }, "PUT")
+      const rate = { source_currency_code: code, target_currency_code: "GBP", rate: "2", effective_at: "2026-01-01" }
+      await house.must("exchange_rates", rate)
+    }
+    const { organisation_tax_classes } = await house.must("organisation_tax_classes")
+    const { product_tax_classes } = await house.must("product_tax_classes")
+    const { member } = await house.must("members", {
+      name: "Φωτισμός Αθηνών Α.Ε.",
+      membership_type: "organisation",
+      tax_number: "EL123456789",
+      sale_tax_class_id: organisation_tax_classes[0].id
+    })
+    member_id = member.id
+    await house.must(`members/${member_id}/addresses`, { street: "Οδός 1", city: "Αθήνα", postcode: "10558" })
+    const tax_class_id = product_tax_classes[0].id
+    product_id = (await house.must("products", { name: "Lamp", tax_class_id })).product.id
+  })
+  afterAll(() => serving?.close())
+
+  const quote = async (set: object = {}, ...lines: ReadonlyArray<object>) => {
+    const { opportunity } = await house.must("opportunities", { subject: "Gala", member_id, ...window, ...set })
+    for (const line of lines.length === 0 ? [{ unit_price: "33.33", quantity: "3" }] : lines)
+      await house.must(`opportunities/${opportunity.id}/items`, { name: "Lamp", item_id: product_id, ...line })
+    return opportunity.id as number
+  }
+  const prepared = (source: Pick<DocumentSource, "document_type" | "documentable_id"> & Partial<DocumentSource>) =>
+    Effect.gen(function* () {
+      const settings = yield* (yield* CommandRuntime).settings
+      const now = "2026-11-22T09:30:00.000Z"
+      const made = yield* prepareDocument({ store_id: null, document_number: "0000000009", now, ...source }, settings)
+      if (made === undefined) throw new Error("there is no such document")
+      return made
+    })
+  const documentOf = (document_type: DocumentSource["document_type"], documentable_id: number, store_id?: number) =>
+    serving.run(
+      Effect.flatMap(
+        prepared({ document_type, documentable_id, ...(store_id === undefined ? {} : { store_id }) }),
+        filledDocument
+      )
+    )
+  const said = async (...given: Parameters<typeof documentOf>) => JSON.stringify(await documentOf(...given))
+  const totalsOf = async (...given: Parameters<typeof documentOf>) =>
+    flat((await documentOf(...given)).blocks).flatMap((block) =>
+      block.kind === "totals" ? block.rows.map(({ value }) => value) : []
+    )
+  const layout = async (body: object) => (await house.must("document_layouts", body)).document_layout
+  const drop = (id: number) => serving.ask(`/api/v1/document_layouts/${id}`, { method: "DELETE" })
+  const refused = async (body: object, status = 422) => {
+    const got = await serving.ask("/api/v1/document_layouts", { json: body })
+    expect(got.status, got.text).toBe(status)
+    return got.body.errors as { readonly [field: string]: ReadonlyArray<string> }
+  }
+
+  it("T01 lists the ten types with what each is made of", async () => {
+    const { document_types, meta } = await house.must("document_types")
+    expect(document_types).toHaveLength(10)
+    expect(meta.total).toBe(10)
+    expect(document_types.find(({ key }: { key: string }) => key === "credit_note").documentable_types).toEqual([
+      "CreditNote"
+    ])
+  })
+  it("T02 lists the fields of a type by group", async () => {
+    const { fields } = await house.must("document_types/quotation/fields")
+    const names = fields.flatMap((one: any) => one.fields.map(({ name }: { name: string }) => name))
+    expect(names).toEqual(
+      expect.arrayContaining(
+        (
+          "opportunity.subject opportunity.reference opportunity.status opportunity.starts_at opportunity.ends_at " +
+          "opportunity.charge_total opportunity.tax_total opportunity.grand_total opportunity.description " +
+          "opportunity.rental_days member.company_name member.name member.email member.phone member.billing_address " +
+          "member.delivery_address member.vat_number items item.product_name item.quantity item.unit_charge " +
+          "item.total_charge item.discount item.description store.name store.address store.phone store.email " +
+          "store.vat_number store.company_number store.website document.number document.date document.due_date " +
+          "document.terms document.notes"
+        ).split(" ")
+      )
+    )
+  })
+  it("T03 knows no fields of a type that there is not", async () => {
+    expect((await serving.ask("/api/v1/document_types/poster/fields")).status).toBe(404)
+    expect((await serving.ask("/api/v1/document_types/constructor/fields")).status).toBe(404)
+  })
+  it("T04 gives orders to suppliers fields of the supplier, and none of a customer", async () => {
+    const { fields } = await house.must("document_types/purchase_order/fields")
+    const names = fields.flatMap((one: any) => one.fields.map(({ name }: { name: string }) => name))
+    expect(names).toContain("supplier.name")
+    expect(names.filter((name: string) => name.startsWith("member."))).toEqual([])
+  })
+  it("T05 is for those who may see documents", async () => {
+    const { token } = await house.must("tokens", { name: "Reads", abilities: ["products:read"] })
+    for (const target of ["document_types", "document_types/quotation/fields", "document_layouts"])
+      expect((await serving.ask(`/api/v1/${target}`, { token: token.secret })).status).toBe(403)
+    const writes = { token: token.secret, json: { intro: "{{ wrong" } }
+    expect((await serving.ask("/api/v1/document_layouts", writes)).status).toBe(403)
+  })
+
+  it("L01 keeps a layout, shows it, changes it and deletes it", async () => {
+    const made = await layout({ document_type: "quotation", intro: "Dear {{ member.name }}", accent: "#1F4E79" })
+    expect(made).toMatchObject({ store_id: null, document_type: "quotation", accent: "#1f4e79" })
+    const listed = await house.must("document_layouts?q[type_eq]=quotation&include=store")
+    expect(listed.document_layouts).toHaveLength(1)
+    const changed = await house.must(`document_layouts/${made.id}`, { intro: null, footer: "Hi" }, "PUT")
+    expect(changed.document_layout).toMatchObject({ intro: null, footer: "Hi", accent: "#1f4e79" })
+    expect((await drop(made.id)).status).toBe(204)
+    expect((await serving.ask(`/api/v1/document_layouts/${made.id}`)).status).toBe(404)
+  })
+  it("L02 has one for each store and type, also where either is none", async () => {
+    const both = await layout({ store_id: 1, document_type: "invoice" })
+    const neither = await layout({})
+    expect(Object.keys(await refused({ store_id: 1, document_type: "invoice" }))).toEqual(["document_type"])
+    expect(Object.keys(await refused({}))).toEqual(["document_type"])
+    const third = await layout({ document_type: "invoice" })
+    const moved = await serving.ask(`/api/v1/document_layouts/${third.id}`, { method: "PUT", json: { store_id: 1 } })
+    expect(moved.status).toBe(422)
+    for (const { id } of [both, neither, third]) await drop(id)
+  })
+  it("L03 refuses a colour that is none", async () => {
+    expect(await refused({ accent: "blue" })).toHaveProperty("accent")
+  })
+  it("L04 refuses a store, a type, a logo and a page that there are not", async () => {
+    expect(await refused({ store_id: 4711 })).toHaveProperty("store_id")
+    expect(await refused({ document_type: "poster" })).toHaveProperty("document_type")
+    expect(await refused({ logo_attachment_id: 4711 })).toHaveProperty("logo_attachment_id")
+    expect(await refused({ page_size: "A3" })).toHaveProperty("page_size")
+  })
+  it.each([
+    ["L05", "intro", "Dear {{ member.nam }}", "member.nam,", "Did you mean member.name?"],
+    ["L06", "terms", "{{ opportunity.subjct }}", "opportunity.subjct,", "Did you mean opportunity.subject?"],
+    ["L07", "footer", "{{ customer.vat_number }}", "customer.vat_number,", "Did you mean"],
+    ["L08", "mail_subject", "{{ quote_number }}", "quote_number,", "/document_types/quotation/fields lists them."],
+    [
+      "L09",
+      "mail_text",
+      "{% for line in items %}{{ line.produkt_name }}{% endfor %}",
+      "items.produkt_name,",
+      "Did you mean items.product_name?"
+    ]
+  ])("%s names the wrong field of %s and what may be meant", async (_n, place, text, unknown, hint) => {
+    const errors = await refused({ document_type: "quotation", [place]: text })
+    expect(Object.keys(errors)).toEqual([place])
+    expect(errors[place]?.[0]).toContain(`names ${unknown}`)
+    expect(errors[place]?.[0]).toContain(hint)
+  })
+  it("L10 refuses a text that cannot be read, and says where", async () => {
+    const errors = await refused({ document_type: "quotation", intro: "Dear\n{% if member.name %}" })
+    expect(errors["intro"]?.[0]).toMatch(/cannot be read in line 2/)
+  })
+  it("L11 without a type may name only what documents of every type have", async () => {
+    expect(await refused({ intro: "{{ opportunity.subject }}" })).toHaveProperty("intro")
+    const made = await layout({ intro: "{{ store.name }}, {{ document.date }}" })
+    await drop(made.id)
+  })
+  it("L12 is checked anew for another type", async () => {
+    const made = await layout({ document_type: "quotation", intro: "{{ opportunity.subject }}" })
+    const to = { method: "PUT", json: { document_type: "invoice" } }
+    const got = await serving.ask(`/api/v1/document_layouts/${made.id}`, to)
+    expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["intro"]])
+    await drop(made.id)
+  })
+  it("L13 takes texts of the warehouse without prices only", async () => {
+    expect(await refused({ document_type: "pick_list", intro: "{{ opportunity.grand_total }}" })).toHaveProperty(
+      "intro"
+    )
+    const made = await layout({ document_type: "pick_list", intro: "{{ opportunity.subject }}" })
+    await drop(made.id)
+  })
+  it("L14 says its texts on the document, the narrowest of each", async () => {
+    const store = (await house.must("stores", { name: "Second" })).store.id
+    const id = await quote({ subject: "Ball" })
+    const made = [
+      await layout({
+        document_type: "quotation",
+        intro: "For {{ opportunity.subject }}",
+        terms: "Pay {{ opportunity.grand_total }}"
+      }),
+      await layout({ store_id: store, document_type: "quotation", intro: "Second: {{ member.name }}" })
+    ]
+    expect(await said("quotation", id)).toContain("For Ball")
+    const second = await said("quotation", id, store)
+    expect(second).toContain("Second: Φωτισμός Αθηνών Α.Ε.")
+    expect(second).toContain("Pay £")
+    expect(second).not.toContain("For Ball")
+    for (const one of made) await drop(one.id)
+    expect(await said("quotation", id)).not.toContain("For Ball")
+  })
+  it("L15 gives colour, page and footer, above the settings", async () => {
+    await house.must("settings/invoicing", { settings: { footer: "Of the settings", accent: "#111111" } }, "PUT")
+    const id = await quote()
+    expect(await documentOf("quotation", id)).toMatchObject({
+      accent: "#111111",
+      page: { size: "A4" },
+      footer: { lines: ["Of the settings"] }
+    })
+    const made = await layout({ accent: "#222222", page_size: "LETTER", footer: "{{ store.name }}\nBank 1" })
+    expect(await documentOf("quotation", id)).toMatchObject({
+      accent: "#222222",
+      page: { size: "LETTER" },
+      footer: { lines: ["Northlight Rental", "Bank 1"] }
+    })
+    await drop(made.id)
+  })
+  it("L16 goes with its store", async () => {
+    const store = (await house.must("stores", { name: "Third" })).store.id
+    const made = await layout({ store_id: store, intro: "Gone soon" })
+    await house.must(`stores/${store}`, undefined, "DELETE")
+    expect((await serving.ask(`/api/v1/document_layouts/${made.id}`)).status).toBe(404)
+  })
+  it("L17 leaves out a text that fails on these data, and keeps the others", async () => {
+    // More memory than a text may use.
+    const endless = "{% for a in (1..99999999) %}x{% endfor %}"
+    const made = await layout({ document_type: "quotation", intro: endless, terms: "Kept" })
+    const text = await said("quotation", await quote())
+    expect([text.includes("Kept"), text.includes("xxxx")]).toEqual([true, false])
+    await drop(made.id)
+  })
+  it("L18 is on the PDF of an invoice as on its document", async () => {
+    const made = await layout({ document_type: "invoice", intro: "Invoice of {{ invoice.total }}", terms: "Net 30" })
+    const { id } = await house.issued(member_id)
+    const { bytes } = await serving.ask(`/api/v1/invoices/${id}/pdf`)
+    const text = pagesOfPdf(bytes).join("\n")
+    expect(text).toContain("Invoice of £")
+    expect(text).toContain("Net 30")
+    const draft = await house.draft(member_id)
+    expect((await documentOf("invoice", draft.id)).watermark).toBe("DRAFT")
+    await drop(made.id)
+  })
+  it("L19 words the mail, in one line for its subject", async () => {
+    const id = await quote({ subject: "Ball" })
+    const mail = () =>
+      serving.run(Effect.flatMap(prepared({ document_type: "quotation", documentable_id: id }), filledMail))
+    expect((await mail()).subject).toBe("Quotation 0000000009, Ball, Northlight Rental")
+    const made = await layout({
+      document_type: "quotation",
+      mail_subject: "For\n{{ opportunity.subject }}",
+      mail_text: "Hi"
+    })
+    expect(await mail()).toEqual({ subject: "For Ball", text: "Hi" })
+    await drop(made.id)
+  })
+  it("L20 is kept by the journal", async () => {
+    const made = await layout({ document_type: "return_note", intro: "Back" })
+    const { document_layouts } = await house.must("document_layouts?q[document_type_eq]=return_note")
+    expect(document_layouts[0]).toMatchObject({ id: made.id, intro: "Back" })
+    await drop(made.id)
+  })
+
+  describe.each(["GBP", "JPY", "KWD"])("C01 amounts in %s", (currency) => {
+    it.each([
+      ["net prices", { prices_include_tax: false }],
+      ["prices with tax", { prices_include_tax: true }]
+    ])("equal the interface's: %s", async (_what, set) => {
+      const price = currency === "JPY" ? "3333" : "33.33"
+      const id = await quote(
+        { currency, ...set },
+        { unit_price: price, quantity: "3" },
+        { unit_price: price, quantity: "1", discount_percent: "12.5" },
+        { unit_price: price, quantity: "7", is_optional: true }
+      )
+      await house.must(`opportunities/${id}/costs`, { description: "Truck", amount: price, quantity: "1" })
+      const { opportunity } = await house.must(`opportunities/${id}`)
+      const money = (amount: string) => moneyText(amount, currency, "en-GB")
+      const totals = await totalsOf("quotation", id)
+      expect(totals[0]).toBe(money(opportunity.charge_excluding_tax_total))
+      expect(totals.at(-2)).toBe(money(opportunity.tax_total))
+      expect(totals.at(-1)).toBe(money(opportunity.charge_including_tax_total))
+      const { invoice } = await house.must(`opportunities/${id}/invoices`, { type: "standard" })
+      const [net, ...others] = await totalsOf("invoice", invoice.id)
+      expect([net, others.at(-1)]).toEqual([totals[0], totals.at(-1)])
+    })
+  })
+  it("C02 an agreed price is the total, and the list price stands beside it", async () => {
+    const id = await quote()
+    await house.must(`opportunities/${id}/deal_price`, { deal_total: "200.00" })
+    const { opportunity } = await house.must(`opportunities/${id}`)
+    const totals = await totalsOf("order_confirmation", id)
+    expect(totals.slice(0, 2)).toEqual(["£299.97", "£200.00"])
+    expect(totals.at(-1)).toBe(moneyText(opportunity.charge_including_tax_total, "GBP", "en-GB"))
+  })
+  it("C03 a deposit that was invoiced is taken off the total of an order confirmation", async () => {
+    const id = await quote()
+    const deposit = {
+      type: "deposit",
+      member_id,
+      opportunity_id: id,
+      items: [{ name: "Deposit", unit_price: "50.00" }]
+    }
+    const { number } = await house.issued(member_id, deposit)
+    expect(await said("order_confirmation", id)).toContain(`Deposit invoice ${number} of`)
+  })
+  it("C04 a version is named, and its lines alone are shown", async () => {
+    const id = await quote({}, { name: "In both" })
+    await house.must(`opportunities/${id}/convert_to_quotation`, {})
+    await house.must(`opportunities/${id}/versions`, { label: "Smaller" })
+    expect(await said("quotation", id)).toContain("Version")
+  })
+  it("C05 a credit note says what it takes back, and of which invoice", async () => {
+    const { id, number } = await house.issued(member_id)
+    const { credit_note } = await house.must(`invoices/${id}/credit_notes`, { reason: "Broken" })
+    const text = await said("credit_note", credit_note.id)
+    expect(text).toContain(String(number))
+    expect(text).toContain("Broken")
+  })
+  it("C06 a type that does not fit its invoice is none", async () => {
+    const { id } = await house.issued(member_id)
+    await expect(documentOf("deposit_invoice", id)).rejects.toThrow()
+    await expect(documentOf("quotation", 4711)).rejects.toThrow()
+  })
+})

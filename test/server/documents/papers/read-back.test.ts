@@ -1,0 +1,60 @@
+/** Documents of any length as PDF: what their pages say is what was put in. */
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { purchaseDocument } from "../../../../core/documents/content/purchase.ts"
+import { salesDocument } from "../../../../core/documents/content/sales.ts"
+import type { PrintDocument } from "../../../../core/pricing/print/blocks.ts"
+import { background_limit_millis, makeRenderer, type Renderer } from "../../../../server/print/renderer.ts"
+import { plays_everything } from "../../../app.ts"
+import { purchaseSample, sampleOptions, salesSample } from "../../../core/documents/samples.ts"
+import { pagesOfPdf } from "../../print/pdf-text.ts"
+
+const sold = (type: "quotation" | "order_confirmation") => (lines: number, currency: string) => {
+  const options = sampleOptions("en-GB")
+  return salesDocument(
+    salesSample({ lines, currency, language: "en-GB", type, inclusive: lines === 40 }, options),
+    options
+  )
+}
+const kinds: { readonly [kind: string]: (lines: number, currency: string) => PrintDocument } = {
+  quotation: sold("quotation"),
+  order_confirmation: sold("order_confirmation"),
+  purchase_order: (lines, currency) => purchaseDocument(purchaseSample({ lines, currency }), sampleOptions("en-GB"))
+}
+const squeezed = (text: string): string => text.replace(/\s+/g, "")
+/** Names in Latin letters: others are drawn in the order they are read, not written. */
+const isPlain = (text: string): boolean => /^[\u0020-\u024f€£\u2013×]*$/.test(text)
+
+const scope = Scope.makeUnsafe()
+let renderer: Renderer
+beforeAll(async () => {
+  renderer = await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+describe.each(Object.entries(kinds))("a %s as PDF", (_kind, of) => {
+  it.each([
+    [1, "EUR"],
+    [40, "JPY"],
+    [40, "KWD"],
+    [plays_everything ? 1_000 : 120, "EUR"]
+  ])("of %i lines in %s says every name and amount, and its sums", async (lines, currency) => {
+    const document = of(lines, currency)
+    const { bytes } = await Effect.runPromise(renderer.pdf(document, { limit_millis: background_limit_millis }))
+    const text = squeezed(pagesOfPdf(bytes).join("\n"))
+    const cells = document.blocks.flatMap((block) =>
+      block.kind === "table"
+        ? block.rows.flatMap((row) =>
+            row.kind === "group"
+              ? [row.text, row.value ?? ""]
+              : row.cells.flatMap(({ runs }) => runs.map((run) => run.text))
+          )
+        : block.kind === "totals"
+          ? // A long label goes on below, beside its amount.
+            block.rows.flatMap(({ label, value }) => [...label.split(/\s/), value])
+          : []
+    )
+    const missing = cells.filter((cell) => isPlain(cell) && cell.length < 40 && !text.includes(squeezed(cell)))
+    expect(missing).toEqual([])
+  })
+})

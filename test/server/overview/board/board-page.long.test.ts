@@ -1,0 +1,50 @@
+/** Boards in a real browser, at the sizes they hang and are carried around in. Skipped where there is no Chromium. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Browser } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type BoardHouse, busyDay, lookAtOnce, lookInEveryView, loseAndEnd, stocked } from "../../../browser/boards.ts"
+import { chromiumPath, openBrowser } from "../../../browser/browser.ts"
+import { openHouse } from "../../../browser/house.ts"
+
+const path = chromiumPath()
+
+describe.skipIf(path === undefined)("a board at 390, 1280 and 1920 pixels, light and dark", () => {
+  let house: BoardHouse, browser: Browser, folder: string
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "flightcase-board-"))
+    house = await stocked(await openHouse(folder))
+    browser = await openBrowser(path ?? "")
+  }, 600_000)
+  afterAll(async () => {
+    await browser?.close()
+    await house?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const made = async (json: object) => (await house.did("POST", "/boards", json)).board
+  const complaintsOf = async (look: typeof lookAtOnce, url: string): Promise<ReadonlyArray<string>> => {
+    const said: Array<string> = []
+    await look({ house, browser, folder, say: (text) => void said.push(text) }, url, "board")
+    return said
+  }
+
+  it("is legible where nothing is to be done, and says so", async () => {
+    expect(await complaintsOf(lookAtOnce, (await made({ name: "Empty", store_id: 1 })).url)).toEqual([])
+  }, 600_000)
+  it("shows a change without being loaded again, and cuts a long name of its own", async () => {
+    const { url } = await made({ name: "Office at the far end of the first floor, ".repeat(2) })
+    expect(await complaintsOf(lookInEveryView, url)).toEqual([])
+  }, 600_000)
+  it("shows what it can of 60 entries in a list, of names that never end, and how many more there are", async () => {
+    await busyDay(house)
+    const { url } = await made({ name: "Warehouse", store_id: 1 })
+    expect(await complaintsOf(lookInEveryView, url)).toEqual([])
+  }, 600_000)
+  it("says how old it is without a connection, and that it has ended once it was removed", async () => {
+    const board = await made({ name: "Passing", store_id: 1 })
+    const { ended, lost } = await loseAndEnd({ house, browser, folder, say: () => {} }, board)
+    expect(lost).toMatch(/^No connection\. As of \d\d:\d\d, 3 minutes ago$/)
+    expect(ended).toMatch(/^This board has ended\./)
+  }, 600_000)
+})

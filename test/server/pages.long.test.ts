@@ -1,0 +1,115 @@
+/** Every page the server answers, in a browser: what axe finds in it, and what it writes to the console. */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { axeFaults } from "../browser/axe.ts"
+import { chromiumPath, openBrowser } from "../browser/browser.ts"
+import { type House, listenToPage, openHouse, too_wide } from "../browser/house.ts"
+
+const path = chromiumPath()
+const views = [390, 1280].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme })))
+
+describe.skipIf(path === undefined)("a page of the server", () => {
+  let house: House, browser: Browser, folder: string
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "flightcase-pages-"))
+    house = await openHouse(folder)
+    browser = await openBrowser(path ?? "")
+  }, 600_000)
+  afterAll(async () => {
+    await browser?.close()
+    await house?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** A quotation at a public address. */
+  const shared = async (link: object = {}): Promise<string> => {
+    const { did } = house
+    const { member } = await did("POST", "/members", { name: "Ann Ltd", membership_type: "organisation" })
+    const { opportunity } = await did("POST", "/opportunities", { subject: "Summer stage", member_id: member.id })
+    const item = { item_type: "service", name: "Operator of lamps", quantity: 2, unit_price: "50.00" }
+    await did("POST", `/opportunities/${opportunity.id}/items`, item)
+    await did("POST", `/opportunities/${opportunity.id}/convert_to_quotation`, {})
+    const { document } = await did("POST", "/documents/generate", {
+      documentable_type: "Opportunity",
+      documentable_id: opportunity.id,
+      document_type: "quotation"
+    })
+    return (await did("POST", `/documents/${document.id}/public_link`, link)).public_link.url
+  }
+  const tryPin = async (page: Page, pin: string): Promise<void> => {
+    await page.fill("#pin", pin)
+    await page.click("button[type=submit]")
+  }
+  const accept = async (page: Page): Promise<void> => {
+    await page.fill("#name", "Ann Arbor")
+    await page.check("#accept")
+    await page.click("form > button[type=submit]")
+    await page.waitForSelector(".done")
+  }
+  const goes = (address: string) => async (page: Page) => void (await page.goto(house.url + address))
+  const pages: { readonly [name: string]: (page: Page) => Promise<void> } = {
+    "/": goes("/"),
+    "an unknown path": goes("/nowhere"),
+    "/docs": async (page) => {
+      await goes("/docs")(page)
+      await page.waitForSelector("nav a")
+    },
+    "an operation of /docs": async (page) => {
+      await goes("/docs#products.create")(page)
+      await page.waitForSelector("main textarea")
+    },
+    "a link that is gone": goes("/d/nothing"),
+    "the question for a PIN": async (page) => void (await page.goto(await shared({ pin: "1234" }))),
+    "a wrong PIN": async (page) => {
+      await page.goto(await shared({ pin: "1234" }))
+      await tryPin(page, "9999")
+      await page.waitForSelector(".wrong")
+    },
+    "too many wrong PINs": async (page) => {
+      await page.goto(await shared({ pin: "1234" }))
+      while ((await page.$("#pin")) !== null) await tryPin(page, "9999")
+    },
+    "a quotation": async (page) => {
+      await page.goto(await shared())
+      await page.waitForSelector("#board:visible")
+    },
+    "a form that is refused": async (page) => {
+      await page.goto(await shared())
+      await page.fill("#name", " ")
+      await page.check("#accept")
+      await page.click("form > button[type=submit]")
+      await page.waitForSelector(".wrong")
+    },
+    "an accepted quotation": async (page) => {
+      await page.goto(await shared())
+      await accept(page)
+    },
+    "a board that has ended": async (page) => {
+      const { board } = await house.did("POST", "/boards", { name: "Passing", store_id: 1 })
+      await house.did("DELETE", `/boards/${board.id}`)
+      await page.goto(board.url)
+      await page.waitForSelector(".nothing")
+    }
+  }
+
+  it.each(Object.keys(pages))("%s is accessible, and says nothing on the console", async (name) => {
+    const complaints: Array<string> = []
+    for (const { scheme, width } of views) {
+      const context = await browser.newContext({ viewport: { width, height: 844 }, colorScheme: scheme })
+      const page = await context.newPage()
+      const say = (text: string): void => void complaints.push(`${width} ${scheme}: ${text}`)
+      listenToPage(page, house.url, (text) => {
+        // The browser itself notes a status that is no 200.
+        if (!text.includes("Failed to load resource")) say(text)
+      })
+      await pages[name]!(page)
+      for (const wrong of await page.evaluate<ReadonlyArray<string>>(too_wide)) say(wrong)
+      for (const wrong of await axeFaults(page)) say(wrong)
+      await context.close()
+    }
+    expect(complaints).toEqual([])
+  })
+})

@@ -1,0 +1,93 @@
+/**
+ * Where things stand: the districts of each tree in their order, folders that can be taken in at a glance, and how much
+ * there is to learn. The order is docs/ARCHITECTURE.md's; numbers may only be lowered.
+ */
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { sourcesOf } from "../source/place.ts"
+import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
+import { words } from "../words.ts"
+import { fileGraph, folderCircles } from "./circles.ts"
+
+/** Each knows those before it, and none after it. */
+const districts = {
+  core: words(
+    "values kernel pricing setup people products orders billing purchasing warehouse documents imports office overview catalogue.ts offline"
+  ),
+  server: words(
+    "print ports http access files delivery documents billing operations orders overview people pg purchasing host main.ts"
+  ),
+  sync: words("http-client.ts protocol sqlite device notification-stream.ts server"),
+  cli: words("base output context briefs derived views commands frame run.ts main.ts")
+}
+/** The trees by themselves: what core is about, and the rooms of the server. */
+const wide_folders = words("core server")
+const entries_max = 15
+const loose_files_max = 5
+/** Endpoints, rules and events of documents, which two folders of their own would only hide. */
+const loose_folders = words("core/documents")
+
+const limits = { files: 842, lines_of_imports: 10_400, exported_names: 4_440 }
+
+const sources = sourcesOf(filesIn(source_folders), textOf)
+const graph = fileGraph(sources)
+const folders = [...new Set([...sources.keys()].flatMap(foldersAbove))]
+function foldersAbove(file: string): ReadonlyArray<string> {
+  const parts = file.split("/").slice(0, -1)
+  return parts.map((_, at) => parts.slice(0, at + 1).join("/"))
+}
+
+describe("districts", () => {
+  it.each(Object.entries(districts))("of %s import only those before them", (tree, order) => {
+    const districtOf = (file: string) => file.split("/")[1]!
+    const turned = [...graph].flatMap(([file, imported]) =>
+      [...imported].flatMap((other) =>
+        file.startsWith(`${tree}/`) &&
+        other.startsWith(`${tree}/`) &&
+        order.indexOf(districtOf(other)) > order.indexOf(districtOf(file))
+          ? [`${file} imports ${other}`]
+          : []
+      )
+    )
+    expect(turned).toEqual([])
+    expect(new Set(folders.filter((folder) => folder.startsWith(`${tree}/`)).map(districtOf))).toEqual(
+      new Set(order.filter((name) => !name.endsWith(".ts")))
+    )
+  })
+  it("have no circle on any level, types included", () => {
+    expect(folderCircles(graph)).toEqual([])
+  })
+})
+
+describe("folders", () => {
+  const entriesOf = (folder: string) =>
+    readdirSync(join(root, folder), { withFileTypes: true }).filter(({ name }) => name !== "tsconfig.json")
+  it(`hold at most ${entries_max} entries`, () => {
+    const wide = folders.filter((folder) => entriesOf(folder).length > entries_max)
+    expect(wide.toSorted()).toEqual(wide_folders.toSorted())
+  })
+  it(`hold at most ${loose_files_max} files beside folders`, () => {
+    const loose = folders.filter((folder) => {
+      const entries = entriesOf(folder)
+      const files = entries.filter((entry) => entry.isFile()).length
+      return files < entries.length && files > loose_files_max
+    })
+    expect(loose.toSorted()).toEqual(loose_folders.toSorted())
+  })
+})
+
+describe("what there is to learn", () => {
+  const texts = [...sources.values()].map(({ text }) => text)
+  const linesOf = (found: ReadonlyArray<string>) => found.reduce((sum, one) => sum + one.split("\n").length, 0)
+  const counted = {
+    files: texts.length,
+    lines_of_imports: linesOf(texts.flatMap((text) => text.match(/^import\b[^"]*"[^"]*"$/gm) ?? [])),
+    exported_names: texts.flatMap(
+      (text) => text.match(/^export (?:const|function|class|interface|type|async) /gm) ?? []
+    ).length
+  }
+  it.each(Object.entries(limits))("is at most so much: %s %i", (what, limit) => {
+    expect(counted[what as keyof typeof counted]).toBeLessThanOrEqual(limit)
+  })
+})
