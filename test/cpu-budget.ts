@@ -1,18 +1,21 @@
 /**
- * What the tests may cost: seconds of CPU of the whole process tree (workers, Postgres, servers, the build), which a
- * busy machine changes little, where its clock says nothing. The budgets in cpu-budget.json are what was measured; they
- * are lowered when the tests get cheaper, and not raised. Long tests count within all of them.
+ * What the tests may cost: seconds of CPU of the whole process tree (workers, Postgres, servers, the build). The budgets
+ * in cpu-budget.json are what was measured on a machine that does `referenceSeconds` in `reference_seconds`; a slower
+ * machine may take longer by as much. They are lowered when the tests get cheaper, and not raised. Long tests count
+ * within all of them.
  */
+import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
+import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 
 /** A machine that is shared makes the same work dearer, by as much as this. */
 const noise = 1.5
 
-const budgets = Schema.decodeUnknownSync(Schema.fromJsonString(Schema.Struct({ short: Schema.Int, all: Schema.Int })))(
-  readFileSync(fileURLToPath(new URL("cpu-budget.json", import.meta.url)), "utf8")
-)
+const { reference_seconds, ...budgets } = Schema.decodeUnknownSync(
+  Schema.fromJsonString(Schema.Struct({ reference_seconds: Schema.Number, short: Schema.Int, all: Schema.Int }))
+)(readFileSync(fileURLToPath(new URL("cpu-budget.json", import.meta.url)), "utf8"))
 export type Run = keyof typeof budgets
 
 const ticks_a_second = 100
@@ -29,11 +32,33 @@ export const cpuSecondsSoFar = (): number | undefined => {
   }
 }
 
+/** CPU of a fixed piece of work like that of the tests: rows written to SQLite, read, parsed, sorted and hashed. */
+export const referenceSeconds = (): number => {
+  const begun = process.cpuUsage()
+  const db = new DatabaseSync(":memory:")
+  db.exec("create table t (id integer primary key, name text, doc text)")
+  const insert = db.prepare("insert into t (name, doc) values (?, ?)")
+  const hash = createHash("sha256")
+  for (let n = 0; n < 60_000; n++) {
+    const doc = JSON.stringify({ n, words: `row ${n}`.split(" "), more: [n, n + 1, { deep: n }] })
+    insert.run(`name ${n % 97}`, doc)
+    hash.update(doc)
+  }
+  const rows = db.prepare("select doc from t order by name, id desc").all()
+  hash.update(JSON.stringify(rows.map(({ doc }) => JSON.parse(String(doc))))).digest()
+  db.close()
+  const { user, system } = process.cpuUsage(begun)
+  return (user + system) / 1e6
+}
+/** How many times slower than the machine of the budgets: by the median of what the reference took; 1 at least. */
+export const slownessOf = (seconds: ReadonlyArray<number>): number =>
+  Math.max(1, (seconds.toSorted((one, other) => one - other)[seconds.length >> 1] ?? 0) / reference_seconds)
+
 /** What is wrong with this cost, in words; undefined where nothing is. */
-export const cpuProblem = (run: Run, seconds: number): string | undefined =>
-  seconds > budgets[run] * noise
+export const cpuProblem = (run: Run, seconds: number, slowness: number): string | undefined =>
+  seconds > budgets[run] * slowness * noise
     ? `, more than the budget of ${budgets[run]} s and ${Math.round((noise - 1) * 100)} % for a busy machine (test/cpu-budget.json)`
     : undefined
 /** Says that the budget could be lowered, where it could. */
-export const cpuHint = (run: Run, seconds: number): string =>
-  seconds < budgets[run] * 0.8 ? `; the budget is ${budgets[run]} s: lower it in test/cpu-budget.json` : ""
+export const cpuHint = (run: Run, seconds: number, slowness: number): string =>
+  seconds < budgets[run] * slowness * 0.8 ? `; the budget is ${budgets[run]} s: lower it in test/cpu-budget.json` : ""

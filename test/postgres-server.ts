@@ -2,11 +2,11 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises"
 import { createRequire } from "node:module"
-import { createServer } from "node:net"
 import { tmpdir, userInfo } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import pg from "pg"
+import { freePort } from "./free-port.ts"
 
 export interface PostgresServer {
   /** Of the database `postgres`, as superuser. */
@@ -166,16 +166,6 @@ const run = async (program: string, args: ReadonlyArray<string>, surroundings: S
   child.stderr.on("data", (chunk) => (output += chunk))
   const [code] = await once(child, "close")
   if (code !== 0) throw new Error(`${basename(program)} ended with ${code}: ${output}`)
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  server.close()
-  await once(server, "close")
-  if (address === null || typeof address === "string") throw new Error("no port")
-  return address.port
 }
 
 type Running = Omit<PostgresServer, "startAgain">

@@ -11,7 +11,7 @@ import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { startVitest, type TestModule } from "vitest/node"
-import { cpuHint, cpuProblem, cpuSecondsSoFar, type Run } from "./cpu-budget.ts"
+import { cpuHint, cpuProblem, cpuSecondsSoFar, referenceSeconds, type Run, slownessOf } from "./cpu-budget.ts"
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -24,6 +24,10 @@ if (run !== "short") process.env["FLIGHTCASE_TEST_ENGINES"] ??= "both"
 
 // Some tests run the built programs, as people do.
 const built = spawnSync(process.execPath, ["build.mjs"], { cwd: root, stdio: ["ignore", "inherit", "inherit"] })
+
+// How fast this machine is, now and while it works.
+const references = [referenceSeconds(), referenceSeconds()]
+const sampling = setInterval(() => references.push(referenceSeconds()), 30_000)
 
 const vitest = await startVitest("test", positionals, {
   root,
@@ -49,13 +53,18 @@ if (is_whole) {
 }
 for (const test of withState("skipped")) lines.push(`Skipped: ${test.module.relativeModuleId}: ${test.fullName}`)
 await vitest.close()
+clearInterval(sampling)
 
 // After the end of all that was started.
 const cpu = cpuSecondsSoFar()
+const slowness = slownessOf(references)
 const budgeted = is_whole && run !== "long" ? run : undefined
-const over = budgeted === undefined || cpu === undefined ? undefined : cpuProblem(budgeted, cpu)
+const over = budgeted === undefined || cpu === undefined ? undefined : cpuProblem(budgeted, cpu, slowness)
 if (cpu !== undefined)
-  lines.push(`${cpu.toFixed(0)} s of CPU${over ?? (budgeted === undefined ? "" : cpuHint(budgeted, cpu))}`)
+  lines.push(
+    `${cpu.toFixed(0)} s of CPU on a machine ${slowness.toFixed(1)} times as slow as the budget's` +
+      (over ?? (budgeted === undefined ? "" : cpuHint(budgeted, cpu, slowness)))
+  )
 
 const passed = withState("passed").length
 const failed =

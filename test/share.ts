@@ -7,6 +7,8 @@ const [part = 0, parts = 1] = (process.env["FLIGHTCASE_TEST_SHARE"] ?? "0/1").sp
 /** Every `parts`th of them, from this run's; of fewer than there are parts, one. */
 export const share = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
   all.length < parts ? [all[part % all.length]!] : all.filter((_, at) => at % parts === part)
+/** Of so many repetitions this run's part. */
+export const shareOf = (times: number): number => Math.ceil(times / parts)
 /** The others. */
 export const leftOut = (all: ReadonlyArray<string>): Array<string> => {
   const played = share(all)

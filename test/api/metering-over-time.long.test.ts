@@ -2,12 +2,13 @@
 import { describe, it, type onTestFinished } from "vitest"
 import { type Engine, engines } from "../app.ts"
 import { type Books, day, minute, openBooks, times } from "./billing-black-box.ts"
+import { share } from "../share.ts"
 import { inbox } from "./notifications-black-box.ts"
 
 const minutes = { timeout: 200_000, interval: 1_000 }
 
 // Each waits for minutes of ours, and needs little else: side by side, each with a house of its own.
-describe.concurrent.each(engines)("As time goes by, on %s", (engine: Engine) => {
+describe.concurrent.each(share(engines))("As time goes by, on %s", (engine: Engine) => {
   const openHere = async (finished: typeof onTestFinished): Promise<Books> => {
     const house = await openBooks(engine)
     finished(() => house.close())

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import PostalMime from "postal-mime"
 import { expect, it } from "vitest"
+import { freePort } from "../free-port.ts"
 import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
-import { commandLine, freePort, startServer, token } from "./processes.ts"
+import { commandLine, startServer, token } from "./processes.ts"
 
 it.each(engines)("an invited person logs in with the code of their mail, server on %s", async (engine) => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-invited-"))

@@ -4,13 +4,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { freePort } from "../free-port.ts"
 import { catalogue } from "../../core/catalogue.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { layer as postgresLayer } from "../../server/pg/client.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
-import { asOwner, commandLine, freePort, type RunningServer, startServer, token } from "./processes.ts"
+import { asOwner, commandLine, type RunningServer, startServer, token } from "./processes.ts"
 
 vi.setConfig({ testTimeout: 600_000 })
 

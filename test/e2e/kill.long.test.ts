@@ -3,15 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
-import {
-  asOwner,
-  type CommandLine,
-  commandLine,
-  freePort,
-  type RunningServer,
-  startServer,
-  token
-} from "./processes.ts"
+import { asOwner, type CommandLine, commandLine, type RunningServer, startServer, token } from "./processes.ts"
+import { freePort } from "../free-port.ts"
 
 // Ninety processes on a busy machine.
 vi.setConfig({ testTimeout: 900_000 })

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { Webhook } from "standardwebhooks"
-import { freePort } from "./processes.ts"
+import { freePort } from "../free-port.ts"
 
 export interface Posted {
   readonly receiver: string

@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import type { Socket } from "node:net"
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from "smtp-server"
-import { freePort } from "./processes.ts"
+import { freePort } from "../free-port.ts"
 
 /**
  * `never`, `bounces`: refused for good, at the recipient and after the message. While it is ill, and the first time

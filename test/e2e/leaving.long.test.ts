@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, expect, it, vi } from "vitest"
+import { freePort } from "../free-port.ts"
 import { freshDatabase } from "../postgres.ts"
 import { share } from "../share.ts"
 import { type Random, randomOf } from "../sim/random.ts"
@@ -27,7 +28,7 @@ import {
   surely,
   workOffline
 } from "./leaving-work.ts"
-import { commandLine, freePort, type RunningServer, startServer, token } from "./processes.ts"
+import { commandLine, type RunningServer, startServer, token } from "./processes.ts"
 
 vi.setConfig({ testTimeout: 1_500_000 })
 

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { freePort } from "../free-port.ts"
 import { words } from "../words.ts"
-import { commandLine, freePort, startServer, token } from "./processes.ts"
+import { commandLine, startServer, token } from "./processes.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "flightcase-loaded-"))
 const told = join(folder, "loaded.json")

@@ -1,21 +1,24 @@
 /** A network that can be cut: a port that forwards connections to the server, or refuses them. */
 import { once } from "node:events"
-import { connect, createServer, type Server, type Socket } from "node:net"
-import { freePort } from "./processes.ts"
+import { connect, createServer, type Socket } from "node:net"
+import { freePort } from "../free-port.ts"
 
 export interface Network {
   /** The server's address as seen through it. */
   readonly url: string
   readonly cut: () => void
-  readonly mend: () => Promise<void>
+  readonly mend: () => void
+  readonly close: () => void
 }
 
 /** Towards a port of this machine; mended to begin with. */
 export const networkTo = async (server_port: number): Promise<Network> => {
   const port = await freePort()
   const open = new Set<Socket>()
-  let listener: Server | undefined
+  let mended = true
   const passed = (near: Socket): void => {
+    // Cut, the port stays taken: nobody else's server is to answer there.
+    if (!mended) return void near.destroy()
     const far = connect(server_port, "127.0.0.1")
     for (const [socket, other] of [
       [near, far],
@@ -31,18 +34,19 @@ export const networkTo = async (server_port: number): Promise<Network> => {
       socket.pipe(other)
     }
   }
-  const mend = async (): Promise<void> => {
-    if (listener !== undefined) return
-    listener = createServer(passed).listen(port, "127.0.0.1")
-    await once(listener, "listening")
-  }
-  await mend()
+  const listener = createServer(passed).listen(port, "127.0.0.1")
+  await once(listener, "listening")
   return {
     url: `http://127.0.0.1:${port}`,
-    mend,
+    mend: () => {
+      mended = true
+    },
     cut: () => {
-      listener?.close()
-      listener = undefined
+      mended = false
+      for (const socket of open) socket.destroy()
+    },
+    close: () => {
+      listener.close()
       for (const socket of open) socket.destroy()
     }
   }

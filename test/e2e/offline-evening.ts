@@ -10,6 +10,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
+import { freePort } from "../free-port.ts"
 import { type Random, randomOf } from "../sim/random.ts"
 import { type Network, networkTo } from "./network.ts"
 import { type Reckoning, reckon, recordedIn } from "./offline-evening-reckoning.ts"
@@ -20,7 +21,6 @@ import {
   clockAhead,
   type CommandLine,
   commandLine,
-  freePort,
   type Ran,
   type RunningServer,
   startServer,
@@ -216,7 +216,7 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
     const reconciling = performance.now()
     await server.stop()
     server = await start(1)
-    await network.mend()
+    network.mend()
     for (const hand of hands) hand.usual_millis = Math.max(1_500, commands * 15)
     const chance = randomOf(seed * 10 + 8)
     for (let turn = 0; turn < (commands >= 200 ? 8 : 4); turn++) {
@@ -226,7 +226,8 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
           ? pause(chance.below(1_500)).then(async () => {
               if (turn % 4 === 3) {
                 network!.cut()
-                return network!.mend()
+                network!.mend()
+                return
               }
               await server.kill()
               tally.server++
@@ -258,7 +259,7 @@ export const spendEvening = async ({ commands, seed, database, say = () => {} }:
       seconds: { working: (reconciling - begun) / 1000, reconciling: (performance.now() - reconciling) / 1000 }
     }
   } finally {
-    network?.cut()
+    network?.close()
     await server.stop()
     rmSync(folder, { recursive: true, force: true })
   }

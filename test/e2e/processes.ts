@@ -1,20 +1,10 @@
 /** The product as people run it: the built server and the command line as processes of their own. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { createServer } from "node:net"
 import { join } from "node:path"
 import { cli_program, compiled_code, server_program } from "../programs.ts"
 
 export const token = "owner-token-of-the-tests"
-
-export const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, "127.0.0.1")
-  await once(probe, "listening")
-  const address = probe.address()
-  probe.close()
-  await once(probe, "close")
-  return typeof address === "object" && address !== null ? address.port : 0
-}
 
 export interface RunningServer {
   readonly url: string

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it } from "vitest"
+import { freePort } from "../free-port.ts"
 import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
-import { asOwner, commandLine, freePort, startServer, token } from "./processes.ts"
+import { asOwner, commandLine, startServer, token } from "./processes.ts"
 
 it.each(engines)("a server on %s passes the smoke test and is as it was afterwards", async (engine) => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-smoke-"))

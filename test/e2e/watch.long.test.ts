@@ -5,15 +5,8 @@ import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSyn
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import {
-  asOwner,
-  type CommandLine,
-  commandLine,
-  freePort,
-  type RunningServer,
-  startServer,
-  token
-} from "./processes.ts"
+import { asOwner, type CommandLine, commandLine, type RunningServer, startServer, token } from "./processes.ts"
+import { freePort } from "../free-port.ts"
 
 const root = join(import.meta.dirname, "../..")
 const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {

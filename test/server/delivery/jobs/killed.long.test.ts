@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
 import { cleanUp, folderOfItsOwn } from "../../process.ts"
+import { share } from "../../../share.ts"
 
 const open: Array<() => Promise<unknown>> = []
 afterEach(async () => {
@@ -18,7 +19,7 @@ afterEach(async () => {
 const program = fileURLToPath(new URL("words-program.ts", import.meta.url))
 const jobs = 40
 
-describe.each(engines)("a server on %s that is killed in the middle of jobs", (engine) => {
+describe.each(share(engines))("a server on %s that is killed in the middle of jobs", (engine) => {
   it("has done each of them in the end, those it was at once more", { timeout: 240_000 }, async () => {
     const folder = await folderOfItsOwn()
     const file = join(folder, "lines")

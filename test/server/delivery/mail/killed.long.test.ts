@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest"
 import { type Engine, engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
 import { cleanUp, folderOfItsOwn, startServer } from "../../process.ts"
+import { share } from "../../../share.ts"
 import { mailServer, type Taken } from "./smtp.ts"
 
 const open: Array<() => Promise<unknown>> = []
@@ -13,7 +14,7 @@ afterEach(async () => {
 
 const token = "owner-token-of-the-tests"
 
-describe.each(engines)("on %s", (engine: Engine) => {
+describe.each(share(engines))("on %s", (engine: Engine) => {
   it("a message taken by the mail server as its sender died comes again under the same Message-ID", async () => {
     const seen: Array<Taken> = []
     let first = true

@@ -5,6 +5,7 @@ import PostalMime from "postal-mime"
 import { afterEach, expect, it } from "vitest"
 import { type Engine, engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
+import { share } from "../../../share.ts"
 import { cleanUp, folderOfItsOwn, startServer } from "../../process.ts"
 import { listenTo } from "./writing.ts"
 
@@ -37,7 +38,7 @@ const send = async (url: string, method: string, path: string, json?: object, by
   return body
 }
 
-it.each(engines)("on %s", { timeout: 240_000 }, async (engine: Engine) => {
+it.each(share(engines))("on %s", { timeout: 240_000 }, async (engine: Engine) => {
   const { env } = await place(engine)
   const invite = (url: string, name: string) =>
     send(url, "POST", "users", { name, email: `${name.toLowerCase()}@hire.example`, roles: [], active: true })
@@ -72,7 +73,7 @@ it.each(engines)("on %s", { timeout: 240_000 }, async (engine: Engine) => {
   expect(await stopped).toMatchObject({ code: 0 })
 })
 
-it.each(engines)(
+it.each(share(engines))(
   "on %s whoever is to be told and mailed is, once, whenever it is killed",
   { timeout: 400_000 },
   async (engine: Engine) => {
