@@ -59,7 +59,26 @@ const modulesOfEveryCommand = async () => {
 const of_every_command = await modulesOfEveryCommand()
 const isShared = (id) => isOwnShared(id) || /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
 
-const bundle = await rolldown({ ...options, input, external: isExternal })
+// Enough for `--version`, which is answered before anything else is read.
+const first_read = ["cli/output/out.ts", "cli/base/exit-codes.ts", "cli/base/first-word.ts"]
+const of_start = new Set()
+const bundle = await rolldown({
+  ...options,
+  input,
+  external: isExternal,
+  plugins: [
+    {
+      name: "start",
+      buildEnd() {
+        const add = (id) => {
+          of_start.add(id)
+          for (const next of this.getModuleInfo(id).importedIds) if (!of_start.has(next)) add(next)
+        }
+        for (const file of first_read) add(root + file)
+      }
+    }
+  ]
+})
 rmSync(`${root}out`, { recursive: true, force: true })
 const { output } = await bundle.write({
   dir: `${root}out`,
@@ -68,7 +87,12 @@ const { output } = await bundle.write({
   sourcemap: true,
   // What every command needs in one file: opening many small ones takes longer than reading it. What only the server
   // needs, such as Effect's HTTP host, stays out of it.
-  codeSplitting: { groups: [{ name: "core", test: (id) => of_every_command.has(id) && isShared(id) }] },
+  codeSplitting: {
+    groups: [
+      { name: "start", priority: 1, test: (id) => of_start.has(id) },
+      { name: "core", test: (id) => of_every_command.has(id) && isShared(id) }
+    ]
+  },
   entryFileNames: "[name].js",
   chunkFileNames: "parts/[name]-[hash].js"
 })
