@@ -98,11 +98,12 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   const settings_cache = makeSettingsCache(catalogue)
   const authentication = makeAuthentication()
-  const kept = makeReferenceCache()
+  const kept = makeReferenceCache(() => committed(true))
   const listeners = new Set<() => void>()
   const forget = (): void => {
     settings_cache.forget()
     authentication.forget()
+    kept.forget()
   }
   const peers: PeerNotifier | undefined =
     options.database.kind !== "pg"
@@ -116,7 +117,6 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
           )
         )
   const tellListeners = (): void => {
-    kept.forget()
     for (const listener of [...listeners]) listener()
   }
   const committed = (settingsChanged: boolean): void => {

@@ -1,6 +1,6 @@
 /**
  * A cache of rows that nearly every answer reads and few people change (groups, stores, custom fields). It is cleared
- * by every commit, here or on another server of the same database, and after 900 ms.
+ * when one of them changes, here or on another server of the same database, and after 900 ms.
  */
 import { Clock, Effect, Option } from "effect"
 import type { Key } from "../../core/kernel/tables/row-change.ts"
@@ -18,12 +18,15 @@ const believed_millis = 900
 const rows_kept = 10_000
 const lists_kept = 500
 
-export const makeReferenceCache = (): ReferenceCache => {
+/** `changed`: told after a commit that changed such rows. */
+export const makeReferenceCache = (changed: () => void): ReferenceCache => {
   let rows = new Map<Table, Map<Key, unknown>>()
   let lists = new Map<string, ReadonlyArray<unknown>>()
   let count = 0
   let until = 0
   let generation = 0
+  /** Connections of transactions that changed such rows. */
+  const changing = new WeakSet<object>()
   const forget = (): void => {
     generation++
     if (count === 0) return
@@ -38,12 +41,14 @@ export const makeReferenceCache = (): ReferenceCache => {
   }
 
   const over = (store: StoreShape): StoreShape => {
-    // Never within a transaction: it sees its own changes, which may be rolled back.
-    const outside = <A>(kept: (now: number) => Sql<A>, plain: () => Sql<A>): Sql<A> =>
+    // Not within a transaction, which sees its own changes and may be rolled back; but for definitions that it has not
+    // changed.
+    const outside = <A>(kept: (now: number) => Sql<A>, plain: () => Sql<A>, cached = false): Sql<A> =>
       Effect.flatMap(Effect.serviceOption(store.sql.transactionService), (transaction) =>
-        Option.isSome(transaction) ? plain() : Effect.flatMap(Clock.currentTimeMillis, kept)
+        Option.isNone(transaction) || (cached && !changing.has(transaction.value[0]))
+          ? Effect.flatMap(Clock.currentTimeMillis, kept)
+          : plain()
       )
-
     const getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>): Sql<ReadonlyArray<RowOf<T>>> =>
       !table.reference || keys.length === 0
         ? store.getMany(table, keys)
@@ -97,9 +102,30 @@ export const makeReferenceCache = (): ReferenceCache => {
                 return read
               })
             },
-            () => store.find(table, where, options)
+            () => store.find(table, where, options),
+            options?.cached
           )
-    return { ...store, getMany, find }
+    return { ...watched(store, changing, changed), getMany, find }
   }
   return { over, forget }
 }
+
+/** The same store, which keeps account of transactions that change reference rows, and says so when they commit. */
+const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => void): StoreShape => ({
+  ...store,
+  apply: (changes) =>
+    !changes.some(({ table }) => table.reference)
+      ? store.apply(changes)
+      : Effect.flatMap(Effect.serviceOption(store.sql.transactionService), (transaction) => {
+          if (Option.isSome(transaction)) changing.add(transaction.value[0])
+          return Effect.andThen(store.apply(changes), store.sql.afterCommit(Effect.sync(changed)))
+        }),
+  transaction: (effect) =>
+    Effect.flatMap(Effect.serviceOption(store.sql.transactionService), (outer) => {
+      const ended = Effect.map(
+        Effect.serviceOption(store.sql.transactionService),
+        (own) => Option.isSome(own) && changing.delete(own.value[0])
+      )
+      return store.transaction(Option.isSome(outer) ? effect : Effect.ensuring(effect, ended))
+    })
+})

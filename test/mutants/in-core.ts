@@ -184,9 +184,23 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "a transaction is none",
     file: "core/kernel/store/store.ts",
     within: "make",
-    find: "transaction: (effect) => sql.withTransaction(effect)",
-    replace: "transaction: (effect) => effect as never",
+    find: "sql.withTransaction(Effect.provideService(effect, WrittenRows, new Map()))",
+    replace: "(effect as never)",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
+  },
+  {
+    name: "a row is known as a savepoint wrote it that was rolled back",
+    file: "core/kernel/store/store.ts",
+    within: "make",
+    find: "Effect.sync(() => outer?.clear())",
+    replace: "Effect.void",
+    killed_by: [
+      {
+        file: "test/core/kernel/store/store.test.ts",
+        test: "a row that was written in a transaction",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "changes to rows that wait to be inserted are lost",

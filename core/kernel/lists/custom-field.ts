@@ -104,7 +104,11 @@ export const list_values = table(
 /** The active definitions of a module, in their order. */
 export const customFieldsFor = Effect.fnUntraced(function* (module: string) {
   const store = yield* Store
-  return yield* store.find(custom_fields, { module_type: module, is_active: true }, { order: ["sort_order", "id"] })
+  return yield* store.find(
+    custom_fields,
+    { module_type: module, is_active: true },
+    { order: ["sort_order", "id"], cached: true }
+  )
 })
 
 /** The kind of field a definition stands for; undefined for those no body sets (auto number, file). */

@@ -10,12 +10,12 @@ import type { Insert } from "./insert.ts"
 import { bindings, chunked, inPowersOfTwo, quote } from "./statement.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { RowChange, Where } from "../tables/row-change.ts"
+import type { Key, RowChange, Where } from "../tables/row-change.ts"
 
 // Changing many rows by their keys: those that get the same columns travel in one statement.
 
 interface KeyedSet {
-  readonly key: unknown
+  readonly key: Key
   readonly set: AnyRow
 }
 
@@ -44,16 +44,14 @@ const isConstrained = (table: Table, set: AnyRow): boolean => {
 const rows_bound_max = 64
 const rows_sent_max = 2_000
 
-/** The statements that change rows of one table; each row is named once. */
-const updatesOf = (table: Table, rows: ReadonlyArray<KeyedSet>, dialect: Dialect): ReadonlyArray<Insert> =>
+/** Rows of one table that one statement changes; each row is named once. */
+const updatesOf = (rows: ReadonlyArray<KeyedSet>, dialect: Dialect): ReadonlyArray<ReadonlyArray<KeyedSet>> =>
   [...Map.groupBy(rows, ({ set }) => Object.keys(set).join()).values()].flatMap((alike) =>
     alike.length === 1
-      ? [updateOne(table, itemAt(alike, 0), dialect)]
+      ? [alike]
       : dialect === "pg"
-        ? chunked(alike, rows_sent_max).map((some) => sent(table, some))
-        : inPowersOfTwo(alike, rows_bound_max).map((some) =>
-            some.length === 1 ? updateOne(table, itemAt(some, 0), dialect) : bound(table, some)
-          )
+        ? chunked(alike, rows_sent_max)
+        : inPowersOfTwo(alike, rows_bound_max)
   )
 
 export const updateOne = (table: Table, { key, set }: KeyedSet, dialect: Dialect): Insert => {
@@ -105,7 +103,8 @@ type Sql = Effect.Effect<void, SqlError.SqlError>
 interface WriteOperations {
   readonly dialect: Dialect
   readonly insertRows: (table: Table, rows: ReadonlyArray<AnyRow>) => Sql
-  readonly send: (statement: Insert) => Sql
+  readonly sendOne: (table: Table, key: Key, statement: Insert) => Sql
+  readonly sendMany: (table: Table, statement: Insert) => Sql
   /** One change by itself. */
   readonly change: (one: Exclude<RowChange, { op: "insert" }>) => Sql
 }
@@ -120,7 +119,7 @@ interface PendingDelete {
 interface WriteBatch {
   pending_delete: PendingDelete | undefined
   inserts: Map<unknown, AnyRow>
-  updates: Map<unknown, AnyRow>
+  updates: Map<Key, AnyRow>
   index: BatchIndex | undefined
 }
 /** Keys of rows that are not written yet, by the value of a column. */
@@ -134,7 +133,8 @@ export const makeBatchWriter = ({
   change,
   dialect,
   insertRows,
-  send
+  sendMany,
+  sendOne
 }: WriteOperations): ((changes: ReadonlyArray<RowChange>) => Sql) => {
   const flushDeletes = (table: Table, waiting: WriteBatch): Sql => {
     const { pending_delete } = waiting
@@ -162,11 +162,15 @@ export const makeBatchWriter = ({
       ? Effect.void
       : Effect.forEach(
           updatesOf(
-            table,
             [...updates].map(([key, set]) => ({ key, set })),
             dialect
           ),
-          send,
+          (some) => {
+            const [first] = some
+            return first !== undefined && some.length === 1
+              ? sendOne(table, first.key, updateOne(table, first, dialect))
+              : sendMany(table, dialect === "pg" ? sent(table, some) : bound(table, some))
+          },
           { discard: true }
         )
   }
@@ -185,7 +189,7 @@ export const makeBatchWriter = ({
     const { table } = next
     switch (next.op) {
       case "insert": {
-        const key = next.row[table.key]
+        const key = next.row[table.key] as Key
         // Changes of a row that was not there yet changed nothing.
         sets.delete(key)
         if (!rows.has(key)) {

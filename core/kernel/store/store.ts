@@ -9,7 +9,7 @@ import { invalidField, Rejection } from "../fields/rejection.ts"
 import type { AnyRow, RowOf, Table } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
 import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
-import { type Inserter, makeInserter } from "./insert.ts"
+import { type Insert, type Inserter, makeInserter } from "./insert.ts"
 import { bindings, chunked, columnList, columnsNamed, orderSql, quote, whereSql } from "./statement.ts"
 
 interface FindOptions {
@@ -20,6 +20,8 @@ interface FindOptions {
    * writer anyway).
    */
   readonly lock?: boolean
+  /** May be answered from what was read less than a second ago, within transactions, too: for definitions alone. */
+  readonly cached?: boolean
 }
 export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
@@ -61,6 +63,14 @@ export interface StoreShape {
   ) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
+
+/** Rows as the statements of this transaction (or savepoint) that wrote them one by one gave them back. */
+type WrittenRows = Map<Table, Map<Key, object>>
+const WrittenRows = Context.Reference<WrittenRows | undefined>("flightcase/core/WrittenRows", {
+  defaultValue: () => undefined
+})
+const withWrittenRows = <A>(use: (rows: WrittenRows | undefined) => Sql<A>): Sql<A> =>
+  Effect.withFiber((fiber) => use(fiber.getRef(WrittenRows)))
 
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
   static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(
@@ -114,7 +124,14 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     return text
   }
   const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
-    Effect.map(run(selectByKey(table), [key]), (rows) => (rows[0] === undefined ? undefined : decode(table, rows[0])))
+    withWrittenRows((written) => {
+      const row = written?.get(table)?.get(key) as RowOf<T> | undefined
+      return row === undefined
+        ? Effect.map(run(selectByKey(table), [key]), (rows) =>
+            rows[0] === undefined ? undefined : decode(table, rows[0])
+          )
+        : Effect.succeed(row)
+    })
   const selectMany = <T extends Table>(
     table: T,
     columns: string,
@@ -138,10 +155,31 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     if (inserter === undefined) inserters.set(table, (inserter = makeInserter(table, dialect)))
     return inserter
   }
-  const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> =>
-    Effect.forEach(inserterOf(table)(rows), ({ text, values }) => run(text, values), { discard: true })
+  /** Writes one row, whose form after it `get` then knows without reading it. */
+  const sendOne = (table: Table, key: Key, { text, values }: Insert): Sql<void> =>
+    withWrittenRows((written) =>
+      written === undefined
+        ? Effect.asVoid(run(text, values))
+        : Effect.map(run(`${text} returning ${columnList(table)}`, values), ([row]) => {
+            let rows = written.get(table)
+            if (rows === undefined) written.set(table, (rows = new Map()))
+            if (row === undefined) rows.delete(key)
+            else rows.set(key, decode(table, row))
+          })
+    )
+  const sendMany = (table: Table, { text, values }: Insert): Sql<void> =>
+    withWrittenRows((written) => {
+      written?.delete(table)
+      return Effect.asVoid(run(text, values))
+    })
+  const insertRows = (table: Table, rows: ReadonlyArray<AnyRow>): Sql<void> => {
+    const [row] = rows
+    return row !== undefined && rows.length === 1
+      ? Effect.forEach(inserterOf(table)(rows), (one) => sendOne(table, row[table.key] as Key, one), { discard: true })
+      : Effect.forEach(inserterOf(table)(rows), (one) => sendMany(table, one), { discard: true })
+  }
   const change = (one: Exclude<RowChange, { op: "insert" }>): Sql<void> => {
-    if (one.op === "update") return sent(updateOne(one.table, one, dialect))
+    if (one.op === "update") return sendOne(one.table, one.key, updateOne(one.table, one, dialect))
     const bound = bindings(dialect)
     const set =
       one.op !== "update_where"
@@ -155,11 +193,18 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
         ? `${quote(one.table.key)} = ${bound.bind(one.key)}`
         : whereSql(one.table, one.where, dialect, bound)
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
-    return Effect.asVoid(run(`${verb} where ${where}`, bound.values))
+    return sendMany(one.table, { text: `${verb} where ${where}`, values: bound.values })
   }
-  const sent = ({ text, values }: { readonly text: string; readonly values: ReadonlyArray<unknown> }): Sql<void> =>
-    Effect.asVoid(run(text, values))
-  const apply = makeBatchWriter({ dialect, insertRows, send: sent, change })
+  const apply = makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change })
+  // What is written within a savepoint may be taken back: what was known before it is forgotten at its end.
+  const transaction: StoreShape["transaction"] = (effect) =>
+    Effect.withFiber((fiber) => {
+      const outer = fiber.getRef(WrittenRows)
+      return Effect.ensuring(
+        sql.withTransaction(Effect.provideService(effect, WrittenRows, new Map())),
+        Effect.sync(() => outer?.clear())
+      )
+    })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
     if (one.op === "insert" && !one.table.on_conflict_ignore)
@@ -176,7 +221,12 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   return {
     sql,
     dialect,
-    run,
+    // A statement by hand may write any row.
+    run: (text, values) =>
+      withWrittenRows((written) => {
+        if (!/^\s*select\b/i.test(text)) written?.clear()
+        return run(text, values)
+      }),
     get,
     find,
     pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options),
@@ -188,7 +238,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     imagesBefore,
     first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
-    transaction: (effect) => sql.withTransaction(effect)
+    transaction
   }
 }
 

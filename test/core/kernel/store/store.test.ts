@@ -25,6 +25,7 @@ import { createTable } from "../../../../core/kernel/store/dialect.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { type AnyRow, plainTable, type Table } from "../../../../core/kernel/tables/table.ts"
 import { both_engines } from "../../../app.ts"
+import { words } from "../../../words.ts"
 import { openShop } from "../lamp-shop.ts"
 
 const cells = plainTable("cells", "id", {
@@ -176,6 +177,58 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(await images(remove(cells as unknown as Table, 3))).toEqual([[3, null]])
     expect(await images(remove(cells as unknown as Table, 4))).toEqual([])
     expect(await images(cell({ id: 4, amount: 4 }))).toEqual([[4, undefined]])
+  })
+  it("a row that was written in a transaction is known as it is stored, until something else may have changed it", async () => {
+    const values: Cell = {
+      id: 1,
+      text: "Ä",
+      code: 2,
+      flag: true,
+      amount: -5,
+      fine: "1.5",
+      whole: "7",
+      day: "2026-02-03"
+    }
+    await apply(cell({ id: 2, text: "two" }))
+    const written = await withStore((store) =>
+      store.transaction(
+        Effect.gen(function* () {
+          const get = (id: number) => store.get(cells, id)
+          const stored = (id: number) => Effect.map(store.find(cells, { id }), ([row]) => row)
+          yield* store.apply([
+            cell({ ...values, at: "2026-02-03T04:05:06.700Z", any: { b: 1, a: [2] }, tags: ["x"] }),
+            update(cells, 2, { amount: 12, any: null, text: "Zwei" })
+          ])
+          const pairs = [
+            [yield* get(1), yield* stored(1)],
+            [yield* get(2), yield* stored(2)],
+            [yield* get(2), yield* get(2)]
+          ]
+          const changed: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+            store.apply([updateWhere(cells, { id: 1 }, { amount: 1 })]),
+            store.apply([update(cells, 1, { text: "once" }), update(cells, 2, { text: "more" })]),
+            store.apply([update(cells, 1, { text: "alone" })]),
+            store.transaction(store.apply([update(cells, 1, { text: "within" })])),
+            store.apply([update(cells, 1, { amount: 4 })]),
+            Effect.exit(
+              store.transaction(Effect.andThen(store.apply([update(cells, 1, { text: "not" })]), Effect.fail("back")))
+            ),
+            store.apply([update(cells, 1, { amount: 5 })]),
+            store.run("update cells set amount = 3"),
+            store.apply([remove(cells as unknown as Table, 1)])
+          ]
+          for (const change of changed) {
+            yield* change
+            pairs.push([yield* get(1), yield* stored(1)])
+          }
+          return pairs
+        })
+      )
+    )
+    expect(written).toHaveLength(12)
+    for (const [known, stored] of written) expect(known).toEqual(stored)
+    expect(written.map(([known]) => known?.amount)).toEqual([-5, 12, 12, 1, 1, 1, 1, 4, 4, 5, 3, undefined])
+    expect(written.map(([known]) => known?.text).slice(3, 9)).toEqual(words("Ä once alone within within within"))
   })
   it("rows are looked up by many keys at once, each once", async () => {
     await apply(...Array.from({ length: 20 }, (_, at) => cell({ id: at + 1 })))

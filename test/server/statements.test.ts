@@ -1,0 +1,51 @@
+/** How many statements a request sends to Postgres, each a round trip: what does not depend on the machine. */
+import pg from "pg"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { serve, type Serving } from "./serving.ts"
+
+let server: Serving
+let id: number
+beforeAll(async () => {
+  server = await serve("pg")
+  server.setClock(Date.parse("2026-06-01T10:00:00Z"))
+  id = (await server.ask("/api/v1/products", { method: "POST", json: { name: "Speaker" } })).body.product.id
+})
+afterAll(() => server.close())
+
+/** Of the second of two such requests, without those of jobs and metering, which come by the clock. */
+const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
+  await request()
+  const query = vi.spyOn(pg.Client.prototype, "query")
+  try {
+    await request()
+    return query.mock.calls
+      .map(([sent]: ReadonlyArray<unknown>) => {
+        const text = typeof sent === "string" ? sent : (sent as { readonly text: string }).text
+        return text.split(/\s+/).slice(0, 2).join(" ")
+      })
+      .filter((words) => !/^with (asked|quick)|pg_notify/.test(words))
+  } finally {
+    query.mockRestore()
+  }
+}
+
+describe("a request to a server on Postgres", () => {
+  it("reads one row with one statement", async () => {
+    const statements = await statementsOf(() => server.ask(`/api/v1/products/${id}`))
+    expect(statements).toEqual(['select "id",'])
+  })
+  it("changes one row with four statements between BEGIN and COMMIT", async () => {
+    let count = 0
+    const statements = await statementsOf(() =>
+      server.ask(`/api/v1/products/${id}`, { method: "PUT", json: { name: `Speaker ${count++}` } })
+    )
+    expect(statements.slice(0, 6)).toEqual([
+      "BEGIN",
+      "select pg_advisory_xact_lock(hashtextextended($1,",
+      'select "id",',
+      'update "products"',
+      "with head",
+      "COMMIT"
+    ])
+  })
+})
