@@ -1,11 +1,14 @@
 /**
- * Decoding of what comes from outside: answers of servers, files people give, notes this program left itself.
+ * Reads what comes from outside: answers of servers, files people give, notes this program left itself.
  *
- * Answers are decoded by what a command needs of them and not by the endpoint's own declaration: a server of another
- * release may give more keys or a new status, and the command still works.
+ * Rows have the types their resources declare, and are not checked: a server of another release may give more keys or
+ * a new status, and the command still works. What a command cannot do without is decoded by a Schema of its own.
  */
 import { Schema } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { AsJson, BodyShown, KeysShown, ValueShown } from "../../core/kernel/fields/shown.ts"
+import type { AnswerRow, Resource } from "../../core/kernel/lists/resource-types.ts"
+import type { Table } from "../../core/kernel/tables/table.ts"
 import { anyJson } from "../../core/kernel/tables/stored-schema.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
@@ -23,6 +26,105 @@ export const anyRow: Schema.Codec<JsonObject> = Schema.declare<JsonObject>(isJso
 const asJson = decoderOf(() => anyJson)
 /** A value as JSON holds it: without keys that are undefined. */
 export const plainJson = (value: unknown): Json => asJson(JSON.parse(JSON.stringify(value)))
+
+/** The resources whose rows commands read. Types alone: no declaration is loaded for them. */
+type Resources =
+  | typeof import("../../core/documents/links/api.ts").acceptanceResource
+  | typeof import("../../core/office/activities/api.ts").activityResource
+  | typeof import("../../core/office/attachments/api.ts").attachmentResource
+  | typeof import("../../core/warehouse/containers/endpoint-parts.ts").containerResource
+  | typeof import("../../core/billing/state/resources.ts").creditNoteResource
+  | typeof import("../../sync/server/devices.ts").deviceResource
+  | typeof import("../../core/documents/lifecycle-api.ts").documentResource
+  | ReturnType<typeof import("../../server/delivery/jobs/api.ts").jobResource>
+  | typeof import("../../core/billing/state/resources.ts").invoiceResource
+  | typeof import("../../core/people/members/resource.ts").memberResource
+  | typeof import("../../server/delivery/notifications/api.ts").notificationResource
+  | typeof import("../../core/orders/opportunities/state/resources.ts").opportunityResource
+  | typeof import("../../core/billing/state/resources.ts").paymentResource
+  | typeof import("../../core/products/products/api.ts").productResource
+  | typeof import("../../core/purchasing/resources.ts").purchaseOrderResource
+  | typeof import("../../core/people/users/api.ts").roleResource
+  | typeof import("../../core/warehouse/workshop/api.ts").serviceRecordResource
+  | typeof import("../../core/products/stock/api.ts").stockLevelResource
+  | typeof import("../../core/setup/stores.ts").storeResource
+  | typeof import("../../core/people/users/api.ts").userResource
+  | typeof import("../../core/orders/opportunities/waiting/api.ts").waitResource
+type RowsByName = { readonly [R in Resources as R["singular"]]: AnswerRow<R> }
+type Singulars = { readonly [R in Resources as Plural<R["singular"]>]: R["singular"] }
+type TableRow<T extends Table> = AnswerRow<Resource<T>>
+type Plural<Name extends string> = Name extends `${infer Start}y` ? `${Start}ies` : `${Name}s`
+/** Keys that other slices include in rows of a resource. */
+interface Included {
+  readonly container: {
+    readonly items?: ReadonlyArray<
+      AnswerRow<typeof import("../../core/warehouse/containers/endpoint-parts.ts").containerItemResource>
+    >
+  }
+  readonly invoice: Partial<KeysShown<typeof import("../../core/billing/state/resources.ts").billed_shown>>
+  readonly member: {
+    readonly addresses: ReadonlyArray<AnswerRow<typeof import("../../core/people/members/resource.ts").addressResource>>
+    readonly emails: ReadonlyArray<AnswerRow<typeof import("../../core/people/members/resource.ts").emailResource>>
+    readonly phones: ReadonlyArray<AnswerRow<typeof import("../../core/people/members/resource.ts").phoneResource>>
+  }
+  readonly opportunity: Partial<KeysShown<typeof import("../../core/billing/state/resources.ts").billed_shown>>
+  readonly product: {
+    readonly accessories?: ReadonlyArray<AnswerRow<typeof import("../../core/products/kits/api.ts").accessoryResource>>
+    readonly free?: ValueShown<typeof import("../../core/orders/availability/api/free-now.ts").free_shown>
+    readonly rates?: ReadonlyArray<
+      AnswerRow<typeof import("../../core/products/rates/product-rates.ts").productRateResource>
+    >
+  }
+}
+/** Objects of answers that are no rows of a resource. */
+interface Objects
+  extends
+    BodyShown<typeof import("../../core/orders/availability/api/answers.ts").whatIfShown>,
+    BodyShown<typeof import("../../core/orders/availability/api/answers.ts").whyShown>,
+    Pick<BodyShown<typeof import("../../core/products/rates/engine-api.ts").breakdownShown>, "rate_breakdown">,
+    Pick<BodyShown<typeof import("../../core/warehouse/scanning/api.ts").scanShown>, "scan"> {
+  readonly country: TableRow<typeof import("../../core/setup/reference-data/countries.ts").countries>
+  readonly refund: AnswerRow<typeof import("../../core/billing/state/resources.ts").paymentResource>
+  readonly product_tax_class: TableRow<typeof import("../../core/setup/reference-data/tax.ts").product_tax_classes>
+  readonly tax_rate: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rates>
+  readonly compliance: ValueShown<typeof import("../../core/warehouse/containers/manifest.ts").manifestShown>
+  readonly extension: import("../../core/orders/opportunities/extension/shown.ts").ExtensionShown
+  readonly board: { readonly id: number; readonly url: string }
+  readonly public_link: NonNullable<ValueShown<typeof import("../../core/documents/lifecycle-api.ts").publicLinkShown>>
+  readonly search: KeysShown<typeof import("../../core/overview/search/api.ts").searchShown>
+  readonly today: KeysShown<typeof import("../../core/overview/today/api.ts").todayShown>
+}
+interface Lists {
+  readonly acceptances: { readonly accepted_at: string; readonly name: string }
+  readonly conflicts: ValueShown<typeof import("../../core/warehouse/workshop/api.ts").promises>[number]
+  readonly currencies: TableRow<typeof import("../../core/setup/reference-data/currencies.ts").currencies>
+  readonly organisation_tax_classes: TableRow<
+    typeof import("../../core/setup/reference-data/tax.ts").organisation_tax_classes
+  >
+  readonly product_tax_classes: TableRow<typeof import("../../core/setup/reference-data/tax.ts").product_tax_classes>
+  readonly tax_rates: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rates>
+  readonly tax_rules: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rules>
+  readonly activity: import("../../core/people/activity-log.ts").AuditEntry
+  readonly settings: { readonly group: string; readonly settings: JsonObject }
+  readonly shortages: KeysShown<typeof import("../../core/orders/opportunities/shortages/api.ts").shortageShown>
+  readonly waiting: ValueShown<typeof import("../../core/orders/opportunities/waiting/api.ts").waitingShown>[number]
+}
+/** A line of an order or quotation. */
+export type OrderLine = NonNullable<Row<"opportunity">["items"]>[number]
+/** A row or object of an answer by the key it stands under. */
+export type Row<Name extends string> = Name extends keyof RowsByName
+  ? Name extends keyof Included
+    ? Omit<RowsByName[Name], keyof Included[Name]> & AsJson<Included[Name]>
+    : RowsByName[Name]
+  : Name extends keyof Objects
+    ? AsJson<Objects[Name]>
+    : JsonObject
+/** A row of a list by the key of the list. */
+export type RowOfList<Name extends string> = Name extends keyof Singulars
+  ? Row<Singulars[Name]>
+  : Name extends keyof Lists
+    ? AsJson<Lists[Name]>
+    : JsonObject
 
 const unreadable = (what: string, cause?: unknown): CliError =>
   new CliError(exit_codes.failed, `The answer cannot be read: ${what}.`, {
@@ -44,17 +146,28 @@ export const objectBody = (body: Json | undefined): JsonObject => {
   return body
 }
 /** The row an answer gives under its name, such as `product`. */
-export const rowIn = (body: Json | undefined, key: string): JsonObject => {
+export const rowIn = <const Name extends string>(body: Json | undefined, key: Name): Row<Name> => {
   const row = objectBody(body)[key]
   if (!isJsonObject(row)) throw unreadable(`it has no ${key}`)
-  return row
+  return row as Row<Name>
 }
 /** The rows an answer gives under their name, such as `products`. */
-export const rowsIn = (body: Json | undefined, key: string): ReadonlyArray<JsonObject> => {
+export const rowsIn = <const Name extends string>(
+  body: Json | undefined,
+  key: Name
+): ReadonlyArray<RowOfList<Name>> => {
   const rows = objectBody(body)[key]
   if (!isRows(rows)) throw unreadable(`it has no ${key}`)
-  return rows
+  return rows as ReadonlyArray<RowOfList<Name>>
 }
+type MetaKey = "ignored" | "is_mailed" | "resolved" | "total" | "view" | "warnings"
+/** What an answer says about itself; nothing is known of its values. */
+export const metaIn = (body: Json | undefined): { readonly [Key in MetaKey]?: Json } => {
+  const { meta }: JsonObject = isJsonObject(body) ? body : {}
+  return isJsonObject(meta) ? meta : {}
+}
+/** How many rows a list has in all; 0 where it does not say. */
+export const totalOf = (body: Json | undefined): number => Number(metaIn(body).total ?? 0)
 /** The rows of a list; none where it is absent. */
 export const rowsOr = (value: Json | undefined): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isJsonObject) : []

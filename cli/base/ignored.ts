@@ -1,9 +1,10 @@
 /** Filters, sorts and includes that a list does not offer: refused at the command line. */
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject, type Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/json.ts"
 import { predicates, snakeCase, splitPredicate } from "../../core/kernel/lists/query.ts"
 import type { ShownResource } from "../../core/kernel/lists/resource-types.ts"
 import { nearest } from "../../core/values/nearest.ts"
+import { metaIn, objectBody } from "./answers.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
 /** Parts of the query string that every list knows, beside what its endpoint declares. */
@@ -11,11 +12,10 @@ const of_every_list = ["page", "per_page", "sort", "include", "view_id", "archiv
 
 /** Refuses what an answer says it left out of account. Exit 2 with the names there are. */
 export const refuseIgnored = async (body: Json | undefined): Promise<void> => {
-  if (!isJsonObject(body) || !isJsonObject(body["meta"])) return
-  const { ignored } = body["meta"]
+  const { ignored } = metaIn(body)
   if (!Array.isArray(ignored) || ignored.length === 0) return
-  const keys = Object.keys(body)
-  const plural = keys.find((key) => Array.isArray(body[key])) ?? keys[0] ?? ""
+  const entries = Object.entries(objectBody(body))
+  const [plural] = entries.find(([, value]) => Array.isArray(value)) ?? entries[0] ?? [""]
   throw unknownParts(plural, ignored.map(String), await resourceCalled(plural))
 }
 

@@ -7,11 +7,14 @@ import { CliError, exit_codes } from "./exit-codes.ts"
 /** Keys of errors about missing stock: their status is 422, their exit code that of a conflict or shortage. */
 const shortage_keys = ["shortages", "shortage", "dispatch_block"]
 
+/** What a refusal says, as far as it says it. */
+export const refusalIn = (body: Json | undefined): { readonly message?: string; readonly errors?: JsonObject } => {
+  const { errors, message }: JsonObject = isJsonObject(body) ? body : {}
+  return { ...(typeof message === "string" ? { message } : {}), ...(isJsonObject(errors) ? { errors } : {}) }
+}
 export const exitCodeOf = (answer: Answer): number => {
-  if (answer.status === 422 && isJsonObject(answer.body) && isJsonObject(answer.body["errors"])) {
-    const errors = answer.body["errors"]
-    if (shortage_keys.some((key) => Object.hasOwn(errors, key))) return exit_codes.conflict
-  }
+  const { errors } = refusalIn(answer.body)
+  if (answer.status === 422 && shortage_keys.some((key) => Object.hasOwn(errors ?? {}, key))) return exit_codes.conflict
   return exitCodeOfStatus(answer.status)
 }
 
@@ -22,11 +25,10 @@ const ways_out: { readonly [code: number]: string } = {
 
 /** The error for an answer of 400 and above. */
 export const responseError = (answer: Answer): CliError => {
-  const body: JsonObject = isJsonObject(answer.body) ? answer.body : {}
-  const message = typeof body["message"] === "string" ? body["message"] : `The server answered ${answer.status}.`
+  const { errors, message = `The server answered ${answer.status}.` } = refusalIn(answer.body)
   const code = exitCodeOf(answer)
   return new CliError(code, message, {
-    errors: isJsonObject(body["errors"]) ? body["errors"] : undefined,
+    errors,
     way_out: answer.status === 401 ? "Log in again with another token, or give one with --token." : ways_out[code]
   })
 }

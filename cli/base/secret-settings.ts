@@ -16,7 +16,7 @@ export const secretsShownAt = (path: string): ReadonlyArray<string> => {
 }
 
 const settingsIn = (body: Json | undefined): JsonObject =>
-  isJsonObject(body) && isJsonObject(body["settings"]) ? body["settings"] : {}
+  isJsonObject(body) && isJsonObject(body.settings) ? body.settings : {}
 
 /** The replica's answer, which has what was recorded here and not sent yet, with the server's secrets. */
 export const withSecretsOf = (here: QueryResult, server: QueryResult, secrets: ReadonlyArray<string>): QueryResult => {

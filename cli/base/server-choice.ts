@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Device } from "../../sync/device/device.ts"
 
 /**
@@ -165,6 +165,6 @@ const nameOf = async (device: Device): Promise<string | undefined> => {
     query: [],
     body: undefined
   })
-  const user = isJsonObject(body) ? body["user"] : undefined
-  return isJsonObject(user) && typeof user["name"] === "string" ? user["name"] : undefined
+  const { user }: JsonObject = isJsonObject(body) ? body : {}
+  return isJsonObject(user) && typeof user.name === "string" ? user.name : undefined
 }

@@ -1,7 +1,7 @@
 /** An invoice after a command: what people look for, and what is usually done next. `--json` has all of it. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { rowIn } from "../base/answers.ts"
+import { type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
 import { notePending, noteWarnings } from "../context/print.ts"
 import { recordText } from "../output/table.ts"
@@ -21,20 +21,19 @@ export const printBrief = (context: CommandContext, answer: QueryResult): void =
   if (next !== undefined) context.note(next)
 }
 
-const briefOf = (invoice: JsonObject): JsonObject => {
-  const value = (key: string): Json => invoice[key] ?? null
-  const has_moved = ["amount_paid", "amount_credited"].some((key) => Number(invoice[key]) !== 0)
+const briefOf = (invoice: Row<"invoice">): JsonObject => {
+  const has_moved = Number(invoice.amount_paid) !== 0 || Number(invoice.amount_credited) !== 0
   return {
-    id: value("id"),
-    number: invoice["number"] ?? (invoice["status"] === "draft" ? "none yet" : "pending"),
-    type: value("type_name"),
-    customer: isJsonObject(invoice["member"]) ? (invoice["member"]["name"] ?? null) : value("member_id"),
-    subject: value("subject"),
-    status: value("status_name"),
-    total: `${String(value("total"))} ${String(value("currency_code"))}`,
-    ...(has_moved ? { paid: value("amount_paid"), credited: value("amount_credited") } : {}),
-    outstanding: value("amount_outstanding"),
-    due: value("due_at"),
+    id: invoice.id,
+    number: invoice.number ?? (invoice.status === "draft" ? "none yet" : "pending"),
+    type: invoice.type_name,
+    customer: invoice.member?.name ?? invoice.member_id,
+    subject: invoice.subject,
+    status: invoice.status_name,
+    total: `${invoice.total} ${invoice.currency_code}`,
+    ...(has_moved ? { paid: invoice.amount_paid, credited: invoice.amount_credited } : {}),
+    outstanding: invoice.amount_outstanding,
+    due: invoice.due_at,
     ...billedTotals(invoice)
   }
 }
@@ -48,15 +47,16 @@ export const billedTotals = (row: JsonObject): JsonObject =>
   )
 /** What the command recorded beside the invoice: a payment, a refund, or a credit note by its number. */
 const movedIn = (body: JsonObject): JsonObject => {
-  const { credit_note, payment, refund } = body
-  if (isJsonObject(credit_note))
-    return { credit_note: credit_note["number"] ?? "pending", credited_now: credit_note["total"] ?? null }
-  if (isJsonObject(payment)) return { payment: payment["amount"] ?? null }
-  return isJsonObject(refund) ? { refund: refund["amount"] ?? null } : {}
+  if (isJsonObject(body.credit_note)) {
+    const { number, total } = rowIn(body, "credit_note")
+    return { credit_note: number ?? "pending", credited_now: total }
+  }
+  if (isJsonObject(body.payment)) return { payment: rowIn(body, "payment").amount }
+  return isJsonObject(body.refund) ? { refund: rowIn(body, "refund").amount } : {}
 }
 
-const nextStep = ({ amount_outstanding, id, status, type }: JsonObject): string | undefined => {
-  const command = (verb: string): string => `flightcase invoices ${verb} ${String(id)}`
+const nextStep = ({ amount_outstanding, id, status, type }: Row<"invoice">): string | undefined => {
+  const command = (verb: string): string => `flightcase invoices ${verb} ${id}`
   if (status === "draft") return `A draft: ${command("issue")} gives it its number.`
   if (type === "proforma" || status === "voided") return undefined
   if (Number(amount_outstanding) < 0)

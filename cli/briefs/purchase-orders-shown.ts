@@ -1,27 +1,19 @@
 /** `purchase-orders show`: an order to a supplier with its lines, and what is still to come of each. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
 import { spokenNumber } from "../../core/values/text.ts"
-import { rowIn, rowsOr } from "../base/answers.ts"
+import { type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
-import { type Column, column, onClockOf, recordText, tableText } from "../output/table.ts"
+import { type Column, column, columnsNamed, onClockOf, recordText, tableText } from "../output/table.ts"
 import { type Flags, textFlag } from "../context/program.ts"
 import { resolveId } from "../context/resolve-id.ts"
 
-const header = ["po_type_name", "status_name", "subject", "reference"]
+const header = ["po_type_name", "status_name", "subject", "reference"] as const
 const times = [
-  "expected_at",
-  "starts_at",
-  "ends_at",
-  "sent_at",
-  "received_at",
-  "returned_at",
-  "cancelled_at",
-  "cancellation_reason",
-  "delivery_instructions",
-  "notes"
+  ...(["expected_at", "starts_at", "ends_at", "sent_at", "received_at", "returned_at"] as const),
+  ...(["cancelled_at", "cancellation_reason", "delivery_instructions", "notes"] as const)
 ]
 /** Absent for people who may not see costs. */
-const sums = ["subtotal", "tax_total", "total"]
+const sums = ["subtotal", "tax_total", "total"] as const
 export const parts = ["supplier", "store", "opportunity", "items"]
 
 export const showPurchaseOrder = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
@@ -32,20 +24,19 @@ export const showPurchaseOrder = async (context: CommandContext, named: string, 
   printPurchaseOrder(context, rowIn(await context.read(path, [["include", parts.join(",")]]), "purchase_order"))
 }
 
-const nameOf = (value: Json | undefined): Json => (isJsonObject(value) ? (value["name"] ?? null) : null)
-export const printPurchaseOrder = (context: CommandContext, order: JsonObject): void => {
+export const printPurchaseOrder = (context: CommandContext, order: Row<"purchase_order">): void => {
   const terminal = onClockOf(context.terminal, order)
-  const chosen = (keys: ReadonlyArray<string>): JsonObject =>
+  const chosen = (keys: ReadonlyArray<keyof Row<"purchase_order">>): JsonObject =>
     Object.fromEntries(keys.map((key) => [key, order[key] ?? null] as const).filter(([, value]) => value !== null))
-  const opportunity = nameOf(order["opportunity"])
+  const opportunity = order.opportunity?.name ?? null
   context.print(
     recordText(
       {
         ...chosen(["id"]),
-        number: typeof order["number"] === "string" ? spokenNumber(order["number"]) : "pending",
+        number: order.number === null ? "pending" : spokenNumber(order.number),
         ...chosen(header),
-        supplier: nameOf(order["supplier"]),
-        store: nameOf(order["store"]),
+        supplier: order.supplier?.name ?? null,
+        store: order.store?.name ?? null,
         ...(opportunity === null ? {} : { for: opportunity }),
         ...chosen(times)
       },
@@ -53,10 +44,10 @@ export const printPurchaseOrder = (context: CommandContext, order: JsonObject): 
     )
   )
   const gap = terminal.is_tty ? "\n" : ""
-  const rows = rowsOr(order["items"]).map((row, at): JsonObject => ({ ...row, line: at + 1 }))
+  const rows = (order.items ?? []).map((row, at) => ({ ...row, line: at + 1 }))
   if (rows.length > 0) context.print(`${gap}${tableText(columnsOf(order, rows), rows, terminal)}`)
-  if (order["total"] !== undefined)
-    context.print(`${gap}${recordText({ ...chosen(sums), currency_code: order["currency_code"] ?? null }, terminal)}`)
+  if (order.total !== undefined)
+    context.print(`${gap}${recordText({ ...chosen(sums), currency_code: order.currency_code }, terminal)}`)
 }
 const amounts = [
   ["quantity", "ORDERED"],
@@ -65,16 +56,16 @@ const amounts = [
   ["returned_quantity", "RETURNED"]
 ] as const
 /** Dates stand beside a line where they are its own, and sums beside those that cost something. */
-const columnsOf = (order: JsonObject, rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => [
-  column("line"),
-  column("name"),
+const columnsOf = (
+  order: Row<"purchase_order">,
+  rows: NonNullable<Row<"purchase_order">["items"]>
+): ReadonlyArray<Column> => [
+  ...columnsNamed("line, name"),
   ...amounts
-    .filter(([key]) => key !== "returned_quantity" || rows.some((row) => Number(row[key] ?? 0) > 0))
+    .filter(([key]) => key !== "returned_quantity" || rows.some((row) => Number(row[key]) > 0))
     .map(([key, title]): Column => ({ title, of: (row) => wholeText(row[key]) })),
-  ...(rows.some((row) => row["unit_cost"] !== undefined)
-    ? [column("unit_cost", "COST"), column("subtotal", "NET")]
-    : []),
-  ...["starts_at", "ends_at"].flatMap((key, at) =>
+  ...(rows.some((row) => row.unit_cost !== undefined) ? columnsNamed("unit_cost=COST, subtotal=NET") : []),
+  ...(["starts_at", "ends_at"] as const).flatMap((key, at) =>
     rows.some((row) => row[key] !== null && row[key] !== order[key]) ? [column(key, ["FROM", "TO"][at])] : []
   )
 ]

@@ -1,7 +1,6 @@
 /** An order to a supplier after a command, and what is usually done next. `--json` has all of it. */
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { rowIn } from "../base/answers.ts"
+import { metaIn, type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
 import { notePending } from "../context/print.ts"
 import { printPurchaseOrder } from "./purchase-orders-shown.ts"
@@ -10,29 +9,28 @@ export const printBrief = (context: CommandContext, answer: QueryResult): void =
   const order = rowIn(answer.body, "purchase_order")
   printPurchaseOrder(context, order)
   notePending(context, answer)
-  const meta = isJsonObject(answer.body) && isJsonObject(answer.body["meta"]) ? answer.body["meta"] : {}
-  if (meta["is_mailed"] === true) context.note("Its PDF goes to the supplier by e-mail.")
-  if (meta["is_mailed"] === false)
+  const { is_mailed } = metaIn(answer.body)
+  if (is_mailed === true) context.note("Its PDF goes to the supplier by e-mail.")
+  if (is_mailed === false)
     context.note(
       "Nothing is mailed: the supplier has no e-mail address. " +
-        `documents generate --type purchase_order --purchase-order ${String(order["id"])} -o FILE makes the PDF.`
+        `documents generate --type purchase_order --purchase-order ${order.id} -o FILE makes the PDF.`
     )
   const next = nextStep(order)
   if (next !== undefined) context.note(next)
 }
 
-const nextStep = ({ id, items, po_type, status }: JsonObject): string | undefined => {
-  const order = String(id)
+const nextStep = ({ id, items, po_type, status }: Row<"purchase_order">): string | undefined => {
   switch (status) {
     case "draft":
-      return Array.isArray(items) && items.length === 0
-        ? `purchase-orders add ${order} PRODUCT --quantity N --cost C adds a line.`
-        : `purchase-orders send ${order} sends it.`
+      return items?.length === 0
+        ? `purchase-orders add ${id} PRODUCT --quantity N --cost C adds a line.`
+        : `purchase-orders send ${id} sends it.`
     case "sent":
     case "partially_received":
-      return `receive ${order} takes codes at the dock.`
+      return `receive ${id} takes codes at the dock.`
     case "received":
-      return po_type === "sub_hire" ? `purchase-orders return ${order} gives back what is here.` : undefined
+      return po_type === "sub_hire" ? `purchase-orders return ${id} gives back what is here.` : undefined
     default:
       return undefined
   }

@@ -2,7 +2,7 @@
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { objectBody, rowsOr } from "../base/answers.ts"
+import { objectBody, rowsIn } from "../base/answers.ts"
 import { sentenceText } from "../output/text.ts"
 import { zoneOr } from "../base/parse-time.ts"
 
@@ -36,22 +36,22 @@ export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clo
     return answer?.status === 200 ? objectBody(answer.body) : {}
   }
   const look = async (): Promise<void> => {
-    const settings = (await answerTo("/api/v1/settings/company", []))["settings"]
-    const stores = rowsOr((await answerTo("/api/v1/stores", [["per_page", "100"]]))["stores"] ?? [])
-    company = zoneOr(objectBody(settings ?? {})["timezone"], "") || undefined
-    for (const store of stores) {
-      const zone = zoneOr(store["timezone"], company ?? "")
-      if (zone !== "") zones.set(store["id"], zone)
-      if (typeof store["name"] === "string") names.set(store["id"], store["name"])
+    const { settings } = await answerTo("/api/v1/settings/company", [])
+    const stores = rowsIn({ stores: [], ...(await answerTo("/api/v1/stores", [["per_page", "100"]])) }, "stores")
+    company = zoneOr(objectBody(settings ?? {}).timezone, "") || undefined
+    for (const { id, name, timezone } of stores) {
+      const zone = zoneOr(timezone, company ?? "")
+      if (zone !== "") zones.set(id, zone)
+      names.set(id, name)
     }
-    here = zones.get(stores.find((store) => store["is_default"] === true)?.["id"])
+    here = zones.get(stores.find(({ is_default }) => is_default)?.id)
     // Whoever may not see settings reads by the clock of the default store.
     company ??= here
   }
-  const zoneOf = (row: JsonObject): string | undefined => zones.get(row["store_id"]) ?? company
+  const zoneOf = (row: JsonObject): string | undefined => zones.get(row.store_id) ?? company
   /** The store that a request names, or that what its path names is of. */
   const zoneAsked = async ({ body, path }: Asking): Promise<string | undefined> => {
-    if (isJsonObject(body) && typeof body["store_id"] === "number") return zoneOf(body)
+    if (isJsonObject(body) && typeof body.store_id === "number") return zoneOf(body)
     const [named] = /^\/api\/v1\/[a-z_]+\/\d+(?=\/|$)/.exec(path) ?? []
     const row = named === undefined ? [] : Object.values(await answerTo(named, []))
     return zoneOf(row.find(isJsonObject) ?? {})

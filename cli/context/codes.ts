@@ -3,7 +3,7 @@ import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { serialised } from "../../core/products/products/schema.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { rowIn, rowsIn } from "../base/answers.ts"
+import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { CliError, exit_codes } from "../base/exit-codes.ts"
 import { unitIdIn } from "../../core/warehouse/scanning/read-code.ts"
@@ -34,7 +34,7 @@ export const findAsset = async (context: CommandContext, code: string, ids = fal
       ]
       const all = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
       // The code of one that left may be on another by now, also as a code of another kind.
-      const here = all.filter((row) => row["given_back_at"] === null && Number(row["quantity_held"]) > 0)
+      const here = all.filter((row) => row.given_back_at === null && Number(row.quantity_held) > 0)
       const [first, ...others] = here.length > 0 ? here : all
       if (others.length > 0)
         throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${text}`)
@@ -47,13 +47,11 @@ export const findAsset = async (context: CommandContext, code: string, ids = fal
   const answer = await context.request({ method: "GET", path: `/api/v1/stock_levels/${id}` })
   return answer.status === 200 ? assetOf(rowIn(answer.body, "stock_level")) : undefined
 }
-const assetOf = (row: JsonObject): Asset => ({
-  id: Number(row["id"]),
-  product_id: Number(row["product_id"]),
-  store_id: Number(row["store_id"]),
-  label: oneLine(
-    String(row["asset_number"] ?? row["serial_number"] ?? row["item_name"] ?? row["product_name"] ?? row["id"])
-  )
+const assetOf = (row: Row<"stock_level">): Asset => ({
+  id: row.id,
+  product_id: row.product_id,
+  store_id: row.store_id,
+  label: oneLine(row.asset_number ?? row.serial_number ?? row.item_name ?? row.product_name ?? String(row.id))
 })
 export const requireAsset = async (context: CommandContext, code: string, ids = false): Promise<Asset> => {
   const found = await findAsset(context, code, ids)
@@ -71,9 +69,9 @@ const bulkText = async (context: CommandContext, text: string): Promise<string |
     ]
     const [product] = rowsIn(await context.read("/api/v1/products", query), "products")
     if (product !== undefined)
-      return Number(product["stock_method"]) === serialised
-        ? `${String(product["name"])} is tracked unit by unit; scan the code on the unit`
-        : `${String(product["name"])} is counted in bulk, and only numbered units are packed and moved by code; ` +
+      return product.stock_method === serialised
+        ? `${product.name} is tracked unit by unit; scan the code on the unit`
+        : `${product.name} is counted in bulk, and only numbered units are packed and moved by code; ` +
             "book it out beside the case: flightcase scan out ORDER, then CODE*5"
   }
   return undefined

@@ -270,7 +270,7 @@ const serverPlace =
   }
 /** A dry run is a plan that the server makes. */
 const changes = ({ body, method }: Pick<ApiRequest, "body" | "method">): boolean =>
-  method !== "GET" && !(isJsonObject(body) && body["dry_run"] === true)
+  method !== "GET" && !(isJsonObject(body) && body.dry_run === true)
 const serverFor = (place: Place) => {
   const named = serverPlace(place)
   return async (): Promise<AskedServer> => {
@@ -357,7 +357,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
 
 /** The replica says that only the server has this, such as history from before the replica was filled. */
 const isOnServerOnly = ({ status, body }: QueryResult): boolean =>
-  status === 503 && isJsonObject(body) && isJsonObject(body["errors"]) && "at_server" in body["errors"]
+  status === 503 && isJsonObject(body) && isJsonObject(body.errors) && "at_server" in body.errors
 
 const requestOf = (asking: ApiRequest): RemoteRequest => ({
   method: asking.method,

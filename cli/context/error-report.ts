@@ -5,7 +5,7 @@ import { isJsonObject } from "../../core/kernel/fields/json.ts"
 import { numberText } from "../../core/values/text.ts"
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { rowIn } from "../base/answers.ts"
+import { type Row, rowIn } from "../base/answers.ts"
 import type { Terminal } from "../output/terminal.ts"
 import { oneLine, toType } from "../output/text.ts"
 import { responseError } from "../base/response-errors.ts"
@@ -109,7 +109,7 @@ interface Asked {
 export const refusalOf = async (context: Asked, asked: Asking, answer: QueryResult): Promise<CliError> => {
   const error = responseError(answer)
   const [, id] = /^\/api\/v1\/opportunities\/(\d+)\//.exec(asked.path) ?? []
-  if (id === undefined || error.errors?.["shortages"] === undefined || asked.method === "GET") return error
+  if (id === undefined || error.errors?.shortages === undefined || asked.method === "GET") return error
   // A refusal is told, also where nobody can say what would do instead.
   const way_out = await waysText(context, Number(id)).catch(() => undefined)
   return way_out === undefined ? error : new CliError(error.code, error.message, { errors: error.errors, way_out })
@@ -121,8 +121,8 @@ const waysText = async ({ request, terminal }: Asked, id: number): Promise<strin
   const ways = await shortageWays(facts, id)
   if (ways.length === 0) return undefined
   const { body } = await request({ method: "GET", path: `/api/v1/opportunities/${id}` })
-  const order = isJsonObject(body) ? rowIn(body, "opportunity") : {}
-  const number = order["number"]
+  const order: Partial<Row<"opportunity">> = isJsonObject(body) ? rowIn(body, "opportunity") : {}
+  const number = order.number
   const named = typeof number === "string" ? `'#${numberText(number, id)}'` : String(id)
   const texts = ways.flatMap((way) => wayText(way, named) ?? [])
   return toType(`${texts.join("; ")}.`, terminal.zoneOf?.(order))
@@ -207,7 +207,7 @@ const fromRemote = (error: Error): CliError => {
               ? exit_codes.network
               : exit_codes.failed
   return new CliError(code, error.message, {
-    errors: isJsonObject(body["errors"]) ? body["errors"] : undefined,
+    errors: isJsonObject(body.errors) ? body.errors : undefined,
     cause: error,
     way_out:
       status === 401

@@ -1,5 +1,5 @@
 /** At a terminal, the numbers of orders in the place of their ids: the form that people know and type. */
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
 import { numberText } from "../../core/values/text.ts"
 import { rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
@@ -10,10 +10,10 @@ const ids_per_request = 100
  * The rows with each `opportunity_id` as its order's number, or as `id:N` where the order has none or may not be seen.
  * In a pipe the rows as they are.
  */
-export const withOrderNumbers = async (
+export const withOrderNumbers = async <R extends JsonObject & { readonly opportunity_id: Json }>(
   context: CommandContext,
-  rows: ReadonlyArray<JsonObject>
-): Promise<ReadonlyArray<JsonObject>> => {
+  rows: ReadonlyArray<R>
+): Promise<ReadonlyArray<R | (R & { readonly opportunity_id: string })>> => {
   const ids = [...new Set(rows.flatMap(({ opportunity_id: id }) => (typeof id === "number" ? [id] : [])))]
   if (!context.terminal.is_tty || ids.length === 0) return rows
   const numbers = new Map<number, string>()
@@ -27,11 +27,11 @@ export const withOrderNumbers = async (
       ]
     })
     for (const { id, number } of status < 400 ? rowsIn(body, "opportunities") : [])
-      if (typeof number === "string" && number !== "") numbers.set(Number(id), numberText(number, Number(id)))
+      if (typeof number === "string" && number !== "") numbers.set(id, numberText(number, id))
   }
   return rows.map((row) =>
-    typeof row["opportunity_id"] === "number"
-      ? { ...row, opportunity_id: numbers.get(row["opportunity_id"]) ?? `id:${row["opportunity_id"]}` }
+    typeof row.opportunity_id === "number"
+      ? { ...row, opportunity_id: numbers.get(row.opportunity_id) ?? `id:${row.opportunity_id}` }
       : row
   )
 }

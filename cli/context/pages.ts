@@ -1,26 +1,36 @@
 /** Reads all pages of a list. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { unpagedMeta } from "../../core/kernel/endpoints/resource.ts"
-import { rowsOr } from "../base/answers.ts"
+import { metaIn, type RowOfList, rowsOr } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
 
 const page_size = 100
 
+/** A row of the list at a path. */
+export type RowAt<Path extends string> = Path extends `/api/v1/${infer Plural}` ? RowOfList<Plural> : JsonObject
 /** Every row of a list, page by page. */
-export async function* everyRow(context: CommandContext, path: string, query: Query = []): AsyncGenerator<JsonObject> {
+export async function* everyRow<const Path extends string>(
+  context: CommandContext,
+  path: Path,
+  query: Query = []
+): AsyncGenerator<RowAt<Path>> {
   const filters = query.filter(([name]) => name !== "page" && name !== "per_page")
   for (let page = 1, count = 0; ; page++) {
     const body = await context.read(path, [...filters, ["page", String(page)], ["per_page", String(page_size)]])
     const rows = rowsOf(body)
-    yield* rows
+    yield* rows as ReadonlyArray<RowAt<Path>>
     count += rows.length
-    const total = isJsonObject(body["meta"]) ? body["meta"]["total"] : undefined
+    const { total } = metaIn(body)
     if (rows.length === 0 || typeof total !== "number" || count >= total) return
   }
 }
-export const allRows = async (context: CommandContext, path: string, query: Query = []): Promise<Array<JsonObject>> => {
-  const rows: Array<JsonObject> = []
+export const allRows = async <const Path extends string>(
+  context: CommandContext,
+  path: Path,
+  query: Query = []
+): Promise<Array<RowAt<Path>>> => {
+  const rows: Array<RowAt<Path>> = []
   for await (const row of everyRow(context, path, query)) rows.push(row)
   return rows
 }

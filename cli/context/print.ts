@@ -2,6 +2,7 @@
 import type { CommandContext } from "./context.ts"
 import { clearMoving, showMoving } from "../output/out.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { metaIn, rowIn } from "../base/answers.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { bodyText } from "../output/body.ts"
 import { recordText } from "../output/table.ts"
@@ -43,7 +44,7 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
     await writeFile(file, answer.content.text)
     return context.note(`Wrote ${file}.`)
   }
-  if (hasIgnored(answer.body)) await (await import("../base/ignored.ts")).refuseIgnored(answer.body)
+  if (metaIn(answer.body).ignored !== undefined) await (await import("../base/ignored.ts")).refuseIgnored(answer.body)
   if (context.options.json === true) {
     if (answer.body !== undefined) context.printJson(answer.body)
   } else if (answer.status === 204) context.note("Done.")
@@ -61,7 +62,7 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
 const noted_by = new WeakMap<CommandContext, Set<string>>()
 /** What to know of what was done (`meta.warnings`), a line each. */
 export const noteWarnings = (context: CommandContext, body: Json | undefined): void => {
-  const zone = context.terminal.zoneOf?.(rowIn(body))
+  const zone = context.terminal.zoneOf?.(rowWithStore(body))
   const is_read = context.terminal.is_tty && context.options.json !== true
   const noted = noted_by.get(context) ?? new Set()
   noted_by.set(context, noted)
@@ -75,18 +76,14 @@ export const noteWarnings = (context: CommandContext, body: Json | undefined): v
 /** `POST /api/v1/… {…} (flightcase …)`: here the command is what can be typed. */
 const request_to_send = /(?:POST|PUT|PATCH|DELETE) \/api\/v1\/\S+ \{.*?\} \((flightcase [^()]+)\)/g
 /** The row that an answer is about, which says of which store it is. */
-const rowIn = (body: Json | undefined): JsonObject =>
+const rowWithStore = (body: Json | undefined): JsonObject =>
   Object.values(isJsonObject(body) ? body : {})
     .filter(isJsonObject)
     .find((one) => "store_id" in one) ?? {}
 export const warningsIn = (body: Json | undefined): ReadonlyArray<string> => {
-  const meta = isJsonObject(body) ? body["meta"] : undefined
-  const warnings = isJsonObject(meta) ? meta["warnings"] : undefined
+  const { warnings } = metaIn(body)
   return Array.isArray(warnings) ? warnings.map(String) : []
 }
-
-const hasIgnored = (body: Json | undefined): boolean =>
-  isJsonObject(body) && isJsonObject(body["meta"]) && body["meta"]["ignored"] !== undefined
 
 /** Notes that a command was recorded here and is provisional until the server has decided it. */
 export const notePending = (context: CommandContext, answer: QueryResult): void => {
@@ -101,7 +98,7 @@ const printPlan = async (context: CommandContext, answer: QueryResult): Promise<
   if (context.options.json === true)
     return context.printJson({ plan: { status: answer.status, events, answer: answer.body ?? null } })
   await context.lookUpClocks()
-  const zone = context.terminal.zoneOf?.(rowIn(answer.body))
+  const zone = context.terminal.zoneOf?.(rowWithStore(answer.body))
   if (events.length === 0) context.print("Nothing would change.\n")
   else if (answer.wish !== undefined) context.print(`Would ${sentenceText(answer.wish, zone)}.\n`)
   for (const text of await partsOf(context, answer.body)) context.print(`\n${text}`)
@@ -116,7 +113,7 @@ const partsOf = async (context: CommandContext, body: Json | undefined): Promise
   return parts
     .map(([key, value = null]) =>
       key === "opportunity" && isJsonObject(value)
-        ? orderText(context.terminal, value)
+        ? orderText(context.terminal, rowIn({ [key]: value }, key))
         : bodyText({ [key]: value }, context.terminal, inWords).text
     )
     .filter((text) => text !== "")

@@ -1,10 +1,10 @@
 /** Ids of what people name by a SKU, an order number, a barcode or a name. */
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { codeForms, readCode } from "../../core/warehouse/scanning/read-code.ts"
 import { nearest } from "../../core/values/nearest.ts"
 import { spokenNumber } from "../../core/values/text.ts"
-import { objectBody, rowIn, rowsIn } from "../base/answers.ts"
+import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 import { nameable_tables, type NameableTable } from "../base/nameable.ts"
@@ -34,19 +34,24 @@ export const codesSaidBy = (printed: string): ReadonlyArray<string> => {
   return [...new Set([...said, ...said.flatMap(codeForms)])]
 }
 
+/** A row of any table with names. */
+type NamedRow = JsonObject & { readonly id: number; readonly number?: Json }
+const isNamedRow = (row: JsonObject): row is NamedRow => typeof row.id === "number"
+const namedRows = async (context: CommandContext, { path, plural }: NameableTable, query: Query) =>
+  rowsIn(await context.read(path, query), plural).filter(isNamedRow)
 const rowsWith = async (
   context: CommandContext,
-  { in_use, path, plural }: NameableTable,
+  among: NameableTable,
   column: string,
   value: string
-): Promise<ReadonlyArray<JsonObject>> => {
+): Promise<ReadonlyArray<NamedRow>> => {
   const query: Query = [
     [`q[${column}_eq]`, value],
     ["per_page", "5"]
   ]
-  const rows = rowsIn(await context.read(path, query), plural)
-  if (rows.length < 2 || in_use === undefined) return rows
-  const used = rowsIn(await context.read(path, [...query, ...in_use]), plural)
+  const rows = await namedRows(context, among, query)
+  if (rows.length < 2 || among.in_use === undefined) return rows
+  const used = await namedRows(context, among, [...query, ...among.in_use])
   return used.length === 0 ? rows : used
 }
 
@@ -67,16 +72,16 @@ export const findIdByName = async (
   for (const [column, value] of tries) {
     const rows = await rowsWith(context, among, column, value)
     if (rows.length > 1) throw severalCalled(text, column, rows)
-    for (const row of rows) return Number(row["id"])
+    for (const row of rows) return row.id
   }
   if (table === "containers") return containerOfHousing(context, text)
   if (table === "members") return memberReached(context, text)
   const numbered = await rowsNumbered(context, table, text)
   if (numbered.length > 1) throw severalCalled(text, "number", numbered)
-  return numbered[0] === undefined ? undefined : Number(numbered[0]["id"])
+  return numbered[0]?.id
 }
 /** Kinds of `find` whose rows have numbers, by their tables. */
-const numbered_kinds: { readonly [table: string]: string } = {
+const numbered_kinds: { readonly [table: string]: "orders" | "invoices" | "purchase_orders" | undefined } = {
   opportunities: "orders",
   invoices: "invoices",
   purchase_orders: "purchase_orders"
@@ -86,7 +91,7 @@ const rowsNumbered = async (
   context: CommandContext,
   table: string,
   text: string
-): Promise<ReadonlyArray<JsonObject>> => {
+): Promise<ReadonlyArray<{ readonly id: number }>> => {
   const kind = numbered_kinds[table]
   const digits = /(\d{1,12})$/.exec(text.trim())?.[1]?.replace(/^0+(?=\d)/, "")
   if (kind === undefined || digits === undefined) return []
@@ -94,10 +99,10 @@ const rowsNumbered = async (
     ["q", text],
     ["kinds[]", kind]
   ]
-  const found = rowsIn((await context.read("/api/v1/search", query))["search"], kind)
+  const found = rowIn(await context.read("/api/v1/search", query), "search")[kind]
   // An order is found by its reference, too.
   const ends = new RegExp(`(^|\\D)0*${digits}$`)
-  return found.filter(({ is_exact, number }) => is_exact === true && ends.test(String(number)))
+  return found.filter(({ is_exact, number }) => is_exact && ends.test(String(number)))
 }
 
 /** Members as `find` finds them, the closest first. */
@@ -105,13 +110,13 @@ export const membersFound = async (
   context: CommandContext,
   text: string,
   limit: number
-): Promise<ReadonlyArray<JsonObject>> => {
+): Promise<Row<"search">["members"]> => {
   const query: Query = [
     ["q", text],
     ["kinds[]", "members"],
     ["limit", String(limit)]
   ]
-  return rowsIn((await context.read("/api/v1/search", query))["search"], "members")
+  return rowIn(await context.read("/api/v1/search", query), "search").members
 }
 /** An e-mail address or a telephone number. */
 const reach = /^\S+@\S+$|^\+?\d[\d\s()/.-]{5,}$/
@@ -119,16 +124,16 @@ const reach = /^\S+@\S+$|^\+?\d[\d\s()/.-]{5,}$/
 const memberReached = async (context: CommandContext, text: string): Promise<number | undefined> => {
   if (!/[\p{L}\p{N}]/u.test(text)) return undefined
   const found = await membersFound(context, text, 5)
-  const exactly = found.filter(({ is_exact }) => is_exact === true)
+  const exactly = found.filter(({ is_exact }) => is_exact)
   const meant = exactly.length > 0 ? exactly : reach.test(text.trim()) ? found : []
   if (meant.length > 1) throw severalCalled(text, "name", meant)
-  return meant[0] === undefined ? undefined : Number(meant[0]["id"])
+  return meant[0]?.id
 }
-const severalCalled = (text: string, column: string, rows: ReadonlyArray<JsonObject>): CliError =>
+const severalCalled = (text: string, column: string, rows: ReadonlyArray<{ readonly id: number }>): CliError =>
   new CliError(
     exit_codes.usage,
     `${JSON.stringify(text)} is the ${column.replaceAll("_", " ")} of several: ids ` +
-      `${rows.map((row) => String(row["id"])).join(", ")}.`,
+      `${rows.map(({ id }) => id).join(", ")}.`,
     { way_out: "Give the id of the one that is meant." }
   )
 
@@ -138,12 +143,12 @@ const containerOfHousing = async (context: CommandContext, text: string): Promis
   if (housing === undefined) return undefined
   const unit = rowIn(await context.read(`/api/v1/stock_levels/${housing}`), "stock_level")
   const query: Query = [
-    ["q[product_id_eq]", String(unit["product_id"])],
+    ["q[product_id_eq]", String(unit.product_id)],
     ["per_page", "100"]
   ]
   const containers = rowsIn(await context.read("/api/v1/containers", query), "containers")
-  const active = containers.find((one) => one["serialised_item_id"] === housing && one["status"] !== "dissolved")
-  return active === undefined ? undefined : Number(active["id"])
+  const active = containers.find((one) => one.serialised_item_id === housing && one.status !== "dissolved")
+  return active === undefined ? undefined : active.id
 }
 
 /** Words of commands for a table whose rows are called otherwise. */
@@ -167,16 +172,17 @@ export const namesStartingWith = async (
   table: string,
   beginning: string
 ): Promise<ReadonlyArray<string>> => {
-  const { path, plural, by } = nameable(table)
-  const listed = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>
-    rowsIn(await context.read(path, [...query, ["per_page", String(names_max)], ["sort", "-created_at"]]), plural)
-  const namesOf = (row: JsonObject): ReadonlyArray<string> =>
+  const named = nameable(table)
+  const { by } = named
+  const listed = (query: Query) =>
+    namedRows(context, named, [...query, ["per_page", String(names_max)], ["sort", "-created_at"]])
+  const namesOf = (row: NamedRow): ReadonlyArray<string> =>
     by.flatMap((column) => {
       const name = row[column]
       // Numbers are shown and typed without the zeros before them.
       return typeof name !== "string" || name === "" ? [] : [column === "number" ? spokenNumber(name) : name]
     })
-  if (beginning === "") return (await listed([])).map((row) => namesOf(row)[0] ?? String(row["id"]))
+  if (beginning === "") return (await listed([])).map((row) => namesOf(row)[0] ?? String(row.id))
   const found = await Promise.all([
     ...by.map((column) => listed([[`q[${column}_start]`, beginning]])),
     ...(looksLikeId(beginning) ? [listed([])] : [])
@@ -184,7 +190,7 @@ export const namesStartingWith = async (
   return found
     .flat()
     .flatMap((row) =>
-      [...namesOf(row), String(row["id"])].filter((name) => name.toLowerCase().startsWith(beginning.toLowerCase()))
+      [...namesOf(row), String(row.id)].filter((name) => name.toLowerCase().startsWith(beginning.toLowerCase()))
     )
 }
 
@@ -206,14 +212,14 @@ export const resolveId = async (context: CommandContext, table: string, given: s
   throw await notFoundNamed(context, table, text)
 }
 /** The newest number shows how the house writes them. */
-const writesShortNumbers = async (context: CommandContext, { path, plural }: NameableTable): Promise<boolean> => {
+const writesShortNumbers = async (context: CommandContext, among: NameableTable): Promise<boolean> => {
   const query: Query = [
     ["q[number_present]", "1"],
     ["sort", "-created_at"],
     ["per_page", "1"]
   ]
-  const [newest] = rowsIn(await context.read(path, query), plural)
-  return newest !== undefined && !/^\d{10}$/.test(String(newest["number"]))
+  const [newest] = await namedRows(context, among, query)
+  return newest !== undefined && !/^\d{10}$/.test(String(newest.number))
 }
 /**
  * Says that another order has what was taken for an id as its number: people read numbers without their zeros. Whoever
@@ -249,7 +255,7 @@ export const notFoundNamed = async (context: CommandContext, table: string, text
     said === "" || /^\d+$/.test(said)
       ? []
       : table === "members"
-        ? (await membersFound(context, said, 1).catch(() => [])).map(({ name }) => String(name))
+        ? (await membersFound(context, said, 1).catch(() => [])).map(({ name }) => name)
         : await beginning(said)
   return notFoundError(table, text, longer ?? nearest(said, await beginning(said.slice(0, 1))))
 }
@@ -276,17 +282,22 @@ export const resolveStore = async (context: CommandContext, named: string | unde
     named === undefined
       ? await defaultStore(context)
       : rowIn(await context.read(`/api/v1/stores/${await resolveId(context, "stores", named)}`), "store")
-  const zone = zoneOr(row["timezone"], "") || (await companyZone(context))
-  return { id: Number(row["id"]), name: String(row["name"]), zone }
+  const zone = zoneOr(row.timezone, "") || (await companyZone(context))
+  return { id: row.id, name: row.name, zone }
 }
+/** The store of a row, otherwise the default store. */
+export const storeOf = (
+  context: CommandContext,
+  { store_id }: { readonly store_id: number | null }
+): Promise<ResolvedStore> => resolveStore(context, store_id === null ? undefined : String(store_id))
 /** The company's zone, where a store has none; the default store's for whoever may not see settings. */
 export const companyZone = async (context: CommandContext): Promise<string> => {
   const { status, body } = await context.request({ method: "GET", path: "/api/v1/settings/company" })
-  if (status === 200) return zoneOr(rowIn(objectBody(body), "settings")["timezone"], "UTC")
-  return zoneOr((await defaultStore(context))["timezone"], "UTC")
+  if (status === 200) return zoneOr(rowIn(body, "settings").timezone, "UTC")
+  return zoneOr((await defaultStore(context)).timezone, "UTC")
 }
-const defaultStore = async (context: CommandContext): Promise<JsonObject> => {
-  const stores = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>
+const defaultStore = async (context: CommandContext): Promise<Row<"store">> => {
+  const stores = async (query: Query): Promise<ReadonlyArray<Row<"store">>> =>
     rowsIn(await context.read("/api/v1/stores", query), "stores")
   const [by_default] = await stores([["q[is_default_true]", "1"]])
   const first = by_default ?? (await stores([["per_page", "1"]]))[0]

@@ -24,7 +24,7 @@ export const signedFile = async (context: CommandContext, url: string, sha256?: 
   if (file.status >= 400) throw (await import("../base/response-errors.ts")).responseError(file)
   const content =
     file.content !== undefined && "text" in file.content ? Buffer.from(file.content.text) : Buffer.alloc(0)
-  const wanted = sha256 ?? /"([0-9a-f]{64})"/.exec(file.headers?.["etag"] ?? "")?.[1]
+  const wanted = sha256 ?? /"([0-9a-f]{64})"/.exec(file.headers?.etag ?? "")?.[1]
   if (wanted !== undefined && wanted !== createHash("sha256").update(content).digest("hex"))
     throw new CliError(exit_codes.failed, "What arrived is not the file that was kept; nothing was written.", {
       way_out: "Try again; where it stays so, the server's store of files is damaged."

@@ -44,7 +44,7 @@ export const runDerivedCommand = async (
     ).refuseUnknownParts(listFlag(given, "q").map(queryPart), resourceOf(endpoint), Object.keys(endpoint.fields))
   const { body, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
-  if (endpoint.method === "DELETE" && given["yes"] !== true && !context.options.plan) await confirm(context, verb, args)
+  if (endpoint.method === "DELETE" && given.yes !== true && !context.options.plan) await confirm(context, verb, args)
   const query: Query = [
     ...(await filtersRead(context, endpoint, given)),
     ...(endpoint.method === "GET" ? queryOf(values) : []),
@@ -59,7 +59,7 @@ export const runDerivedCommand = async (
   })
   const { answer, path } = await askNamed(context, verb, args, asking)
   const whole =
-    given["all"] === true && isList(endpoint) ? { ...answer, body: await wholeList(context, path, query) } : answer
+    given.all === true && isList(endpoint) ? { ...answer, body: await wholeList(context, path, query) } : answer
   const brief = answer.events === undefined ? briefOf(context, endpoint, answer.body) : undefined
   const shown =
     whole.body !== undefined && isSpoken(context, endpoint, given)
@@ -95,19 +95,16 @@ const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?:
 
 /** With `--json`, a saved view or includes of its own an answer is shown as it is. */
 const isSpoken = ({ options }: CommandContext, { name }: Endpoint, given: Flags): boolean =>
-  options.json !== true &&
-  given["include"] === undefined &&
-  given["view"] === undefined &&
-  spokenNeeds(name) !== undefined
+  options.json !== true && given.include === undefined && given.view === undefined && spokenNeeds(name) !== undefined
 
 /** What the columns of a list for people need besides its rows; a saved view has columns of its own. */
 const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags): Query => {
   const brief = briefOf(context, endpoint)?.needs
-  if (brief !== undefined && given["include"] === undefined) return [["include", brief]]
+  if (brief !== undefined && given.include === undefined) return [["include", brief]]
   if (isSpoken(context, endpoint, given)) return [["include", spokenNeeds(endpoint.name) ?? ""]]
   const needed = includesOf(endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1))
   if (needed === undefined || !isList(endpoint) || context.options.json === true) return []
-  return given["include"] === undefined && given["view"] === undefined ? [["include", needed]] : []
+  return given.include === undefined && given.view === undefined ? [["include", needed]] : []
 }
 
 /** Values of the fields' flags, and the body they make together with `--data`; reads and empty deletions have none. */
@@ -222,7 +219,7 @@ const askForMissing = async (
   if (endpoint.mode === "update" && endpoint.method !== "GET") return
   for (const flag of flags.filter(({ field, name }) => field.required && values[name] === undefined)) {
     if (flag.name === "store_id" && endpoint.method === "GET") {
-      values["store_id"] = (await resolveStore(context, undefined)).id
+      values.store_id = (await resolveStore(context, undefined)).id
       continue
     }
     if (!context.interactive) throw missingFlagError(flag.flag, labelOf(flag.name))
@@ -248,7 +245,7 @@ const flagContext = (context: CommandContext, verb: Verb, args: ReadonlyArray<st
       const named = field === undefined ? undefined : textFlag(given, camel(field))
       if (named !== undefined) return named.toUpperCase()
       const settings = rowIn(await context.read("/api/v1/settings/company"), "settings")
-      return String(settings["base_currency"] ?? "GBP")
+      return String(settings.base_currency ?? "GBP")
     }
   }
 }
@@ -259,7 +256,7 @@ const zoneOf = async (
   args: ReadonlyArray<string>,
   given: Flags
 ): Promise<string> => {
-  const named = given["storeId"] ?? given["store"]
+  const named = given.storeId ?? given.store
   if (typeof named === "string") return (await resolveStore(context, named)).zone
   const order = args[verb.params.findIndex((param) => verb.endpoint.params[param]?.table.name === "opportunities")]
   if (order !== undefined) {
@@ -280,7 +277,7 @@ const filesOf = async (
   endpoint: Endpoint,
   given: Flags
 ): Promise<{ readonly [field: string]: LocalFile } | undefined> => {
-  if (!endpoint.uploads || typeof given["file"] !== "string") return undefined
+  if (!endpoint.uploads || typeof given.file !== "string") return undefined
   const { localFile } = await import("../base/input.ts")
-  return { file: await localFile(given["file"]) }
+  return { file: await localFile(given.file) }
 }

@@ -1,5 +1,6 @@
 /** An answer's body for people: rows as a table, a single record as lines. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { metaIn } from "../base/answers.ts"
 import { columnsOf } from "./columns.ts"
 import { type Column, column, columnsSeen, recordText, tableText } from "./table.ts"
 import type { Terminal } from "./terminal.ts"
@@ -32,21 +33,18 @@ export const bodyText = (
         more: undefined
       }
     // Through a saved view, rows have the view's columns and no others.
-    const viewed = isJsonObject(body["meta"]) && body["meta"]["view"] !== undefined
-    const columns = viewed
-      ? Object.keys(value[0] ?? {}).map((name) => column(name))
-      : (columnsOf(key) ?? columnsSeen(value))
+    const columns =
+      metaIn(body).view !== undefined
+        ? Object.keys(value[0] ?? {}).map((name) => column(name))
+        : (columnsOf(key) ?? columnsSeen(value))
     return {
       text: value.length === 0 ? "" : tableText(columns, words(key, value), terminal),
-      more: pageNote(value.length, body["meta"])
+      more: pageNote(value.length, body.meta)
     }
   }
   if (!isJsonObject(value)) return { text: `${value === null ? "" : String(value)}\n`, more: undefined }
   const [record = value] = words(key, [value])
-  return {
-    text: `${recordText(ordered(record), terminal, chosenFor)}${noteOf(body["meta"], terminal)}`,
-    more: undefined
-  }
+  return { text: `${recordText(ordered(record), terminal, chosenFor)}${noteOf(body.meta, terminal)}`, more: undefined }
 }
 
 /** Columns of rows inside a record: those of their lists, where the rows have all of them. */

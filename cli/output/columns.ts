@@ -1,286 +1,74 @@
 /** Columns of the lists people look at daily; other lists show columns that have values. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
-import { type Column, column } from "./table.ts"
+import { type Column, columnsNamed } from "./table.ts"
 
-/**
- * A column by `key` or `key=TITLE`; a dotted key is one of a nested object: `member.name`; `rows+key` is the sum of a
- * key of nested rows.
- */
-const columnOf = (spec: string): Column => {
-  const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
-  const [, rows = "", summed = ""] = /^(\w+)\+(\w+)$/.exec(key) ?? []
-  if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], (one) => Number(one[summed] ?? 0)) }
-  return plainColumn(spec)
+/** The columns of each list, with commas between. */
+const chosen: { readonly [plural: string]: string } = {
+  products: `id, sku, name, product_group_name=GROUP, product_type=TYPE, price, stock_levels+quantity_held=STOCK, free,
+    stock_method=METHOD, replacement_charge, is_active=ACTIVE`,
+  product_groups: "id, name, parent_id, sort_order",
+  stores: "id, name, timezone, city, is_default=DEFAULT",
+  members: "id, name, membership_type=TYPE, is_active=ACTIVE, updated_at",
+  opportunities: `id, number, subject, member.name=CUSTOMER, state_label=STATE, status_label=STATUS, starts_at, ends_at,
+    pieces.packed=PACKED, pieces.out=OUT, pieces.back=BACK, charge_total=NET, currency_code=CUR`,
+  items: `id, item_type=TYPE, name, quantity, unit_price=PRICE, charged_periods=PERIODS, discount_percent=DISC, total,
+    starts_at, ends_at`,
+  stock_levels: `id, product_name=PRODUCT, store_name=STORE, asset_number=ASSET, serial_number=SERIAL, barcode,
+    quantity_held=HELD, service_state=STATE, location`,
+  service_records: `id, asset_number=ASSET, product_name=PRODUCT, quantity, state_name=STATE, reason, starts_at=SINCE,
+    expected_back_at=EXPECTED, ended_at=ENDED, store_name=STORE`,
+  stock_transactions: "id, transaction_at=AT, transaction_type_name=TYPE, quantity_move=MOVE, description",
+  rate_definitions: `id, preset_slug=PRESET, name, calculation_strategy=STRATEGY, base_period=PERIOD,
+    enabled_modifiers=MODIFIERS`,
+  product_rates: `id, rate_definition_id=RATE, transaction_type=TYPE, price, currency=CUR, store_id=STORE,
+    valid_from=FROM, valid_to=TO, priority`,
+  containers: "id, name, barcode, status, scan_mode, is_temporary=TEMPORARY, product_id=PRODUCT, store_id=STORE",
+  container_items: "id, serialised_item_id=ASSET, product_id, position, packed_at",
+  components: "id, component_product_id=PRODUCT, component_name=NAME, quantity, binding",
+  accessories: "id, accessory_product_id=PRODUCT, related_name=NAME, quantity, included, zero_priced",
+  costs: "id, cost_type=TYPE, description, quantity, amount, is_optional=OPTIONAL",
+  invoices: `id, number, member.name=CUSTOMER, type_name=TYPE, status_name=STATUS, total=GROSS,
+    amount_outstanding=OUTSTANDING, currency_code=CUR, due_at=DUE, is_overdue=OVERDUE`,
+  credit_notes: `id, number, invoice.number=INVOICE, member.name=CUSTOMER, total=GROSS, currency_code=CUR, reason,
+    issued_at=ISSUED`,
+  purchase_orders: `id, number, supplier.name=SUPPLIER, po_type_name=TYPE, status_name=STATUS, total=GROSS,
+    currency_code=CUR, expected_at=EXPECTED`,
+  documents: `id, document_number=NUMBER, document_type_name=TYPE, status_name=STATUS, documentable_type=MADE OF,
+    documentable_id=ITS ID, created_at=AT`,
+  assets: `id, opportunity_item_id=LINE, stock_level_id=ASSET, stock_level.name=NAME, status_label=STATUS, allocated_at,
+    dispatched_at, returned_at`,
+  available_assets: "id, asset_number, serial_number, barcode, item_name=NAME, location",
+  activity: "created_at=AT, user_name=WHO, action",
+  available_actions: "key, label, allowed, reason",
+  shortages: `date=SHORT FROM, last_date=UNTIL, product_name=PRODUCT, requested_quantity=NEEDED, available,
+    shortfall=SHORT, on_order_quantity=ON ORDER, severity, opportunity.number=ORDER, opportunity.name=SUBJECT,
+    opportunity.member.name=CUSTOMER, opportunity.state_name=STATE`,
+  short_days: "date, product_name=PRODUCT, store_id=STORE, available, severity",
+  availability: `opportunity_item_id=LINE, product_name=PRODUCT, from, to=UNTIL, requested_quantity=NEEDED,
+    available_for_item=AVAILABLE, shortfall=SHORT, shortage_quantity=SEVERITY, store_id=STORE`,
+  shortage_waits: `opportunity_id=ORDER, opportunity.name=SUBJECT, opportunity_item_id=LINE, product.name=PRODUCT,
+    quantity=SHORT, starts_at=FROM, ends_at=TO, waitlisted_at=SINCE, status`,
+  waiting: `opportunity_item_id=LINE, product_id=PRODUCT, requested_quantity=WANTED, free_quantity=FREE NOW,
+    position=PLACE, waitlisted_at=SINCE, waitlisted_by=BY, note`,
+  slots: "slot_start=SLOT, total_stock=STOCK, total_demanded=DEMANDED, available",
+  line_items: "period_from=FROM, period_to=TO, multiplier, unit_price, line_total",
+  endpoints: "method, uri, name, ability, price_weight=WEIGHT",
+  jobs: "id, status, attempts, next_attempt_at=NEXT, meaning, error",
+  attachments: `id, attachable_type=ATTACHED TO, attachable_id=ITS ID, category, original_name=NAME, mime_type=TYPE,
+    file_size=BYTES, created_at=AT`,
+  webhooks: "id, url, events, is_active=ACTIVE, consecutive_failures=FAILURES, disabled_at=TURNED OFF",
+  notification_preferences: `notification_type=TYPE, channels.database=DATABASE, channels.email=EMAIL,
+    channels.broadcast=BROADCAST, is_muted=MUTED, source=BY`,
+  notification_settings: `notification_type=TYPE, channels.database=DATABASE, channels.email=EMAIL,
+    channels.broadcast=BROADCAST, is_enabled=ENABLED`,
+  request_logs: `created_at=AT, channel, method, uri, status_code=STATUS, duration_ms=MS, weighted_units=UNITS,
+    personal_access_token_id=TOKEN, user_id=USER, request_id=REQUEST`,
+  tokens: "id, name, user_id=USER, abilities, expires_at, last_used_at, units_this_month=UNITS, monthly_units=A MONTH",
+  users: "id, name, email, is_owner=OWNER, is_active=ACTIVE, last_login_at"
 }
-const sumOf = (rows: Json | undefined, of: (row: JsonObject) => number): number | undefined =>
-  Array.isArray(rows) ? rows.filter(isJsonObject).reduce((sum, row) => sum + of(row), 0) : undefined
-
-const plainColumn = (spec: string): Column => {
-  const [key = "", title] = spec.split("=")
-  const path = key.split(".")
-  if (path.length === 1) return column(key, title)
-  return {
-    title: (title ?? key.slice(0, key.indexOf("."))).toUpperCase(),
-    of: (row) => path.reduce<Json | undefined>((value, step) => (isJsonObject(value) ? value[step] : undefined), row)
-  }
+export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => {
+  const listed = chosen[plural]
+  return listed === undefined ? undefined : columnsNamed(listed)
 }
-const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
-  products: [
-    "id",
-    "sku",
-    "name",
-    "product_group_name=GROUP",
-    "product_type=TYPE",
-    "price",
-    "stock_levels+quantity_held=STOCK",
-    "free",
-    "stock_method=METHOD",
-    "replacement_charge",
-    "is_active=ACTIVE"
-  ],
-  product_groups: ["id", "name", "parent_id", "sort_order"],
-  stores: ["id", "name", "timezone", "city", "is_default=DEFAULT"],
-  members: ["id", "name", "membership_type=TYPE", "is_active=ACTIVE", "updated_at"],
-  opportunities: [
-    "id",
-    "number",
-    "subject",
-    "member.name=CUSTOMER",
-    "state_label=STATE",
-    "status_label=STATUS",
-    "starts_at",
-    "ends_at",
-    "pieces.packed=PACKED",
-    "pieces.out=OUT",
-    "pieces.back=BACK",
-    "charge_total=NET",
-    "currency_code=CUR"
-  ],
-  items: [
-    "id",
-    "item_type=TYPE",
-    "name",
-    "quantity",
-    "unit_price=PRICE",
-    "charged_periods=PERIODS",
-    "discount_percent=DISC",
-    "total",
-    "starts_at",
-    "ends_at"
-  ],
-  stock_levels: [
-    "id",
-    "product_name=PRODUCT",
-    "store_name=STORE",
-    "asset_number=ASSET",
-    "serial_number=SERIAL",
-    "barcode",
-    "quantity_held=HELD",
-    "service_state=STATE",
-    "location"
-  ],
-  service_records: [
-    "id",
-    "asset_number=ASSET",
-    "product_name=PRODUCT",
-    "quantity",
-    "state_name=STATE",
-    "reason",
-    "starts_at=SINCE",
-    "expected_back_at=EXPECTED",
-    "ended_at=ENDED",
-    "store_name=STORE"
-  ],
-  stock_transactions: ["id", "transaction_at=AT", "transaction_type_name=TYPE", "quantity_move=MOVE", "description"],
-  rate_definitions: [
-    "id",
-    "preset_slug=PRESET",
-    "name",
-    "calculation_strategy=STRATEGY",
-    "base_period=PERIOD",
-    "enabled_modifiers=MODIFIERS"
-  ],
-  product_rates: [
-    "id",
-    "rate_definition_id=RATE",
-    "transaction_type=TYPE",
-    "price",
-    "currency=CUR",
-    "store_id=STORE",
-    "valid_from=FROM",
-    "valid_to=TO",
-    "priority"
-  ],
-  containers: [
-    "id",
-    "name",
-    "barcode",
-    "status",
-    "scan_mode",
-    "is_temporary=TEMPORARY",
-    "product_id=PRODUCT",
-    "store_id=STORE"
-  ],
-  container_items: ["id", "serialised_item_id=ASSET", "product_id", "position", "packed_at"],
-  components: ["id", "component_product_id=PRODUCT", "component_name=NAME", "quantity", "binding"],
-  accessories: ["id", "accessory_product_id=PRODUCT", "related_name=NAME", "quantity", "included", "zero_priced"],
-  costs: ["id", "cost_type=TYPE", "description", "quantity", "amount", "is_optional=OPTIONAL"],
-  invoices: [
-    "id",
-    "number",
-    "member.name=CUSTOMER",
-    "type_name=TYPE",
-    "status_name=STATUS",
-    "total=GROSS",
-    "amount_outstanding=OUTSTANDING",
-    "currency_code=CUR",
-    "due_at=DUE",
-    "is_overdue=OVERDUE"
-  ],
-  credit_notes: [
-    "id",
-    "number",
-    "invoice.number=INVOICE",
-    "member.name=CUSTOMER",
-    "total=GROSS",
-    "currency_code=CUR",
-    "reason",
-    "issued_at=ISSUED"
-  ],
-  purchase_orders: [
-    "id",
-    "number",
-    "supplier.name=SUPPLIER",
-    "po_type_name=TYPE",
-    "status_name=STATUS",
-    "total=GROSS",
-    "currency_code=CUR",
-    "expected_at=EXPECTED"
-  ],
-  documents: [
-    "id",
-    "document_number=NUMBER",
-    "document_type_name=TYPE",
-    "status_name=STATUS",
-    "documentable_type=MADE OF",
-    "documentable_id=ITS ID",
-    "created_at=AT"
-  ],
-  assets: [
-    "id",
-    "opportunity_item_id=LINE",
-    "stock_level_id=ASSET",
-    "stock_level.name=NAME",
-    "status_label=STATUS",
-    "allocated_at",
-    "dispatched_at",
-    "returned_at"
-  ],
-  available_assets: ["id", "asset_number", "serial_number", "barcode", "item_name=NAME", "location"],
-  activity: ["created_at=AT", "user_name=WHO", "action"],
-  available_actions: ["key", "label", "allowed", "reason"],
-  shortages: [
-    "date=SHORT FROM",
-    "last_date=UNTIL",
-    "product_name=PRODUCT",
-    "requested_quantity=NEEDED",
-    "available",
-    "shortfall=SHORT",
-    "on_order_quantity=ON ORDER",
-    "severity",
-    "opportunity.number=ORDER",
-    "opportunity.name=SUBJECT",
-    "opportunity.member.name=CUSTOMER",
-    "opportunity.state_name=STATE"
-  ],
-  short_days: ["date", "product_name=PRODUCT", "store_id=STORE", "available", "severity"],
-  availability: [
-    "opportunity_item_id=LINE",
-    "product_name=PRODUCT",
-    "from",
-    "to=UNTIL",
-    "requested_quantity=NEEDED",
-    "available_for_item=AVAILABLE",
-    "shortfall=SHORT",
-    "shortage_quantity=SEVERITY",
-    "store_id=STORE"
-  ],
-  shortage_waits: [
-    "opportunity_id=ORDER",
-    "opportunity.name=SUBJECT",
-    "opportunity_item_id=LINE",
-    "product.name=PRODUCT",
-    "quantity=SHORT",
-    "starts_at=FROM",
-    "ends_at=TO",
-    "waitlisted_at=SINCE",
-    "status"
-  ],
-  waiting: [
-    "opportunity_item_id=LINE",
-    "product_id=PRODUCT",
-    "requested_quantity=WANTED",
-    "free_quantity=FREE NOW",
-    "position=PLACE",
-    "waitlisted_at=SINCE",
-    "waitlisted_by=BY",
-    "note"
-  ],
-  slots: ["slot_start=SLOT", "total_stock=STOCK", "total_demanded=DEMANDED", "available"],
-  line_items: ["period_from=FROM", "period_to=TO", "multiplier", "unit_price", "line_total"],
-  endpoints: ["method", "uri", "name", "ability", "price_weight=WEIGHT"],
-  jobs: ["id", "status", "attempts", "next_attempt_at=NEXT", "meaning", "error"],
-  attachments: [
-    "id",
-    "attachable_type=ATTACHED TO",
-    "attachable_id=ITS ID",
-    "category",
-    "original_name=NAME",
-    "mime_type=TYPE",
-    "file_size=BYTES",
-    "created_at=AT"
-  ],
-  webhooks: ["id", "url", "events", "is_active=ACTIVE", "consecutive_failures=FAILURES", "disabled_at=TURNED OFF"],
-  notification_preferences: [
-    "notification_type=TYPE",
-    "channels.database=DATABASE",
-    "channels.email=EMAIL",
-    "channels.broadcast=BROADCAST",
-    "is_muted=MUTED",
-    "source=BY"
-  ],
-  notification_settings: [
-    "notification_type=TYPE",
-    "channels.database=DATABASE",
-    "channels.email=EMAIL",
-    "channels.broadcast=BROADCAST",
-    "is_enabled=ENABLED"
-  ],
-  request_logs: [
-    "created_at=AT",
-    "channel",
-    "method",
-    "uri",
-    "status_code=STATUS",
-    "duration_ms=MS",
-    "weighted_units=UNITS",
-    "personal_access_token_id=TOKEN",
-    "user_id=USER",
-    "request_id=REQUEST"
-  ],
-  tokens: [
-    "id",
-    "name",
-    "user_id=USER",
-    "abilities",
-    "expires_at",
-    "last_used_at",
-    "units_this_month=UNITS",
-    "monthly_units=A MONTH"
-  ],
-  users: ["id", "name", "email", "is_owner=OWNER", "is_active=ACTIVE", "last_login_at"]
-}
-export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => chosen[plural]?.map(columnOf)
 
 /** What a list's columns show of other things, so that it asks for them. */
 const needed: { readonly [plural: string]: string } = {

@@ -1,6 +1,6 @@
 /** How figures were worked out, in words: a line for each step, under the figure it leads to. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
-import { column, tableText } from "./table.ts"
+import { columnsNamed, tableText } from "./table.ts"
 import { styled, type Terminal } from "./terminal.ts"
 import { oneLine, widthOf } from "./text.ts"
 
@@ -11,21 +11,16 @@ const indent = "  "
 /** On a terminal sentences wrapped to its width, each figure named once; in a pipe the columns of each step between tabs. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
   const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
-  if (!terminal.is_tty)
-    return tableText(
-      ["figure", "rule", "from", "to", "words"].map((key) => column(key)),
-      rows,
-      terminal
-    )
+  if (!terminal.is_tty) return tableText(columnsNamed("figure, rule, from, to, words"), rows, terminal)
   let last = ""
   return rows
     .map((row) => {
-      const figure = oneLine(String(row["figure"]))
+      const figure = oneLine(String(row.figure))
       const heading = figure === last ? "" : `${styled(terminal.colour, "dim", figure)}\n`
       last = figure
       return (
         heading +
-        wrapped(oneLine(String(row["words"])), Math.min(terminal.columns, width_max) - indent.length)
+        wrapped(oneLine(String(row.words)), Math.min(terminal.columns, width_max) - indent.length)
           .map((line) => `${indent}${line}\n`)
           .join("")
       )

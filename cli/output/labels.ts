@@ -18,13 +18,13 @@ export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R
       const word = typeof value === "number" ? labels[value] : undefined
       return word === undefined ? [] : [[name, word] as const]
     })
-    const number = row["number"]
+    const { number, status_name } = row
     return {
       ...row,
       ...Object.fromEntries(worded),
       ...(is_numbered && typeof number === "string" ? { number: spokenNumber(number) } : {}),
       // What its number means depends on the state; the answer has the word for it beside it.
-      ...(is_numbered && typeof row["status_name"] === "string" ? { status: row["status_name"] } : {})
+      ...(is_numbered && typeof status_name === "string" ? { status: status_name } : {})
     }
   })
 }
@@ -39,8 +39,8 @@ const spoken_by_number: ReadonlySet<string> = new Set([
 
 /** A row that is about an order, which it holds. */
 const withSpokenOrder = (row: JsonObject): JsonObject => {
-  const order = row["opportunity"]
-  return isJsonObject(order) && typeof order["number"] === "string"
-    ? { ...row, opportunity: { ...order, number: spokenNumber(order["number"]) } }
+  const { opportunity } = row
+  return isJsonObject(opportunity) && typeof opportunity.number === "string"
+    ? { ...row, opportunity: { ...opportunity, number: spokenNumber(opportunity.number) } }
     : row
 }

@@ -1,59 +1,41 @@
 /** An order as people read it: what it is, its lines and costs, its sums. */
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { sale_line } from "../../core/orders/opportunities/tables/child-columns.ts"
-import { rowsOr } from "../base/answers.ts"
+import type { OrderLine, Row } from "../base/answers.ts"
 import { blocksText } from "./blocks.ts"
 import { columnsOf } from "./columns.ts"
 import { onClockOf } from "./table.ts"
 import type { Terminal } from "./terminal.ts"
 
 const header = [
-  "id",
-  "number",
-  "subject",
-  "reference",
-  "state_label",
-  "status_label",
-  "member",
-  "venue",
-  "store",
-  "starts_at",
-  "ends_at",
-  "has_shortage",
-  "currency_code"
+  ...(["id", "number", "subject", "reference", "state_label", "status_label", "member", "venue", "store"] as const),
+  ...(["starts_at", "ends_at", "has_shortage", "currency_code"] as const)
 ]
 /** What was agreed before the hire was extended, where it was. */
-const original = ["original_starts_at", "original_ends_at"]
+const original = ["original_starts_at", "original_ends_at"] as const
 const sums = [
-  "rental_charge_total",
-  "sale_charge_total",
-  "service_charge_total",
-  "sub_rental_charge_total",
-  "transit_charge_total",
-  "loss_damage_charge_total",
-  "deal_total",
-  "charge_excluding_tax_total",
-  "tax_total",
-  "charge_including_tax_total"
+  ...(["rental_charge_total", "sale_charge_total", "service_charge_total", "sub_rental_charge_total"] as const),
+  ...(["transit_charge_total", "loss_damage_charge_total", "deal_total", "charge_excluding_tax_total"] as const),
+  ...(["tax_total", "charge_including_tax_total"] as const)
 ]
 const zero = /^-?0+(\.0+)?$/
 
-const piecesIn = ({ pieces }: JsonObject): JsonObject =>
-  isJsonObject(pieces) ? { packed: pieces["packed"] ?? 0, out: pieces["out"] ?? 0, back: pieces["back"] ?? 0 } : {}
+const piecesIn = ({ pieces }: Row<"opportunity">): JsonObject =>
+  pieces === undefined ? {} : { packed: pieces.packed, out: pieces.out, back: pieces.back }
 
 /** A line with the word for what it is, and whether it is only offered. */
-const withKind = (line: JsonObject): JsonObject => {
-  const type = String(line["item_type"])
-  const kind = type === "product" || type === "service" ? String(line["transaction_type_label"]).toLowerCase() : type
-  const sold = type === "accessory" && line["transaction_type"] === sale_line ? ", sale" : ""
-  return { ...line, item_type: `${kind}${sold}${line["is_optional"] === true ? ", optional" : ""}` }
+const withKind = (line: OrderLine): JsonObject => {
+  const type = line.item_type
+  const kind = type === "product" || type === "service" ? String(line.transaction_type_label).toLowerCase() : type
+  const sold = type === "accessory" && line.transaction_type === sale_line ? ", sale" : ""
+  return { ...line, item_type: `${kind}${sold}${line.is_optional ? ", optional" : ""}` }
 }
 
 /** What of other tables is shown of an order. */
 export const order_parts = "items,costs,member,venue,store,pieces"
-export const orderText = (terminal: Terminal, opportunity: JsonObject): string => {
-  const chosen = (keys: ReadonlyArray<string>): JsonObject =>
+export const orderText = (terminal: Terminal, opportunity: Row<"opportunity">): string => {
+  const chosen = (keys: ReadonlyArray<keyof Row<"opportunity">>): JsonObject =>
     Object.fromEntries(
       keys.flatMap((key) => {
         const value = opportunity[key]
@@ -66,18 +48,18 @@ export const orderText = (terminal: Terminal, opportunity: JsonObject): string =
       ([key, value]) => value !== null && (!zero.test(String(value)) || key === "charge_including_tax_total")
     )
   )
-  const is_billed = !zero.test(String(opportunity["billed_total"] ?? "0"))
+  const is_billed = !zero.test(opportunity.billed_total ?? "0")
   const shown = {
     ...chosen(header),
-    number: typeof opportunity["number"] === "string" ? spokenNumber(opportunity["number"]) : "pending",
+    number: opportunity.number === null ? "pending" : spokenNumber(opportunity.number),
     ...agreed,
     ...piecesIn(opportunity)
   }
   return blocksText(
     [
       { record: shown },
-      { columns: columnsOf("items") ?? [], rows: rowsOr(opportunity["items"]).map(withKind) },
-      { columns: columnsOf("costs") ?? [], rows: rowsOr(opportunity["costs"]) },
+      { columns: columnsOf("items") ?? [], rows: (opportunity.items ?? []).map(withKind) },
+      { columns: columnsOf("costs") ?? [], rows: opportunity.costs ?? [] },
       { record: is_billed ? { ...totals, ...chosen(["billed_total", "left_to_bill_total"]) } : totals }
     ],
     onClockOf(terminal, opportunity)

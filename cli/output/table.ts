@@ -1,12 +1,12 @@
 /** Rows for people: aligned columns on a terminal, values between tabs in a pipe. */
-import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 import { styled, type Terminal } from "./terminal.ts"
 import { isRows } from "../base/answers.ts"
 import { cellText, truncateToWidth, oneLine, padded, minuteText, widthOf } from "./text.ts"
 
-export interface Column {
+export interface Column<in R = JsonObject> {
   readonly title: string
-  readonly of: (row: JsonObject) => Json | undefined
+  readonly of: (row: R) => Json | undefined
   readonly right?: boolean
   /** Holds the ids of stores, which people on a terminal read by their names. */
   readonly is_store?: boolean
@@ -21,6 +21,31 @@ export const column = (key: string, title: string = titleOf(key)): Column => ({
 export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceAll("_", " ")
 const titleOf = (key: string): string => labelOf(key).toUpperCase()
 
+/**
+ * A column by `key` or `key=TITLE`; a dotted key is one of a nested object: `member.name`; `rows+key` is the sum of a
+ * key of nested rows.
+ */
+const columnOf = (spec: string): Column => {
+  const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
+  const [, rows = "", summed = ""] = /^(\w+)\+(\w+)$/.exec(key) ?? []
+  if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], (one) => Number(one[summed] ?? 0)) }
+  return plainColumn(spec)
+}
+const sumOf = (rows: Json | undefined, of: (row: JsonObject) => number): number | undefined =>
+  Array.isArray(rows) ? rows.filter(isJsonObject).reduce((sum, row) => sum + of(row), 0) : undefined
+
+const plainColumn = (spec: string): Column => {
+  const [key = "", title] = spec.split("=")
+  const path = key.split(".")
+  if (path.length === 1) return column(key, title)
+  return {
+    title: (title ?? key.slice(0, key.indexOf("."))).toUpperCase(),
+    of: (row) => path.reduce<Json | undefined>((value, step) => (isJsonObject(value) ? value[step] : undefined), row)
+  }
+}
+/** Columns with commas between them. */
+export const columnsNamed = (specs: string): ReadonlyArray<Column> => specs.split(/,\s*/).map(columnOf)
+
 const gap = "  "
 const day_or_minute = /^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}Z?)?$/
 const numeric = /^-?\d[\d,]*(\.\d+)?%?$/
@@ -29,9 +54,9 @@ const numeric = /^-?\d[\d,]*(\.\d+)?%?$/
  * On a terminal a heading and aligned columns, cut to its width; in a pipe values between tabs and nothing else, unless
  * `has_titles`: one of several tables needs its heading there too.
  */
-export const tableText = (
-  columns: ReadonlyArray<Column>,
-  rows: ReadonlyArray<JsonObject>,
+export const tableText = <R extends JsonObject>(
+  columns: ReadonlyArray<Column<R>>,
+  rows: ReadonlyArray<R>,
   terminal: Terminal,
   { has_titles = false }: { readonly has_titles?: boolean } = {}
 ): string => {

@@ -17,11 +17,7 @@ export const cellText = (value: Json | undefined): string => {
       : `${value.length}`
   }
   if (isJsonObject(value))
-    return typeof value["name"] === "string"
-      ? value["name"]
-      : Object.keys(value).length === 0
-        ? ""
-        : JSON.stringify(value)
+    return typeof value.name === "string" ? value.name : Object.keys(value).length === 0 ? "" : JSON.stringify(value)
   return ""
 }
 

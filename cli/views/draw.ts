@@ -1,7 +1,7 @@
 /** Collects what a page shows beyond the one answer it is about, and writes the page. */
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
-import { decodeAnswer, objectBody, rowIn, rowsOr, textOrNull } from "../base/answers.ts"
+import { decodeAnswer, objectBody, type Row, rowIn, rowsIn, textOrNull } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
 import type { ResolvedStore } from "../context/resolve-id.ts"
 import { allRows } from "../context/pages.ts"
@@ -37,7 +37,7 @@ export const drawGantt = async (
   checkOutputPath(context, file)
   const { parts = [], ...chart } = decodeAnswer(decodeGantt, body).gantt
   const product = rowIn(await context.read(`/api/v1/products/${product_id}`), "product")
-  const is_bulk = product["stock_method"] !== 2
+  const is_bulk = product.stock_method !== 2
   const units = is_bulk ? [] : await unitsOf(context, product_id, store.id)
   const claimed = new Set(chart.demands.map(({ asset_id }) => asset_id))
   const idle = units.filter(({ id }) => !claimed.has(id))
@@ -49,7 +49,7 @@ export const drawGantt = async (
   }
   const page = ganttPage(
     {
-      product: String(product["name"]),
+      product: product.name,
       is_bulk,
       chart,
       days: await daysOf(context, product_id, store.id, chart, parts.length > 0),
@@ -96,15 +96,13 @@ const unitsOf = async (context: CommandContext, product_id: number, store_id: nu
   ]
   if ((await readIfAllowed(context, "/api/v1/stock_levels", [...query, ["per_page", "1"]])) === undefined) return []
   return (await allRows(context, "/api/v1/stock_levels", query))
-    .filter((row) => Number(row["quantity_held"]) > 0)
+    .filter((row) => Number(row.quantity_held) > 0)
     .map((row) => {
-      const [asset, serial] = [row["asset_number"], row["serial_number"]].map((one) =>
-        typeof one === "string" && one !== "" ? one : undefined
-      )
+      const [asset, serial] = [textOrNull(row.asset_number), textOrNull(row.serial_number)]
       return {
-        id: Number(row["id"]),
-        name: asset ?? serial ?? `Unit ${String(row["id"])}`,
-        more: asset === undefined ? undefined : serial
+        id: row.id,
+        name: asset ?? serial ?? `Unit ${row.id}`,
+        more: asset === null ? undefined : (serial ?? undefined)
       }
     })
 }
@@ -135,19 +133,17 @@ const ordersBehind = async (
   store_id: number,
   chart: Gantt
 ): Promise<ReadonlyMap<number, DemandOfBar>> => {
-  const demands = new Map<number, JsonObject>()
+  const demands = new Map<number, Row<"reasons">["claims"][number]>()
   for (const at of momentsOf(chart).slice(0, moments_max)) {
     const body = await readIfAllowed(context, "/api/v1/availability/why", [
       ["product_id", String(product_id)],
       ["store_id", String(store_id)],
       ["date", new Date(at).toISOString()]
     ])
-    const claims = body === undefined ? [] : rowsOr(rowIn(body, "reasons")["claims"])
-    for (const demand of claims) demands.set(Number(demand["claim_id"]), demand)
+    const claims = body === undefined ? [] : rowIn(body, "reasons").claims
+    for (const demand of claims) demands.set(demand.claim_id, demand)
   }
-  const ids = [
-    ...new Set([...demands.values()].map((demand) => demand["opportunity_id"]).filter((id) => typeof id === "number"))
-  ]
+  const ids = [...new Set([...demands.values()].flatMap(({ opportunity_id }) => opportunity_id ?? []))]
   const opportunities = new Map<number, BarLabel>()
   for (let at = 0; at < ids.length; at += 100) {
     const body = await readIfAllowed(context, "/api/v1/opportunities", [
@@ -155,24 +151,21 @@ const ordersBehind = async (
       ["include", "member"],
       ["per_page", "100"]
     ])
-    for (const row of rowsOr(body?.["opportunities"])) opportunities.set(Number(row["id"]), opportunityOf(row))
+    for (const row of body === undefined ? [] : rowsIn(body, "opportunities")) opportunities.set(row.id, labelOf(row))
   }
   return new Map(
     [...demands].map(([id, demand]) => [
       id,
-      { deal: opportunities.get(Number(demand["opportunity_id"])), is_overdue: demand["is_overdue"] === true }
+      { deal: opportunities.get(Number(demand.opportunity_id)), is_overdue: demand.is_overdue }
     ])
   )
 }
-const opportunityOf = (row: JsonObject): BarLabel => {
-  const member = row["member"]
-  return {
-    number: textOrNull(row["number"]),
-    subject: textOrNull(row["subject"]),
-    customer: isJsonObject(member) ? textOrNull(member["name"]) : null,
-    due_at: textOrNull(row["ends_at"])
-  }
-}
+const labelOf = ({ ends_at, member, number, subject }: Row<"opportunity">): BarLabel => ({
+  number: textOrNull(number),
+  subject: textOrNull(subject),
+  customer: textOrNull(member?.name),
+  due_at: ends_at
+})
 
 /** The fewest moments that touch every demand: the last moment of the demand that ends first, and so on. */
 export const momentsOf = (chart: {

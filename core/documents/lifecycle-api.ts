@@ -42,7 +42,6 @@ import {
   ok,
   renderById,
   renderOne,
-  type Resource,
   resource,
   type Status,
   viewContext
@@ -175,7 +174,7 @@ const labelled = <L extends { readonly [key: string]: string }>(column: string, 
   )
 const type_names = Object.fromEntries(Object.entries(document_types).map(([key, { name }]) => [key, name]))
 
-export const documentResource: Resource<typeof documents, "document"> = resource({
+export const documentResource = resource({
   singular: "document",
   heading: "Deals",
   called: { by: ["document_number"] },

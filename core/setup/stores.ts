@@ -54,7 +54,7 @@ export const stores = table("stores", fields, {
 })
 export type StoreRow = RowOf<typeof stores>
 
-const storeResource = resource({
+export const storeResource = resource({
   singular: "store",
   called: { by: ["name"] },
   table: stores,

@@ -67,7 +67,7 @@ export const replica_devices = plainTable(
   { indexes: [["token_id"], ["issued_by"]] }
 )
 
-const deviceResource = resource({
+export const deviceResource = resource({
   singular: "replica",
   table: replicas,
   filters: ["user_id"],

@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Command } from "commander"
 import { Schema } from "effect"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
-import { decodeAnswer, decoderOf, rowIn } from "../../base/answers.ts"
+import { decodeAnswer, decoderOf, type Row, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
@@ -64,21 +63,21 @@ const storeId = async (context: CommandContext, text: string): Promise<number> =
 }
 
 const waitOf = (flags: Flags): number | undefined => {
-  if (flags["wait"] === undefined) return undefined
+  if (flags.wait === undefined) return undefined
   const seconds = Number(textFlag(flags, "wait") ?? 60)
   if (!(seconds >= 1 && seconds <= 86_400)) throw usageError("--wait takes a number of seconds.")
   return seconds * 1_000
 }
 
 /** The job once it is done or has failed; as it is when it was not by then. */
-const ended = async (context: CommandContext, job_id: string, wait_millis: number): Promise<JsonObject> => {
+const ended = async (context: CommandContext, job_id: string, wait_millis: number): Promise<Row<"job">> => {
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
   const until = performance.now() + wait_millis
   for (;;) {
     const answer = await context.requestAtServer({ method: "GET", path })
     if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
     const row = rowIn(answer.body, "job")
-    if (row["status"] === "done" || row["status"] === "failed" || performance.now() > until) return row
+    if (row.status === "done" || row.status === "failed" || performance.now() > until) return row
     await sleep(250)
   }
 }

@@ -6,7 +6,7 @@ import type { Device } from "../../../sync/device/device.ts"
 import { plainJson } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { column, tableText } from "../../output/table.ts"
+import { columnsNamed, tableText } from "../../output/table.ts"
 import { oneLine, sentenceText } from "../../output/text.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 
@@ -26,8 +26,8 @@ export const declare = (program: Command): void => {
     async (context, [given], flags) => {
       if (context.options.remote === true || context.options.url !== undefined)
         throw usageError("undo takes back what this machine's replica recorded.", "Leave out --remote and --url.")
-      if (flags["list"] === true) return list(context, flags)
-      return flags["redo"] === true ? redo(context, given) : undo(context, given, flags)
+      if (flags.list === true) return list(context, flags)
+      return flags.redo === true ? redo(context, given) : undo(context, given, flags)
     }
   )
 }
@@ -49,13 +49,7 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
   if (listed.length === 0) return context.note("Nothing recorded here can be undone.")
   context.print(
     tableText(
-      [
-        column("n", "COMMAND"),
-        column("when", "WHEN"),
-        column("what", "WHAT"),
-        column("way", "UNDOING"),
-        column("says", "MEANS")
-      ],
+      columnsNamed("n=COMMAND, when=WHEN, what=WHAT, way=UNDOING, says=MEANS"),
       listed.map((one): JsonObject => ({
         n: one.n,
         when: one.issued_at,
@@ -99,14 +93,14 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
     if (stop !== undefined) throw errorOf({ kind: stop.way === "cannot" ? "cannot" : "refused", plan }, given)
     return tellPlan(context, plan)
   }
-  if (stop === undefined && context.interactive && flags["yes"] !== true) {
+  if (stop === undefined && context.interactive && flags.yes !== true) {
     for (const line of planLines(plan)) context.note(line)
     const { confirm } = await import("../../output/prompt.ts")
     if (!(await confirm(plan.dependants.length === 0 ? "Take it back?" : "Take all of it back?")))
       return context.note("Left as it is.")
     return tell(context, given, await inWords(context, await device.undo.undo(given, true, agreed)))
   }
-  const with_dependants = flags["withDependants"] === true
+  const with_dependants = flags.withDependants === true
   tell(context, given, await inWords(context, await device.undo.undo(given, with_dependants, agreed)))
 }
 /** What others did meanwhile counts: fetched where the server is near, otherwise looked at once it is sent. */

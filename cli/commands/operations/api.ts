@@ -1,6 +1,7 @@
 /** `api`: any operation by method and path, answered exactly as the server would. */
+import { metaIn } from "../../base/answers.ts"
 import { Argument, type Command, Option } from "commander"
-import { isJsonObject, type Json } from "../../../core/kernel/fields/json.ts"
+import type { Json } from "../../../core/kernel/fields/json.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { withValues } from "../../derived/option-values.ts"
 import { usageError } from "../../base/exit-codes.ts"
@@ -62,7 +63,6 @@ const fullPath = (path: string): string => {
 
 /** The answer is the API's own, which leaves out of account what it does not know. */
 const noteIgnored = ({ note }: CommandContext, body: Json | undefined): void => {
-  const meta = isJsonObject(body) ? body["meta"] : undefined
-  const ignored = isJsonObject(meta) ? meta["ignored"] : undefined
+  const { ignored } = metaIn(body)
   if (Array.isArray(ignored)) note(`Not known here, and ignored: ${ignored.join(", ")}.`)
 }

@@ -1,6 +1,6 @@
 /** `price`: what a product costs over a window, period by period. */
 import { type Command, Option } from "commander"
-import { objectBody, rowIn, rowsOr } from "../../base/answers.ts"
+import { metaIn, objectBody, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { missingFlagError } from "../../base/exit-codes.ts"
 import { resolveId, resolveStore } from "../../context/resolve-id.ts"
@@ -35,45 +35,43 @@ export const declare = (program: Command): void => {
     if ((from === undefined) !== (to === undefined)) throw missingFlag()
     const id = await resolveId(context, "products", product)
     // What is sold costs the same whatever the time.
-    if (from === undefined && (flags["transactionType"] ?? (await typeOf(context, id))) !== "sale") throw missingFlag()
+    if (from === undefined && (flags.transactionType ?? (await typeOf(context, id))) !== "sale") throw missingFlag()
     const store = await resolveStore(context, textFlag(flags, "store"))
-    const quantity = String(flags["quantity"])
+    const quantity = String(flags.quantity)
     const start = readMoment(context, from ?? "now", store.zone, "--from")
     const { body } = await context.ask({
       method: "POST",
       path: `/api/v1/products/${id}/calculate_rate`,
-      ...(flags["explain"] === true ? { query: [["explain", "1"]] as const } : {}),
+      ...(flags.explain === true ? { query: [["explain", "1"]] as const } : {}),
       body: {
         start,
         end: readMoment(context, to ?? "now", store.zone, "--to", start),
         quantity: /^\d+$/.test(quantity) ? Number(quantity) : quantity,
-        store_id: flags["store"] === undefined ? null : store.id,
-        ...(flags["transactionType"] === undefined ? {} : { transaction_type: String(flags["transactionType"]) })
+        store_id: flags.store === undefined ? null : store.id,
+        ...(flags.transactionType === undefined ? {} : { transaction_type: String(flags.transactionType) })
       }
     })
     if (context.options.json === true) context.printJson(objectBody(body))
     else {
       const { line_items, applied_modifiers, ...sums } = rowIn(body, "rate_breakdown")
-      const modifiers = rowsOr(applied_modifiers)
-      const lines = rowsOr(line_items).map((line) => ({
+      const lines = line_items.map((line) => ({
         ...line,
-        period_from: formatIn(String(line["period_from"]), store.zone),
-        period_to: formatIn(String(line["period_to"]), store.zone)
+        period_from: formatIn(String(line.period_from), store.zone),
+        period_to: formatIn(String(line.period_to), store.zone)
       }))
       const record = {
         ...sums,
-        ...(modifiers.length === 0
+        ...(applied_modifiers.length === 0
           ? {}
-          : { applied_modifiers: modifiers.map((one) => String(one["description"])).join("; ") })
+          : { applied_modifiers: applied_modifiers.map((one) => one.description).join("; ") })
       }
       context.print(blocksText([{ columns: columnsOf("line_items") ?? [], rows: lines }, { record }], context.terminal))
-      if (flags["explain"] === true)
-        context.print(`\n${explanationText(objectBody(body)["explanation"], context.terminal)}`)
+      if (flags.explain === true) context.print(`\n${explanationText(objectBody(body).explanation, context.terminal)}`)
     }
-    if (rowIn(body, "meta")["resolved"] !== true)
+    if (metaIn(body).resolved !== true)
       context.note("No rate of this product holds for that store, type and date, so it is priced at zero.")
   })
 }
 
 const typeOf = async (context: CommandContext, id: number) =>
-  rowIn(await context.read(`/api/v1/products/${id}`), "product")["product_type"]
+  rowIn(await context.read(`/api/v1/products/${id}`), "product").product_type

@@ -25,16 +25,16 @@ export const declare = (program: Command): void => {
       body: {
         name: textFlag(flags, "name") ?? store?.name ?? "Board",
         ...(store === undefined ? {} : { store_id: store.id }),
-        shows_money: flags["money"] === true,
+        shows_money: flags.money === true,
         ...(expires_at === undefined ? {} : { expires_at })
       }
     })
     if (context.options.json === true) return context.printJson(answer.body ?? null)
     const made = rowIn(answer.body, "board")
-    context.print(`${String(made["url"])}\n`)
+    context.print(`${made.url}\n`)
     context.note(
       `Whoever has this address sees the day: open it on the screen (?theme=light or dark). ` +
-        `flightcase boards delete ${String(made["id"])} ends it, boards rotate ${String(made["id"])} gives it another.`
+        `flightcase boards delete ${made.id} ends it, boards rotate ${made.id} gives it another.`
     )
   })
 }

@@ -4,7 +4,7 @@
  * `calendar links`: the signed addresses a phone or a mail program subscribes to, which only the server can sign.
  */
 import type { Command } from "commander"
-import { objectBody, rowsOr } from "../../base/answers.ts"
+import { rowsIn } from "../../base/answers.ts"
 import { printAnswer } from "../../context/print.ts"
 import { oneLine } from "../../output/text.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
@@ -24,14 +24,14 @@ export const declare = (program: Command): void => {
     .option("--with <kinds>", with_text)
     .option("-o, --output <file>", "write there instead of standard output")
   withAction(out, async (context, _args, flags) => {
-    const user = flags["user"] === undefined ? [] : [["user_id", String(flags["user"])] as const]
+    const user = flags.user === undefined ? [] : [["user_id", String(flags.user)] as const]
     const answer = await context.ask({
       method: "GET",
       path: "/api/v1/calendar_feeds/export",
       query: [...user, ...chosen(flags)]
     })
     await printAnswer(context, answer, textFlag(flags, "output"))
-    if (flags["with"] === undefined && !String(answer.content?.text ?? "").includes("BEGIN:VEVENT"))
+    if (flags.with === undefined && !String(answer.content?.text ?? "").includes("BEGIN:VEVENT"))
       context.note("There are no activities in it; --with orders,dispatch,returns puts orders in.")
   })
   const links = calendar
@@ -41,7 +41,7 @@ export const declare = (program: Command): void => {
   withAction(links, async (context, _args, flags) => {
     const { body } = await context.ask({ method: "GET", path: "/api/v1/calendar_feeds", query: chosen(flags) })
     if (context.options.json === true && body !== undefined) return context.printJson(body)
-    for (const { name, url } of rowsOr(objectBody(body)["calendar_feeds"]))
+    for (const { name, url } of rowsIn(body, "calendar_feeds"))
       context.print(`${oneLine(String(name))}\n  ${oneLine(String(url))}\n`)
   })
 }

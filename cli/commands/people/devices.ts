@@ -1,11 +1,11 @@
 /** `devices`: the machines that hold replicas, as the server knows them. */
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"
-import { rowIn, rowsIn } from "../../base/answers.ts"
+import { type RowOfList, rowsIn, totalOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { profileExists, profileFolder } from "../../base/profile-folder.ts"
 import { unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
-import { column, tableText } from "../../output/table.ts"
+import { columnsNamed, tableText } from "../../output/table.ts"
 import { type Flags, withAction } from "../../context/program.ts"
 import type { Command } from "commander"
 
@@ -26,9 +26,10 @@ const askForDevices = async (
   return answer
 }
 
+type Device = RowOfList<"replicas">
 /** Every device the person may see, page by page. */
-const allDevices = async (context: CommandContext): Promise<ReadonlyArray<JsonObject>> => {
-  const found: Array<JsonObject> = []
+const allDevices = async (context: CommandContext): Promise<ReadonlyArray<Device>> => {
+  const found: Array<Device> = []
   for (let page = 1; ; page++) {
     const { body } = await askForDevices(context, "GET", "/api/v1/sync/replicas", undefined, [
       ["per_page", "100"],
@@ -36,23 +37,23 @@ const allDevices = async (context: CommandContext): Promise<ReadonlyArray<JsonOb
     ])
     const replicas = rowsIn(body, "replicas")
     found.push(...replicas)
-    if (replicas.length === 0 || found.length >= Number(rowIn(body, "meta")["total"])) return found
+    if (replicas.length === 0 || found.length >= totalOf(body)) return found
   }
 }
 
 /** The device of this id or name. Exit 2 where several are called so, 3 where none is. */
-const findDevice = async (context: CommandContext, given: string): Promise<JsonObject> => {
+const findDevice = async (context: CommandContext, given: string): Promise<Device> => {
   const found = await allDevices(context)
-  const byId = found.find((one) => String(one["id"]) === given)
-  const byName = found.filter((one) => one["name"] === given)
+  const byId = found.find((one) => String(one.id) === given)
+  const byName = found.filter((one) => one.name === given)
   // A machine that replaces another often gets its name: of several, the one still in use is meant.
-  const inUse = byName.filter((one) => one["revoked_at"] === null)
+  const inUse = byName.filter((one) => one.revoked_at === null)
   const meant = byId ?? (inUse.length === 1 ? inUse[0] : byName.length === 1 ? byName[0] : undefined)
   if (meant !== undefined) return meant
   if (byName.length > 1)
     throw usageError(
       `${byName.length} devices are called ${given}.`,
-      `Give an id: ${byName.map((one) => String(one["id"])).join(", ")}.`
+      `Give an id: ${byName.map((one) => String(one.id)).join(", ")}.`
     )
   throw new CliError(exit_codes.not_found, `There is no device ${given}.`, {
     way_out: "flightcase devices lists them."
@@ -72,20 +73,11 @@ const listDevices = async (context: CommandContext): Promise<void> => {
   const found = await allDevices(context)
   const here = await ownDeviceId(context)
   if (context.options.json === true) return context.printJson({ replicas: [...found], meta: unpagedMeta(found.length) })
-  const columns = [
-    column("id", "ID"),
-    column("name", "NAME"),
-    column("user_name", "OWNER"),
-    column("seen_at", "LAST SEEN"),
-    column("last_n", "SENT"),
-    column("position", "POSITION"),
-    column("revoked_at", "REVOKED")
-  ]
+  const columns = columnsNamed(
+    "id=ID, name=NAME, user_name=OWNER, seen_at=LAST SEEN, last_n=SENT, position=POSITION, revoked_at=REVOKED"
+  )
   const marked = context.terminal.is_tty
-    ? found.map((one) => ({
-        ...one,
-        name: one["id"] === here ? `${String(one["name"])} (this one)` : (one["name"] ?? null)
-      }))
+    ? found.map((one) => ({ ...one, name: one.id === here ? `${one.name} (this one)` : one.name }))
     : found
   context.print(tableText(columns, marked, context.terminal))
 }
@@ -94,9 +86,9 @@ const listDevices = async (context: CommandContext): Promise<void> => {
 
 const renameDevice = async (context: CommandContext, [given = "", name = ""]: ReadonlyArray<string>): Promise<void> => {
   const device = await findDevice(context, given)
-  const { body } = await askForDevices(context, "PUT", `/api/v1/sync/replicas/${String(device["id"])}`, { name })
+  const { body } = await askForDevices(context, "PUT", `/api/v1/sync/replicas/${device.id}`, { name })
   if (context.options.json === true) context.printJson(body ?? null)
-  else context.note(`Device ${String(device["id"])} is called ${name} now.`)
+  else context.note(`Device ${device.id} is called ${name} now.`)
 }
 
 // `devices revoke`.
@@ -107,13 +99,13 @@ const revokeDevice = async (
   flags: Flags
 ): Promise<void> => {
   const device = await findDevice(context, given)
-  const called = `${String(device["name"])} (${String(device["id"])})`
-  if (flags["yes"] !== true && context.interactive) {
+  const called = `${device.name} (${device.id})`
+  if (flags.yes !== true && context.interactive) {
     const { confirm } = await import("../../output/prompt.ts")
-    const own = device["id"] === (await ownDeviceId(context)) ? ", this very device" : ""
+    const own = device.id === (await ownDeviceId(context)) ? ", this very device" : ""
     if (!(await confirm(`Revoke ${called}${own}: sure?`))) throw usageError("Nothing was changed.")
   }
-  await askForDevices(context, "DELETE", `/api/v1/sync/replicas/${String(device["id"])}`)
+  await askForDevices(context, "DELETE", `/api/v1/sync/replicas/${device.id}`)
   if (context.options.json === true) context.printJson({ replica: { ...device, revoked: true } })
   else context.note(`Revoked ${called}. It loses its data at its next call; what it has not sent stays with it.`)
 }

@@ -142,7 +142,7 @@ const loginAsked = async (context: CommandContext, url: string, flags: Flags): P
   const profiles = privateFolder(homeFolder(context.env), "profiles")
   const folder = profileFolder(name, context.env)
   const exists = profileExists(name, context.env)
-  const set_aside = exists && flags["setAside"] === true
+  const set_aside = exists && flags.setAside === true
   const before = exists && !set_aside ? await loginStateOf(folder) : undefined
   const device_name = textFlag(flags, "name") ?? before?.profile.device ?? hostname()
   const token =
@@ -158,16 +158,16 @@ const shownBy = async (
   flags: Flags
 ): Promise<{ readonly token: string } | { readonly code: string }> => {
   const typed = async (given: unknown): Promise<unknown> => (given === "-" ? (await standardInput()).trim() : given)
-  if (flags["code"] !== undefined) {
-    if (flags["token"] !== undefined) throw usageError("--token and --code are two ways to log in: give one of them.")
-    const code = await typed(flags["code"])
+  if (flags.code !== undefined) {
+    if (flags.token !== undefined) throw usageError("--token and --code are two ways to log in: give one of them.")
+    const code = await typed(flags.code)
     if (typeof code !== "string" || code === "") throw missingFlagError("--code", "the code")
     return { code }
   }
   // FLIGHTCASE_TOKEN and standard input keep the secret out of the list of processes.
-  const token = await typed(flags["token"] ?? context.env["FLIGHTCASE_TOKEN"])
+  const token = await typed(flags.token ?? context.env["FLIGHTCASE_TOKEN"])
   if (typeof token === "string" && token !== "") return { token }
-  if (flags["token"] !== undefined || !context.interactive)
+  if (flags.token !== undefined || !context.interactive)
     throw missingFlagError("--token or --code", "what to log in with")
   const { promptSecret } = await import("../../output/prompt.ts")
   const answer = await promptSecret("The code from your mail, or a token:")

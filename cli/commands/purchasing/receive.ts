@@ -4,7 +4,7 @@
  */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"
-import { rowIn, rowsOr } from "../../base/answers.ts"
+import { type Row, rowIn } from "../../base/answers.ts"
 import { countedCode, scanAll, type ScanResult } from "../../context/codes.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
@@ -12,12 +12,11 @@ import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { findIdByName, resolveId } from "../../context/resolve-id.ts"
 
 const serialised = 2
-type Row = JsonObject
-const numberIn = (row: Row, key: string): number => Number(row[key] ?? 0)
+type Item = NonNullable<Row<"purchase_order">["items"]>[number]
 
 /** One run at the dock: which product the next serial numbers are of, and what a plan has counted so far. */
 class Dock {
-  private named: Row | undefined
+  private named: Item | undefined
   private readonly counted = new Map<unknown, number>()
   private readonly context: CommandContext
   private readonly path: string
@@ -29,38 +28,37 @@ class Dock {
     this.about = about
   }
 
-  readonly order = async (): Promise<Row> =>
+  readonly order = async (): Promise<Row<"purchase_order">> =>
     rowIn(await this.context.read(this.path, [["include", "items"]]), "purchase_order")
 
-  private outstanding(row: Row): number {
-    return numberIn(row, "outstanding_quantity") - (this.counted.get(row["id"]) ?? 0)
+  private outstanding(row: Item): number {
+    return Number(row.outstanding_quantity) - (this.counted.get(row.id) ?? 0)
   }
   /** The row of a product that something is still to come of, else the first one. */
-  private rowFor(rows: ReadonlyArray<Row>, product_id: number): Row | undefined {
-    const of_product = rows.filter((row) => row["product_id"] === product_id)
+  private rowFor(rows: ReadonlyArray<Item>, product_id: number): Item | undefined {
+    const of_product = rows.filter((row) => row.product_id === product_id)
     return of_product.find((row) => this.outstanding(row) > 0) ?? of_product[0]
   }
-  private async isSerialised(row: Row): Promise<boolean> {
-    if (typeof row["product_id"] !== "number") return false
-    const product = rowIn(await this.context.read(`/api/v1/products/${row["product_id"]}`), "product")
-    return product["stock_method"] === serialised
+  private async isSerialised(row: Item): Promise<boolean> {
+    if (row.product_id === null) return false
+    const product = rowIn(await this.context.read(`/api/v1/products/${row.product_id}`), "product")
+    return product.stock_method === serialised
   }
 
   /** What one code means: pieces of a product, the product whose serial numbers follow, or a serial number. */
   readonly take = async (scanned: string): Promise<ScanResult> => {
     const { code, quantity } = countedCode(scanned)
-    const rows = rowsOr((await this.order())["items"])
+    const rows = (await this.order()).items ?? []
     const product_id = await findIdByName(this.context, "products", code)
     const row =
       product_id === undefined
-        ? rows.find((one) => one["product_id"] === null && one["name"] === code)
+        ? rows.find((one) => one.product_id === null && one.name === code)
         : this.rowFor(rows, product_id)
     if (row !== undefined) {
       if (quantity !== undefined || !(await this.isSerialised(row))) return this.receive(row, quantity ?? 1)
-      if (this.outstanding(row) <= 0)
-        throw new CliError(exit_codes.conflict, `of ${String(row["name"])} nothing is outstanding`)
+      if (this.outstanding(row) <= 0) throw new CliError(exit_codes.conflict, `of ${row.name} nothing is outstanding`)
       this.named = row
-      return { announces: true, done: `${String(row["name"])}: its serial numbers follow` }
+      return { announces: true, done: `${row.name}: its serial numbers follow` }
     }
     if (product_id !== undefined) throw new CliError(exit_codes.conflict, `${code} is not on this order`)
     if (quantity !== undefined) throw new CliError(exit_codes.not_found, "no product on this order has this code")
@@ -71,13 +69,13 @@ class Dock {
    * The row that a serial number is of: the product named last, else the only one of the order with single pieces.
    * Not the only one still to come, so that a code does not change its meaning while others are scanned.
    */
-  private async rowOfSerials(rows: ReadonlyArray<Row>): Promise<Row> {
-    const named = this.named?.["product_id"]
+  private async rowOfSerials(rows: ReadonlyArray<Item>): Promise<Item> {
+    const named = this.named?.product_id
     if (typeof named === "number") {
       const row = this.rowFor(rows, named)
       if (row !== undefined) return row
     }
-    const single: Array<Row> = []
+    const single: Array<Item> = []
     for (const row of rows) if (await this.isSerialised(row)) single.push(row)
     const [only, ...others] = single
     if (only === undefined)
@@ -85,34 +83,34 @@ class Dock {
         exit_codes.not_found,
         "no product on this order has this code, and none of them has single pieces"
       )
-    if (others.some((one) => one["product_id"] !== only["product_id"]))
+    if (others.some((one) => one.product_id !== only.product_id))
       throw new CliError(exit_codes.usage, "scan the product first, then the serial numbers of its pieces")
-    return this.rowFor(rows, Number(only["product_id"])) ?? only
+    return this.rowFor(rows, Number(only.product_id)) ?? only
   }
 
-  private async receive(row: Row, quantity: number, serial?: string): Promise<ScanResult> {
+  private async receive(row: Item, quantity: number, serial?: string): Promise<ScanResult> {
     if (quantity > this.outstanding(row))
       throw new CliError(
         exit_codes.conflict,
-        `of ${String(row["name"])} ${this.outstanding(row)} are outstanding; ${quantity} are too many`
+        `of ${row.name} ${this.outstanding(row)} are outstanding; ${quantity} are too many`
       )
     const line = {
-      item_id: numberIn(row, "id"),
+      item_id: row.id,
       quantity: String(quantity),
       ...(serial === undefined ? {} : { serial_numbers: [serial] })
     }
     await this.context.ask({ method: "POST", path: `${this.path}/receive`, body: { lines: [line], ...this.about } })
-    if (this.context.options.plan === true) this.counted.set(row["id"], quantity + (this.counted.get(row["id"]) ?? 0))
-    return { done: serial === undefined ? `${quantity} × ${String(row["name"])}` : String(row["name"]) }
+    if (this.context.options.plan === true) this.counted.set(row.id, quantity + (this.counted.get(row.id) ?? 0))
+    return { done: serial === undefined ? `${quantity} × ${row.name}` : row.name }
   }
 
   /** What is still to come, told when the run ends. */
   readonly tell = async (): Promise<void> => {
-    const left = rowsOr((await this.order())["items"]).filter((row) => this.outstanding(row) > 0)
+    const left = ((await this.order()).items ?? []).filter((row) => this.outstanding(row) > 0)
     this.context.note(
       left.length === 0
         ? "Everything of the order has come."
-        : `Outstanding: ${left.map((row) => `${this.outstanding(row)} × ${String(row["name"])}`).join(", ")}.`
+        : `Outstanding: ${left.map((row) => `${this.outstanding(row)} × ${row.name}`).join(", ")}.`
     )
   }
 }
@@ -122,11 +120,11 @@ const run = async (context: CommandContext, named: string, flags: Flags): Promis
   const reference = textFlag(flags, "reference")
   const dock = new Dock(context, path, reference === undefined ? {} : { reference })
   const order = await dock.order()
-  if (order["status"] !== "sent" && order["status"] !== "partially_received")
+  if (order.status !== "sent" && order.status !== "partially_received")
     throw new CliError(
       exit_codes.conflict,
-      `the order is ${String(order["status_name"]).toLowerCase()}, so nothing can be received for it`,
-      order["status"] === "draft" ? { way_out: `Send it first: flightcase purchase-orders send ${named}` } : {}
+      `the order is ${order.status_name.toLowerCase()}, so nothing can be received for it`,
+      order.status === "draft" ? { way_out: `Send it first: flightcase purchase-orders send ${named}` } : {}
     )
   const code = await scanAll(context, textFlag(flags, "file"), "received", dock.take)
   await dock.tell()

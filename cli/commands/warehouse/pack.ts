@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
     const file = textFlag(flags, "file")
     if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
     const container = await resolveId(context, "containers", named)
-    const out = flags["out"] === true
+    const out = flags.out === true
     // The answer does not say what the unit is called.
     const labels = new Map<ApiRequest, { readonly done: string; readonly asset_id: number }>()
     const done = async (asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {

@@ -1,7 +1,7 @@
 /** `scan`: books out and checks in by code, each committed on its own, all of it or nothing. */
-import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/json.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
-import { numberOrNull, objectBody, rowIn, rowsOr, textOrNull } from "../../base/answers.ts"
+import { objectBody, type Row, rowIn } from "../../base/answers.ts"
 import { requireAsset, scanCodes, ScanQuestion, type ScanResult } from "../../context/codes.ts"
 import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { noteWarnings } from "../../context/print.ts"
@@ -27,7 +27,7 @@ export const scanned = async (context: CommandContext, asked: ApiRequest, answer
     return resultOf(rowIn(answer.body, "scan"))
   }
   const error: CliError = (await import("../../base/response-errors.ts")).responseError(answer)
-  if (error.errors?.["break_seal"] === undefined || context.options.plan === true) throw error
+  if (error.errors?.break_seal === undefined || context.options.plan === true) throw error
   const body = { ...(asked.body as JsonObject), break_seal: true }
   throw new ScanQuestion(error.message, async () =>
     resultOf(rowIn((await context.ask({ ...asked, body })).body, "scan"))
@@ -38,55 +38,44 @@ export const scanned = async (context: CommandContext, asked: ApiRequest, answer
 const scanOne = async (context: CommandContext, asked: ApiRequest): Promise<ScanResult> =>
   scanned(context, asked, await context.request(asked))
 
-const resultOf = (scan: JsonObject): ScanResult => {
-  const asset_id = numberOrNull(scan["stock_level_id"])
+const resultOf = (scan: Row<"scan">): ScanResult => {
+  const { counts, in_place_of, is_out_again, kind, part_of, stock_level_id: asset_id, taken_out_of } = scan
   const progress = progressOf(scan)
-  const kind = String(scan["kind"])
   return {
     done: wordsOf(scan),
     kind,
     ...(asset_id === null ? {} : { asset_id }),
     ...(progress === undefined ? {} : { progress }),
-    about: {
-      counts: scan["counts"] ?? null,
-      taken_out_of: scan["taken_out_of"] ?? [],
-      part_of: scan["part_of"] ?? null,
-      in_place_of: scan["in_place_of"] ?? null,
-      is_out_again: scan["is_out_again"] ?? false
-    }
+    about: { counts, taken_out_of, part_of, in_place_of, is_out_again }
   }
 }
-const wordsOf = (scan: JsonObject): string => {
-  const name = String(scan["name"]),
-    quantity = Number(scan["quantity"]),
-    part_of = textOrNull(scan["part_of"]),
-    in_place_of = textOrNull(scan["in_place_of"])
-  if (scan["kind"] === "bulk") return `${quantity} × ${name}`
-  if (scan["kind"] === "container") return quantity === 1 ? name : `${name} with ${quantity} units`
-  const out_of = rowsOr(scan["taken_out_of"]).map(caseWords)
+const wordsOf = (scan: Row<"scan">): string => {
+  const { in_place_of, kind, name, part_of, quantity } = scan
+  if (kind === "bulk") return `${quantity} × ${name}`
+  if (kind === "container") return quantity === 1 ? name : `${name} with ${quantity} units`
+  const out_of = scan.taken_out_of.map(caseWords)
   return (
     `${name}${part_of === null ? "" : `, part of ${part_of}`}` +
     (in_place_of === null ? "" : `, in place of ${in_place_of}`) +
-    (scan["is_out_again"] === true ? ", out again" : "") +
+    (scan.is_out_again ? ", out again" : "") +
     (out_of.length === 0 ? "" : `, taken out of ${out_of.join(" in ")}`)
   )
 }
 /** `Case 7 (its seal is broken; it is empty now)`. */
-const caseWords = ({ left, name, seal_broken }: JsonObject): string => {
+const caseWords = ({ left, name, seal_broken }: Row<"scan">["taken_out_of"][number]): string => {
   const also = [
-    ...(seal_broken === true ? ["its seal is broken"] : []),
+    ...(seal_broken ? ["its seal is broken"] : []),
     ...(left === "empty" ? ["it is empty now"] : left === "dissolved" ? ["it was the last in it: dissolved"] : [])
   ]
-  return `${String(name)}${also.length === 0 ? "" : ` (${also.join("; ")})`}`
+  return `${name}${also.length === 0 ? "" : ` (${also.join("; ")})`}`
 }
 /**
  * `7 of 12 out, 5 to go`; `3 of 7 back, 1 lost, 3 still out`. Once all that went out is back, the order holds nothing
  * more: what never went out is told then.
  */
-const progressOf = ({ counts, direction }: JsonObject): string | undefined => {
-  if (!isJsonObject(counts)) return undefined
-  const of = (key: string): number => Number(counts[key] ?? 0)
-  const [asked, back, lost, out, to_go] = [of("asked"), of("back"), of("lost"), of("out"), of("to_go")] as const
+const progressOf = ({ counts, direction }: Row<"scan">): string | undefined => {
+  if (counts === null) return undefined
+  const { asked, back, lost, out, to_go } = counts
   if (direction === "out") return `${out} of ${asked} out, ${to_go} to go`
   const came = [`${back - lost} of ${out} back`, ...(lost > 0 ? [`${lost} lost`] : []), `${out - back} still out`]
   return (
@@ -101,7 +90,7 @@ const damaged = 1,
   missing = 2
 /** What `--damaged`, `--missing` and `--note` say of what is checked in. */
 const unfitOf = (flags: Flags): JsonObject => {
-  const condition = flags["damaged"] === true ? damaged : flags["missing"] === true ? missing : undefined
+  const condition = flags.damaged === true ? damaged : flags.missing === true ? missing : undefined
   const note = textFlag(flags, "note")
   if (condition === undefined) {
     if (note !== undefined) throw usageError("--note is about what is damaged: give --damaged or --missing, too.")
@@ -160,7 +149,7 @@ export const declare = (program: Command): void => {
       .option("--yes", "the same"),
     async (context, [order = ""], flags) => {
       const path = await opportunityPath(context, order)
-      const more = flags["breakSeal"] === true || flags["yes"] === true ? { break_seal: true } : {}
+      const more = flags.breakSeal === true || flags.yes === true ? { break_seal: true } : {}
       return scanCodes(context, linesOf(textFlag(flags, "file")), "booked_out", {
         asking: (code) => scanRequest(path, "out", code, more),
         scan: (asked) => scanOne(context, asked),
@@ -190,7 +179,7 @@ export const declare = (program: Command): void => {
       const { localFile } = await import("../../base/input.ts")
       // One that cannot be read is told before anything is checked in.
       for (const photo of photos) await localFile(photo)
-      const more = { finalise: flags["finalise"] === true, ...unfit }
+      const more = { finalise: flags.finalise === true, ...unfit }
       return scanCodes(context, linesOf(textFlag(flags, "file")), "checked_in", {
         asking: (code) => scanRequest(path, "in", code, more),
         scan: async (asked, code) => {
@@ -198,7 +187,7 @@ export const declare = (program: Command): void => {
           return withPhotos(context, withState(await scanOne(context, asked), unfit), photos)
         },
         planned: async (asked, answer) => {
-          await requirePhotographed(context, String(objectBody(asked.body)["code"]), photos)
+          await requirePhotographed(context, String(objectBody(asked.body).code), photos)
           return withPhotos(context, withState(await scanned(context, asked, answer), unfit), photos)
         }
       })

@@ -32,7 +32,7 @@ import {
 
 // `billed_total` and `left_to_bill_total` of opportunities and of the invoices that bill them (rules/billing 1.9).
 
-const shows = {
+export const billed_shown = {
   billed_total: text({
     nullable: true,
     describe: "Billed of the opportunity by issued standard invoices, less credits, without tax"
@@ -46,7 +46,7 @@ const totalsBy = (
   opportunitiesOf: (rows: ReadonlyArray<AnyRow>) => StoreRead<Opportunities>
 ): Include => ({
   kind: "keys",
-  shows,
+  shows: billed_shown,
   of: (rows, { viewer }) =>
     Effect.gen(function* () {
       const found = hasOnePermission(viewer, "invoices.view") ? yield* opportunitiesOf(rows) : []

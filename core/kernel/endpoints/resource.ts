@@ -28,7 +28,15 @@ import {
   valueOf
 } from "../lists/query.ts"
 import { render } from "../lists/render.ts"
-import type { Includes, PeoplesNames, RelatedRow, RelatedRows, Resource, ViewContext } from "../lists/resource-types.ts"
+import type {
+  Includes,
+  KeysOf,
+  PeoplesNames,
+  RelatedRow,
+  RelatedRows,
+  Resource,
+  ViewContext
+} from "../lists/resource-types.ts"
 import type { Where } from "../tables/row-change.ts"
 import { type Bindings, bindings, chunked, columnList, orderSql, quote, whereSql } from "../store/statement.ts"
 import { Store } from "../store/store.ts"
@@ -213,7 +221,14 @@ export {
   viewContext
 } from "../lists/render.ts"
 
-type Draft<T extends Table, L extends { readonly [name: string]: RelatedRow }, X, N extends string> = {
+type Draft<
+  T extends Table,
+  L extends { readonly [name: string]: RelatedRow },
+  X,
+  N extends string,
+  S extends Keys = Keys,
+  I extends Includes = Includes
+> = {
   readonly singular: N
   readonly plural?: string
   readonly table: T
@@ -224,13 +239,13 @@ type Draft<T extends Table, L extends { readonly [name: string]: RelatedRow }, X
   readonly value_names?: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
   readonly flags?: { readonly [name: string]: FlagFilter }
   readonly lookups?: L
-  readonly includes?: Includes
+  readonly includes?: I & Includes
   readonly custom_module?: string
   readonly order?: ReadonlyArray<string>
   readonly lists_archived?: boolean
   readonly entity_type?: string
   readonly columns?: ViewColumns
-  readonly shows?: Keys
+  readonly shows?: S
   readonly hides?: ReadonlyArray<string>
   readonly title?: string
   readonly called?: PeoplesNames<keyof T["columns"] & string>
@@ -266,10 +281,12 @@ export const resource = <
   T extends Table,
   const L extends { readonly [name: string]: RelatedRow } = {},
   X = undefined,
-  const N extends string = string
+  const N extends string = string,
+  const S extends Keys = {},
+  const I extends Includes = {}
 >(
-  draft: Draft<T, L, X, N>
-): Resource<T, N> => {
+  draft: Draft<T, L, X, N, S, I>
+): Resource<T, N, KeysOf<S, I>> => {
   for (const name of draft.filters ?? []) {
     const field: Field | undefined = draft.table.columns[name]
     if (field === undefined) throw new Error(`${draft.singular}: no column ${name} to filter`)

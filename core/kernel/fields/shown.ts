@@ -1,6 +1,7 @@
 /** Types of what answers hold: the builders are in `answer-schema.ts`. */
 import type { Schema } from "effect"
 import type { Field } from "./field.ts"
+import type { Json } from "./json.ts"
 
 // Where declared types meet the Schemas that are made of them.
 
@@ -32,6 +33,8 @@ export type KeysShown<K extends Keys> = Flat<
     readonly [N in OptionalNames<K>]?: ValueShown<K[N]> | undefined
   }
 >
+/** Declared types as JSON, which has neither interfaces nor undefined. */
+export type AsJson<T> = T extends Json ? T : { readonly [N in keyof T]: AsJson<Exclude<T[N], undefined>> }
 /** The type of the body of an answer. */
 export type BodyShown<A> = [A] extends [never]
   ? never

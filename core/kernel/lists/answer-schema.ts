@@ -174,10 +174,7 @@ export const brief = <const M extends More = { readonly nullable: true }>(more?:
       more ?? { nullable: true }
     )
   )
-interface Brief {
-  readonly id: number
-  readonly name: string | null
-}
+type Brief = { readonly id: number; readonly name: string | null }
 
 const paging = { total: wholeNumber, per_page: wholeNumber, page: wholeNumber }
 const ignored_shown = {

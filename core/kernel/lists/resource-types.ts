@@ -9,7 +9,7 @@ import type { FlagFilter } from "./filter-target.ts"
 import type { NamedFilterValue, Query, RelatedFilter } from "./query.ts"
 import type { Where } from "../tables/row-change.ts"
 import type { Settings } from "../events/settings.ts"
-import type { Keys, Part } from "../fields/shown.ts"
+import type { AsJson, Keys, KeysShown, Part, ValueShown } from "../fields/shown.ts"
 import type { AnyRow, RowOf, Table } from "../tables/table.ts"
 import type { Viewer } from "../fields/viewer.ts"
 
@@ -72,8 +72,9 @@ export interface PeoplesNames<Column extends string = string> {
   readonly in_use?: Query
 }
 
-/** `N`: the key one row of it stands under. */
-export interface Resource<T extends Table = Table, out N extends string = string> {
+/** `N`: the key one row of it stands under. `K`: keys of its answers that are no columns, or other than the columns. */
+export interface Resource<T extends Table = Table, out N extends string = string, out K = {}> {
+  readonly _keys?: K
   readonly singular: N
   readonly plural: string
   readonly table: T
@@ -116,6 +117,25 @@ type RowView<T extends Table> = (
 ) => JsonObject
 
 export type Includes = { readonly [name: string]: Include }
+type IncludeShown<I> = I extends { readonly kind: "brief" }
+  ? { readonly id: number; readonly name: string | null } | null
+  : I extends { readonly kind: "one"; readonly resource: () => infer R }
+    ? AnswerRow<R> | null
+    : I extends { readonly kind: "many"; readonly resource: () => infer R }
+      ? ReadonlyArray<AnswerRow<R>> | null
+      : I extends { readonly kind: "worked_out"; readonly shown: infer S }
+        ? ValueShown<S>
+        : never
+/** Absent where it was not asked for. */
+type IncludedKeys<I> = {
+  readonly [N in keyof I as I[N] extends { readonly kind: "always" | "keys" } ? never : N]?: IncludeShown<I[N]>
+}
+/** The keys a resource adds to its columns: what its view shows and what can be included. */
+export type KeysOf<S extends Keys, I> = Omit<IncludedKeys<I>, keyof S> & KeysShown<S>
+/** A row of a resource in answers, without includes of other slices; keys that permissions hide count as present. */
+export type AnswerRow<R> =
+  R extends Resource<infer T, string, infer K> ? AsJson<Omit<ColumnsShown<T["columns"]>, keyof K> & K> : never
+type ColumnsShown<F> = { readonly [N in keyof F as string extends N ? never : N]: ValueShown<F[N]> }
 /**
  * A resource as a catalogue composes it: with the includes that other slices declare on it as their rows point at its
  * own. Resources nobody adds to are what they were declared as.

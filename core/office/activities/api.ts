@@ -199,7 +199,7 @@ const surroundings = Effect.fnUntraced(function* (rows: ReadonlyArray<ActivityRo
   }
 })
 
-const activityResource = resource({
+export const activityResource = resource({
   singular: "activity",
   shows: {
     type_code: integer({ nullable: true }),

@@ -100,7 +100,7 @@ const attachFile = (
 const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
   Option.match(runtime, { onNone: () => undefined, onSome: ({ file_url }) => file_url })
 )
-const attachmentResource = resource({
+export const attachmentResource = resource({
   singular: "attachment",
   heading: "Deals",
   table: attachments,

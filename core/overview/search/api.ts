@@ -58,7 +58,7 @@ const whereShown = Shown.keys({
     { nullable: true }
   )
 })
-const shown = {
+export const searchShown = {
   query: text(),
   total: integer({ describe: "Rows in this answer" }),
   more: list(choice(search_kinds), { describe: "Kinds of which there are more rows than are shown" }),
@@ -135,7 +135,7 @@ const shown = {
 }
 
 const search = get("/api/v1/search", {
-  answer: { search: Shown.keys(shown) },
+  answer: { search: Shown.keys(searchShown) },
   name: "search.show",
   summary: "Members, orders, products, units, cases and papers by name, part of a name, code or number",
   ability: null,

@@ -52,7 +52,7 @@ const dueShown = Shown.keys(
   },
   { nullable: true, describe: "null without the permission to list purchase orders" }
 )
-const todayShown = {
+export const todayShown = {
   date: text({ describe: "On the store's clock; of all stores, on that of the company" }),
   generated_at: timestamp(),
   store: Shown.keys({ id: integer(), name: text(), timezone: text() }, { nullable: true }),

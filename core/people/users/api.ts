@@ -89,7 +89,7 @@ const invitationCode = (user_id: number): ReturnType<AccountMailShape["codeShown
 
 // Endpoints of roles, and the lists of permissions and abilities there are (rules/conventions 11 and 12).
 
-const roleResource = resource({
+export const roleResource = resource({
   singular: "role",
   shows: { cost_visibility: boolean() },
   table: roles,
@@ -180,7 +180,7 @@ const listAbilities = get("/api/v1/abilities", {
     })
 })
 
-const userResource = resource({
+export const userResource = resource({
   singular: "user",
   shows: { roles: list(text()), is_admin: boolean() },
   table: users,

@@ -61,7 +61,7 @@ const formField: Shown.Part<FormField> = Shown.named("RateFormField", () =>
   })
 )
 /** Fields of a `RateBreakdown`. */
-const breakdownShown = {
+export const breakdownShown = {
   rate_breakdown: Shown.keys({
     currency: text(),
     unit_price: money(),

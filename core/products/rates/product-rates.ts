@@ -54,7 +54,7 @@ const withNames = (
 const names = { transaction_type_name: text() }
 
 /** For lists and single rates: with the definition. */
-const productRateResource: Resource<typeof product_rates> = resource({
+export const productRateResource: Resource<typeof product_rates> = resource({
   ...common,
   shows: { ...names, rate_definition: Shown.brief() },
   lookups: { definition: { via: "rate_definition_id", table: rate_definitions } },

@@ -146,7 +146,7 @@ const ruleFields = {
   priority: integer({ min: 0, default: 0 }),
   is_active: boolean({ default: true })
 }
-const tax_rules = table("tax_rules", ruleFields, {
+export const tax_rules = table("tax_rules", ruleFields, {
   visibility: visible_to_all,
   indexes: [["product_tax_class_id"], ["tax_rate_id"]],
   uniques: [

@@ -64,7 +64,7 @@ const wantedOf = (values: Body, { happened_at }: Pick<DecideContext, "happened_a
   damage_notes: values.damage_notes ?? null,
   return_store_id: values.return_store_id ?? null
 })
-const shown = {
+export const scanShown = {
   scan: Shown.keys({ ...scanned_fields, counts: Shown.keys(count_fields, { nullable: true }) }),
   meta: Shown.optional(Shown.keys({ warnings: list(text()) })),
   ...dispatchMetaShown
@@ -79,7 +79,7 @@ const answer = ({ _meta, id, scanned }: typeof scanResult.Type, { settings }: Pi
   })
 
 const scanning = command("POST", `${path}/{id}/scan`, {
-  answer: shown,
+  answer: scanShown,
   success_status: 200,
   error_answers: { 409: null },
   name: "opportunities.scan",
@@ -96,7 +96,7 @@ const scanning = command("POST", `${path}/{id}/scan`, {
 })
 
 const checkingIn = command("POST", "/api/v1/scan_in", {
-  answer: shown,
+  answer: scanShown,
   success_status: 200,
   name: "scans.check_in",
   summary: "Check in what a code names, on whichever order has it",

@@ -42,7 +42,7 @@ import { loadServiceFacts, promisedTo, workshopReactions } from "./reactions.ts"
 
 const textOr = (value: unknown): string | null => (typeof value === "string" ? value : null)
 
-const serviceRecordResource = resource({
+export const serviceRecordResource = resource({
   singular: "service_record",
   heading: "Catalogue",
   shows: {
@@ -173,7 +173,7 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
 const path = "/api/v1/service_records"
 const reading = { ability: "stock:read", permission: "stock.view" } as const
 
-const promises = Shown.list(
+export const promises = Shown.list(
   Shown.keys({
     opportunity_id: integer(),
     opportunity_item_id: integer(),

@@ -31,7 +31,7 @@ const resultText = (result: JsonObject | null, key: string): string | null => {
 
 /** `kinds`: all this server knows; known once the catalogue is complete. */
 type Kinds = () => ReadonlyMap<string, AnyJobKind>
-const jobResource = (kinds: Kinds) =>
+export const jobResource = (kinds: Kinds) =>
   resource({
     singular: "job",
     plural: "jobs",

@@ -1,13 +1,13 @@
 /** `invoices pay`, `invoices refund` and `invoices credit`. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { exact } from "../../../../core/values/decimal.ts"
-import { rowIn } from "../../../base/answers.ts"
+import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { printAnswer } from "../../../context/print.ts"
 import { parseMomentIn } from "../../../base/parse-time.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
-import { resolveStore } from "../../../context/resolve-id.ts"
+import { storeOf } from "../../../context/resolve-id.ts"
 import { present } from "../../orders/shared/parts.ts"
 import { brief_includes, printBrief } from "../../../briefs/invoices.ts"
 import { invoicePath, rowsOfInvoice } from "./show.ts"
@@ -21,12 +21,12 @@ const carryOut = async (context: CommandContext, path: string, what: string, bod
 }
 
 /** What is outstanding, or what the customer is owed; exit 5 where that is nothing. */
-const amountDue = (verb: "pay" | "refund", invoice: JsonObject): string => {
-  const outstanding = exact(String(invoice["amount_outstanding"]))
-  if (verb === "pay" && outstanding.gt(0)) return String(invoice["amount_outstanding"])
-  if (verb === "refund" && outstanding.lt(0)) return String(invoice["amount_outstanding"]).replace("-", "")
+const amountDue = (verb: "pay" | "refund", invoice: Row<"invoice">): string => {
+  const outstanding = exact(invoice.amount_outstanding)
+  if (verb === "pay" && outstanding.gt(0)) return invoice.amount_outstanding
+  if (verb === "refund" && outstanding.lt(0)) return invoice.amount_outstanding.replace("-", "")
   throw verb === "pay"
-    ? new CliError(exit_codes.invalid, `Nothing is outstanding of this invoice; it is ${String(invoice["status"])}.`)
+    ? new CliError(exit_codes.invalid, `Nothing is outstanding of this invoice; it is ${invoice.status}.`)
     : usageError("The customer is owed nothing of this invoice, so say how much is given back.", "Give --amount.")
 }
 
@@ -55,8 +55,6 @@ export const recordMoney = async (
     })
   )
 }
-const storeOf = (context: CommandContext, invoice: JsonObject) =>
-  resolveStore(context, invoice["store_id"] === null ? undefined : String(invoice["store_id"]))
 
 export const creditInvoice = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
   const lines = listFlag(flags, "line")
@@ -78,9 +76,9 @@ export const creditInvoice = async (context: CommandContext, named: string, flag
   )
 }
 /** `2` or `2=1.5`: the second row, all that is left of it or so much. */
-const wantedRow = (rows: ReadonlyArray<JsonObject>, line: string): { readonly [name: string]: Json } => {
+const wantedRow = (rows: ReadonlyArray<{ readonly id: number }>, line: string): { readonly [name: string]: Json } => {
   const [place = "", quantity] = line.split("=")
-  const id = /^[1-9]\d*$/.test(place) ? rows[Number(place) - 1]?.["id"] : undefined
+  const id = /^[1-9]\d*$/.test(place) ? rows[Number(place) - 1]?.id : undefined
   if (id === undefined)
     throw usageError(
       `--line ${JSON.stringify(line)} names no row.`,

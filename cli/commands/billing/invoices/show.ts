@@ -1,30 +1,28 @@
 /** `invoices show`: an invoice with its rows, payments and credit notes, and what is left of each. */
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { scaleOf } from "../../../../core/values/currency.ts"
 import { exact, formatDecimal } from "../../../../core/values/decimal.ts"
-import { rowIn, rowsOr } from "../../../base/answers.ts"
+import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { column, onClockOf, recordText, tableText } from "../../../output/table.ts"
+import { columnsNamed, onClockOf, recordText, tableText } from "../../../output/table.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
 import { noteWarnings } from "../../../context/print.ts"
 import { billedTotals } from "../../../briefs/invoices.ts"
 
-const header = ["id", "number", "type_name", "status_name", "subject", "reference", "issued_at", "due_at", "paid_at"]
+const header = [
+  ...(["id", "number", "type_name", "status_name", "subject"] as const),
+  ...(["reference", "issued_at", "due_at", "paid_at"] as const)
+]
 const sums = [
-  "subtotal",
-  "discount_total",
-  "tax_total",
-  "total",
-  "amount_paid",
-  "amount_credited",
-  "amount_outstanding"
+  ...(["subtotal", "discount_total", "tax_total", "total"] as const),
+  ...(["amount_paid", "amount_credited", "amount_outstanding"] as const)
 ]
 
 export const invoicePath = async (context: CommandContext, named: string): Promise<string> =>
   `/api/v1/invoices/${await resolveId(context, "invoices", named)}`
 /** The rows in the order people see them. */
-export const rowsOfInvoice = (invoice: JsonObject): ReadonlyArray<JsonObject> => rowsOr(invoice["items"])
+export const rowsOfInvoice = (invoice: Row<"invoice">) => invoice.items ?? []
 
 const parts = ["member", "store", "items", "payments", "credit_notes", "credit_notes.items"]
 export const showInvoice = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
@@ -37,41 +35,40 @@ export const showInvoice = async (context: CommandContext, named: string, flags:
   noteWarnings(context, body)
 }
 
-const decimal = (value: Json | undefined): string => (typeof value === "string" ? value : "0")
 /** The rows by their place, with what no credit note has taken of them yet. */
-const withLeft = (invoice: JsonObject): ReadonlyArray<JsonObject> => {
-  const credited = rowsOr(invoice["credit_notes"]).flatMap((note) => rowsOr(note["items"]))
+const withLeft = (invoice: Row<"invoice">): ReadonlyArray<JsonObject> => {
+  const credited = (invoice.credit_notes ?? []).flatMap((note) => note.items ?? [])
   return rowsOfInvoice(invoice).map((row, at) => {
     const left = credited
-      .filter((one) => one["invoice_item_id"] === row["id"])
-      .reduce((rest, one) => rest.plus(decimal(one["total"])), exact(decimal(row["total"])))
-    return { ...row, line: at + 1, left: formatDecimal(left, scaleOf(String(invoice["currency_code"]))) }
+      .filter((one) => one.invoice_item_id === row.id)
+      .reduce((rest, one) => rest.plus(one.total), exact(row.total))
+    return { ...row, line: at + 1, left: formatDecimal(left, scaleOf(invoice.currency_code)) }
   })
 }
 /** What moved, in the order it did. */
-const movements = (invoice: JsonObject): ReadonlyArray<JsonObject> =>
+const movements = (invoice: Row<"invoice">): ReadonlyArray<JsonObject> =>
   [
-    ...rowsOr(invoice["payments"]).map((row) => ({ ...row, at: row["paid_at"] ?? null, what: row["kind"] ?? null })),
-    ...rowsOr(invoice["credit_notes"]).map((note) => ({
-      at: note["issued_at"] ?? null,
+    ...(invoice.payments ?? []).map((row) => ({ ...row, at: row.paid_at, what: row.kind })),
+    ...(invoice.credit_notes ?? []).map((note) => ({
+      at: note.issued_at,
       what: "credit note",
-      amount: note["total"] ?? null,
+      amount: note.total,
       method_name: null,
-      reference: note["number"] ?? "pending"
+      reference: note.number ?? "pending"
     }))
   ].toSorted((one, other) => String(one.at).localeCompare(String(other.at)))
 
-const printInvoice = (context: CommandContext, invoice: JsonObject): void => {
+const printInvoice = (context: CommandContext, invoice: Row<"invoice">): void => {
   const terminal = onClockOf(context.terminal, invoice)
-  const chosen = (keys: ReadonlyArray<string>): JsonObject =>
+  const chosen = (keys: ReadonlyArray<keyof Row<"invoice">>): JsonObject =>
     Object.fromEntries(keys.map((key) => [key, invoice[key] ?? null] as const).filter(([, value]) => value !== null))
-  const is_draft = invoice["status"] === "draft"
+  const is_draft = invoice.status === "draft"
   context.print(
     recordText(
       {
         ...chosen(header),
-        number: invoice["number"] ?? (is_draft ? "none yet" : "pending"),
-        customer: isJsonObject(invoice["member"]) ? (invoice["member"]["name"] ?? null) : null
+        number: invoice.number ?? (is_draft ? "none yet" : "pending"),
+        customer: invoice.member?.name ?? null
       },
       terminal
     )
@@ -81,16 +78,7 @@ const printInvoice = (context: CommandContext, invoice: JsonObject): void => {
   if (rows.length > 0)
     context.print(
       `${gap}${tableText(
-        [
-          column("line"),
-          column("name"),
-          column("quantity"),
-          column("unit_price"),
-          column("subtotal", "NET"),
-          column("tax_total", "TAX"),
-          column("total"),
-          column("left", "LEFT")
-        ],
+        columnsNamed("line, name, quantity, unit_price, subtotal=NET, tax_total=TAX, total, left=LEFT"),
         rows,
         terminal
       )}`
@@ -98,16 +86,9 @@ const printInvoice = (context: CommandContext, invoice: JsonObject): void => {
   const moved = movements(invoice)
   if (moved.length > 0)
     context.print(
-      `${gap}${tableText(
-        [column("at"), column("what"), column("amount"), column("method_name", "METHOD"), column("reference")],
-        moved,
-        terminal
-      )}`
+      `${gap}${tableText(columnsNamed("at, what, amount, method_name=METHOD, reference"), moved, terminal)}`
     )
   context.print(
-    `${gap}${recordText(
-      { ...chosen(sums), ...billedTotals(invoice), currency_code: invoice["currency_code"] ?? null },
-      terminal
-    )}`
+    `${gap}${recordText({ ...chosen(sums), ...billedTotals(invoice), currency_code: invoice.currency_code }, terminal)}`
   )
 }

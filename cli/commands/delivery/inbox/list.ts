@@ -3,12 +3,12 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { anyRow, decoderOf, objectBody, plainJson, rowsIn } from "../../../base/answers.ts"
+import { anyRow, decoderOf, objectBody, plainJson, rowsIn, totalOf } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { notificationType, notificationTypes } from "../../../../core/office/notifications/types.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
-import { type Column, column, tableText } from "../../../output/table.ts"
+import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 
 /** How long ago something was, in one figure. */
@@ -74,7 +74,7 @@ const wantedBy = (flags: Flags): Wanted => {
   const limit = given === undefined ? limit_usual : Number(given)
   if (!Number.isInteger(limit) || limit < 1 || limit > limit_max)
     throw usageError(`--limit takes a whole number from 1 to ${limit_max}.`)
-  return { all: flags["all"] === true, type: typeOf(flags), limit }
+  return { all: flags.all === true, type: typeOf(flags), limit }
 }
 const typeOf = (flags: Flags): string | undefined => {
   const type = textFlag(flags, "type")
@@ -87,7 +87,7 @@ const typeOf = (flags: Flags): string | undefined => {
 }
 
 export const showInbox = async (context: CommandContext, flags: Flags): Promise<number | void> => {
-  if (flags["watch"] === true) return (await import("./watch.ts")).watchInbox(context, typeOf(flags))
+  if (flags.watch === true) return (await import("./watch.ts")).watchInbox(context, typeOf(flags))
   const wanted = wantedBy(flags)
   const answered = await answerOf(context, wanted)
   if (answered === undefined) return showKept(context, wanted)
@@ -100,7 +100,7 @@ export const showInbox = async (context: CommandContext, flags: Flags): Promise<
   keep(context.folder(), { at: kept_at, notifications: merged(rows, still) })
   if (context.options.json === true) return context.printJson(body)
   print(context, rows, wanted, Date.now())
-  const total = Number(objectBody(body["meta"])["total"] ?? 0)
+  const total = totalOf(body)
   if (total > rows.length && rows.length > 0)
     context.note(
       `The newest ${rows.length} of ${total}${wanted.all ? "" : " unread"}; ` +
@@ -114,7 +114,7 @@ export const merged = (
   fresh: ReadonlyArray<JsonObject>,
   before: ReadonlyArray<JsonObject> = []
 ): ReadonlyArray<JsonObject> => {
-  const by_id = new Map([...before, ...fresh].map((row) => [Number(row["id"]), row]))
+  const by_id = new Map([...before, ...fresh].map((row) => [Number(row.id), row]))
   return [...by_id.entries()]
     .sort(([a], [b]) => b - a)
     .slice(0, kept_max)
@@ -171,10 +171,9 @@ const columnsAt = (now: number): ReadonlyArray<Column> => [
   column("id"),
   { title: "AGE", of: ({ created_at }) => ageText(String(created_at), now), right: true },
   { title: "", of: ({ read_at }) => (read_at === null ? "new" : "") },
-  column("title", "WHAT"),
-  column("body", "MORE")
+  ...columnsNamed("title=WHAT, body=MORE")
 ]
-const plain_columns = ["id", "created_at", "read_at", "notification_type", "title", "body"].map((key) => column(key))
+const plain_columns = columnsNamed("id, created_at, read_at, notification_type, title, body")
 
 const print = (context: CommandContext, rows: ReadonlyArray<JsonObject>, { all }: Wanted, now: number): void => {
   if (rows.length === 0) return context.note(all ? "Nothing is in the inbox." : "Nothing is unread.")

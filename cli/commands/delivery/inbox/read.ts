@@ -30,7 +30,7 @@ const asked = async (context: CommandContext, method: string, at: string) => {
 }
 
 export const markRead = async (context: CommandContext, given: ReadonlyArray<string>, flags: Flags): Promise<void> => {
-  const all = flags["all"] === true
+  const all = flags.all === true
   if (all === given.length > 0) throw usageError("Say which: their numbers, or --all.")
   const ids = [...new Set(given.map(idOf))]
   needsServer(context)
@@ -42,7 +42,7 @@ export const markRead = async (context: CommandContext, given: ReadonlyArray<str
     if (kept !== undefined)
       keep(folder, {
         ...kept,
-        notifications: kept.notifications.map((row) => (row["read_at"] === null ? { ...row, read_at: at } : row))
+        notifications: kept.notifications.map((row) => (row.read_at === null ? { ...row, read_at: at } : row))
       })
     if (context.options.json === true) return context.printJson(body ?? null)
     return context.note("Everything is marked as read.")

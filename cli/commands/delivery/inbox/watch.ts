@@ -13,7 +13,7 @@ export const watchInbox = async (context: CommandContext, type: string | undefin
     token,
     stop: stop.signal,
     told: (notification) => {
-      const is_wanted = type === undefined || notification.shown["notification_type"] === type
+      const is_wanted = type === undefined || notification.shown.notification_type === type
       if (is_wanted && isTold(notification)) tellNotification(context, notification)
     }
   })

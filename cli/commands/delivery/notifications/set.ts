@@ -14,7 +14,7 @@ export const setNotifications = async (
   types: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
-  const is_house = flags["house"] === true
+  const is_house = flags.house === true
   const change = changeOf(flags, is_house)
   const member = textFlag(flags, "member")
   if (is_house && member !== undefined)
@@ -23,7 +23,7 @@ export const setNotifications = async (
   const entries = [...new Set(types)].map((notification_type) => ({ notification_type, ...change }))
   const path = is_house ? settings_path : await preferencesPath(context, member)
   const named = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
-    rows.filter((row) => types.includes(String(row["notification_type"])))
+    rows.filter((row) => types.includes(String(row.notification_type)))
   const before = named(rowsIn(await context.read(path), list))
   const answer = await context.ask({
     method: "PUT",
@@ -45,7 +45,7 @@ const changeOf = (flags: Flags, is_house: boolean): JsonObject => {
     throw usageError("--enabled is for the house: add --house.", "For yourself it is --muted or --no-muted.")
   if (is_house && muted !== undefined)
     throw usageError("--muted is a person's own; the house has --enabled and --no-enabled.")
-  const is_default = flags["default"] === true
+  const is_default = flags.default === true
   if (is_default && given.length > 0) throw usageError("--default drops the choice of channels, and others make one.")
   const flag = is_house ? enabled : muted
   if (given.length === 0 && !is_default && typeof flag !== "boolean")

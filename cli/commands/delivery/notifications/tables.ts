@@ -25,7 +25,7 @@ const type = column("notification_type", "TYPE")
 const name = column("name", "TOLD OF")
 const flag = (title: string, key: string, words: readonly [yes: string, no: string]): Column => ({
   title,
-  of: (row) => (row["is_system"] === true ? "always sent" : row[key] === true ? words[0] : words[1])
+  of: (row) => (row.is_system === true ? "always sent" : row[key] === true ? words[0] : words[1])
 })
 /** Narrower, the table does without the names: the types are there to be copied into the next command. */
 const columns_with_names = 98

@@ -89,7 +89,7 @@ const attachOne = async (
   }
   const row = rowIn(answer.body, "attachment")
   if (context.options.json !== true) {
-    context.print(`${String(row["id"])}\t${oneLine(String(row["original_name"]))}\t${String(row["mime_type"])}\n`)
+    context.print(`${String(row.id)}\t${oneLine(String(row.original_name))}\t${String(row.mime_type)}\n`)
     notePending(context, answer)
   }
   return row

@@ -36,8 +36,8 @@ const fetched = async (context: CommandContext, id: string): Promise<Fetched> =>
   const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/attachments/${id}` })
   if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
   const row = rowIn(answer.body, "attachment")
-  const { content } = await signedFile(context, String(row["url"]), known?.sha256)
-  return { name: String(row["original_name"]), content, from: "server" }
+  const { content } = await signedFile(context, String(row.url), known?.sha256)
+  return { name: String(row.original_name), content, from: "server" }
 }
 
 /** What this machine knows of the attachment; nothing where the server is to be asked. */

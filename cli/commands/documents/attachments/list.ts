@@ -15,7 +15,7 @@ export const listAttachments = async (
   flags: Flags
 ): Promise<void> => {
   const query: Query = [...(named === undefined ? [] : await ofTarget(context, named)), ...listQuery(flags)]
-  if (flags["all"] !== true) return printAnswer(context, await context.ask({ method: "GET", path, query }))
+  if (flags.all !== true) return printAnswer(context, await context.ask({ method: "GET", path, query }))
   return printAnswer(context, { status: 200, headers: {}, body: await wholeList(context, path, query) })
 }
 

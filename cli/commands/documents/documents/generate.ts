@@ -1,7 +1,7 @@
 /** `documents generate` and `documents batch`: of what people name by its number. */
 import { setTimeout } from "node:timers/promises"
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { objectBody, rowIn } from "../../../base/answers.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { objectBody, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { printAnswer, progressOf } from "../../../context/print.ts"
@@ -43,7 +43,7 @@ const commonBody = async (context: CommandContext, flags: Flags, documentable_ty
 export const generateDocument = async (context: CommandContext, flags: Flags): Promise<void> => {
   const { documentable_type, table, value } = namedSource((flag) => textFlag(flags, flag))
   const output = textFlag(flags, "output")
-  const is_queued = flags["async"] === true
+  const is_queued = flags.async === true
   if (output !== undefined && context.offline)
     throw new CliError(exit_codes.network, "The PDF is drawn by the server, and --offline forbids to ask it.", {
       way_out: "Leave out -o: the document is recorded, and drawn when it was sent. Papers of an order: orders print."
@@ -65,9 +65,9 @@ export const generateDocument = async (context: CommandContext, flags: Flags): P
 
 const patience_millis = 60_000
 /** What was recorded here is sent, and the document fetched as soon as the server has drawn it. */
-const drawnAtServer = async (context: CommandContext, recorded: JsonObject): Promise<JsonObject> => {
+const drawnAtServer = async (context: CommandContext, recorded: Row<"document">): Promise<Row<"document">> => {
   await (await context.device()).sync()
-  const path = `/api/v1/documents/${String(recorded["id"])}`
+  const path = `/api/v1/documents/${recorded.id}`
   for (const until = Date.now() + patience_millis; ; await setTimeout(250)) {
     const answer = await context.requestAtServer({ method: "GET", path })
     if (answer.status === 404)
@@ -76,7 +76,7 @@ const drawnAtServer = async (context: CommandContext, recorded: JsonObject): Pro
       })
     if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
     const document = rowIn(answer.body, "document")
-    if (document["status"] !== "pending" || Date.now() > until) return document
+    if (document.status !== "pending" || Date.now() > until) return document
   }
 }
 
@@ -89,7 +89,7 @@ export const generateBatch = async (context: CommandContext, flags: Flags): Prom
   for (const one of value) documentable_ids.push(await resolveId(context, table, one))
   const body = { ...(await commonBody(context, flags, documentable_type)), documentable_ids }
   const answer = await context.ask({ method: "POST", path: "/api/v1/documents/batch_generate", body })
-  if (flags["wait"] !== true) return printAnswer(context, answer)
+  if (flags.wait !== true) return printAnswer(context, answer)
   const { job_id } = objectBody(answer.body)
   return batchDone(context, String(job_id), documentable_ids.length)
 }
@@ -105,13 +105,13 @@ const batchDone = async (context: CommandContext, job_id: string, total: number)
       if (status === "done" || status === "failed") {
         progress.end()
         if (context.options.json === true) context.printJson({ job })
-        else context.print(recordText(isJsonObject(job["result"]) ? job["result"] : { status }, context.terminal))
+        else context.print(recordText(job.result ?? { status }, context.terminal))
         if (status === "done") return
-        throw new CliError(exit_codes.failed, `The batch failed: ${String(job["error"])}`, {
+        throw new CliError(exit_codes.failed, `The batch failed: ${String(job.error)}`, {
           way_out: `flightcase jobs retry ${job_id} goes on where it stopped.`
         })
       }
-      progress.at("Drawing", Math.round(Number(job["progress"] ?? 0) * total), total)
+      progress.at("Drawing", Math.round((job.progress ?? 0) * total), total)
       await setTimeout(500)
     }
   } finally {

@@ -1,6 +1,5 @@
 /** `documents get`: the PDF, from the server by its signed address. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { rowIn, rowsIn } from "../../../base/answers.ts"
+import { type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
@@ -13,7 +12,7 @@ export const getDocument = async (context: CommandContext, named: string, flags:
       way_out: "Leave out --offline when there is a network; papers of the warehouse: flightcase orders print."
     })
   const id = await resolveId(context, "documents", named)
-  if (flags["certificate"] === true) return writeCertificate(context, id, textFlag(flags, "output"))
+  if (flags.certificate === true) return writeCertificate(context, id, textFlag(flags, "output"))
   const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/documents/${id}` })
   if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
   await writePdf(context, rowIn(answer.body, "document"), textFlag(flags, "output"))
@@ -41,16 +40,16 @@ const writeCertificate = async (context: CommandContext, id: number, given: stri
 /** Writes the PDF of a document as the server shows it. */
 export const writePdf = async (
   context: CommandContext,
-  document: JsonObject,
+  document: Row<"document">,
   given: string | undefined
 ): Promise<void> => {
   const { download_url, status } = document
-  if (typeof download_url !== "string")
+  if (download_url === null)
     throw new CliError(
       exit_codes.failed,
       status === "generated" || status === "finalised"
         ? "You may see this document, and not its PDF."
-        : `The document is ${String(status)}: it has no PDF.`,
+        : `The document is ${status}: it has no PDF.`,
       {
         way_out:
           status === "pending"
@@ -62,9 +61,9 @@ export const writePdf = async (
     )
   const { content, name } = await signedFile(context, download_url)
   if (given === "-") return context.printContent(content)
-  const own_name = `${String(document["document_type"])}-${String(document["document_number"] ?? document["id"])}.pdf`
+  const own_name = `${document.document_type}-${document.document_number ?? document.id}.pdf`
   const file = await writeAs(name ?? own_name, content, given)
   if (context.options.json === true)
-    return context.printJson({ document: { id: Number(document["id"]), file, bytes: content.length } })
+    return context.printJson({ document: { id: document.id, file, bytes: content.length } })
   context.note(`Wrote ${file}, ${content.length} bytes.`)
 }

@@ -1,7 +1,7 @@
 /** `documents verify`: a file is the document when every byte of it is. */
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
-import { rowsOr } from "../../../base/answers.ts"
+import { type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { localFile } from "../../../base/input.ts"
@@ -12,16 +12,16 @@ const parts: { readonly [part: string]: string } = {
   certificate: "the PDF with the certificate of its acceptance",
   snapshot: "what the document was drawn from"
 }
-const shown = ["document_number", "document_type_name", "status_name", "documentable_type", "documentable_id"]
-const times = ["generated_at", "finalised_at", "voided_at", "void_reason"]
+const shown = ["document_number", "document_type_name", "status_name", "documentable_type", "documentable_id"] as const
+const times = ["generated_at", "finalised_at", "voided_at", "void_reason"] as const
 
 export const verifyFile = async (context: CommandContext, path: string): Promise<number> => {
   const { name, sha256 } = await localFile(path)
   const asking = { method: "POST", path: "/api/v1/documents/verify", body: { sha256 } }
   const here = await context.ask(asking)
   const body = isKnown(here) || context.offline ? bodyOf(here) : bodyOf(await atServer(context, asking, here))
-  const document = isJsonObject(body["document"]) ? body["document"] : undefined
-  const is_good = body["known"] === true && document?.["status"] !== "voided"
+  const document = isJsonObject(body.document) ? rowIn(body, "document") : undefined
+  const is_good = body.known === true && document?.status !== "voided"
   if (context.options.json === true) context.printJson({ file: name, sha256, ...body })
   else if (document === undefined)
     context.print(`${name} is no document known here, or it was altered.\nSHA-256 ${sha256}`)
@@ -30,7 +30,7 @@ export const verifyFile = async (context: CommandContext, path: string): Promise
 }
 
 const bodyOf = ({ body }: QueryResult): JsonObject => (isJsonObject(body) ? body : {})
-const isKnown = (answer: QueryResult): boolean => bodyOf(answer)["known"] === true
+const isKnown = (answer: QueryResult): boolean => bodyOf(answer).known === true
 /** What is not known on a replica may have been made elsewhere since it last synced. */
 const atServer = async (context: CommandContext, asking: ApiRequest, here: QueryResult): Promise<QueryResult> => {
   try {
@@ -45,14 +45,14 @@ const atServer = async (context: CommandContext, asking: ApiRequest, here: Query
   }
 }
 
-const verdict = (context: CommandContext, document: JsonObject, body: JsonObject, sha256: string): string => {
+const verdict = (context: CommandContext, document: Row<"document">, body: JsonObject, sha256: string): string => {
   const chosen = Object.fromEntries(
     [...shown, ...times].map((key) => [key, document[key] ?? null] as const).filter(([, value]) => value !== null)
   )
-  const accepted = rowsOr(body["acceptances"]).map(({ accepted_at, name }) => `${String(name)}, ${String(accepted_at)}`)
+  const accepted = rowsIn(body, "acceptances").map(({ accepted_at, name }) => `${name}, ${accepted_at}`)
   return recordText(
     {
-      file: `is ${parts[String(body["part"])] ?? "of the document"}, unchanged`,
+      file: `is ${parts[String(body.part)] ?? "of the document"}, unchanged`,
       ...chosen,
       accepted_by: accepted.length === 0 ? "nobody at a public link" : accepted.join("; "),
       sha256

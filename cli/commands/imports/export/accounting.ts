@@ -1,7 +1,7 @@
 /** `export accounting`: what happened in billing, as files for an accounting program; each document once. */
 import { secret_placeholder } from "../../../../core/setup/settings/secrets.ts"
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { decodeAnswer, decoderOf, numberOrNull, objectBody, rowsOr, textOrNull } from "../../../base/answers.ts"
+import { decodeAnswer, decoderOf, metaIn, numberOrNull, objectBody, rowsOr, textOrNull } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, missingFlagError } from "../../../base/exit-codes.ts"
 import { oneLine } from "../../../output/text.ts"
@@ -85,7 +85,7 @@ const namesAt = async (
     if (body === undefined) return null
     const rows = rowsOr(body?.[key])
     names.push(...rows.map(nameOf))
-    const total = isJsonObject(body?.["meta"]) ? numberOrNull(body["meta"]["total"]) : null
+    const total = numberOrNull(metaIn(body).total)
     if (rows.length === 0 || total === null || names.length >= total) return names
   }
 }
@@ -93,7 +93,7 @@ const namesAt = async (
 const secretsSet = async (context: CommandContext): Promise<ReadonlyArray<string> | null> => {
   const body = await bodyAt(context, "/api/v1/settings", 1)
   if (body === undefined) return null
-  return rowsOr(body?.["settings"]).flatMap(({ group, settings }) =>
+  return rowsOr(body?.settings).flatMap(({ group, settings }) =>
     isJsonObject(settings)
       ? Object.entries(settings).flatMap(([key, value]) =>
           value === secret_placeholder ? [`${String(group)}.${key}`] : []
@@ -147,7 +147,7 @@ const exportAccounting = async (
     again === undefined ? "--since" : "--again",
     (await resolveStore(context, undefined)).zone
   )
-  const format = export_formats.find((one) => one === flags["format"]) ?? "csv"
+  const format = export_formats.find((one) => one === flags.format) ?? "csv"
   const documents = await everyDocument(context, since, again !== undefined)
   const files = await writeAll(context, documents, format, textFlag(flags, "output") ?? ".")
   // Only what is written down is marked: a run that broke off is made again.

@@ -43,12 +43,12 @@ const writeFiles = async (context: CommandContext, folder: string, progress: Pro
     await mkdir(place, { recursive: true })
     for (const row of rows) {
       const sha256 = String(row["sha256"])
-      const size_bytes = row["size_bytes"]
+      const size_bytes = row.size_bytes
       if (typeof size_bytes !== "number" || !(await fetched(context, place, sha256, size_bytes))) missing.push(sha256)
       else files.push({ sha256, size_bytes })
       progress.at("files", files.length, undefined)
     }
-    after = String(rowIn(objectBody(page.body), "meta")["after"])
+    after = String(rowIn(objectBody(page.body), "meta").after)
   }
 }
 
@@ -130,9 +130,9 @@ const written = async (
   }
   const first = await answerOr("/api/v1/system/manifest")
   if (typeof first === "string") return first
-  const manifest = first["manifest"]
+  const manifest = first.manifest
   if (!isJsonObject(manifest)) throw new CliError(exit_codes.failed, "The server's manifest cannot be read.")
-  const last = Number(manifest["position"])
+  const last = Number(manifest.position)
   const hash = createHash("sha256")
   const out = await openOut(join(folder, journal_file))
   for (let after = 0; after < last;) {
@@ -140,12 +140,12 @@ const written = async (
     if (typeof page === "string") return page
     // Later events are not counted in the manifest.
     for (const event of rowsIn(page, "events")) {
-      if (Number(event["position"]) > last) break
+      if (Number(event.position) > last) break
       const line = `${JSON.stringify(event)}\n`
       hash.update(line)
       await writeLine(out, line)
     }
-    after = Number(rowIn(page, "meta")["position"])
+    after = Number(rowIn(page, "meta").position)
     progress.at("journal", Math.min(after, last), last)
   }
   await closeOut(out)
@@ -172,7 +172,7 @@ const exportAll = async (
 ): Promise<void> => {
   await mkdir(folder, { recursive: true })
   const progress = progressOf(context)
-  const cells = cellsFor(flags["raw"] === true)
+  const cells = cellsFor(flags.raw === true)
   const files: Array<JsonObject> = []
   let journal: Awaited<ReturnType<typeof writeJournal>>
   let stored: WrittenFiles | undefined
@@ -206,9 +206,9 @@ const exportAll = async (
   if (left !== "") context.note(left)
   if (cells.led() > 0) context.note(guardText(cells.led()))
   if (context.options.json === true) return context.printJson(manifest)
-  const rows = files.reduce((sum, file) => sum + Number(file["rows"]), 0)
+  const rows = files.reduce((sum, file) => sum + Number(file.rows), 0)
   const and_files = stored === undefined || stored.files.length === 0 ? "" : ` with ${stored.files.length} stored files`
-  const events = typeof journal === "string" ? "" : `, and ${String(journal.manifest["events"])} events${and_files}`
+  const events = typeof journal === "string" ? "" : `, and ${String(journal.manifest.events)} events${and_files}`
   context.note(`Wrote ${rows} rows in ${files.length} files to ${folder}${events}.`)
 }
 
@@ -256,7 +256,7 @@ async function* noted(
   name: string
 ): AsyncGenerator<JsonObject> {
   for await (const row of rows) {
-    if (typeof row["id"] === "number") ids.push(row["id"])
+    if (typeof row.id === "number") ids.push(row.id)
     tell(name, ids.length, undefined)
     yield row
   }

@@ -27,9 +27,9 @@ export const importAll = async (context: CommandContext, folder: string, dry_run
     throw new CliError(exit_codes.invalid, `${lost} is not the file the export wrote.`, {
       way_out: "Copy the folder again, files included, or export again."
     })
-  const tables = rowsOr(manifest["tables"])
+  const tables = rowsOr(manifest.tables)
   const summary = {
-    events: Number(manifest["events"]),
+    events: Number(manifest.events),
     tables: tables.length,
     rows: tables.reduce((sum, { rows }) => sum + Number(rows), 0),
     files: stored.files.length,
@@ -59,7 +59,7 @@ const send = async (context: CommandContext, { file, manifest, stored }: Exporte
     return answer.body
   }
   const restore = async (path: string, body?: Json): Promise<JsonObject> => rowIn(await post(path, body), "restore")
-  const total = Number(manifest["events"])
+  const total = Number(manifest.events)
   try {
     const { id } = await restore("", manifest)
     let page: Array<Json> = [],
@@ -103,16 +103,16 @@ interface StoredFiles {
   readonly missing: boolean
 }
 const storedIn = (folder: string, whole: JsonObject): StoredFiles => {
-  const stored = whole["stored_files"]
+  const stored = whole.stored_files
   if (!isJsonObject(stored)) return { files: [], missing: false }
   const place = join(folder, "files")
-  const hashes = rowsOr(stored["files"]).map(({ sha256 }) => String(sha256))
+  const hashes = rowsOr(stored.files).map(({ sha256 }) => String(sha256))
   const wrong = hashes.find((sha256) => !/^[0-9a-f]{64}$/.test(sha256))
   if (wrong !== undefined)
     throw new CliError(exit_codes.invalid, `manifest.json names a file ${JSON.stringify(wrong)}.`)
   return {
     files: hashes.map((sha256) => ({ sha256, path: join(place, sha256) })),
-    missing: Array.isArray(stored["missing"]) && stored["missing"].length > 0
+    missing: Array.isArray(stored.missing) && stored.missing.length > 0
   }
 }
 /** The first file that is not there, or not what it was. */
@@ -133,18 +133,18 @@ const manifestIn = (folder: string): Exported & { readonly sha256: string } => {
       `${path} is no JSON: ${error instanceof Error ? error.message : String(error)}.`
     )
   }
-  const journal = isJsonObject(whole) ? whole["journal"] : undefined
-  if (!isJsonObject(journal) || !isJsonObject(journal["manifest"]) || !isRows(journal["manifest"]["tables"])) {
+  const journal = isJsonObject(whole) ? whole.journal : undefined
+  if (!isJsonObject(journal) || !isJsonObject(journal.manifest) || !isRows(journal.manifest.tables)) {
     throw new CliError(exit_codes.invalid, "This export has no journal, so a server cannot be made from it.", {
       way_out: "Export as the owner, with the server in reach."
     })
   }
-  const file = join(folder, String(journal["file"]))
+  const file = join(folder, String(journal.file))
   if (!existsSync(file)) throw new CliError(exit_codes.invalid, `${file} is missing.`)
   return {
     file,
     sha256: String(journal["sha256"]),
-    manifest: journal["manifest"],
+    manifest: journal.manifest,
     stored: storedIn(folder, isJsonObject(whole) ? whole : {})
   }
 }

@@ -63,8 +63,7 @@ Columns: docs/IMPORT.md`
   withAction(bring, run)
 }
 
-const isDry = (context: CommandContext, flags: Flags): boolean =>
-  flags["dryRun"] === true || context.options.plan === true
+const isDry = (context: CommandContext, flags: Flags): boolean => flags.dryRun === true || context.options.plan === true
 
 const run = async (
   context: CommandContext,
@@ -78,7 +77,7 @@ const run = async (
   const kind = namedIn(kinds, given)
   if (kind === undefined)
     throw usageError(`${JSON.stringify(given)} cannot be imported: say products, rates, members or all.`)
-  if (flags["example"] === true) {
+  if (flags.example === true) {
     context.print(kind.example)
     return exit_codes.ok
   }
@@ -93,11 +92,11 @@ const importFile = async (
   file: string,
   flags: Flags
 ): Promise<number> => {
-  const chunk = Number(flags["chunk"])
+  const chunk = Number(flags.chunk)
   if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max)
     throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
   const mapping = readMapping(listFlag(flags, "map"), textFlag(flags, "mapFile"), listFlag(flags, "set"))
-  const source = await openSource(file, textFlag(flags, "delimiter"), flags["raw"] === true)
+  const source = await openSource(file, textFlag(flags, "delimiter"), flags.raw === true)
   const writing = writingOf(textFlag(flags, "locale"), source.comma_decimals)
   const mapper = mapperFor(mapping, source.headers, kind.columns, writing)
   for (const note of source.notes) context.note(note)
@@ -106,7 +105,7 @@ const importFile = async (
   const dry_run = isDry(context, flags)
   const columns = [...(source.headers ?? []), ...mapping.sources.keys(), ...mapping.constants.keys()]
   const promised_stores =
-    given === "products" ? await prepareStores(context, columns, flags["createStores"] === true, dry_run) : []
+    given === "products" ? await prepareStores(context, columns, flags.createStores === true, dry_run) : []
   const told = [
     given,
     source.raw ? "raw" : "",
@@ -115,7 +114,7 @@ const importFile = async (
     [...mapping.sources],
     [...mapping.constants]
   ]
-  const state = dry_run ? undefined : stateOf(context, told, flags["restart"] === true)
+  const state = dry_run ? undefined : stateOf(context, told, flags.restart === true)
   const verdicts: Array<RowVerdict> = []
   const refused = refusedRows(textFlag(flags, "refused"), source, (state?.at.rows ?? 0) > 0)
   const { counts, rejected, warnings } = await sendRows(context, {

@@ -50,7 +50,7 @@ export interface Kind {
 const promisedSkus: Promised = {
   field: "promised_skus",
   known: (_cells, { key }) => (key === null ? [] : [key]),
-  named: (cells) => partsIn(cells["components"] ?? null).flatMap((part) => textCell(part, "sku") ?? [])
+  named: (cells) => partsIn(cells.components ?? null).flatMap((part) => textCell(part, "sku") ?? [])
 }
 const memberCells = (cells: JsonObject): JsonObject => readRows([cells], memberColumns)[0]?.cells ?? {}
 const textsIn = (cells: JsonObject, columns: ReadonlyArray<string>): ReadonlyArray<string> =>

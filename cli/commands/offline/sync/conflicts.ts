@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { spokenNumber } from "../../../../core/values/text.ts"
 import { isRows, plainJson } from "../../../base/answers.ts"
 import { exit_codes, refusePlan } from "../../../base/exit-codes.ts"
-import { column, tableText } from "../../../output/table.ts"
+import { column, columnsNamed, tableText } from "../../../output/table.ts"
 import { styled, type Terminal } from "../../../output/terminal.ts"
 import { cellText, minuteText, oneLine, sentenceText, toType } from "../../../output/text.ts"
 import type { Flags } from "../../../context/program.ts"
@@ -42,7 +42,7 @@ export const showConflicts = async (context: CommandContext): Promise<number> =>
   else if (!context.terminal.is_tty) {
     context.print(
       tableText(
-        ["id", "n", "name", "message", "intent", "meanwhile", "held", "ways_out"].map((key) => column(key)),
+        columnsNamed("id, n, name, message, intent, meanwhile, held, ways_out"),
         found.map(conflictRow),
         context.terminal
       )
@@ -187,14 +187,14 @@ export const reportText = async (
   _args: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
-  if (flags["seen"] === true) refusePlan(context)
+  if (flags.seen === true) refusePlan(context)
   const device = await context.device()
   await context.lookUpClocks()
-  const reports = await device.named(device.told(flags["all"] === true))
+  const reports = await device.named(device.told(flags.all === true))
   if (context.options.json === true) context.printJson({ report: plainJson(reports) })
   else if (reports.length === 0)
     context.note(
-      flags["all"] === true
+      flags.all === true
         ? "Nothing came out otherwise than it was shown here."
         : "Nothing new came out otherwise than it was shown here."
     )
@@ -215,5 +215,5 @@ export const reportText = async (
         .join("")
     )
   const last = reports.at(-1)
-  if (flags["seen"] === true && last !== undefined) device.seen(last.n)
+  if (flags.seen === true && last !== undefined) device.seen(last.n)
 }

@@ -45,7 +45,7 @@ export const resolveConflict = async (
       "Say how: one of --retry, --drop or --amend JSON, or --reduce-to, --unit, --dates, --waitlist, " +
         "--quarantine, --bill-left, --set, --edit, --substitute or --split."
     )
-  if (flags["withDependants"] === true && named[0] !== "drop") throw usageError("--with-dependants goes with --drop.")
+  if (flags.withDependants === true && named[0] !== "drop") throw usageError("--with-dependants goes with --drop.")
   const device = await context.device()
   await context.lookUpClocks()
   const conflict = openOf(await device.conflicts(factsFor(context, device)), given)
@@ -86,13 +86,13 @@ const settled = async (
 const tell = (context: CommandContext, { body, released = [] }: ResolutionResult): void => {
   if (released.length > 0)
     context.note(`Recorded again with it: ${released.length === 1 ? "command" : "commands"} ${released.join(", ")}.`)
-  const dropped = isJsonObject(body) && isJsonObject(body["conflict"]) ? body["conflict"]["dependants"] : undefined
+  const dropped = isJsonObject(body) && isJsonObject(body.conflict) ? body.conflict.dependants : undefined
   if (!Array.isArray(dropped) || dropped.length === 0) return
   const named = (state: string): string =>
     dropped
       .filter(isJsonObject)
-      .filter((one) => one["state"] === state)
-      .map((one) => `${String(one["n"])} ${String(one["name"])}`)
+      .filter((one) => one.state === state)
+      .map((one) => `${String(one.n)} ${String(one.name)}`)
       .join(", ")
   const plan = context.options.plan === true
   if (named("dropped") !== "") context.note(`Dropped with it${plan ? " then" : ""}: ${named("dropped")}.`)
@@ -109,22 +109,22 @@ const flagged = async (
   way: Flag,
   flags: Flags
 ): Promise<ResolutionRequest | "edit"> => {
-  if (way === "drop") return dropping(context, conflict, flags["withDependants"] === true)
+  if (way === "drop") return dropping(context, conflict, flags.withDependants === true)
   if (way === "split") return { split: true }
   if (way === "edit") return "edit"
   if (way === "set") return { amend: await withValues(conflict, listFlag(flags, "set")) }
   if (way === "substitute") {
-    const unit = flags["substitute"]
+    const unit = flags.substitute
     return { substitute: typeof unit === "string" ? await resolveId(context, "stock_levels", unit) : true }
   }
-  if (way === "unit") return { substitute: await resolveId(context, "stock_levels", String(flags["unit"])) }
-  if (way === "reduceTo") return { reduce_to: reducedTo(String(flags["reduceTo"])) }
-  if (way === "dates") return { dates: await datesOf(context, conflict, String(flags["dates"])) }
+  if (way === "unit") return { substitute: await resolveId(context, "stock_levels", String(flags.unit)) }
+  if (way === "reduceTo") return { reduce_to: reducedTo(String(flags.reduceTo)) }
+  if (way === "dates") return { dates: await datesOf(context, conflict, String(flags.dates)) }
   if (way === "waitlist") return { waitlist: true }
   if (way === "quarantine") return { quarantine: true }
   if (way === "billLeft") return { bill_left: true }
   if (way === "retry") return { retry: true }
-  const body = await jsonArgument(String(flags["amend"]), "--amend")
+  const body = await jsonArgument(String(flags.amend), "--amend")
   if (!isJsonObject(body)) throw usageError("--amend wants a JSON object: the body to send instead.")
   return { amend: body }
 }

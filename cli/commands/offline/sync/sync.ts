@@ -12,7 +12,7 @@ import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
 import { sameServer } from "../../../base/server-choice.ts"
 import { blocksText } from "../../../output/blocks.ts"
-import { column } from "../../../output/table.ts"
+import { columnsNamed } from "../../../output/table.ts"
 import { watching, withWatch } from "./watch.ts"
 import { progressOf } from "../../../context/print.ts"
 import { reportLines, reportText, showConflicts } from "./conflicts.ts"
@@ -41,7 +41,7 @@ const exportPending = async (
   [file = ""]: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
-  const cells = cellsFor(flags["raw"] === true)
+  const cells = cellsFor(flags.raw === true)
   const { readUnsent } = await import("../../../../sync/device/outbox/unsent.ts")
   const { commands, profile, ...doubtful } = readUnsent(context.folder())
   const text = file.toLowerCase().endsWith(".csv")
@@ -219,7 +219,7 @@ const deliver = async (
   if (context.options.json === true) context.printJson({ delivered: { ...delivered, file: output } })
   else {
     context.note(
-      `Delivered for ${String(delivered["device"])}: ${String(delivered["accepted"])} accepted, ${String(delivered["rejected"])} refused.`
+      `Delivered for ${String(delivered.device)}: ${String(delivered.accepted)} accepted, ${String(delivered.rejected)} refused.`
     )
     context.note(`Carry ${output} back to it: flightcase sync bundle in ${output}`)
   }
@@ -253,12 +253,7 @@ const showStatus = async (context: CommandContext): Promise<void> => {
         stalled: one.stalled === null ? null : { ...one.stalled, errors: one.stalled.errors ?? {} }
       }))
     })
-  const columns = [
-    column("n", "NO"),
-    column("name", "COMMAND"),
-    column("issued_at", "ISSUED"),
-    column("stalled", "NO LONGER HOLDS BECAUSE")
-  ]
+  const columns = columnsNamed("n=NO, name=COMMAND, issued_at=ISSUED, stalled=NO LONGER HOLDS BECAUSE")
   const rows = pending.map(({ issued_at, n, name, stalled }) => ({
     n,
     name,

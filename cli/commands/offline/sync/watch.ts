@@ -26,19 +26,19 @@ export const watching = async (
   context: CommandContext,
   flags: { readonly [name: string]: unknown }
 ): Promise<number | undefined> => {
-  if (flags["print"] !== true) refusePlan(context)
-  if (flags["installUnit"] === true || flags["uninstallUnit"] === true) return unit(context, flags)
-  if (flags["print"] === true) throw usageError("--print goes with --install-unit.")
-  if (flags["watch"] !== true && flags["quiet"] !== true) return undefined
+  if (flags.print !== true) refusePlan(context)
+  if (flags.installUnit === true || flags.uninstallUnit === true) return unit(context, flags)
+  if (flags.print === true) throw usageError("--print goes with --install-unit.")
+  if (flags.watch !== true && flags.quiet !== true) return undefined
   if (context.offline)
     throw new CliError(exit_codes.network, "Syncing needs the server, and --offline forbids to ask it.")
-  return flags["watch"] === true ? follow(context) : quietly(context)
+  return flags.watch === true ? follow(context) : quietly(context)
 }
 
 const unit = async (context: CommandContext, flags: { readonly [name: string]: unknown }): Promise<number> => {
   const { installUnit, ownCommand, removeUnit, unitFor } = await import("./systemd-unit.ts")
   const systemd_unit = unitFor(context.profile(), context.env, ownCommand())
-  if (flags["uninstallUnit"] === true) {
+  if (flags.uninstallUnit === true) {
     context.note(
       removeUnit(systemd_unit)
         ? `Removed ${systemd_unit.path}. If it still runs: systemctl --user disable --now ${systemd_unit.name}; systemctl --user daemon-reload`
@@ -46,7 +46,7 @@ const unit = async (context: CommandContext, flags: { readonly [name: string]: u
     )
     return exit_codes.ok
   }
-  if (flags["print"] === true) {
+  if (flags.print === true) {
     context.printContent(systemd_unit.text)
     return exit_codes.ok
   }

@@ -16,9 +16,9 @@ export const declare = (program: Command): void => {
     .option("--repair", "put right what can be")
     .option("--accept-loss", "go on without commands the outbox has lost")
   withAction(doctor, async (context, _args, flags) => {
-    if (flags["acceptLoss"] === true || flags["repair"] === true) refusePlan(context)
-    if (flags["acceptLoss"] === true) await acceptLoss(context)
-    const findings = await examined(context, flags["repair"] === true)
+    if (flags.acceptLoss === true || flags.repair === true) refusePlan(context)
+    if (flags.acceptLoss === true) await acceptLoss(context)
+    const findings = await examined(context, flags.repair === true)
     if (context.options.json === true) context.printJson({ findings: findings.map((one) => ({ ...one })) })
     else {
       for (const { check, ok, detail } of findings) {
@@ -143,7 +143,7 @@ const outboxFile = (folder: string): Finding => {
       const result = db
         .prepare("pragma integrity_check(3)")
         .all()
-        .map((row) => String(row["integrity_check"]))
+        .map((row) => String(row.integrity_check))
         .join("; ")
       return {
         check: "outbox file",

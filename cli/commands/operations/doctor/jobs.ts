@@ -1,7 +1,7 @@
 /** The server's jobs that need somebody: those that failed, and those nobody has begun for an hour. */
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import type { Device, Finding } from "../../../../sync/device/device.ts"
-import { plainJson, rowIn, rowsIn } from "../../../base/answers.ts"
+import { plainJson, rowsIn, totalOf } from "../../../base/answers.ts"
 
 const late_millis = 3_600_000
 const named_max = 3
@@ -23,7 +23,7 @@ interface Jobs {
 }
 const of = (answer: unknown): Jobs => {
   const body = plainJson(answer)
-  return { total: Number(rowIn(body, "meta")["total"] ?? 0), jobs: rowsIn(body, "jobs") }
+  return { total: totalOf(body), jobs: rowsIn(body, "jobs") }
 }
 
 export const jobsFinding = (failed: Jobs, late: Jobs): Finding => {

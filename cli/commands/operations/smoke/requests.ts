@@ -17,8 +17,8 @@ export const expectStatus = (answer: Answer, status: number): JsonObject => {
 /** A refusal with this status that names this field. */
 export const expectRefusal = (answer: Answer, status: number, field?: string): void => {
   const body = expectStatus(answer, status)
-  if (typeof body["message"] !== "string") throw new SmokeFailure(`the refusal has no message: ${shown(body)}`)
-  if (field !== undefined && !(isJsonObject(body["errors"]) && Object.hasOwn(body["errors"], field)))
+  if (typeof body.message !== "string") throw new SmokeFailure(`the refusal has no message: ${shown(body)}`)
+  if (field !== undefined && !(isJsonObject(body.errors) && Object.hasOwn(body.errors, field)))
     throw new SmokeFailure(`the refusal does not name ${field}: ${shown(body)}`)
 }
 export const expectValue = (what: string, value: Json | undefined, expected: Json): void => {

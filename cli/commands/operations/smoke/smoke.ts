@@ -24,7 +24,7 @@ const run = async (
   flags: { readonly [name: string]: unknown }
 ): Promise<number> => {
   refusePlan(context)
-  const given = flags["token"] ?? context.env["FLIGHTCASE_TOKEN"]
+  const given = flags.token ?? context.env["FLIGHTCASE_TOKEN"]
   const token = given === "-" ? (await (await import("../../../base/input.ts")).standardInput()).trim() : given
   if (typeof token !== "string" || token === "") throw missingFlagError("--token", "the token")
   const asking = (secret: string): SmokeClient => {

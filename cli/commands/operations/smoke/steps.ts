@@ -37,7 +37,7 @@ const window = (): { readonly from: string; readonly to: string; readonly during
   const at = (offset: number): string => new Date(first + offset * day_ms).toISOString()
   return { from: at(0), to: at(days), during: at(1).slice(0, 10) }
 }
-const idOf = (thing: JsonObject): number => Number(thing["id"])
+const idOf = (thing: JsonObject): number => Number(thing.id)
 
 const create = async ({ ask, made }: SmokeRun, path: string, key: string, body: JsonObject): Promise<JsonObject> => {
   const thing = one(expectStatus(await ask("POST", path, body), 201), key)
@@ -65,7 +65,7 @@ const freeUnits = async ({ ask, made }: SmokeRun): Promise<Json | undefined> =>
       200
     ),
     "availability"
-  )["available"]
+  ).available
 
 export const smoke_steps: ReadonlyArray<Step> = [
   [
@@ -73,7 +73,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
     async ({ as }) => {
       expectValue(
         "health.status",
-        one(expectStatus(await as("")("GET", "/api/v1/system/health"), 200), "health")["status"],
+        one(expectStatus(await as("")("GET", "/api/v1/system/health"), 200), "health").status,
         "ok"
       )
     }
@@ -89,7 +89,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
     "the company's currency is known",
     async ({ ask, made }) => {
       made.currency = String(
-        one(expectStatus(await ask("GET", "/api/v1/settings/company"), 200), "settings")["base_currency"]
+        one(expectStatus(await ask("GET", "/api/v1/settings/company"), 200), "settings").base_currency
       )
     }
   ],
@@ -110,7 +110,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
       walk.made.bulk = idOf(product)
       await undoStockOf(walk, walk.made.bulk)
       const shown = one(expectStatus(await walk.ask("GET", `/api/v1/products/${walk.made.bulk}`), 200), "product")
-      expectValue("the product's sku", shown["sku"], `${walk.mark}-BULK`)
+      expectValue("the product's sku", shown.sku, `${walk.mark}-BULK`)
       const found = many(
         expectStatus(await walk.ask("GET", "/api/v1/products", undefined, [["q[sku_eq]", `${walk.mark}-BULK`]]), 200),
         "products"
@@ -130,7 +130,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
     "a token without the ability is refused with 403",
     async (walk) => {
       const token = await create(walk, "/api/v1/tokens", "token", { name: walk.mark, abilities: ["stores:read"] })
-      const limited = walk.as(String(token["secret"]))
+      const limited = walk.as(String(token.secret))
       expectStatus(await limited("GET", `/api/v1/stores/${walk.made.store}`), 200)
       expectRefusal(await limited("POST", "/api/v1/products", { name: walk.mark }), 403)
     }
@@ -199,7 +199,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
       )
       expectValue(
         "the total",
-        one(body, "rate_breakdown")["total"],
+        one(body, "rate_breakdown").total,
         formatMoney(price_minor * days * 2, made.currency ?? "GBP")
       )
     }
@@ -227,7 +227,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
         ends_at: to,
         currency: walk.made.currency ?? "GBP"
       })
-      expectValue("the state", opportunity["state"], 0)
+      expectValue("the state", opportunity.state, 0)
       walk.made.deal = idOf(opportunity)
     }
   ],
@@ -244,7 +244,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
       )
       expectValue(
         "charge_excluding_tax_total",
-        one(body, "opportunity")["charge_excluding_tax_total"],
+        one(body, "opportunity").charge_excluding_tax_total,
         formatMoney(price_minor * days * booked, made.currency ?? "GBP")
       )
       expectStatus(
@@ -265,7 +265,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
         one(
           expectStatus(await ask("POST", `/api/v1/opportunities/${made.deal}/convert_to_quotation`, {}), 200),
           "opportunity"
-        )["state"],
+        ).state,
         1
       )
       expectValue(
@@ -273,7 +273,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
         one(
           expectStatus(await ask("POST", `/api/v1/opportunities/${made.deal}/convert_to_order`, {}), 200),
           "opportunity"
-        )["state"],
+        ).state,
         2
       )
     }
@@ -295,14 +295,14 @@ export const smoke_steps: ReadonlyArray<Step> = [
       const [unit = 0] = made.units ?? []
       const allocate = () =>
         ask("POST", `/api/v1/opportunities/${made.deal}/quick_allocate`, {
-          allocations: [{ opportunity_item_id: line?.["id"] ?? null, stock_level_id: unit }]
+          allocations: [{ opportunity_item_id: line?.id ?? null, stock_level_id: unit }]
         })
       expectStatus(await allocate(), 200)
       expectRefusal(await allocate(), 422)
       const assets = many(expectStatus(await ask("GET", `/api/v1/opportunities/${made.deal}/assets`), 200), "assets")
       expectValue(
         "the assigned units",
-        assets.map((asset) => asset["stock_level_id"] ?? null),
+        assets.map((asset) => asset.stock_level_id ?? null),
         [unit]
       )
     }

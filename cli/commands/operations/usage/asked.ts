@@ -1,7 +1,7 @@
 /** What the commands of `usage` ask the server: the window, the token, and no replica. */
 import type { Json } from "../../../../core/kernel/fields/json.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
-import { rowsOr } from "../../../base/answers.ts"
+import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { parseDay } from "../../../base/parse-time.ts"
@@ -60,7 +60,7 @@ export const tokenId = async (context: CommandContext, text: string | undefined)
       ["per_page", "100"],
       ["page", String(page)]
     ])
-    const rows = rowsOr(typeof body === "object" && body !== null && "tokens" in body ? body["tokens"] : undefined)
+    const rows = rowsIn(body, "tokens")
     found.push(...rows.filter(({ name }) => name === text).map(({ id }) => String(id)))
     more = rows.length === 100
   }

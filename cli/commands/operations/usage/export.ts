@@ -12,7 +12,7 @@ import { askServer, usageQuery } from "./asked.ts"
 export const exportUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
   const given = textFlag(flags, "output")
   const query = await usageQuery(context, flags)
-  const job_id = String(objectBody(await askServer(context, "/api/v1/usage/export", query))["job_id"])
+  const job_id = String(objectBody(await askServer(context, "/api/v1/usage/export", query)).job_id)
   const { download_url } = await doneJob(context, job_id)
   if (typeof download_url !== "string")
     throw new CliError(exit_codes.failed, "The file is not kept any more.", { way_out: "Ask for it again." })
@@ -35,7 +35,7 @@ const doneJob = async (context: CommandContext, job_id: string): Promise<JsonObj
         throw new CliError(exit_codes.failed, `The export failed: ${String(error ?? "no reason is known")}`, {
           way_out: "Try it again with a shorter window."
         })
-      progress.at("Exporting", Math.round(Number(job["progress"] ?? 0) * 100), 100)
+      progress.at("Exporting", Math.round((job.progress ?? 0) * 100), 100)
       await setTimeout(wait)
     }
   } finally {

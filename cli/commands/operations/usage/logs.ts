@@ -29,7 +29,7 @@ export const showLogs = async (context: CommandContext, flags: Flags): Promise<v
     ...filters.flatMap(([filter, value]): Query => (value === undefined ? [] : [[`q[${filter}]`, value]])),
     ...listQuery(flags)
   ]
-  const body = flags["all"] === true ? await wholeList(context, path, query) : await askServer(context, path, query)
+  const body = flags.all === true ? await wholeList(context, path, query) : await askServer(context, path, query)
   await printAnswer(context, { status: 200, body: body ?? null })
 }
 const statusOf = (flags: Flags): string | undefined => {

@@ -1,5 +1,5 @@
 /** `availability`: what is free of a product, as numbers; its verbs show calendar, bars, reasons and plans. */
-import { anyRow, decodeAnswer, decoderOf, objectBody, rowIn, rowsIn, rowsOr } from "../../../base/answers.ts"
+import { anyRow, decodeAnswer, decoderOf, objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { chartText, gridText } from "../../../output/grid.ts"
 import { type Flags, textFlag, withAction } from "../../../context/program.ts"
@@ -21,7 +21,7 @@ import {
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { Schema } from "effect"
 import type { Json } from "../../../../core/kernel/fields/json.ts"
-import { column, recordText, tableText } from "../../../output/table.ts"
+import { columnsNamed, recordText, tableText } from "../../../output/table.ts"
 import { formatIn } from "../../../base/parse-time.ts"
 import { type Command, Option } from "commander"
 import { blocksText } from "../../../output/blocks.ts"
@@ -39,8 +39,8 @@ const showCalendar = async (context: CommandContext, _args: ReadonlyArray<string
     ...ids,
     ...kitsOf(flags)
   ])
-  if (typeof flags["html"] === "string")
-    return (await import("../../../views/draw.ts")).drawCalendar(context, store, body, flags["html"])
+  if (typeof flags.html === "string")
+    return (await import("../../../views/draw.ts")).drawCalendar(context, store, body, flags.html)
   if (context.options.json === true) return context.printJson(body)
   context.print(gridText(decodeAnswer(decodeCalendar, body).calendar.products, context.terminal))
 }
@@ -98,7 +98,7 @@ const reasons: { readonly [reason: string]: string } = {
 /** Prints the first window in which the whole list is free, or why there is none. Nothing is written. */
 export const fit = async (context: CommandContext, products: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   const store = await resolveStore(context, textFlag(flags, "store"))
-  if (flags["days"] === undefined && flags["minutes"] === undefined)
+  if (flags.days === undefined && flags.minutes === undefined)
     throw missingFlagError("--days", "the length of the hire")
   const number = (name: string): { readonly [key: string]: Json } =>
     flags[name] === undefined
@@ -114,7 +114,7 @@ export const fit = async (context: CommandContext, products: ReadonlyArray<strin
       lines: (await planLines(context, products)).map((line) => ({ ...line })),
       ...number("days"),
       ...number("minutes"),
-      ...(typeof flags["align"] === "string" ? { align: flags["align"] } : {})
+      ...(typeof flags.align === "string" ? { align: flags.align } : {})
     }
   })
   if (context.options.json === true) return context.printJson(objectBody(body))
@@ -130,12 +130,7 @@ export const fit = async (context: CommandContext, products: ReadonlyArray<strin
   if (bottleneck !== null) {
     context.print(
       tableText(
-        [
-          column("product_id", "ID"),
-          column("product_name", "PRODUCT"),
-          column("needed_quantity", "NEEDED"),
-          column("most_available", "MOST FREE")
-        ],
+        columnsNamed("product_id=ID, product_name=PRODUCT, needed_quantity=NEEDED, most_available=MOST FREE"),
         [bottleneck],
         context.terminal
       )
@@ -157,8 +152,8 @@ const showGantt = async (
     ...windowOf(flags, store),
     ...kitsOf(flags)
   ])
-  if (typeof flags["html"] === "string")
-    return (await import("../../../views/draw.ts")).drawGantt(context, store, id, body, flags["html"])
+  if (typeof flags.html === "string")
+    return (await import("../../../views/draw.ts")).drawGantt(context, store, id, body, flags.html)
   if (context.options.json === true) return context.printJson(body)
   const chart = decodeAnswer(decodeGantt, body).gantt
   context.print(chartText(chart, store.zone, context.terminal))
@@ -189,18 +184,15 @@ export const whatIf = async (context: CommandContext, products: ReadonlyArray<st
   const answer = rowIn(body, "what_if")
   context.print(
     tableText(
-      [
-        column("product_id", "ID"),
-        column("product_name", "PRODUCT"),
-        column("requested_quantity", "WANTED"),
-        column("available_for_line", "FREE"),
-        column("shortage_quantity", "SHORT")
-      ],
-      rowsIn(answer, "lines"),
+      columnsNamed(
+        `product_id=ID, product_name=PRODUCT, requested_quantity=WANTED, available_for_line=FREE,
+          shortage_quantity=SHORT`
+      ),
+      answer.lines,
       context.terminal
     )
   )
-  if (answer["has_shortage"] === false) context.note("All of it is free.")
+  if (!answer.has_shortage) context.note("All of it is free.")
 }
 
 export const declare = (program: Command): void => {
@@ -271,13 +263,13 @@ const showAvailability = async (
   [product = ""]: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
-  if (flags["date"] !== undefined && (flags["from"] !== undefined || flags["to"] !== undefined))
+  if (flags.date !== undefined && (flags.from !== undefined || flags.to !== undefined))
     throw usageError("--date is one moment: leave out --from and --to.")
   const store = await resolveStore(context, textFlag(flags, "store"))
   const when =
-    flags["date"] === undefined
+    flags.date === undefined
       ? hireWindowOf(context, flags, store)
-      : [["date", plainOr(String(flags["date"]), store, "--date")] as const]
+      : [["date", plainOr(String(flags.date), store, "--date")] as const]
   const id = await resolveId(context, "products", product)
   const body = await context.read(`/api/v1/products/${id}/availability`, [
     ["store_id", String(store.id)],
@@ -289,18 +281,12 @@ const showAvailability = async (
   const slots = given_slots === undefined ? undefined : rowsOr(given_slots)
   if (slots?.length === 0)
     context.note("It was never in stock there, or the window lies outside the days that are counted.")
-  const columns = [
-    column("slot"),
-    column("total_stock", "STOCK"),
-    column("total_demanded", "DEMANDED"),
-    column("available"),
-    column("by", "BY")
-  ]
+  const columns = columnsNamed("slot, total_stock=STOCK, total_demanded=DEMANDED, available, by=BY")
   const rows = (slots ?? []).map((slot) => ({
     ...slot,
-    slot: formatIn(String(slot["slot_start"]), store.zone),
-    by: breakdownText(slot["demand_breakdown"])
+    slot: formatIn(String(slot.slot_start), store.zone),
+    by: breakdownText(slot.demand_breakdown)
   }))
-  const record = { ...sums, demand_breakdown: breakdownText(sums["demand_breakdown"]) }
+  const record = { ...sums, demand_breakdown: breakdownText(sums.demand_breakdown) }
   context.print(blocksText([{ record }, { columns, rows }], context.terminal))
 }

@@ -5,20 +5,19 @@ import { missingFlagError } from "../../../base/exit-codes.ts"
 import { countedFrom, formatIn, readMoment, typedMoment } from "../../../base/parse-time.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { type ResolvedStore, resolveId, resolveStore } from "../../../context/resolve-id.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { rowIn, rowsOr } from "../../../base/answers.ts"
+import { rowIn } from "../../../base/answers.ts"
 import { type Block, blocksText } from "../../../output/blocks.ts"
 import { withOrderNumbers } from "../../../context/order-numbers.ts"
-import { column } from "../../../output/table.ts"
+import { columnsNamed } from "../../../output/table.ts"
 
 // Flags that say when and where, shared by the verbs of `availability`.
 
 export const as_of_text = "what was believed at this earlier time"
 /** `--as-of` as the query string names it. */
 export const pastOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly [string, string]> =>
-  typeof flags["asOf"] === "string" ? [["as_of", plainOr(flags["asOf"], store, "--as-of")]] : []
+  typeof flags.asOf === "string" ? [["as_of", plainOr(flags.asOf, store, "--as-of")]] : []
 export const kitsOf = (flags: Flags): ReadonlyArray<readonly [string, string]> =>
-  flags["kits"] === true ? [["include_kits", "1"]] : []
+  flags.kits === true ? [["include_kits", "1"]] : []
 export const page_text = "a page to look at and to print; - for standard output"
 /** Adds the flags of a window at a store. */
 export const windowed = (command: Command): Command =>
@@ -49,8 +48,8 @@ export const hireWindowOf = (
   windowOf(flags, store).map(([name]) => [name, hireMoment(context, flags, store, name)])
 export const hireMoment = (context: CommandContext, flags: Flags, store: ResolvedStore, name: "from" | "to"): string =>
   name === "to"
-    ? readMoment(context, String(flags["to"]), store.zone, "--to", beginOf(flags, store))
-    : plainOr(String(flags["from"]), store, "--from")
+    ? readMoment(context, String(flags.to), store.zone, "--to", beginOf(flags, store))
+    : plainOr(String(flags.from), store, "--from")
 /** A moment with the store's offset. A day without a time is sent as a date: it means that day of the store. */
 export const plainOr = (text: string, store: ResolvedStore, flag: string, begins?: string): string => {
   const { at, day } = typedMoment(text, store.zone, flag, countedFrom(text, begins))
@@ -76,59 +75,34 @@ export const showReasons = async (
   [product = ""]: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
-  if (typeof flags["date"] !== "string") throw missingFlagError("--date", "the day")
+  if (typeof flags.date !== "string") throw missingFlagError("--date", "the day")
   const store = await resolveStore(context, textFlag(flags, "store"))
   const id = await resolveId(context, "products", product)
   const body = await context.read("/api/v1/availability/why", [
     ["product_id", String(id)],
     ["store_id", String(store.id)],
-    ["date", plainOr(flags["date"], store, "--date")],
+    ["date", plainOr(flags.date, store, "--date")],
     ...pastOf(flags, store)
   ])
   if (context.options.json === true) return context.printJson(body)
   const { cases, claims: demands, parts, demand_breakdown, stock_level_ids: _levels, ...sums } = rowIn(body, "reasons")
-  const lacks = (one: JsonObject): string =>
-    rowsOr(one["missing"])
-      .map((part) => `${String(part["quantity"])}× ${String(part["product_name"])}`)
-      .join(", ")
   const blocks: ReadonlyArray<Block> = [
     { record: { ...sums, demand_breakdown: breakdownText(demand_breakdown) } },
     {
-      columns: [
-        column("source_name", "WHO"),
-        column("quantity"),
-        column("phase"),
-        column("from"),
-        column("to"),
-        column("opportunity_id", "ORDER"),
-        column("asset_id", "ASSET")
-      ],
-      rows: (await withOrderNumbers(context, rowsOr(demands))).map((one) => ({
+      columns: columnsNamed("source_name=WHO, quantity, phase, from, to, opportunity_id=ORDER, asset_id=ASSET"),
+      rows: (await withOrderNumbers(context, demands)).map((one) => ({
         ...one,
-        from: formatIn(String(one["from"]), store.zone),
-        to: String(one["to"]).startsWith("2199") ? "no known end" : formatIn(String(one["to"]), store.zone)
+        from: formatIn(one.from, store.zone),
+        to: one.to.startsWith("2199") ? "no known end" : formatIn(one.to, store.zone)
       }))
     },
+    { columns: columnsNamed("product_name=PART, quantity=EACH, available, kits=KITS"), rows: parts },
     {
-      columns: [
-        column("product_name", "PART"),
-        column("quantity", "EACH"),
-        column("available"),
-        column("kits", "KITS")
-      ],
-      rows: rowsOr(parts)
-    },
-    {
-      columns: [
-        column("stock_level_id", "CASE"),
-        column("container_id", "CONTAINER"),
-        column("claimed", "CLAIMED"),
-        column("lacks", "LACKS")
-      ],
-      rows: rowsOr(cases).map((one) => ({
+      columns: columnsNamed("stock_level_id=CASE, container_id=CONTAINER, claimed=CLAIMED, lacks=LACKS"),
+      rows: cases.map((one) => ({
         ...one,
-        claimed: one["is_claimed"] === true ? "yes" : "no",
-        lacks: lacks(one)
+        claimed: one.is_claimed ? "yes" : "no",
+        lacks: one.missing.map((part) => `${part.quantity}× ${String(part.product_name)}`).join(", ")
       }))
     }
   ]

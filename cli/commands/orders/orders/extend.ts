@@ -1,14 +1,14 @@
 /** `orders extend`: header, lines, charge and claims on stock move together; before and after side by side. */
 import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
-import { objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
+import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
-import { tableText } from "../../../output/table.ts"
+import { columnsNamed, tableText } from "../../../output/table.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
-import { resolveStore } from "../../../context/resolve-id.ts"
+import { storeOf } from "../../../context/resolve-id.ts"
 import { itemsOf, lineMeant } from "./lines.ts"
 import { opportunityPath } from "../shared/show.ts"
 
@@ -26,14 +26,14 @@ export const extendOrder = async (
 ): Promise<void> => {
   const path = await opportunityPath(context, named)
   const order = rowIn(await context.read(path, [["include", "items"]]), "opportunity")
-  const { zone } = await resolveStore(context, order["store_id"] === null ? undefined : String(order["store_id"]))
+  const { zone } = await storeOf(context, order)
   const dates = Object.fromEntries(
     moment_flags.flatMap(([name, flag, field]) => {
       const text = textFlag(flags, name)
       return text === undefined ? [] : [[field, readMoment(context, text, zone, flag)]]
     })
   )
-  if (Object.keys(dates).length === 0) dates["ends_at"] = await askForEnd(context, order, zone)
+  if (Object.keys(dates).length === 0) dates.ends_at = await askForEnd(context, order, zone)
   const reason = textFlag(flags, "reason")
   const body: JsonObject = {
     ...dates,
@@ -46,7 +46,7 @@ export const extendOrder = async (
     showExtension(context, planned, order, zone)
     return context.note("Planned only; nothing was written.")
   }
-  if (context.interactive && flags["yes"] !== true && !(await agreed(context, path, body, order, zone)))
+  if (context.interactive && flags.yes !== true && !(await agreed(context, path, body, order, zone)))
     throw usageError("Nothing was changed.")
   const answer = await context.ask({ method: "POST", path: `${path}/extend`, body })
   if (context.options.json === true) return printAnswer(context, answer)
@@ -54,18 +54,22 @@ export const extendOrder = async (
   notePending(context, answer)
 }
 
-const askForEnd = async (context: CommandContext, { ends_at }: JsonObject, zone: string): Promise<string> => {
+const askForEnd = async (context: CommandContext, { ends_at }: Row<"opportunity">, zone: string): Promise<string> => {
   if (!context.interactive) throw missingFlagError("--to", "the new end")
   const { promptText } = await import("../../../output/prompt.ts")
-  const now = typeof ends_at === "string" ? ` (now ${formatIn(ends_at, zone)})` : ""
+  const now = ends_at === null ? "" : ` (now ${formatIn(ends_at, zone)})`
   return readMoment(context, await promptText(`New end${now}`), zone, "--to")
 }
 
 /** `follow`, `keep`, or lines by id, product or name between commas. */
-const linesMeant = async (context: CommandContext, order: JsonObject, text: string | undefined): Promise<Json> => {
+const linesMeant = async (
+  context: CommandContext,
+  order: Row<"opportunity">,
+  text: string | undefined
+): Promise<Json> => {
   if (text === undefined || text === "follow" || text === "keep") return text ?? "follow"
-  const ids: Array<Json> = []
-  for (const one of text.split(",")) ids.push((await lineMeant(context, itemsOf(order), one))["id"] ?? null)
+  const ids: Array<number> = []
+  for (const one of text.split(",")) ids.push((await lineMeant(context, itemsOf(order), one)).id)
   return ids
 }
 
@@ -74,7 +78,7 @@ const agreed = async (
   context: CommandContext,
   path: string,
   body: JsonObject,
-  order: JsonObject,
+  order: Row<"opportunity">,
   zone: string
 ): Promise<boolean> => {
   showExtension(context, await context.ask({ method: "POST", path: `${path}/extend/preview`, body }), order, zone)
@@ -82,7 +86,8 @@ const agreed = async (
   return confirm("Extend it so?")
 }
 
-const rows: ReadonlyArray<readonly [title: string, key: string]> = [
+type Hire = Row<"extension">["before"]
+const rows: ReadonlyArray<readonly [title: string, key: Exclude<keyof Hire, "shortages">]> = [
   ["from", "starts_at"],
   ["to", "ends_at"],
   ["charged from", "charge_starts_at"],
@@ -91,40 +96,27 @@ const rows: ReadonlyArray<readonly [title: string, key: string]> = [
   ["tax", "tax_total"],
   ["total with tax", "charge_including_tax_total"]
 ]
-const shortOf = (hire: JsonObject): string =>
-  rowsOr(hire["shortages"])
-    .map((one) => `${String(one["product_name"] ?? one["product_id"])} by ${String(one["remaining_shortfall"])}`)
-    .join(", ") || "nothing"
+const shortOf = (hire: Hire): string =>
+  hire.shortages.map((one) => `${one.product_name ?? one.product_id} by ${one.remaining_shortfall}`).join(", ") ||
+  "nothing"
 
-const showExtension = (context: CommandContext, answer: QueryResult, order: JsonObject, zone: string): void => {
-  const extension = rowIn(objectBody(answer.body), "extension")
-  const before = rowIn(extension, "before")
-  const after = rowIn(extension, "after")
+const showExtension = (context: CommandContext, answer: QueryResult, order: Row<"opportunity">, zone: string): void => {
+  const extension = rowIn(answer.body, "extension")
+  const { after, before } = extension
   const shown = (value: Json | undefined): string =>
     typeof value === "string" ? formatIn(value, zone) : String(value ?? "")
   const compared = [
     ...rows.map(([title, key]) => ({ what: title, before: shown(before[key]), after: shown(after[key]) })),
     { what: "short of", before: shortOf(before), after: shortOf(after) }
   ].filter((row) => row.before !== "" || row.after !== "")
-  context.print(
-    tableText(
-      [
-        { title: "", of: ({ what }) => what },
-        { title: "BEFORE", of: (row) => row["before"] },
-        { title: "AFTER", of: (row) => row["after"] }
-      ],
-      compared,
-      context.terminal
-    )
-  )
-  const names = new Map(itemsOf(order).map(({ id, name }) => [id, String(name)]))
-  const told = (ids: Json | undefined): string =>
-    Array.isArray(ids) && ids.length > 0 ? ids.map((id: Json) => names.get(id) ?? String(id)).join(", ") : "none"
+  context.print(tableText(columnsNamed("what=, before, after"), compared, context.terminal))
+  const names = new Map(itemsOf(order).map(({ id, name }) => [id, name]))
+  const told = (ids: ReadonlyArray<number>): string => ids.map((id) => names.get(id) ?? String(id)).join(", ") || "none"
   context.note(
-    `Lines that go along: ${told(extension["lines_followed"])}. ` +
-      `Lines with other dates: ${told(extension["lines_kept"])}.`
+    `Lines that go along: ${told(extension.lines_followed)}. ` +
+      `Lines with other dates: ${told(extension.lines_kept)}.`
   )
-  const first_end = extension["original_ends_at"]
-  if (typeof first_end === "string") context.note(`Before it was first extended: until ${formatIn(first_end, zone)}.`)
+  const first_end = extension.original_ends_at
+  if (first_end !== null) context.note(`Before it was first extended: until ${formatIn(first_end, zone)}.`)
   noteWarnings(context, isJsonObject(answer.body) ? answer.body : {})
 }

@@ -1,5 +1,5 @@
 /** `orders history`: who did what to an order, and what each thing was before. */
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { assignment_statuses, condition_labels } from "../../../../core/orders/opportunities/tables/units.ts"
 import {
   cost_type_labels,
@@ -10,11 +10,11 @@ import { transaction_type_labels } from "../../../../core/orders/opportunities/t
 import { states, statuses, statusNamed } from "../../../../core/orders/opportunities/tables/statuses.ts"
 import { spokenNumber } from "../../../../core/values/text.ts"
 import { formatMoney } from "../../../../core/values/money.ts"
-import { rowIn, rowsIn, rowsOr } from "../../../base/answers.ts"
+import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { resolveStore } from "../../../context/resolve-id.ts"
+import { storeOf } from "../../../context/resolve-id.ts"
 import { bodyText } from "../../../output/body.ts"
-import { column, labelOf, tableText } from "../../../output/table.ts"
+import { columnsNamed, labelOf, tableText } from "../../../output/table.ts"
 import { cellText } from "../../../output/text.ts"
 import { wholeList } from "../../../context/pages.ts"
 import type { Flags } from "../../../context/program.ts"
@@ -25,37 +25,23 @@ import { formatIn } from "../../../base/parse-time.ts"
 export const showHistory = async (context: CommandContext, path: string, flags: Flags): Promise<void> => {
   const query = listQuery(flags)
   const body =
-    flags["all"] === true
+    flags.all === true
       ? await wholeList(context, `${path}/activity`, query)
       : await context.read(`${path}/activity`, query)
   if (context.options.json === true) return context.printJson(body)
   const opportunity = rowIn(await context.read(path, [["include", "items,member,store"]]), "opportunity")
-  const { zone } = await resolveStore(
-    context,
-    opportunity["store_id"] === null ? undefined : String(opportunity["store_id"])
-  )
+  const { zone } = await storeOf(context, opportunity)
   const entries = rowsIn(body, "activity")
   const words = wordsFor(opportunity, entries)
   const rows = entries.flatMap((entry, at) => {
-    const who = {
-      at: formatIn(String(entry["created_at"]), zone),
-      who: entry["user_name"] ?? "",
-      what: actionWords(String(entry["action"]))
-    }
+    const who = { at: formatIn(entry.created_at, zone), who: entry.user_name ?? "", what: actionWords(entry.action) }
     const changes = changesOf(entry, (key, value) => words(at, key, value, zone))
     return (changes.length === 0 ? [{ field: "", old: "", new: "" }] : changes).map((change, line): JsonObject => ({
       ...(line > 0 && context.terminal.is_tty ? { at: "", who: "", what: "" } : who),
       ...change
     }))
   })
-  if (rows.length > 0)
-    context.print(
-      tableText(
-        [column("at"), column("who"), column("what"), column("field"), column("old"), column("new")],
-        rows,
-        context.terminal
-      )
-    )
+  if (rows.length > 0) context.print(tableText(columnsNamed("at, who, what, field, old, new"), rows, context.terminal))
   const { more } = bodyText(body, context.terminal)
   if (more !== undefined) context.note(more)
 }
@@ -69,10 +55,8 @@ interface Change extends JsonObject {
   readonly new: string
 }
 /** The fields that differ; of a row that was made or removed, all that have a value. */
-const changesOf = (entry: JsonObject, say: (key: string, value: Json) => string): ReadonlyArray<Change> => {
-  const [before, after] = [entry["old_values"], entry["new_values"]].map((values) =>
-    isJsonObject(values) ? values : undefined
-  )
+const changesOf = (entry: RowOfList<"activity">, say: (key: string, value: Json) => string): ReadonlyArray<Change> => {
+  const { new_values: after, old_values: before } = entry
   const keys = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   return keys
     .map((key) => ({
@@ -81,7 +65,7 @@ const changesOf = (entry: JsonObject, say: (key: string, value: Json) => string)
       new: after?.[key] === undefined ? "" : say(key, after[key]),
       // An id names the part the entry is about, so it is shown though it is the same before and after.
       is_shown:
-        before === undefined || after === undefined
+        before === null || after === null
           ? (before ?? after)?.[key] !== false
           : /(^|_)id$/.test(key) || JSON.stringify(before[key] ?? null) !== JSON.stringify(after[key] ?? null)
     }))
@@ -100,21 +84,19 @@ const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
   condition: condition_labels
 }
 /** What the rows are called that values of this key name; undefined where they name none that the order holds. */
-const namesOf = (opportunity: JsonObject, key: string): ReadonlyMap<Json, string> | undefined => {
-  const lines = rowsOr(opportunity["items"])
+const namesOf = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Json, string> | undefined => {
+  const lines = opportunity.items ?? []
   if (key === "item_id" || key === "opportunity_item_id" || key === "lines_followed" || key === "lines_kept")
-    return new Map(lines.map(({ id = null, name = null }) => [id, cellText(name)]))
-  if (key === "product_id") return new Map(lines.map(({ item_id = null, name = null }) => [item_id, cellText(name)]))
-  const [of] = /^(member|store)(?=_id$)/.exec(key) ?? []
-  const row = of === undefined ? undefined : opportunity[of]
-  return isJsonObject(row) ? new Map([[row["id"] ?? null, cellText(row)]]) : undefined
+    return new Map(lines.map(({ id, name }) => [id, cellText(name)]))
+  if (key === "product_id") return new Map(lines.map(({ item_id, name }) => [item_id, cellText(name)]))
+  const row = key === "member_id" ? opportunity.member : key === "store_id" ? opportunity.store : null
+  return row == null ? undefined : new Map([[row.id, cellText(row)]])
 }
 /** Values for people: amounts in the order's currency, codes by their labels, times on the store's clock. */
-const wordsFor = (opportunity: JsonObject, entries: ReadonlyArray<JsonObject>) => {
-  const currency = String(opportunity["currency_code"] ?? "GBP")
+const wordsFor = (opportunity: Row<"opportunity">, entries: ReadonlyArray<RowOfList<"activity">>) => {
+  const currency = opportunity.currency_code
   const stateAt = (at: number, side: "old_values" | "new_values"): number => {
-    const stateIn = (entry: JsonObject | undefined, of: string): unknown =>
-      isJsonObject(entry?.[of]) ? entry[of]["state"] : undefined
+    const stateIn = (entry: RowOfList<"activity"> | undefined, of: "old_values" | "new_values") => entry?.[of]?.state
     const own = stateIn(entries[at], side)
     // A status without its state belongs to the state that the next older entry left or the next newer one began with.
     const older = entries
@@ -125,7 +107,7 @@ const wordsFor = (opportunity: JsonObject, entries: ReadonlyArray<JsonObject>) =
       .slice(0, at)
       .map((entry) => stateIn(entry, "old_values"))
       .findLast((state) => state !== undefined)
-    return Number(own ?? older ?? newer ?? opportunity["state"])
+    return Number(own ?? older ?? newer ?? opportunity.state)
   }
   return (at: number, key: string, value: Json, zone: string): string => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return ""
@@ -138,13 +120,10 @@ const wordsFor = (opportunity: JsonObject, entries: ReadonlyArray<JsonObject>) =
     if (typeof value === "number" && Number.isSafeInteger(value)) {
       if (amounts.has(key)) return formatMoney(value, currency)
       if (key === "status") {
-        const action = String(entries[at]?.["action"])
+        const action = String(entries[at]?.action)
         if (action.includes(".asset_")) return labelIn(assignment_statuses, value)
         if (action.includes(".version_")) return labelIn(version_statuses, value)
-        const side =
-          isJsonObject(entries[at]?.["new_values"]) && entries[at]["new_values"]["status"] === value
-            ? "new_values"
-            : "old_values"
+        const side = entries[at]?.new_values?.status === value ? "new_values" : "old_values"
         const name = statusNamed(stateAt(at, side), value)
         return name === undefined ? String(value) : statuses[name].label
       }

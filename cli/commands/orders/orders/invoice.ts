@@ -1,6 +1,6 @@
 /** `orders invoice`: a draft of what is left to bill of an order, or of a part of it. */
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { rowIn } from "../../../base/answers.ts"
+import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { printAnswer } from "../../../context/print.ts"
@@ -36,7 +36,7 @@ export const invoiceOrder = async (
       percent,
       amount,
       lines: asked.length === 0 ? undefined : asked,
-      deduct_deposits: flags["deposits"] === false ? false : undefined
+      deduct_deposits: flags.deposits === false ? false : undefined
     })
   })
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
@@ -45,12 +45,12 @@ export const invoiceOrder = async (
 /** Orders are billed; of a quotation only a deposit or a proforma is made unasked. */
 const requireOrder = async (
   context: CommandContext,
-  { state, state_label }: JsonObject,
+  { state, state_label }: Row<"opportunity">,
   named: string,
   flags: Flags
 ): Promise<void> => {
-  if (state === order || flags["yes"] === true) return
-  const said = `It is a ${String(state_label).toLowerCase()}, and no order yet.`
+  if (state === order || flags.yes === true) return
+  const said = `It is a ${state_label.toLowerCase()}, and no order yet.`
   const typed = named.includes("#") ? `'${named}'` : named
   const way_out =
     `flightcase quote convert ${typed} makes it one; --type deposit or proforma bills before, ` +
@@ -63,10 +63,10 @@ const requireOrder = async (
 /** `Lamp` or `12=2`: all that is left of the line, or so many of it. */
 const lineAsked = async (
   context: CommandContext,
-  items: ReadonlyArray<JsonObject>,
+  items: ReadonlyArray<OrderLine>,
   line: string
 ): Promise<JsonObject> => {
   const [, named = line, quantity] = /^(.*)=(\d+(?:\.\d+)?)$/.exec(line) ?? []
-  const { id = null } = await lineMeant(context, items, named)
+  const { id } = await lineMeant(context, items, named)
   return present({ opportunity_item_id: id, quantity })
 }

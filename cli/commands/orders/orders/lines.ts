@@ -1,21 +1,20 @@
 /** Lines of an order or quotation as people name them: by id, by product, or by what they are called. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { rowsOr } from "../../../base/answers.ts"
+import type { OrderLine, Row } from "../../../base/answers.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { findIdByName, looksLikeId } from "../../../context/resolve-id.ts"
 
-const told = ({ id, name, quantity }: JsonObject): string => `${String(id)} (${String(quantity)} × ${String(name)})`
+const told = ({ id, name, quantity }: OrderLine): string => `${id} (${quantity} × ${name})`
 
 /** One of `items`. Exit 3 where there is none so called, exit 2 where there are several. */
 export const lineMeant = async (
   context: CommandContext,
-  items: ReadonlyArray<JsonObject>,
+  items: ReadonlyArray<OrderLine>,
   text: string
-): Promise<JsonObject> => {
+): Promise<OrderLine> => {
   const wanted = text.trim()
   const by_id = looksLikeId(wanted) ? items.filter(({ id }) => String(id) === wanted) : []
-  const named = by_id.length > 0 ? by_id : items.filter(({ name }) => isCalled(name, wanted))
+  const named = by_id.length > 0 ? by_id : items.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase())
   const product = named.length > 0 ? undefined : await findIdByName(context, "products", wanted)
   const found = product === undefined ? named : items.filter(({ item_id }) => item_id === product)
   const [line, ...others] = found
@@ -28,8 +27,6 @@ export const lineMeant = async (
         way_out: "Give the id of the one that is meant."
       })
 }
-const isCalled = (name: JsonObject[string] | undefined, text: string): boolean =>
-  typeof name === "string" && name.toLowerCase() === text.toLowerCase()
 
 /** The lines of an opportunity as it was read with `include=items`. */
-export const itemsOf = (opportunity: JsonObject): ReadonlyArray<JsonObject> => rowsOr(opportunity["items"])
+export const itemsOf = (opportunity: Row<"opportunity">): ReadonlyArray<OrderLine> => opportunity.items ?? []

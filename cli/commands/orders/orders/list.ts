@@ -40,7 +40,7 @@ export const listOpportunities = async (context: CommandContext, flags: Flags, o
   await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "opportunities", [])
   const needed = includesOf("opportunities")
   // What the columns for people need; with --json an answer is what was asked for.
-  const is_plain = context.options.json !== true && flags["include"] === undefined && flags["view"] === undefined
+  const is_plain = context.options.json !== true && flags.include === undefined && flags.view === undefined
   const set_here = new Set(only.map(([name]) => name))
   const asked = await readFilterValues(context, listQuery(flags), "opportunities")
   const query: Query = [
@@ -50,6 +50,6 @@ export const listOpportunities = async (context: CommandContext, flags: Flags, o
   ]
   await printAnswer(context, {
     status: 200,
-    body: flags["all"] === true ? await wholeList(context, path, query) : await context.read(path, query)
+    body: flags.all === true ? await wholeList(context, path, query) : await context.read(path, query)
   })
 }

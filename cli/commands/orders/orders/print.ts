@@ -8,7 +8,7 @@ import { document_types, type DocumentType } from "../../../../core/documents/sc
 import { hasOnePermission } from "../../../../core/kernel/fields/viewer.ts"
 import type { PrintDocument } from "../../../../core/pricing/print/blocks.ts"
 import { isJsonObject } from "../../../../core/kernel/fields/json.ts"
-import { plainJson, rowIn } from "../../../base/answers.ts"
+import { plainJson, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { notePending, printAnswer } from "../../../context/print.ts"
@@ -41,7 +41,7 @@ export const printOrder = async (context: CommandContext, order: string, flags: 
   }
   if (wanted.file === "-" && wanted.format === "pdf" && context.terminal.is_tty && context.options.json !== true)
     throw usageError("A PDF does not go to a terminal.", "Name a file with -o, or pass it on: flightcase … -o - | lp")
-  if (context.options.plan === true || flags["keep"] === true) {
+  if (context.options.plan === true || flags.keep === true) {
     const answer = await record(context, wanted)
     if (context.options.plan === true) return printAnswer(context, answer)
     notePending(context, answer)
@@ -139,16 +139,16 @@ const printAtServer = async (context: CommandContext, wanted: Wanted): Promise<v
   if (wanted.format === "html")
     throw usageError("The server gives PDF alone.", "Log in, so that the page is made here: flightcase login URL …")
   const { body } = await record(context, wanted)
-  const document = isJsonObject(body) ? rowIn(body, "document") : {}
+  const document: Partial<Row<"document">> = isJsonObject(body) ? rowIn(body, "document") : {}
   if (context.options.json === true) return context.printJson({ document })
-  const address = document["download_url"]
+  const address = document.download_url
   if (typeof address !== "string")
     throw new CliError(exit_codes.not_allowed, "The document was made, but its file may not be fetched.", {
       way_out: "Fetching it needs the permission documents.view."
     })
   const answer = await fetch(address).catch(() => undefined)
   if (answer?.ok !== true) throw new CliError(exit_codes.network, "The document's file could not be fetched.")
-  const name = `${wanted.type.replace("_", "-")}-${String(document["document_number"] ?? document["id"])}`
+  const name = `${wanted.type.replace("_", "-")}-${String(document.document_number ?? document.id)}`
   await writeContent(context, wanted, name, new Uint8Array(await answer.arrayBuffer()))
 }
 

@@ -72,11 +72,6 @@ const stepTo = (word: string, header: { readonly state: number; readonly status:
   return { operation: "change_status", body: { status: wanted.status } }
 }
 
-const headerOf = (row: JsonObject): { readonly state: number; readonly status: number } => ({
-  state: Number(row["state"]),
-  status: Number(row["status"])
-})
-
 const move = async (context: CommandContext, path: string, step: Step, reason: string | undefined): Promise<void> => {
   const body = reason === undefined ? step.body : { ...step.body, reason }
   const answer = await context.ask({
@@ -96,7 +91,7 @@ export const changeOrderStatus = async (
   flags: Flags
 ): Promise<void> => {
   const path = await opportunityPath(context, named)
-  const header = headerOf(rowIn(await context.read(path), "opportunity"))
+  const header = rowIn(await context.read(path), "opportunity")
   const word = textFlag(flags, "to") ?? textFlag(flags, "status") ?? (await askForWord(context, header.state))
   await move(context, path, stepTo(word, header), textFlag(flags, "reason"))
 }
@@ -116,15 +111,14 @@ export const cancelOrder = async (
   flags: Flags
 ): Promise<void> => {
   const path = await opportunityPath(context, named)
-  const row = rowIn(await context.read(path), "opportunity")
-  const header = headerOf(row)
+  const header = rowIn(await context.read(path), "opportunity")
   if (header.state !== order_state)
-    throw new CliError(exit_codes.invalid, `${String(row["subject"])} is no order, so that nothing is cancelled.`, {
+    throw new CliError(exit_codes.invalid, `${header.subject} is no order, so that nothing is cancelled.`, {
       way_out: "orders change-status ORDER --to lost (or dead) closes a quotation; opportunities delete drops a draft."
     })
-  if (context.interactive && flags["yes"] !== true && context.options.plan !== true) {
+  if (context.interactive && flags.yes !== true && context.options.plan !== true) {
     const { confirm } = await import("../../../output/prompt.ts")
-    const question = `Cancel ${String(row["number"] ?? row["id"])} ${String(row["subject"])} (${labelOf(header)})?`
+    const question = `Cancel ${header.number ?? header.id} ${header.subject} (${labelOf(header)})?`
     if (!(await confirm(question))) throw usageError("Nothing was changed.")
   }
   await move(context, path, stepTo("cancelled", header), textFlag(flags, "reason"))

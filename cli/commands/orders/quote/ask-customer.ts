@@ -1,6 +1,5 @@
 /** The customer of a new quote: looked for as `find` does, or made along with it. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { rowIn, rowsOr } from "../../../base/answers.ts"
+import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { foldForSearch } from "../../../../core/kernel/store/search-index.ts"
 import { usageError } from "../../../base/exit-codes.ts"
@@ -25,26 +24,27 @@ const askForNewCustomer = async ({ promptText: ask }: Questions, name: string): 
   return { newCustomer, ...(email === "" ? {} : { email }), ...(phone === "" ? {} : { phone }) }
 }
 
-const known = (context: CommandContext, { id, is_on_stop, name }: JsonObject): CustomerFlags => {
-  if (is_on_stop === true) context.note(`! ${String(name)} is on stop.`)
+type Customer = Pick<Row<"member">, "id" | "name" | "account_number" | "is_on_stop"> & { readonly contact?: string }
+const known = (context: CommandContext, { id, is_on_stop, name }: Customer): CustomerFlags => {
+  if (is_on_stop) context.note(`! ${name} is on stop.`)
   return { member: String(id) }
 }
 
 /** As `find` finds them; for a contact the organisations it is of, where there are any. */
-const customersFound = async (context: CommandContext, part: string): Promise<ReadonlyArray<JsonObject>> => {
-  const customers = new Map<Json | undefined, JsonObject>()
+const customersFound = async (context: CommandContext, part: string): Promise<ReadonlyArray<Customer>> => {
+  const customers = new Map<number, Customer>()
   for (const one of await membersFound(context, part, found_max)) {
-    if (one["is_active"] !== true) continue
-    if (one["membership_type"] === "organisation") customers.set(one["id"], one)
-    if (one["membership_type"] !== "contact") continue
+    if (!one.is_active) continue
+    if (one.membership_type === "organisation") customers.set(one.id, one)
+    if (one.membership_type !== "contact") continue
     const query = [["include", "organisations"]] as const
-    const { parent_members } = rowIn(await context.read(`/api/v1/members/${String(one["id"])}`, query), "member")
-    const parents = rowsOr(parent_members).filter((row) => row["related_membership_type"] === "Organisation")
-    if (parents.length === 0) customers.set(one["id"], one)
+    const { parent_members } = rowIn(await context.read(`/api/v1/members/${one.id}`, query), "member")
+    const parents = parent_members.filter((row) => row.related_membership_type === "Organisation")
+    if (parents.length === 0) customers.set(one.id, one)
     for (const { related_id } of parents)
       if (!customers.has(related_id)) {
-        const row = rowIn(await context.read(`/api/v1/members/${String(related_id)}`), "member")
-        customers.set(related_id, { ...row, contact: one["name"] ?? null })
+        const row = rowIn(await context.read(`/api/v1/members/${related_id}`), "member")
+        customers.set(related_id, { ...row, contact: one.name })
       }
   }
   return [...customers.values()]
@@ -59,23 +59,23 @@ export const sameNamed = async (
   questions?: Pick<Questions, "choose">
 ): Promise<number | undefined> => {
   const folded = foldForSearch(name.trim())
-  const same = (await customersFound(context, name)).filter((one) => foldForSearch(String(one["name"])) === folded)
+  const same = (await customersFound(context, name)).filter((one) => foldForSearch(one.name) === folded)
   const [first] = same
   if (first === undefined) return undefined
   if (!context.interactive)
     throw usageError(
-      `${String(first["name"])} is a customer already (id ${same.map(({ id }) => String(id)).join(", ")}).`,
-      `Give --member ${String(first["id"])} for that one, or --yes with --new-customer for another of the same name.`
+      `${first.name} is a customer already (id ${same.map(({ id }) => id).join(", ")}).`,
+      `Give --member ${first.id} for that one, or --yes with --new-customer for another of the same name.`
     )
   const { choose } = questions ?? (await import("../../../output/prompt.ts"))
-  const chosen = await choose(`${String(first["name"])} is a customer already`, [
-    ...same.map((one) => ({ name: `take ${customerText(one)} (id ${String(one["id"])})`, value: Number(one["id"]) })),
+  const chosen = await choose(`${first.name} is a customer already`, [
+    ...same.map((one) => ({ name: `take ${customerText(one)} (id ${one.id})`, value: one.id })),
     { name: "make another of the same name", value: 0 }
   ])
   return chosen === 0 ? undefined : chosen
 }
-const customerText = ({ account_number, contact, name }: JsonObject): string =>
-  [name, account_number, typeof contact === "string" ? `(${contact})` : null]
+const customerText = ({ account_number, contact, name }: Customer): string =>
+  [name, account_number, contact === undefined ? null : `(${contact})`]
     .filter((text) => typeof text === "string")
     .join("  ")
 
@@ -88,17 +88,17 @@ export const askForMember = async (context: CommandContext, questions: Questions
     const members = await customersFound(context, part)
     const [first, ...others] = members
     if (first !== undefined && others.length === 0) {
-      context.note(`  ${String(first["name"])}`)
+      context.note(`  ${first.name}`)
       return known(context, first)
     }
     if (first === undefined) context.note(`No customer is found by ${JSON.stringify(part)}.`)
     const chosen = await choose(first === undefined ? "And now" : "Which", [
-      ...members.map((one) => ({ name: customerText(one), value: String(one["id"]) })),
+      ...members.map((one) => ({ name: customerText(one), value: String(one.id) })),
       { name: first === undefined ? "look again" : "none of them", value: "" },
       { name: "a new customer", value: "new" }
     ])
     if (chosen === "new") return askForNewCustomer(questions, part)
-    const member = members.find((one) => String(one["id"]) === chosen)
+    const member = members.find((one) => String(one.id) === chosen)
     if (member !== undefined) return known(context, member)
   }
 }

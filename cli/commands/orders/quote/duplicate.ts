@@ -4,7 +4,7 @@ import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
-import { resolveStore } from "../../../context/resolve-id.ts"
+import { storeOf } from "../../../context/resolve-id.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
 import { present } from "../shared/parts.ts"
 
@@ -14,8 +14,7 @@ export const duplicateQuote = async (
   flags: Flags
 ): Promise<void> => {
   const path = await opportunityPath(context, named)
-  const { store_id } = rowIn(await context.read(path), "opportunity")
-  const { zone } = await resolveStore(context, store_id === null ? undefined : String(store_id))
+  const { zone } = await storeOf(context, rowIn(await context.read(path), "opportunity"))
   const moment = (flag: string, begins?: string): string | undefined => {
     const text = textFlag(flags, flag)
     return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`, begins)
@@ -24,9 +23,9 @@ export const duplicateQuote = async (
   const body = present({ subject: textFlag(flags, "subject"), starts_at, ends_at: moment("to", starts_at) })
   const made = await context.ask({ method: "POST", path: `${path}/clone`, body })
   if (context.options.plan === true) return printAnswer(context, made)
-  const copy = `/api/v1/opportunities/${String(rowIn(made.body, "opportunity")["id"])}`
+  const copy = `/api/v1/opportunities/${rowIn(made.body, "opportunity").id}`
   const quoted =
-    flags["draft"] === true
+    flags.draft === true
       ? undefined
       : await context.ask({ method: "POST", path: `${copy}/convert_to_quotation`, body: {} })
   await showOpportunity(context, copy)

@@ -1,20 +1,18 @@
 /** `quote update` and `quote remove`: lines of a quote, by id, product or name. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { rowIn } from "../../../base/answers.ts"
+import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
-import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
+import { resolveId, storeOf } from "../../../context/resolve-id.ts"
 import { itemsOf, lineMeant } from "../orders/lines.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
 import { kindAndPrice, notePriceOf, present } from "../shared/parts.ts"
 
-const read = async (context: CommandContext, path: string): Promise<JsonObject> =>
+const read = async (context: CommandContext, path: string): Promise<Row<"opportunity">> =>
   rowIn(await context.read(path, [["include", "items"]]), "opportunity")
-const zoneOf = async (context: CommandContext, { store_id }: JsonObject): Promise<string> =>
-  (await resolveStore(context, store_id === null ? undefined : String(store_id))).zone
 
 /** Changes one line, or without one the quote's own fields. */
 export const updateQuote = async (
@@ -28,13 +26,11 @@ export const updateQuote = async (
   const body = item === undefined ? await headerBody(context, flags) : await lineBody(context, quote, item, flags)
   if (Object.keys(body).length === 0) throw usageError("Nothing to change: give what is to be other than it is.")
   const answer = await context.ask(
-    item === undefined
-      ? { method: "PUT", path, body }
-      : { method: "PATCH", path: `${path}/items/${String(item["id"])}`, body }
+    item === undefined ? { method: "PUT", path, body } : { method: "PATCH", path: `${path}/items/${item.id}`, body }
   )
   if (context.options.plan === true) return printAnswer(context, answer)
   await showOpportunity(context, path)
-  if (item !== undefined) notePriceOf(context, flags, answer.body, Number(item["id"]))
+  if (item !== undefined) notePriceOf(context, flags, answer.body, item.id)
   noteWarnings(context, answer.body)
   notePending(context, answer)
 }
@@ -51,7 +47,7 @@ const refuseOthers = (flags: Flags, names: ReadonlyArray<string>, text: string):
 }
 
 const headerBody = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
-  if (flags["from"] !== undefined || flags["to"] !== undefined)
+  if (flags.from !== undefined || flags.to !== undefined)
     throw usageError(
       "--from and --to are of a line: name it after the quote.",
       "orders extend QUOTE --from TIME --to TIME moves the whole hire, with its lines."
@@ -73,18 +69,18 @@ const headerBody = async (context: CommandContext, flags: Flags): Promise<JsonOb
 const cleared = (text: string | undefined, word: string): Json | undefined => (text === word ? null : text)
 const lineBody = async (
   context: CommandContext,
-  quote: JsonObject,
-  item: JsonObject,
+  quote: Row<"opportunity">,
+  item: OrderLine,
   flags: Flags
 ): Promise<JsonObject> => {
   refuseOthers(flags, of_headers, "is of the quote as a whole: leave out the line.")
   const [from, to] = [textFlag(flags, "from"), textFlag(flags, "to")]
   const is_dated = from !== undefined || to !== undefined
-  const zone = is_dated ? await zoneOf(context, quote) : "UTC"
+  const zone = is_dated ? (await storeOf(context, quote)).zone : "UTC"
   // A bound that is not sent would fall back to the quote's.
-  const moment = (text: string | undefined, flag: string, field: string): Json | undefined =>
+  const moment = (text: string | undefined, flag: string, field: "starts_at" | "ends_at"): Json | undefined =>
     text !== undefined ? readMoment(context, text, zone, flag) : is_dated ? (item[field] ?? undefined) : undefined
-  const optional = flags["optional"]
+  const optional = flags.optional
   return present({
     quantity: textFlag(flags, "quantity"),
     ...kindAndPrice(flags, item),
@@ -105,16 +101,16 @@ export const removeLines = async (
 ): Promise<void> => {
   const path = await opportunityPath(context, named)
   const items = itemsOf(await read(context, path))
-  const lines: Array<JsonObject> = []
+  const lines: Array<OrderLine> = []
   for (const code of codes) lines.push(await lineMeant(context, items, code))
-  if (context.interactive && flags["yes"] !== true && context.options.plan !== true) {
+  if (context.interactive && flags.yes !== true && context.options.plan !== true) {
     const { confirm } = await import("../../../output/prompt.ts")
-    const names = lines.map(({ name, quantity }) => `${String(quantity)} × ${String(name)}`).join(", ")
+    const names = lines.map(({ name, quantity }) => `${quantity} × ${name}`).join(", ")
     if (!(await confirm(`Remove ${names}?`))) throw usageError("Nothing was changed.")
   }
   let last
   for (const { id } of lines) {
-    last = await context.ask({ method: "DELETE", path: `${path}/items/${String(id)}` })
+    last = await context.ask({ method: "DELETE", path: `${path}/items/${id}` })
     if (context.options.plan === true) return printAnswer(context, last)
   }
   await showOpportunity(context, path)

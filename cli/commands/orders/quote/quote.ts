@@ -1,10 +1,10 @@
 /** `quote`: drafts and quotations, from the first question to the order. */
-import { rowIn, rowsOr } from "../../../base/answers.ts"
+import { metaIn, rowIn } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
-import { type ResolvedStore, resolveId, resolveStore } from "../../../context/resolve-id.ts"
+import { resolveId, resolveStore, storeOf } from "../../../context/resolve-id.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
 import { findProduct, kindAndPrice, notePriceOf, present, withKindAndPrice } from "../shared/parts.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
@@ -26,7 +26,8 @@ export const addLine = async (
 ): Promise<void> => {
   const path = await opportunityPath(context, named)
   const { item_id, name } = await findProduct(context, code)
-  const zone = flags["from"] === undefined && flags["to"] === undefined ? "UTC" : (await storeOf(context, path)).zone
+  const is_dated = flags.from !== undefined || flags.to !== undefined
+  const { zone } = is_dated ? await storeOf(context, rowIn(await context.read(path), "opportunity")) : { zone: "UTC" }
   const momentGiven = (flag: string, begins?: string): string | undefined => {
     const text = textFlag(flags, flag)
     return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`, begins)
@@ -37,26 +38,22 @@ export const addLine = async (
     path: `${path}/items`,
     body: present({
       item_id,
-      name: flags["name"] ?? name,
-      quantity: flags["quantity"],
+      name: flags.name ?? name,
+      quantity: flags.quantity,
       ...kindAndPrice(flags),
-      discount_percent: flags["discount"],
-      notes: flags["notes"],
-      is_optional: flags["optional"] === true ? true : undefined,
+      discount_percent: flags.discount,
+      notes: flags.notes,
+      is_optional: flags.optional === true ? true : undefined,
       starts_at,
       ends_at: momentGiven("to", starts_at)
     })
   })
   if (context.options.plan === true) return printAnswer(context, answer)
   await showOpportunity(context, path)
-  const made = rowsOr(rowIn(answer.body, "opportunity")["items"]).filter((line) => line["item_id"] === item_id)
-  notePriceOf(context, flags, answer.body, Math.max(...made.map(({ id }) => Number(id))))
+  const made = (rowIn(answer.body, "opportunity").items ?? []).filter((line) => line.item_id === item_id)
+  notePriceOf(context, flags, answer.body, Math.max(...made.map(({ id }) => id)))
   noteWarnings(context, answer.body)
   notePending(context, answer)
-}
-const storeOf = async (context: CommandContext, path: string): Promise<ResolvedStore> => {
-  const opportunity = rowIn(await context.read(path), "opportunity")
-  return resolveStore(context, opportunity["store_id"] === null ? undefined : String(opportunity["store_id"]))
 }
 
 // `quote convert`.
@@ -67,15 +64,15 @@ export const convert = async (
   [named = ""]: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
-  const to = flags["to"]
+  const to = flags.to
   if (to !== "quotation" && to !== "order") throw usageError("--to is quotation or order.")
   const path = await opportunityPath(context, named)
   const opportunity = rowIn(await context.read(path), "opportunity")
   const steps = [
-    ...(opportunity["state"] === 0 ? [{ path: `${path}/convert_to_quotation`, body: {} }] : []),
+    ...(opportunity.state === 0 ? [{ path: `${path}/convert_to_quotation`, body: {} }] : []),
     ...(to === "order"
-      ? [{ path: `${path}/convert_to_order`, body: present({ shortage_notes: flags["notes"] }) }]
-      : opportunity["state"] === 0
+      ? [{ path: `${path}/convert_to_order`, body: present({ shortage_notes: flags.notes }) }]
+      : opportunity.state === 0
         ? []
         : [{ path: `${path}/convert_to_quotation`, body: {} }])
   ]
@@ -94,7 +91,7 @@ export const convert = async (
 
 /** On a terminal, what speaks against an order is told before it is one: a customer on stop, a shortage. */
 const agreed = async (context: CommandContext, path: string, flags: Flags): Promise<boolean> => {
-  if (!context.interactive || flags["yes"] === true || context.options.plan === true) return true
+  if (!context.interactive || flags.yes === true || context.options.plan === true) return true
   const actions = await context.read(`${path}/available_actions`)
   if (warningsIn(actions).length === 0) return true
   noteWarnings(context, actions)
@@ -111,7 +108,7 @@ const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, f
     nothing_given && context.interactive
       ? { ...flags, ...(await (await import("./wizard.ts")).askForQuote(context, flags)) }
       : flags
-  if (typeof answers["subject"] !== "string") throw missingFlagError("--subject", "the subject")
+  if (typeof answers.subject !== "string") throw missingFlagError("--subject", "the subject")
   const store = await resolveStore(context, textFlag(answers, "store"))
   const lines = await readLines(context, listFlag(answers, "line"))
   const momentGiven = (name: string, begins?: string): string | undefined => {
@@ -129,7 +126,7 @@ const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, f
   const { ask, printPlan } = writesOf(context)
   const member_id = await newCustomer(context, answers, ask)
   const body = present({
-    subject: answers["subject"],
+    subject: answers.subject,
     store_id: store.id,
     reference: textFlag(answers, "reference"),
     currency: textFlag(answers, "currency"),
@@ -139,15 +136,15 @@ const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, f
   })
   const query: Query = [["include", order_parts]]
   const made = await ask({ method: "POST", path: "/api/v1/opportunities", query, body })
-  const path = `/api/v1/opportunities/${String(rowIn(made.body, "opportunity")["id"])}`
+  const path = `/api/v1/opportunities/${rowIn(made.body, "opportunity").id}`
   // One command after another: each is decided on what the one before made.
   const told = [made]
   for (const { name, item_id, quantity } of lines)
     told.push(await ask({ method: "POST", path: `${path}/items`, query, body: { name, item_id, quantity } }))
-  if (answers["draft"] !== true)
+  if (answers.draft !== true)
     told.push(await ask({ method: "POST", path: `${path}/convert_to_quotation`, query, body: {} }))
   if (context.options.plan === true)
-    return printPlan(told, `make a ${answers["draft"] === true ? "draft" : "quotation"}: ${answers["subject"]}`)
+    return printPlan(told, `make a ${answers.draft === true ? "draft" : "quotation"}: ${answers.subject}`)
   await showOpportunity(context, path)
   const warnings = [...new Set(told.flatMap(({ body: answered }) => warningsIn(answered)))]
   noteWarnings(context, { meta: { warnings } })
@@ -172,7 +169,7 @@ const writesOf = (context: CommandContext) => {
     const { body, status } = told.at(-1) ?? { status: 200 }
     const warnings = [...new Set(told.flatMap((one) => warningsIn(one.body)))]
     const events = planned.flatMap((one) => one.events ?? [])
-    const meta = { ...(isJsonObject(body) && isJsonObject(body["meta"]) ? body["meta"] : {}), warnings }
+    const meta = { ...metaIn(body), warnings }
     return printAnswer(context, { status, events, wish, body: { ...(isJsonObject(body) ? body : {}), meta } })
   }
   return { ask, printPlan }
@@ -207,14 +204,14 @@ const newCustomer = async (context: CommandContext, answers: Flags, ask: Ask): P
     if (alone !== undefined) throw usageError(`--${alone[2]} is of a new customer: give --new-customer NAME, too.`)
     return undefined
   }
-  if (answers["member"] !== undefined) throw usageError("Give --member or --new-customer, not both.")
+  if (answers.member !== undefined) throw usageError("Give --member or --new-customer, not both.")
   const email = textFlag(answers, "email")
   if (email !== undefined && !/^\S+@\S+$/.test(email)) throw usageError(`--email: ${JSON.stringify(email)} is none.`)
-  const known = answers["yes"] === true ? undefined : await sameNamed(context, name)
+  const known = answers.yes === true ? undefined : await sameNamed(context, name)
   if (known !== undefined) return known
   const body = { name, membership_type: "organisation" }
   const made = await ask({ method: "POST", path: "/api/v1/members", body })
-  const member_id = Number(rowIn(made.body, "member")["id"])
+  const member_id = rowIn(made.body, "member").id
   for (const [kind, field, flag] of contacts) {
     const text = textFlag(answers, flag)
     if (text === undefined) continue

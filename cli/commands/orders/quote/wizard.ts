@@ -1,12 +1,11 @@
 /** The questions of `quote new` on a terminal: customer, dates, lines; after each line its price and what is short. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { exact } from "../../../../core/values/decimal.ts"
-import { rowIn, rowsIn, rowsOr } from "../../../base/answers.ts"
+import { metaIn, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { findIdByName, type ResolvedStore, resolveStore } from "../../../context/resolve-id.ts"
 import { askForMember, type Questions } from "./ask-customer.ts"
-import { column, tableText } from "../../../output/table.ts"
+import { columnsNamed, tableText } from "../../../output/table.ts"
 import type { Flags } from "../../../context/program.ts"
 import * as terminal from "../../../output/prompt.ts"
 import { countedFrom, parseMomentIn, readMoment } from "../../../base/parse-time.ts"
@@ -110,7 +109,7 @@ const askForLines = async (
     if (text === "") return lines
     const product = await productMeant(context, text, questions)
     if (product === undefined) continue
-    const quantity = await questions.promptText(`How many ${String(product["name"])}`, {
+    const quantity = await questions.promptText(`How many ${product.name}`, {
       default: "1",
       check: (text) =>
         /^\d{1,7}(\.\d{1,2})?$/.test(text) && Number(text) > 0 ? undefined : "A number above 0, please."
@@ -149,7 +148,7 @@ const review = (context: CommandContext, lines: ReadonlyArray<WizardLine>): stri
     : [
         "",
         tableText(
-          [column("quantity"), column("name"), column("total"), column("currency", "CUR"), column("hints", "SHORT")],
+          columnsNamed("quantity, name, total, currency=CUR, hints=SHORT"),
           lines.map(({ currency, hints, name, quantity, total }) => ({
             currency,
             name,
@@ -166,21 +165,18 @@ const review = (context: CommandContext, lines: ReadonlyArray<WizardLine>): stri
 const lineOf = async (
   context: CommandContext,
   hire: Hire | undefined,
-  product: JsonObject,
+  product: Row<"product">,
   quantity: string,
   before: ReadonlyArray<WizardLine>
 ): Promise<WizardLine> => {
-  const id = Number(product["id"]),
-    name = String(product["name"])
-  const accessories = rowsOr(product["accessories"])
-    .filter((one) => one["included"] === true)
+  const { id, name } = product
+  const accessories = (product.accessories ?? [])
+    .filter((one) => one.included)
     .map((one) => ({
-      id: Number(one["accessory_product_id"]),
-      name: String(one["related_name"]),
-      quantity: exact(quantity)
-        .times(exact(String(one["quantity"])))
-        .toString(),
-      free: one["zero_priced"] === true
+      id: one.accessory_product_id,
+      name: String(one.related_name),
+      quantity: exact(quantity).times(one.quantity).toString(),
+      free: one.zero_priced
     }))
   const { total, currency, resolved } = await priced(context, hire, id, quantity)
   let whole = exact(total)
@@ -228,11 +224,7 @@ const priced = async (
     }
   })
   const breakdown = rowIn(body, "rate_breakdown")
-  return {
-    total: String(breakdown["total"]),
-    currency: String(breakdown["currency"]),
-    resolved: rowIn(body, "meta")["resolved"] === true
-  }
+  return { total: breakdown.total, currency: breakdown.currency, resolved: metaIn(body).resolved === true }
 }
 
 /** How many are missing during the hire, in words; undefined where enough are free, or that cannot be known. */
@@ -267,7 +259,7 @@ const productMeant = async (
   context: CommandContext,
   text: string,
   { choose }: Questions
-): Promise<JsonObject | undefined> => {
+): Promise<Row<"product"> | undefined> => {
   const exactly = await findIdByName(context, "products", text).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error
     context.note(error.message)
@@ -285,12 +277,12 @@ const productMeant = async (
     "products"
   )
   const [first, ...others] = products
-  if (first !== undefined && others.length === 0) return productBy(context, Number(first["id"]))
+  if (first !== undefined && others.length === 0) return productBy(context, first.id)
   if (first !== undefined) {
     const chosen = await choose("Which", [
       ...products.map((one) => ({
-        name: [one["name"], one["sku"]].filter((part) => typeof part === "string").join("  "),
-        value: Number(one["id"])
+        name: [one.name, one.sku].filter((part) => typeof part === "string").join("  "),
+        value: one.id
       })),
       { name: "none of them", value: 0 }
     ])
@@ -307,7 +299,7 @@ const productMeant = async (
   context.note(`No product has ${JSON.stringify(text)} in its name, nor as sku or barcode.`)
   return undefined
 }
-const productBy = async (context: CommandContext, id: number): Promise<JsonObject> =>
+const productBy = async (context: CommandContext, id: number): Promise<Row<"product">> =>
   rowIn(await context.read(`/api/v1/products/${id}`, [["include", "accessories"]]), "product")
 
 /** The message of what a check throws; undefined where it throws nothing. */
@@ -325,12 +317,12 @@ const askForStore = async (
   flags: Flags,
   { choose }: Questions
 ): Promise<string | undefined> => {
-  if (typeof flags["store"] === "string") return flags["store"]
+  if (typeof flags.store === "string") return flags.store
   const stores = rowsIn(await context.read("/api/v1/stores", [["per_page", "100"]]), "stores")
   return stores.length < 2
     ? undefined
     : choose(
         "Store",
-        stores.map((one) => ({ name: String(one["name"]), value: String(one["id"]) }))
+        stores.map((one) => ({ name: one.name, value: String(one.id) }))
       )
 }

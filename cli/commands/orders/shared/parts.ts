@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import type { Command } from "commander"
 import { fixed_charge } from "../../../../core/orders/opportunities/tables/lines.ts"
-import { rowIn, rowsOr } from "../../../base/answers.ts"
+import { type OrderLine, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
@@ -15,7 +15,7 @@ export const findProduct = async (
 ): Promise<{ readonly item_id: number; readonly name: string }> => {
   const item_id = await resolveId(context, "products", code)
   const product = rowIn(await context.read(`/api/v1/products/${item_id}`), "product")
-  return { item_id, name: String(product["name"]) }
+  return { item_id, name: product.name }
 }
 
 /** Exit 2 where several flags are given of which one says all. */
@@ -39,11 +39,11 @@ export const withKindAndPrice = (command: Command, price: string): Command =>
     .option("--free", "for nothing, on purpose")
 
 /** `before`: the line that is changed. A price for a day ends one for the whole hire. */
-export const kindAndPrice = (flags: Flags, before?: JsonObject): { readonly [name: string]: Json | undefined } => {
+export const kindAndPrice = (flags: Flags, before?: OrderLine): { readonly [name: string]: Json | undefined } => {
   const kind = oneOf(flags, kinds)
   const price = oneOf(flags, prices)
   const given = price === undefined ? undefined : textFlag(flags, price)
-  const was_fixed = before?.["charge_period"] === fixed_charge && before["transaction_type_label"] !== "Service"
+  const was_fixed = before?.charge_period === fixed_charge && before.transaction_type_label !== "Service"
   return {
     transaction_type: kind,
     ...(price === "free"
@@ -58,13 +58,13 @@ export const kindAndPrice = (flags: Flags, before?: JsonObject): { readonly [nam
 
 /** Says what a price by hand was multiplied by, where the days are in it. */
 export const notePriceOf = (context: CommandContext, flags: Flags, body: Json | undefined, line_id: number): void => {
-  if (textFlag(flags, "price") === undefined || flags["price"] === "rate") return
-  const line = rowsOr(rowIn(body, "opportunity")["items"]).find(({ id }) => id === line_id)
-  const periods = line?.["charged_periods"]
-  if (line === undefined || typeof periods !== "string" || periods === "1") return
-  const quantity = Number(line["quantity"])
+  if (textFlag(flags, "price") === undefined || flags.price === "rate") return
+  const line = rowIn(body, "opportunity").items?.find(({ id }) => id === line_id)
+  const periods = line?.charged_periods
+  if (line === undefined || periods == null || periods === "1") return
+  const quantity = Number(line.quantity)
   context.note(
-    `The price is for one, per day: ${quantity} × ${String(line["unit_price"])} × ${periods}. ` +
+    `The price is for one, per day: ${quantity} × ${line.unit_price} × ${periods}. ` +
       "For the whole hire give --unit-total, for the whole line --line-total."
   )
 }

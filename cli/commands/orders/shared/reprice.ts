@@ -1,10 +1,9 @@
 /** `quote reprice`: prices, taxes and terms of today; `--plan` says what would change. */
-import { rowsOr } from "../../../base/answers.ts"
+import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings } from "../../../context/print.ts"
-import { column, tableText } from "../../../output/table.ts"
+import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
-import { isJsonObject } from "../../../../core/kernel/fields/json.ts"
 import { opportunityPath } from "./show.ts"
 
 export const repriceQuote = async (
@@ -21,16 +20,9 @@ export const repriceQuote = async (
   })
   if (context.options.json === true) context.printJson(answer.body ?? null)
   else {
-    const changes = rowsOr(isJsonObject(answer.body) ? answer.body["changes"] : undefined)
+    const changes = rowsIn(answer.body, "changes")
     if (changes.length === 0) context.note("Prices, taxes and terms are those of today.")
-    else
-      context.print(
-        tableText(
-          [column("name", "LINE"), column("figure", "FIGURE"), column("from", "FROM"), column("to", "TO")],
-          changes,
-          context.terminal
-        )
-      )
+    else context.print(tableText(columnsNamed("name=LINE, figure=FIGURE, from=FROM, to=TO"), changes, context.terminal))
     noteWarnings(context, answer.body)
   }
   if (context.options.plan === true) context.note("Planned only; nothing was written.")

@@ -20,7 +20,7 @@ export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
     .argument(`<${noun}>`, "id or number")
     .option("--explain", "say in words how each figure came about")
   withAction(show, async (context, [named = ""], flags) => {
-    const asked = [["outdated", "1"], ...(flags["explain"] === true ? [["explain", "1"] as const] : [])] as const
+    const asked = [["outdated", "1"], ...(flags.explain === true ? [["explain", "1"] as const] : [])] as const
     await showOpportunity(context, await opportunityPath(context, named), asked)
   })
 }
@@ -38,7 +38,7 @@ export const showOpportunity = async (context: CommandContext, path: string, ask
   if (context.options.json === true) return context.printJson(body)
   const opportunity = rowIn(body, "opportunity")
   context.print(orderText(context.terminal, opportunity))
-  if (body["explanation"] !== undefined) context.print(`\n${explanationText(body["explanation"], context.terminal)}`)
+  if (body.explanation !== undefined) context.print(`\n${explanationText(body.explanation, context.terminal)}`)
   noteWarnings(context, body)
   const { noteToReplace } = await import("./to-replace.ts")
   await noteToReplace(context, path, opportunity)

@@ -1,10 +1,9 @@
 /** `shortages`: lines that are short, days on which more is promised than there is, and who waits for goods. */
 import type { Command } from "commander"
 import { dateAfter } from "../../../../core/values/period.ts"
-import { isJsonObject } from "../../../../core/kernel/fields/json.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
-import { objectBody } from "../../../base/answers.ts"
+import { totalOf } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
 import { allRows } from "../../../context/pages.ts"
@@ -17,8 +16,7 @@ const days_ahead = 30
 
 /** Days count what is promised: why there are none where drafts and provisional quotations lack something. */
 const tellUnclaimed = async (context: CommandContext, span: Query): Promise<void> => {
-  const { meta } = objectBody(await context.read("/api/v1/shortages", [...span, ["per_page", "1"]]))
-  const count = isJsonObject(meta) ? Number(meta["total"]) : 0
+  const count = totalOf(await context.read("/api/v1/shortages", [...span, ["per_page", "1"]]))
   if (count === 0) return
   const [lines, are, claim, they_are, them] =
     count === 1
@@ -31,50 +29,50 @@ const tellUnclaimed = async (context: CommandContext, span: Query): Promise<void
 }
 
 export const declare = (program: Command): void => {
-  const shortages = program
+  const command = program
     .command("shortages")
     .description("Every line that is short, of orders, quotations and drafts: whose, when, and by how much")
     .option("--from <date>", "first day (default: today)")
     .option("--to <date>", `last day (default: ${days_ahead} days on)`)
     .option("--store <store>", "id or name (default: every store)")
     .option("--days", "day by day what stores lack for all that is promised, whoever asked for it")
-  withAction(shortages, async (context, _args, flags) => {
+  withAction(command, async (context, _args, flags) => {
     const { id, zone } = await resolveStore(context, textFlag(flags, "store"))
     const from = parseDay(textFlag(flags, "from") ?? "today", "--from", zone)
     const to =
-      textFlag(flags, "to") === undefined ? dateAfter(from, days_ahead) : parseDay(String(flags["to"]), "--to", zone)
-    const store = flags["store"] === undefined ? [] : [["store_id", String(id)] as const]
-    const [path, key] =
-      flags["days"] === true ? ["/api/v1/availability/shortages", "short_days"] : ["/api/v1/shortages", "shortages"]
+      textFlag(flags, "to") === undefined ? dateAfter(from, days_ahead) : parseDay(String(flags.to), "--to", zone)
+    const store = flags.store === undefined ? [] : [["store_id", String(id)] as const]
     const span = [["from", from], ["to", to], ...store] as const
-    const rows = await allRows(context, path, span)
-    const shown = context.options.json === true ? rows : withoutOut(context, rows)
-    await printAnswer(context, { status: 200, body: { [key]: shown, meta: unpagedMeta(shown.length) } })
-    if (flags["days"] === true) return rows.length > 0 ? undefined : tellUnclaimed(context, span)
+    if (flags.days === true) {
+      const short_days = await allRows(context, "/api/v1/availability/shortages", span)
+      await printAnswer(context, { status: 200, body: { short_days, meta: unpagedMeta(short_days.length) } })
+      return short_days.length > 0 ? undefined : tellUnclaimed(context, span)
+    }
+    const rows = await allRows(context, "/api/v1/shortages", span)
+    const shortages = context.options.json === true ? rows : withoutOut(context, rows)
+    await printAnswer(context, { status: 200, body: { shortages, meta: unpagedMeta(shortages.length) } })
     tellOrdersToReplace(context, rows)
-    const { meta } = objectBody(
-      await context.read("/api/v1/shortage_waits", [
-        ["q[status_eq]", "waiting"],
-        ["per_page", "1"]
-      ])
-    )
-    const waiting = isJsonObject(meta) ? Number(meta["total"]) : 0
+    const query: Query = [
+      ["q[status_eq]", "waiting"],
+      ["per_page", "1"]
+    ]
+    const waiting = totalOf(await context.read("/api/v1/shortage_waits", query))
     if (waiting > 0)
       context.note(`${waiting} ${waiting === 1 ? "line waits" : "lines wait"}; shortages waiting lists them.`)
   })
-  const waiting = shortages
+  const waiting = command
     .command("waiting")
     .description("Lines that wait for goods to come free: of an order with their places in the queue, else of all")
     .argument("[order]", "id or number")
   withAction(waiting, async (context, [order]) => (await import("./waiting.ts")).showWaiting(context, order))
-  const wait = shortages
+  const wait = command
     .command("wait")
     .description("Put a line that is short on the waiting list, or every one of an order")
     .argument("<order>", "id or number")
     .argument("[line]", "id or name of the line")
     .option("--note <text>", "what to remember when goods come free")
   withAction(wait, async (context, args, flags) => (await import("./waiting.ts")).waitFor(context, args, flags))
-  const leave = shortages
+  const leave = command
     .command("leave")
     .description("Take a line off the waiting list, or every one of an order")
     .argument("<order>", "id or number")

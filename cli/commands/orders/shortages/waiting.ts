@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
-import { objectBody, rowIn, rowsIn, rowsOr } from "../../../base/answers.ts"
+import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { withOrderNumbers } from "../../../context/order-numbers.ts"
@@ -12,15 +12,15 @@ import { type Flags, textFlag } from "../../../context/program.ts"
 import { looksLikeId } from "../../../context/resolve-id.ts"
 import { opportunityPath } from "../shared/show.ts"
 
-const listed = (rows: Json | undefined): QueryResult => {
-  const waiting = rowsOr(rows)
+const listed = (body: Json | undefined): QueryResult => {
+  const waiting = rowsIn(body, "waiting")
   return { status: 200, body: { waiting, meta: unpagedMeta(waiting.length) } }
 }
 
 export const showWaiting = async (context: CommandContext, order: string | undefined): Promise<void> => {
   if (order !== undefined) {
     const path = `${await opportunityPath(context, order)}/shortages`
-    return printAnswer(context, listed(objectBody(await context.read(path))["waiting"]))
+    return printAnswer(context, listed(await context.read(path)))
   }
   const rows = await allRows(context, "/api/v1/shortage_waits", [["q[status_eq]", "waiting"]])
   const shown = context.options.json === true ? rows : await withOrderNumbers(context, rows)
@@ -31,14 +31,14 @@ export const showWaiting = async (context: CommandContext, order: string | undef
 const lineOf = async (context: CommandContext, path: string, text: string): Promise<number> => {
   if (looksLikeId(text)) return Number(text)
   const { items } = rowIn(await context.read(path, [["include", "items"]]), "opportunity")
-  const found = rowsOr(items).filter(({ name }) => String(name).toLowerCase() === text.trim().toLowerCase())
+  const found = (items ?? []).filter(({ name }) => name.toLowerCase() === text.trim().toLowerCase())
   const [line] = found
-  if (line !== undefined && found.length === 1) return Number(line["id"])
+  if (line !== undefined && found.length === 1) return line.id
   throw new CliError(
     line === undefined ? exit_codes.not_found : exit_codes.usage,
     line === undefined
       ? `The order has no line ${JSON.stringify(text)}.`
-      : `${JSON.stringify(text)} is the name of several lines: ids ${found.map(({ id }) => String(id)).join(", ")}.`,
+      : `${JSON.stringify(text)} is the name of several lines: ids ${found.map(({ id }) => id).join(", ")}.`,
     { way_out: "Give the id of the line; orders show lists them." }
   )
 }
@@ -46,8 +46,7 @@ const lineOf = async (context: CommandContext, path: string, text: string): Prom
 const asked = async (context: CommandContext, path: string, body: JsonObject, done: string): Promise<void> => {
   const answer = await context.ask({ method: "POST", path, body })
   if (context.options.json === true || context.options.plan === true) return printAnswer(context, answer)
-  const waiting = rowsIn(answer.body, "waiting")
-  await printAnswer(context, { ...answer, body: { waiting, meta: unpagedMeta(waiting.length) } })
+  await printAnswer(context, { ...answer, ...listed(answer.body) })
   context.note(done)
 }
 

@@ -9,10 +9,10 @@ import {
   replaceText
 } from "../../../../core/overview/today/words.ts"
 import { clockText, dayText, numberText } from "../../../../core/values/text.ts"
-import { objectBody, rowsOr } from "../../../base/answers.ts"
+import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { type Column, column, tableText } from "../../../output/table.ts"
-import { styled } from "../../../output/terminal.ts"
+import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
+import { styled, type Terminal } from "../../../output/terminal.ts"
 import { parseDay } from "../../../base/parse-time.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { companyZone, resolveStore } from "../../../context/resolve-id.ts"
@@ -30,54 +30,54 @@ export const todayQuery = async (context: CommandContext, flags: Flags): Promise
 export const showToday = async (context: CommandContext, flags: Flags): Promise<void> => {
   const body = await context.read("/api/v1/today", await todayQuery(context, flags))
   if (context.options.json === true) return context.printJson(body)
-  context.print(todayText(context, objectBody(body["today"])))
+  context.print(todayText(context, rowIn(body, "today")))
 }
 
-const textOr = (value: unknown): string | null => (typeof value === "string" ? value : null)
-const when = (date: string, title: string): Column => ({
+type Timed = { readonly at: string | null; readonly timezone: string }
+const when = (date: string, title: string): Column<Timed> => ({
   title,
-  of: (row) => clockText(textOr(row["at"]), textOr(row["timezone"]) ?? "UTC", date)
+  of: (row) => clockText(row.at, row.timezone, date)
 })
-const number: Column = { title: "NUMBER", of: (row) => numberText(textOr(row["number"]), Number(row["id"])) }
+const number: Column<{ readonly id: number; readonly number: string | null }> = {
+  title: "NUMBER",
+  of: (row) => numberText(row.number, row.id)
+}
 const store = column("store_name", "STORE")
 
-const orderColumns = (list: OrderList, date: string, of_one_store: boolean): ReadonlyArray<Column> => [
+type Today = Row<"today">
+const orderColumns = (
+  list: OrderList,
+  { date, store: one_store }: Today
+): ReadonlyArray<Column<Today[OrderList]["orders"][number]>> => [
   when(date, list === "late" ? "DUE" : "WHEN"),
   number,
-  column("subject"),
-  column("member_name", "CUSTOMER"),
+  ...columnsNamed("subject, member_name=CUSTOMER"),
   {
     title: "",
     of: (row) =>
       [
-        row["is_late"] === true && list !== "late" ? "late" : "",
-        row["has_shortage"] === true ? "short" : "",
-        replaceText(Number(row["to_replace"] ?? 0)),
-        leftText(list, {
-          wanted: Number(row["wanted"]),
-          packed: Number(row["packed"]),
-          out: Number(row["out"]),
-          back: Number(row["back"])
-        })
+        row.is_late && list !== "late" ? "late" : "",
+        row.has_shortage ? "short" : "",
+        replaceText(row.to_replace),
+        leftText(list, row)
       ]
         .filter((part) => part !== "")
         .join(", ")
   },
-  ...(of_one_store ? [] : [store])
+  ...(one_store === null ? [store] : [])
 ]
-const dueColumns = (date: string, of_one_store: boolean): ReadonlyArray<Column> => [
+type Due = NonNullable<Today["sub_hire_in"]>["purchase_orders"][number]
+const dueColumns = ({ date, store: one_store }: Today): ReadonlyArray<Column<Due>> => [
   when(date, "WHEN"),
   number,
-  column("subject"),
-  column("supplier_name", "SUPPLIER"),
-  { title: "", of: ({ is_late, pieces }) => `${pieces} pieces${is_late === true ? ", late" : ""}` },
-  ...(of_one_store ? [] : [store])
+  ...columnsNamed("subject, supplier_name=SUPPLIER"),
+  { title: "", of: ({ is_late, pieces }) => `${pieces} pieces${is_late ? ", late" : ""}` },
+  ...(one_store === null ? [store] : [])
 ]
-const unpaid_columns: ReadonlyArray<Column> = [
-  { title: "DUE", of: ({ days_late }) => (Number(days_late) === 0 ? "today" : `${days_late} days ago`) },
+const unpaid_columns: ReadonlyArray<Column<NonNullable<Today["unpaid"]>["invoices"][number]>> = [
+  { title: "DUE", of: ({ days_late }) => (days_late === 0 ? "today" : `${days_late} days ago`) },
   number,
-  column("subject"),
-  column("member_name", "CUSTOMER"),
+  ...columnsNamed("subject, member_name=CUSTOMER"),
   { title: "OWED", of: ({ currency_code, outstanding }) => `${outstanding} ${currency_code}`, right: true }
 ]
 
@@ -87,31 +87,29 @@ interface Section {
   readonly title: string
   readonly count: number
   readonly more: boolean
-  readonly rows: ReadonlyArray<JsonObject>
-  readonly columns: ReadonlyArray<Column>
+  /** `first`: a column before its own. */
+  readonly table: (...first: ReadonlyArray<Column>) => string
 }
-const sectionsOf = (today: JsonObject): ReadonlyArray<Section> => {
-  const date = String(today["date"])
-  const of_one_store = today["store"] !== null
-  const section = (
+const sectionsOf = (today: Today, terminal: Terminal): ReadonlyArray<Section> => {
+  const section = <R extends JsonObject>(
     name: string,
     title: string,
-    rows: string,
-    columns: ReadonlyArray<Column>
+    list: { readonly count: number; readonly more?: boolean } | null,
+    rows: ReadonlyArray<R> | undefined,
+    columns: ReadonlyArray<Column<R>>
   ): ReadonlyArray<Section> => {
-    if (today[name] === null) return []
-    const list = objectBody(today[name])
-    return [
-      { name, title, count: Number(list["count"]), more: list["more"] === true, rows: rowsOr(list[rows]), columns }
-    ]
+    if (list === null) return []
+    const table = (...first: ReadonlyArray<Column>) => tableText([...first, ...columns], rows ?? [], terminal)
+    return [{ name, title, count: list.count, more: list.more === true, table }]
   }
+  const { sub_hire_back: back, sub_hire_in: arriving, unpaid } = today
   return [
     ...order_list_names.flatMap((name) =>
-      section(name, order_lists[name], "orders", orderColumns(name, date, of_one_store))
+      section(name, order_lists[name], today[name], today[name].orders, orderColumns(name, today))
     ),
-    ...section("sub_hire_back", "Due back at suppliers", "purchase_orders", dueColumns(date, of_one_store)),
-    ...section("sub_hire_in", "Due in from suppliers", "purchase_orders", dueColumns(date, of_one_store)),
-    ...section("unpaid", "Unpaid", "invoices", unpaid_columns)
+    ...section("sub_hire_back", "Due back at suppliers", back, back?.purchase_orders, dueColumns(today)),
+    ...section("sub_hire_in", "Due in from suppliers", arriving, arriving?.purchase_orders, dueColumns(today)),
+    ...section("unpaid", "Unpaid", unpaid, unpaid?.invoices, unpaid_columns)
   ]
 }
 
@@ -119,21 +117,18 @@ const sectionsOf = (today: JsonObject): ReadonlyArray<Section> => {
  * Every list that is not empty under its count; those that are empty in one line. In a pipe the list's name stands
  * before each row.
  */
-export const todayText = ({ terminal }: Pick<CommandContext, "terminal">, today: JsonObject): string => {
-  const sections = sectionsOf(today)
-  if (!terminal.is_tty)
-    return sections
-      .map(({ columns, name, rows }) => tableText([{ title: "", of: () => name }, ...columns], rows, terminal))
-      .join("")
-  const place = today["store"] === null ? "All stores" : String(objectBody(today["store"])["name"])
+export const todayText = ({ terminal }: Pick<CommandContext, "terminal">, today: Today): string => {
+  const sections = sectionsOf(today, terminal)
+  if (!terminal.is_tty) return sections.map(({ name, table }) => table({ title: "", of: () => name })).join("")
+  const place = today.store?.name ?? "All stores"
   const filled = sections.filter(({ count }) => count > 0)
   const empty = sections.filter(({ count }) => count === 0)
   return [
-    `${styled(terminal.colour, "bold", `${dayText(String(today["date"]))} · ${place}`)}\n\n`,
+    `${styled(terminal.colour, "bold", `${dayText(today.date)} · ${place}`)}\n\n`,
     ...filled.map(
-      ({ columns, count, more, name, rows, title }) =>
+      ({ count, more, name, table, title }) =>
         `${styled(terminal.colour, isWrong(name) ? "red" : "bold", `${title} ${count}${more ? "+" : ""}`)}\n` +
-        `${tableText(columns, rows, terminal)}\n`
+        `${table()}\n`
     ),
     empty.length === 0
       ? ""

@@ -10,7 +10,7 @@ export const declare = (program: Command): void => {
     .option("--date <day>", "another day, on the store's clock")
     .option("--watch", "show it again whenever something changes, until stopped")
   withAction(today, async (context, _args, flags) =>
-    flags["watch"] === true
+    flags.watch === true
       ? (await import("./watch.ts")).watchToday(context, flags)
       : (await import("./show.ts")).showToday(context, flags)
   )

@@ -1,6 +1,6 @@
 /** `today --watch`: the day in place of the one before, whenever something changes, until it is stopped. */
 import type { Query } from "../../../../core/kernel/lists/query.ts"
-import { objectBody } from "../../../base/answers.ts"
+import { rowIn } from "../../../base/answers.ts"
 import { watch_lock } from "../../../context/background.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { exit_codes } from "../../../base/exit-codes.ts"
@@ -89,11 +89,11 @@ const show = async (
   if (text === state.before) return
   state.before = text
   if (context.options.json === true) return context.printJsonLine(body)
-  const shown = todayText(context, objectBody(body["today"]))
+  const today = rowIn(body, "today")
+  const shown = todayText(context, today)
   const { colour, is_tty } = context.terminal
   if (!is_tty) return context.print(`${shown}\n`)
-  const store = objectBody(body["today"])["store"] ?? {}
-  const zone = zoneOr(objectBody(store)["timezone"], context.terminal.zoneOf?.({}) ?? "UTC")
+  const zone = zoneOr(today.store?.timezone, context.terminal.zoneOf?.({}) ?? "UTC")
   const at = formatIn(new Date().toISOString(), zone).slice(-5)
   const foot = state.offline === "" ? `As of ${at}.` : `Without the server, as of ${at}: ${state.offline}`
   showInPlace(`${shown}\n${styled(colour, "dim", foot)}\n`)

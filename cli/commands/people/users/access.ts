@@ -54,7 +54,7 @@ export const resetAccess = async (context: CommandContext, named: string, flags:
   const answer = await context.requestAtServer({
     method: "POST",
     path: `/api/v1/users/${id}/reset_password`,
-    body: { end_sessions: flags["endSessions"] === true }
+    body: { end_sessions: flags.endSessions === true }
   })
   if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
   if (context.options.json === true) return printAnswer(context, answer)
@@ -62,7 +62,7 @@ export const resetAccess = async (context: CommandContext, named: string, flags:
   const { is_tty, zoneOf } = context.terminal
   const expires = is_tty ? minuteText(expires_at, zoneOf?.({})) : expires_at
   context.note(`A code to log in with is sent to ${sent_to}; it holds until ${expires}.`)
-  if (flags["endSessions"] === true) context.note("What they were logged in with does not hold any more.")
+  if (flags.endSessions === true) context.note("What they were logged in with does not hold any more.")
 }
 
 const userNamed = async (context: CommandContext, text: string): Promise<number> => {
@@ -76,7 +76,7 @@ const userNamed = async (context: CommandContext, text: string): Promise<number>
       throw new CliError(exit_codes.usage, `${JSON.stringify(text)} is the ${column} of several.`, {
         way_out: "Give the id, or the e-mail address, of the one that is meant."
       })
-    if (found !== undefined) return Number(rowIn({ user: found }, "user")["id"])
+    if (found !== undefined) return Number(rowIn({ user: found }, "user").id)
   }
   throw new CliError(
     exit_codes.not_found,

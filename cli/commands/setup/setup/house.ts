@@ -175,12 +175,12 @@ export const houseOfFlags = (flags: Flags): House => {
   return decode({
     ...(Object.keys(company_given).length === 0 ? {} : { company: company_given }),
     ...(taxes.length === 0 ? {} : { taxes }),
-    ...(flags["assignTaxClasses"] === true ? { assign_tax_classes: true } : {}),
+    ...(flags.assignTaxClasses === true ? { assign_tax_classes: true } : {}),
     ...(stores.length === 0 ? {} : { stores }),
     ...(people.length === 0 ? {} : { people }),
     ...textFlags(flags, { logo: "logo" }),
     ...(numbers.length === 0 ? {} : { numbers: Object.fromEntries(numbers.map(({ name, rate }) => [name, rate])) }),
-    ...(flags["shortNumbers"] === true ? { short_numbers: true } : {}),
+    ...(flags.shortNumbers === true ? { short_numbers: true } : {}),
     ...(Object.keys(mail_given).length === 0 ? {} : { mail: mail_given })
   })
 }

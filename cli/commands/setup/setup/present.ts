@@ -1,26 +1,27 @@
 /** What a server has set up already, as `setup` compares it. */
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { objectBody, rowsIn } from "../../../base/answers.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { objectBody, type Row, rowIn, type RowOfList, rowsIn, totalOf } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { responseError } from "../../../base/response-errors.ts"
 
 export interface Present {
   readonly settings: { readonly [group: string]: JsonObject }
-  readonly currencies: ReadonlyArray<JsonObject>
-  readonly tax_rates: ReadonlyArray<JsonObject>
-  readonly tax_rules: ReadonlyArray<JsonObject>
-  readonly tax_classes: { readonly [kind in ClassedKind]: ReadonlyArray<JsonObject> }
+  readonly currencies: ReadonlyArray<RowOfList<"currencies">>
+  readonly tax_rates: ReadonlyArray<RowOfList<"tax_rates">>
+  readonly tax_rules: ReadonlyArray<RowOfList<"tax_rules">>
+  readonly tax_classes: { readonly [kind in ClassedKind]: ReadonlyArray<TaxClass> }
   /** How many have no tax class of their own, so that nothing of theirs is taxed. */
   readonly without_class: { readonly [kind in ClassedKind]: number }
-  readonly stores: ReadonlyArray<JsonObject>
-  readonly users: ReadonlyArray<JsonObject>
-  readonly roles: ReadonlyArray<JsonObject>
+  readonly stores: ReadonlyArray<RowOfList<"stores">>
+  readonly users: ReadonlyArray<RowOfList<"users">>
+  readonly roles: ReadonlyArray<RowOfList<"roles">>
   /** Whether orders, invoices or orders to suppliers have numbers already. */
   readonly has_numbers: boolean
   /** The logo's file: name and SHA-256; undefined where none is set. */
-  readonly logo: JsonObject | undefined
+  readonly logo: Row<"attachment"> | undefined
 }
+export type TaxClass = RowOfList<"product_tax_classes">
 
 /** What may be without a tax class, where it keeps the class, and which of it are customers or goods. */
 export const classed_kinds = {
@@ -38,8 +39,7 @@ export const withoutClass = async (context: CommandContext, kind: ClassedKind) =
   const { column, only } = classed_kinds[kind]
   const query: Query = [["per_page", "100"], [`q[${column}_null]`, "1"], ...only]
   const answer = await atServer(context, "GET", kind, undefined, query)
-  const { meta } = answer
-  return { rows: rowsIn(answer, kind), total: isJsonObject(meta) ? Number(meta["total"]) : 0 }
+  return { rows: rowsIn(answer, kind), total: totalOf(answer) }
 }
 /** "3 customers and 12 products have no tax class"; undefined where all have one. */
 export const withoutClassText = ({ without_class }: Present): string | undefined => {
@@ -77,13 +77,11 @@ const anyOf = async (context: CommandContext, name: string): Promise<boolean> =>
 
 /** A house that has no name and no documents yet. */
 export const isNew = ({ has_numbers, settings }: Present): boolean =>
-  !has_numbers && (settings["company"]?.["name"] ?? "") === ""
+  !has_numbers && (settings.company?.name ?? "") === ""
 
 export const presentAt = async (context: CommandContext): Promise<Present> => {
-  const unpaged = async (name: string): Promise<ReadonlyArray<JsonObject>> =>
-    rowsIn(await atServer(context, "GET", name), name)
-  const pages = async (name: string): Promise<ReadonlyArray<JsonObject>> => {
-    const all: Array<JsonObject> = []
+  const pages = async <const Name extends string>(name: Name): Promise<ReadonlyArray<RowOfList<Name>>> => {
+    const all: Array<RowOfList<Name>> = []
     for (let page = 1; ; page++) {
       const query = [
         ["per_page", "100"],
@@ -95,17 +93,13 @@ export const presentAt = async (context: CommandContext): Promise<Present> => {
     }
   }
   const settings = Object.fromEntries(
-    (await unpaged("settings")).map((one) => [
-      String(one["group"]),
-      isJsonObject(one["settings"]) ? one["settings"] : {}
-    ])
+    rowsIn(await atServer(context, "GET", "settings"), "settings").map((one) => [one.group, one.settings])
   )
-  const logo = settings["invoicing"]?.["logo_attachment_id"]
+  const logo = settings.invoicing?.logo_attachment_id
   const attachment =
     typeof logo === "number" && logo > 0
       ? await context.requestAtServer({ method: "GET", path: `/api/v1/attachments/${logo}` })
       : undefined
-  const shown = attachment?.status === 200 ? objectBody(attachment.body)["attachment"] : undefined
   return {
     settings,
     currencies: await pages("currencies"),
@@ -125,6 +119,6 @@ export const presentAt = async (context: CommandContext): Promise<Present> => {
     has_numbers: (
       await Promise.all(["opportunities", "invoices", "purchase_orders"].map((one) => anyOf(context, one)))
     ).includes(true),
-    logo: isJsonObject(shown) ? shown : undefined
+    logo: attachment?.status === 200 ? rowIn(attachment.body, "attachment") : undefined
   }
 }

@@ -43,7 +43,7 @@ export const proposedBy = (
   const currency = country?.currency_code
   return {
     timezone: (country === undefined ? undefined : zoneIn(country.code, machine)) ?? machine,
-    ...(typeof currency === "string" && currencies.some((one) => one["code"] === currency)
+    ...(typeof currency === "string" && currencies.some((one) => one.code === currency)
       ? { base_currency: currency }
       : {})
   }

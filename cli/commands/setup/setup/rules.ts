@@ -37,7 +37,7 @@ export const problemIn = (part: Part, name: string, text: string): string | unde
 }
 /** What is wrong with a currency; undefined for one that the server knows. */
 export const currencyProblem = (code: string, { currencies }: Present): string | undefined => {
-  const codes = currencies.map((one) => String(one["code"]))
+  const codes = currencies.map((one) => one.code)
   if (codes.includes(code)) return undefined
   const guess = nearest(code.toUpperCase(), codes)
   return `There is no currency ${code}${guess === undefined ? "." : `; did you mean ${guess}?`}`
@@ -99,7 +99,7 @@ const sumProblems = ({ people = [], stores = [], taxes = [] }: House): Problems 
 /** What names something that is not there. */
 const knownProblems = ({ company, numbers = {}, people = [] }: House, present: Present): Problems => {
   const kind = Object.keys(numbers).find((one) => !numbered.some((known) => known === one))
-  const roles = present.roles.map((one) => String(one["name"]))
+  const roles = present.roles.map((one) => one.name)
   const [unknown] = people.flatMap((person) =>
     person.roles.filter((role) => !roles.includes(role)).map((role) => `There is no role ${role} for ${person.name}`)
   )

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path"
 import type { Command } from "commander"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
-import { column, tableText } from "../../../output/table.ts"
+import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
 import { type Present, presentAt, withoutClassText } from "./present.ts"
@@ -56,7 +56,7 @@ export const declare = (program: Command): void => {
 }
 
 const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
-  if (flags["example"] === true) return context.print(`${JSON.stringify(example, null, 2)}\n`)
+  if (flags.example === true) return context.print(`${JSON.stringify(example, null, 2)}\n`)
   const file = textFlag(flags, "file")
   const by_flags = houseOfFlags(flags)
   const given = file === undefined ? by_flags : withFlags(await houseOfFile(file), by_flags)
@@ -126,7 +126,7 @@ const carriedOut = async (one: SetupStep, at: number, due: ReadonlyArray<SetupSt
 
 /** At the first set-up the country's time zone and currency are the company's, unless others are named. */
 const withProposed = (context: CommandContext, house: House, present: Present): House => {
-  const { base_currency, name = "", timezone } = present.settings["company"] ?? {}
+  const { base_currency, name = "", timezone } = present.settings.company ?? {}
   if (name !== "") return house
   const { company = {} } = house
   const proposed = proposedBy(company.country_code, present)
@@ -142,7 +142,7 @@ const withProposed = (context: CommandContext, house: House, present: Present): 
 }
 /** What is set, as if it were asked for: for showing it. */
 const presentHouse = ({ settings, stores, tax_rates, users }: Present): House => {
-  const company = settings["company"] ?? {}
+  const company = settings.company ?? {}
   const texts = Object.fromEntries(
     Object.entries(company).filter(([, value]) => typeof value === "string" && value !== "")
   )
@@ -152,9 +152,9 @@ const presentHouse = ({ settings, stores, tax_rates, users }: Present): House =>
   const known = { name, street, city, postcode, country_code, timezone, base_currency, email, phone, tax_number }
   return {
     company: Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)),
-    taxes: tax_rates.map((one) => ({ name: String(one["name"]), rate: String(Number(one["rate"])) })),
-    stores: stores.map((one) => ({ name: String(one["name"]) })),
-    people: users.map((one) => ({ name: String(one["name"]), email: String(one["email"]), roles: [] }))
+    taxes: tax_rates.map((one) => ({ name: one.name, rate: String(Number(one.rate)) })),
+    stores: stores.map((one) => ({ name: one.name })),
+    people: users.map((one) => ({ name: one.name, email: one.email, roles: [] }))
   }
 }
 
@@ -187,7 +187,7 @@ const rowsOf = (steps: ReadonlyArray<SetupStep>, as: "plan" | "done") =>
     state: is_set ? "set already" : as === "plan" ? "to do" : "set"
   }))
 const showSteps = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as: "plan" | "done" = "plan"): void => {
-  const columns = [column("part", "PART"), column("what", "WHAT"), column("value", "VALUE"), column("state", "STATE")]
+  const columns = columnsNamed("part=PART, what=WHAT, value=VALUE, state=STATE")
   context.print(tableText(columns, rowsOf(steps, as), context.terminal))
 }
 const told = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as: "plan" | "done"): void => {

@@ -4,13 +4,21 @@ import { basename } from "node:path"
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { readPicture } from "../../../../core/pricing/print/picture.ts"
-import { rowsIn } from "../../../base/answers.ts"
+import { rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { localFile } from "../../../base/input.ts"
 import { codeText } from "../../people/users/access.ts"
 import { type House, numbered, type Person, short_prefixes, type StorePlace, type Tax } from "./house.ts"
-import { atServer, classed_kinds, type ClassedKind, isNew, type Present, withoutClass } from "./present.ts"
+import {
+  atServer,
+  classed_kinds,
+  type ClassedKind,
+  isNew,
+  type Present,
+  type TaxClass,
+  withoutClass
+} from "./present.ts"
 import { asStored, parts, prefixes, settingsOf } from "./rules.ts"
 
 export interface SetupStep {
@@ -122,7 +130,7 @@ const shortNumbers = (
   { numbers = {} }: House,
   { settings }: Present
 ): ReadonlyArray<SetupStep> => {
-  const now = settings["numbering"] ?? {}
+  const now = settings.numbering ?? {}
   const kinds = numbered.map((kind) => {
     const set = now[`${kind}.prefix`]
     const said = numbers[kind] ?? (typeof set === "string" && set !== "" ? set : undefined)
@@ -144,32 +152,32 @@ const currencyEnabled = (
   code: string | undefined,
   { currencies }: Present
 ): ReadonlyArray<SetupStep> => {
-  const row = currencies.find((one) => one["code"] === code)
-  return row === undefined || row["is_enabled"] === true
+  const row = currencies.find((one) => one.code === code)
+  return row === undefined || row.is_enabled
     ? []
     : [
         step("company", "currency", `${code} enabled`, () =>
-          atServer(context, "PUT", `currencies/${String(row["id"])}`, { is_enabled: true })
+          atServer(context, "PUT", `currencies/${row.id}`, { is_enabled: true })
         )
       ]
 }
 
-const usualClass = (kind: ClassedKind, { tax_classes }: Present): JsonObject | undefined =>
-  tax_classes[kind].find((one) => one["is_default"] === true)
+const usualClass = (kind: ClassedKind, { tax_classes }: Present): TaxClass | undefined =>
+  tax_classes[kind].find((one) => one.is_default)
 /** The rule for usual customers and a class of products. */
-const ruleFor = (product_class: JsonObject | undefined, present: Present): JsonObject | undefined =>
+const ruleFor = (product_class: TaxClass | undefined, present: Present): RowOfList<"tax_rules"> | undefined =>
   present.tax_rules.find(
     (one) =>
-      one["is_active"] !== false &&
-      one["organisation_tax_class_id"] === usualClass("members", present)?.["id"] &&
-      one["product_tax_class_id"] === product_class?.["id"]
+      one.is_active &&
+      one.organisation_tax_class_id === usualClass("members", present)?.id &&
+      one.product_tax_class_id === product_class?.id
   )
 /** The usual tax is that of the default class of products; every other one has a class of its name. */
 const taxSteps = (context: CommandContext, tax: Tax, present: Present): ReadonlyArray<SetupStep> => {
   const rate = Number(tax.rate).toFixed(4)
-  const row = present.tax_rates.find((one) => one["name"] === tax.name)
-  const is_right = row !== undefined && row["is_active"] !== false && Number(row["rate"]) === Number(rate)
-  let rate_id = row?.["id"]
+  const row = present.tax_rates.find((one) => one.name === tax.name)
+  const is_right = row !== undefined && row.is_active && Number(row.rate) === Number(rate)
+  let rate_id = row?.id
   const rated = step(
     "taxes",
     tax.name,
@@ -180,26 +188,26 @@ const taxSteps = (context: CommandContext, tax: Tax, present: Present): Readonly
           const body = { name: tax.name, rate, is_active: true }
           const made = await (row === undefined
             ? atServer(context, "POST", "tax_rates", body)
-            : atServer(context, "PUT", `tax_rates/${String(row["id"])}`, body))
-          rate_id = (made["tax_rate"] as JsonObject | undefined)?.["id"]
+            : atServer(context, "PUT", `tax_rates/${row.id}`, body))
+          rate_id = rowIn(made, "tax_rate").id
         }
   )
   const is_usual = tax.standard === true
   const product_class = is_usual
     ? usualClass("products", present)
-    : present.tax_classes.products.find((one) => one["name"] === tax.name)
+    : present.tax_classes.products.find((one) => one.name === tax.name)
   const rule = ruleFor(product_class, present)
-  const is_applied = row !== undefined && product_class !== undefined && rule?.["tax_rate_id"] === row["id"]
+  const is_applied = row !== undefined && product_class !== undefined && rule?.tax_rate_id === row.id
   const apply = async () => {
     const body = { tax_rate_id: rate_id ?? null }
-    if (rule !== undefined) return atServer(context, "PUT", `tax_rules/${String(rule["id"])}`, body)
+    if (rule !== undefined) return atServer(context, "PUT", `tax_rules/${rule.id}`, body)
     const made =
       product_class ??
-      ((await atServer(context, "POST", "product_tax_classes", { name: tax.name }))["product_tax_class"] as JsonObject)
+      rowIn(await atServer(context, "POST", "product_tax_classes", { name: tax.name }), "product_tax_class")
     return atServer(context, "POST", "tax_rules", {
       ...body,
-      organisation_tax_class_id: usualClass("members", present)?.["id"] ?? null,
-      product_tax_class_id: made["id"] ?? null
+      organisation_tax_class_id: usualClass("members", present)?.id ?? null,
+      product_tax_class_id: made.id
     })
   }
   const what = is_usual ? "the usual tax" : "tax class of products"
@@ -211,32 +219,31 @@ const retireSeeded = (
   taxes: ReadonlyArray<Tax>,
   present: Present
 ): ReadonlyArray<SetupStep> => {
-  const row = present.tax_rates.find((one) => one["name"] === "Standard" && Number(one["rate"]) === 20)
+  const row = present.tax_rates.find((one) => one.name === "Standard" && Number(one.rate) === 20)
   const usual = ruleFor(usualClass("products", present), present)
-  const is_used = present.tax_rules.some((one) => one["tax_rate_id"] === row?.["id"] && one["id"] !== usual?.["id"])
-  const is_replaced =
-    taxes.some(({ standard }) => standard === true) && taxes.every(({ name }) => name !== row?.["name"])
-  return row === undefined || row["is_active"] === false || is_used || !is_replaced
+  const is_used = present.tax_rules.some((one) => one.tax_rate_id === row?.id && one.id !== usual?.id)
+  const is_replaced = taxes.some(({ standard }) => standard === true) && taxes.every(({ name }) => name !== row?.name)
+  return row === undefined || !row.is_active || is_used || !is_replaced
     ? []
     : [
         step("taxes", "Standard 20 %", "retired", () =>
-          atServer(context, "PUT", `tax_rates/${String(row["id"])}`, { is_active: false })
+          atServer(context, "PUT", `tax_rates/${row.id}`, { is_active: false })
         )
       ]
 }
 
 /** The class "Exempt" of a new server has no rule, and without one the usual tax would hold (rules/opportunities 8). */
 const exemptStep = (context: CommandContext, taxes: ReadonlyArray<Tax>, present: Present): ReadonlyArray<SetupStep> => {
-  const exempt = present.tax_classes.products.find((one) => one["name"] === "Exempt")
-  const zero = present.tax_rates.find((one) => one["is_active"] !== false && Number(one["rate"]) === 0)
+  const exempt = present.tax_classes.products.find((one) => one.name === "Exempt")
+  const zero = present.tax_rates.find((one) => one.is_active && Number(one.rate) === 0)
   const is_taxed = taxes.some(({ standard }) => standard === true)
   if (!is_taxed || exempt === undefined || zero === undefined || ruleFor(exempt, present) !== undefined) return []
   return [
     step("taxes", "Exempt", "0 %", () =>
       atServer(context, "POST", "tax_rules", {
-        organisation_tax_class_id: usualClass("members", present)?.["id"] ?? null,
-        product_tax_class_id: exempt["id"] ?? null,
-        tax_rate_id: zero["id"] ?? null
+        organisation_tax_class_id: usualClass("members", present)?.id ?? null,
+        product_tax_class_id: exempt.id,
+        tax_rate_id: zero.id
       })
     )
   ]
@@ -260,8 +267,7 @@ const assignClasses = async (context: CommandContext, kind: ClassedKind): Promis
   for (;;) {
     const { rows } = await withoutClass(context, kind)
     if (usual === undefined || rows.length === 0) return
-    for (const row of rows)
-      await atServer(context, "PUT", `${kind}/${String(row["id"])}`, { [column]: usual["id"] ?? null })
+    for (const row of rows) await atServer(context, "PUT", `${kind}/${row.id}`, { [column]: usual.id ?? null })
   }
 }
 
@@ -270,46 +276,45 @@ const assignClasses = async (context: CommandContext, kind: ClassedKind): Promis
  * days in UTC. Those that have a clock keep it.
  */
 const withZones = ({ company, stores }: House, { settings, stores: rows }: Present): ReadonlyArray<StorePlace> => {
-  const timezone = company?.timezone ?? settings["company"]?.["timezone"]
+  const timezone = company?.timezone ?? settings.company?.timezone
   const only = stores === undefined && company?.timezone !== undefined && rows.length === 1 ? rows : []
-  const places = stores ?? only.map((row): StorePlace => ({ name: String(row["name"]) }))
+  const places = stores ?? only.map((row): StorePlace => ({ name: row.name }))
   if (typeof timezone !== "string" || timezone === "") return places
   const has_clock = ({ name }: StorePlace): boolean =>
-    rows.some((row) => row["name"] === name && typeof row["timezone"] === "string" && row["timezone"] !== "")
+    rows.some((row) => row.name === name && row.timezone !== null && row.timezone !== "")
   return places.map((place) => (has_clock(place) ? place : { timezone, ...place }))
 }
 /** The store a new server has takes the name of the first one. */
 const seeded_store = "Main Warehouse"
 const storeStep = (context: CommandContext, place: StorePlace, at: number, { stores }: Present): SetupStep => {
-  const named = stores.find((one) => one["name"] === place.name)
-  const only = at === 0 && stores.length === 1 && stores[0]?.["name"] === seeded_store ? stores[0] : undefined
+  const named = stores.find((one) => one.name === place.name)
+  const only = at === 0 && stores.length === 1 && stores[0]?.name === seeded_store ? stores[0] : undefined
   const row = named ?? only
   if (row === undefined)
     return step("stores", "store", place.name, () => atServer(context, "POST", "stores", { ...place }))
-  const due = Object.entries(asStored(parts.stores, { ...place })).filter(([key, value]) => row[key] !== value)
+  const now: JsonObject = row
+  const due = Object.entries(asStored(parts.stores, { ...place })).filter(([key, value]) => now[key] !== value)
   return step(
     "stores",
     "store",
-    named === undefined ? changed(row["name"], place.name) : place.name,
-    due.length === 0
-      ? undefined
-      : () => atServer(context, "PUT", `stores/${String(row["id"])}`, Object.fromEntries(due))
+    named === undefined ? changed(row.name, place.name) : place.name,
+    due.length === 0 ? undefined : () => atServer(context, "PUT", `stores/${row.id}`, Object.fromEntries(due))
   )
 }
 
 const personStep = (context: CommandContext, person: Person, { users }: Present): SetupStep => {
   const { email, invite = false, name, roles } = person
   const value = `${name} <${email}>${roles.length === 0 ? "" : `: ${roles.join(", ")}`}`
-  const row = users.find((one) => String(one["email"]).toLowerCase() === email.toLowerCase())
+  const row = users.find((one) => one.email.toLowerCase() === email.toLowerCase())
   if (row === undefined)
     return step("people", invite ? "person, invited by mail" : "person", value, async () => {
       const body = { name, email, roles: [...roles], active: !invite, send_invitation: invite }
       const { invitation_code: code } = await atServer(context, "POST", "users", body)
       if (typeof code === "string") context.note(await codeText(context, name, code))
     })
-  const held = Array.isArray(row["roles"]) ? row["roles"].map(String) : []
+  const held = row.roles
   const is_right =
-    row["name"] === name &&
+    row.name === name &&
     roles.every((one) => held.includes(one)) &&
     (roles.length > 0 ? held.filter((one) => one !== "Owner").length === roles.length : true)
   return step(
@@ -319,10 +324,7 @@ const personStep = (context: CommandContext, person: Person, { users }: Present)
     is_right
       ? undefined
       : () =>
-          atServer(context, "PUT", `users/${String(row["id"])}`, {
-            name,
-            ...(roles.length === 0 ? {} : { roles: [...roles] })
-          })
+          atServer(context, "PUT", `users/${row.id}`, { name, ...(roles.length === 0 ? {} : { roles: [...roles] }) })
   )
 }
 
@@ -345,8 +347,8 @@ const logoStep = async (context: CommandContext, path: string, present: Present)
   const problem = logoProblem(path)
   if (problem !== undefined) throw invalid("logo", problem)
   const { logo } = present
-  const is_same = logo?.["original_name"] === file.name && logo["file_size"] === file.size_bytes
-  const owner = present.users.find((one) => one["is_owner"] === true) ?? present.users[0]
+  const is_same = logo?.original_name === file.name && logo.file_size === file.size_bytes
+  const owner = present.users.find((one) => one.is_owner) ?? present.users[0]
   return step(
     "logo",
     "logo on documents",
@@ -360,14 +362,14 @@ const logoStep = async (context: CommandContext, path: string, present: Present)
             "attachments",
             {
               attachable_type: "Member",
-              attachable_id: owner?.["member_id"] ?? null,
+              attachable_id: owner?.member_id ?? null,
               category: "logo",
               description: "The logo on documents"
             },
             [],
             { file }
           )
-          const id = (made["attachment"] as JsonObject | undefined)?.["id"] ?? null
+          const id = rowIn(made, "attachment").id
           await atServer(context, "PUT", "settings/invoicing", { settings: { logo_attachment_id: id } })
         }
   )

@@ -105,13 +105,13 @@ const askedOnce = async (present: Present, questions: Questions): Promise<House>
   const prefix = await given(
     questions,
     "Prefix of invoice numbers",
-    textOf(present.settings["numbering"]?.["invoice.prefix"]) || (isNew(present) ? short_prefixes.invoice : ""),
+    textOf(present.settings.numbering?.["invoice.prefix"]) || (isNew(present) ? short_prefixes.invoice : ""),
     asIn("numbers", "invoice.prefix")
   )
   const sender_address = await given(
     questions,
     "Address that mail is sent from",
-    textOf(present.settings["mail"]?.["sender_address"]) || (company.email ?? ""),
+    textOf(present.settings.mail?.sender_address) || (company.email ?? ""),
     asIn("mail", "sender_address", plainAddress)
   )
   const smtp_url = await questions.promptSecret(
@@ -142,7 +142,7 @@ const namesIn = (text: string): ReadonlyArray<string> =>
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "")
-const namesOf = ({ stores }: Present): string => stores.map((one) => textOf(one["name"])).join(", ")
+const namesOf = ({ stores }: Present): string => stores.map((one) => one.name).join(", ")
 
 const company_questions = [
   ["name", "Company"],
@@ -155,21 +155,21 @@ const company_questions = [
   ["tax_number", "VAT number"]
 ] as const
 const askedCompany = async (questions: Questions, present: Present): Promise<Company> => {
-  const now = present.settings["company"] ?? {}
+  const now = present.settings.company ?? {}
   const answers: { -readonly [field in keyof Company]?: string } = {}
   for (const [field, message] of company_questions) {
     const answer = await given(questions, message, textOf(now[field]), asIn("company", field, plainAddress))
     if (answer !== undefined) answers[field] = answer
   }
   // At the first set-up the country says them.
-  const proposed = textOf(now["name"]) === "" ? proposedBy(answers.country_code, present) : undefined
+  const proposed = textOf(now.name) === "" ? proposedBy(answers.country_code, present) : undefined
   answers.timezone = await questions.promptText("Time zone", {
-    default: proposed?.timezone ?? textOf(now["timezone"]),
+    default: proposed?.timezone ?? textOf(now.timezone),
     check: asIn("company", "timezone")
   })
   answers.base_currency = (
     await questions.promptText("Currency", {
-      default: proposed?.base_currency ?? textOf(now["base_currency"]),
+      default: proposed?.base_currency ?? textOf(now.base_currency),
       check: (code) => currencyProblem(code.toUpperCase(), present)
     })
   ).toUpperCase()
@@ -180,12 +180,12 @@ const askedTaxes = async (
   { promptText }: Questions,
   { tax_rates, tax_rules }: Present
 ): Promise<ReadonlyArray<Tax>> => {
-  const usual = tax_rates.find((one) => one["id"] === tax_rules[0]?.["tax_rate_id"])
+  const usual = tax_rates.find((one) => one.id === tax_rules[0]?.tax_rate_id)
   const taxes: Array<Tax> = []
   for (;;) {
     const is_first = taxes.length === 0
     const name = await promptText(is_first ? "The usual tax" : "Another tax, such as a reduced one (Enter: none)", {
-      default: is_first ? textOf(usual?.["name"]) : "",
+      default: is_first ? (usual?.name ?? "") : "",
       check: (text) =>
         text === ""
           ? undefined
@@ -193,7 +193,7 @@ const askedTaxes = async (
     })
     if (name === "") return taxes
     const rate = await promptText("Its rate in percent", {
-      ...(is_first ? { default: String(Number(usual?.["rate"] ?? 0)) } : {}),
+      ...(is_first ? { default: String(Number(usual?.rate ?? 0)) } : {}),
       check: asIn("taxes", "rate", plainRate)
     })
     taxes.push({ name, rate: plainRate(rate), standard: is_first })
@@ -218,7 +218,7 @@ const askedPeople = async (
     })
     const role = await choose(
       "What they do",
-      roles.map((one) => ({ name: textOf(one["name"]), value: textOf(one["name"]) }))
+      roles.map((one) => ({ name: one.name, value: one.name }))
     )
     people.push({
       name,

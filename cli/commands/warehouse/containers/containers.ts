@@ -5,7 +5,7 @@ import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { blocksText } from "../../../output/blocks.ts"
-import { column } from "../../../output/table.ts"
+import { columnsNamed } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
 import { type Flags, withAction } from "../../../context/program.ts"
 import { type Manifest, manifestOf } from "./contents.ts"
@@ -19,8 +19,8 @@ const showManifest = async (
   [named = ""]: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
-  const file = flags["html"],
-    kind = flags["labels"]
+  const file = flags.html,
+    kind = flags.labels
   if (typeof file !== "string" && kind !== undefined)
     throw usageError(
       "--labels makes a page: say where with --html.",
@@ -32,7 +32,7 @@ const showManifest = async (
   const labels =
     kind === undefined
       ? undefined
-      : await (await import("./draw-manifest.ts")).labelsAsked(String(kind), flags["sheet"], flags["skip"])
+      : await (await import("./draw-manifest.ts")).labelsAsked(String(kind), flags.sheet, flags.skip)
   const whole = await manifestOf(context, await resolveId(context, "containers", named))
   if (typeof file === "string") {
     const store = await resolveStore(context, whole.store_id === null ? undefined : String(whole.store_id))
@@ -65,8 +65,8 @@ const printManifest = (context: CommandContext, whole: Manifest): void => {
     for (const { code, out_of_service } of one.items)
       if (out_of_service !== undefined)
         context.note(oneLine(`${code} in ${one.name} is ${out_of_service}: take it out, or release it.`))
-  const missing = ["container", "product", "required", "packed"].map((key) => column(key))
-  const columns = ["container", "position", "product", "asset", "serial", "code"].map((key) => column(key))
+  const missing = columnsNamed("container, product, required, packed")
+  const columns = columnsNamed("container, position, product, asset, serial, code")
   context.print(
     blocksText(
       [{ record }, { title: "MISSING", columns: missing, rows: missingIn(whole) }, { columns, rows }],

@@ -1,13 +1,12 @@
 /** The contents of a container, cases inside it included, with the code to scan for each unit and each case. */
 import { containerCode, readCode, unitCode } from "../../../../core/warehouse/scanning/read-code.ts"
 import { isServiceState, stateWords } from "../../../../core/products/service.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
-import { numberOrNull, rowIn, rowsOr, textOrNull } from "../../../base/answers.ts"
+import { type Row, rowIn, textOrNull } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError } from "../../../base/exit-codes.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
-import { allRows } from "../../../context/pages.ts"
+import { allRows, type RowAt } from "../../../context/pages.ts"
 
 interface ManifestSlot {
   readonly product_id: number
@@ -60,13 +59,13 @@ export const manifestOf = async (context: CommandContext, container_id: number):
   const unit_ids = [
     ...new Set(
       [tree, ...within(tree)].flatMap(({ items, row }) => [
-        ...items.map((item) => Number(item["serialised_item_id"])),
-        ...(row["serialised_item_id"] === null ? [] : [Number(row["serialised_item_id"])])
+        ...items.map((item) => item.serialised_item_id),
+        ...(row.serialised_item_id === null ? [] : [row.serialised_item_id])
       ])
     )
   ]
   const units = new Map(
-    (await rowsIn(context, "/api/v1/stock_levels", "id", unit_ids.map(String))).map((row) => [Number(row["id"]), row])
+    (await rowsWith(context, "/api/v1/stock_levels", "id", unit_ids.map(String))).map((row) => [row.id, row])
   )
   const codes = await codesOf(context, [...units.values()])
   return assembled(context, tree, units, codes)
@@ -74,9 +73,9 @@ export const manifestOf = async (context: CommandContext, container_id: number):
 
 /** A container as read, with the containers inside it. */
 interface ContainerTree {
-  readonly row: JsonObject
-  readonly items: ReadonlyArray<JsonObject>
-  readonly compliance: JsonObject | undefined
+  readonly row: Row<"container">
+  readonly items: NonNullable<Row<"container">["items"]>
+  readonly compliance: Row<"compliance"> | undefined
   readonly inside: ReadonlyArray<ContainerTree>
 }
 const within = ({ inside }: ContainerTree): ReadonlyArray<ContainerTree> =>
@@ -86,29 +85,29 @@ const closed = ["sealed", "dispatched", "returned"]
 const containerTree = async (context: CommandContext, id: number, seen: Set<number>): Promise<ContainerTree> => {
   seen.add(id)
   const container = rowIn(await context.read(`/api/v1/containers/${id}`), "container")
-  const items = rowsOr(container["items"])
+  const items = container.items ?? []
   // Whether a container is complete can be asked once it is closed.
-  const compliance = closed.includes(String(container["status"]))
+  const compliance = closed.includes(container.status)
     ? rowIn(await context.read(`/api/v1/containers/${id}/compliance`), "compliance")
     : undefined
-  const product_ids = [...new Set(items.map((item) => String(item["product_id"])))]
+  const product_ids = [...new Set(items.map((item) => String(item.product_id)))]
   const children = (
-    await rowsIn(context, "/api/v1/containers", "product_id", product_ids, [["q[status_not_eq]", "dissolved"]])
-  ).filter((row) => row["parent_container_id"] === id && !seen.has(Number(row["id"])))
+    await rowsWith(context, "/api/v1/containers", "product_id", product_ids, [["q[status_not_eq]", "dissolved"]])
+  ).filter((row) => row.parent_container_id === id && !seen.has(row.id))
   const inside: Array<ContainerTree> = []
-  for (const child of children) inside.push(await containerTree(context, Number(child["id"]), seen))
+  for (const child of children) inside.push(await containerTree(context, child.id, seen))
   return { row: container, items, compliance, inside }
 }
 
 /** Rows whose column has one of these values, asked for a hundred values at a time. */
-const rowsIn = async (
+const rowsWith = async <const Path extends string>(
   context: CommandContext,
-  path: string,
+  path: Path,
   column: string,
   values: ReadonlyArray<string>,
   more: Query = []
-): Promise<ReadonlyArray<JsonObject>> => {
-  const rows: Array<JsonObject> = []
+): Promise<ReadonlyArray<RowAt<Path>>> => {
+  const rows: Array<RowAt<Path>> = []
   for (let at = 0; at < values.length; at += 100) {
     rows.push(
       ...(await allRows(context, path, [
@@ -123,61 +122,57 @@ const rowsIn = async (
 const assembled = async (
   context: CommandContext,
   { compliance, inside, items, row }: ContainerTree,
-  units: ReadonlyMap<number, JsonObject>,
+  units: ReadonlyMap<number, Row<"stock_level">>,
   codes: ReadonlyMap<number, string>
 ): Promise<Manifest> => {
   const containers: Array<Manifest> = []
   for (const one of inside) containers.push(await assembled(context, one, units, codes))
-  const housing = row["serialised_item_id"] === null ? undefined : codes.get(Number(row["serialised_item_id"]))
+  const housing = row.serialised_item_id === null ? undefined : codes.get(row.serialised_item_id)
   return {
-    container_id: Number(row["id"]),
-    name: String(row["name"]),
-    barcode: textOrNull(row["barcode"]),
-    code: await codeOfContainer(context, Number(row["id"]), [housing, textOrNull(row["barcode"])]),
-    serialised_item_id: numberOrNull(row["serialised_item_id"]),
-    store_id: numberOrNull(row["store_id"]),
-    status: String(row["status"]),
-    scan_mode: String(row["scan_mode"]),
-    sealed_at: textOrNull(row["sealed_at"]),
-    notes: textOrNull(row["notes"]),
-    seal_broken_at: textOrNull(row["unsealed_reason"]) === null ? null : textOrNull(row["unsealed_at"]),
-    seal_broken_reason: textOrNull(row["unsealed_reason"]),
+    container_id: row.id,
+    name: row.name,
+    barcode: textOrNull(row.barcode),
+    code: await codeOfContainer(context, row.id, [housing, textOrNull(row.barcode)]),
+    serialised_item_id: row.serialised_item_id,
+    store_id: row.store_id,
+    status: row.status,
+    scan_mode: row.scan_mode,
+    sealed_at: textOrNull(row.sealed_at),
+    notes: textOrNull(row.notes),
+    seal_broken_at: textOrNull(row.unsealed_reason) === null ? null : textOrNull(row.unsealed_at),
+    seal_broken_reason: textOrNull(row.unsealed_reason),
     is_compliant:
-      compliance !== undefined
-        ? compliance["is_compliant"] === true
-        : textOrNull(row["unsealed_reason"]) === null
-          ? null
-          : false,
-    slots: rowsOr(compliance?.["slots"]).map(slotOf),
+      compliance !== undefined ? compliance.is_compliant : textOrNull(row.unsealed_reason) === null ? null : false,
+    slots: (compliance?.slots ?? []).map(slotOf),
     items: items.map((item): ManifestItem => {
-      const listed = rowsOr(compliance?.["items"]).find((one) => one["container_item_id"] === item["id"])
-      const id = Number(item["serialised_item_id"]),
-        unit = units.get(id) ?? {}
+      const listed = compliance?.items.find((one) => one.container_item_id === item.id)
+      const id = item.serialised_item_id,
+        unit = units.get(id)
       return {
         serialised_item_id: id,
-        product_id: Number(item["product_id"]),
-        product_name: textOrNull(unit["product_name"]),
-        asset_number: textOrNull(unit["asset_number"]),
-        serial_number: textOrNull(unit["serial_number"]),
-        barcode: textOrNull(unit["barcode"]),
+        product_id: item.product_id,
+        product_name: textOrNull(unit?.product_name),
+        asset_number: textOrNull(unit?.asset_number),
+        serial_number: textOrNull(unit?.serial_number),
+        barcode: textOrNull(unit?.barcode),
         code: codes.get(id) ?? unitCode(id),
-        position: textOrNull(item["position"]),
-        packed_at: String(item["packed_at"]),
-        returned_at: textOrNull(listed?.["returned_at"]),
-        ...outOfService(unit)
+        position: textOrNull(item.position),
+        packed_at: item.packed_at,
+        returned_at: listed?.returned_at ?? null,
+        ...outOfService(unit?.service_state)
       }
     }),
     containers
   }
 }
-const outOfService = ({ service_state: state }: JsonObject): { readonly out_of_service?: string } =>
+const outOfService = (state: string | undefined): { readonly out_of_service?: string } =>
   isServiceState(state) && state !== "in_service" ? { out_of_service: stateWords[state] } : {}
-const slotOf = (row: JsonObject): ManifestSlot => ({
-  product_id: Number(row["product_id"]),
-  product_name: textOrNull(row["product_name"]),
-  required: Number(row["required"]),
-  packed: Number(row["packed"]),
-  satisfied: row["satisfied"] === true
+const slotOf = (row: Row<"compliance">["slots"][number]): ManifestSlot => ({
+  product_id: row.product_id,
+  product_name: row.product_name,
+  required: row.required,
+  packed: row.packed,
+  satisfied: row.satisfied
 })
 
 /** Whether a scanner gives the code back unchanged, and without reading a quantity out of it (`CABLE*5`). */
@@ -191,14 +186,14 @@ const columns = ["barcode", "asset_number", "serial_number"] as const
 /** For each unit its barcode, asset number or serial number, the first that no other unit has; else `unit:ID`. */
 const codesOf = async (
   context: CommandContext,
-  units: ReadonlyArray<JsonObject>
+  units: ReadonlyArray<Row<"stock_level">>
 ): Promise<ReadonlyMap<number, string>> => {
   const wanted = [
     ...new Set(units.flatMap((unit) => columns.map((column) => textOrNull(unit[column]))).filter(scannable))
   ]
   const owners = new Map<string, ReadonlyArray<number>>()
   for (const column of columns) {
-    const found = await rowsIn(
+    const found = await rowsWith(
       context,
       "/api/v1/stock_levels",
       column,
@@ -206,12 +201,12 @@ const codesOf = async (
     )
     for (const row of found) {
       const text = textOrNull(row[column])
-      if (text !== null) owners.set(text, [...(owners.get(text) ?? []), Number(row["id"])])
+      if (text !== null) owners.set(text, [...(owners.get(text) ?? []), row.id])
     }
   }
   return new Map(
     units.map((unit) => {
-      const id = Number(unit["id"])
+      const { id } = unit
       const own = columns
         .map((column) => textOrNull(unit[column]))
         .filter(scannable)

@@ -1,7 +1,7 @@
 /** `units quarantine|repair|release|lost|sold`: each code is a command of its own. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { isServiceState, stateWords } from "../../../../core/products/service.ts"
-import { objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
+import { objectBody, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import { type Asset, requireAsset } from "../../../context/codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
@@ -82,8 +82,8 @@ const bodyOf = async (context: CommandContext, flags: Flags): Promise<JsonObject
     body[field] = Number(given)
   }
   const order = textFlag(flags, "order")
-  if (order !== undefined) body["opportunity_id"] = Number((await opportunityPath(context, order)).split("/").at(-1))
-  if (flags["writeOff"] === true) body["write_off"] = true
+  if (order !== undefined) body.opportunity_id = Number((await opportunityPath(context, order)).split("/").at(-1))
+  if (flags.writeOff === true) body.write_off = true
   return body
 }
 
@@ -119,29 +119,34 @@ const moveOne = async (
     context.print(`${asset.label}\t${inWords(move, level, record, zone)}\n`)
     notePending(context, answer)
   }
-  for (const one of rowsOr(rowIn(row, "meta")["conflicts"]))
+  for (const one of rowsIn(row.meta, "conflicts"))
     context.note(
       oneLine(
-        `${asset.label} is promised to ${String(one["subject"])} (${String(one["number"] ?? one["opportunity_id"])}) ` +
-          `from ${formatIn(String(one["starts_at"]), zone)}: another unit has to go there.`
+        `${asset.label} is promised to ${one.subject} (${one.number ?? one.opportunity_id}) ` +
+          `from ${formatIn(one.starts_at, zone)}: another unit has to go there.`
       )
     )
   return row
 }
 
-const inWords = (move: Move, level: JsonObject, record: JsonObject, zone: string): string => {
-  const is_bulk = level["stock_category"] !== 50
-  const state = move === "release" ? "in_service" : String(record["state"])
+const inWords = (move: Move, level: Row<"stock_level">, record: Row<"service_record">, zone: string): string => {
+  const is_bulk = level.stock_category !== 50
+  const state = move === "release" ? "in_service" : record.state
   const words = isServiceState(state) ? stateWords[state] : state
-  const back = record["expected_back_at"]
+  const back = record.expected_back_at
   return (
-    `${is_bulk ? `${String(record["quantity"])} ` : ""}${words}` +
-    (record["is_open"] === true && typeof back === "string" ? `, expected back ${formatIn(back, zone)}` : "")
+    `${is_bulk ? `${record.quantity} ` : ""}${words}` +
+    (record.is_open && back !== null ? `, expected back ${formatIn(back, zone)}` : "")
   )
 }
 
 /** A command of its own, with permissions of its own: the unit's state holds whatever becomes of the charge. */
-const chargeFor = async (context: CommandContext, asset: Asset, record: JsonObject, amount: string): Promise<void> => {
+const chargeFor = async (
+  context: CommandContext,
+  asset: Asset,
+  record: Row<"service_record">,
+  amount: string
+): Promise<void> => {
   // The record that it is charged by is not there yet.
   if (context.options.plan === true)
     return context.note(
@@ -150,7 +155,7 @@ const chargeFor = async (context: CommandContext, asset: Asset, record: JsonObje
   try {
     await context.ask({
       method: "POST",
-      path: `/api/v1/service_records/${String(record["id"])}/charge`,
+      path: `/api/v1/service_records/${record.id}/charge`,
       body: amount === "replacement" ? {} : { amount }
     })
     context.note(oneLine(`Charged for ${asset.label}; orders show lists the cost.`))

@@ -1,36 +1,28 @@
 /** `units show`: one unit, what it is promised to while it is out of service, and its history. */
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { isServiceState, stateWords } from "../../../../core/products/service.ts"
-import { objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
+import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { withOrderNumbers } from "../../../context/order-numbers.ts"
-import { type Column, column, recordText, tableText } from "../../../output/table.ts"
+import { type Column, column, columnsNamed, recordText, tableText } from "../../../output/table.ts"
 import { allRows } from "../../../context/pages.ts"
 import { requireUnit } from "./move.ts"
 
 const history: ReadonlyArray<Column> = [
-  column("id"),
-  column("state_name", "STATE"),
-  column("quantity"),
-  column("starts_at", "FROM"),
-  column("ended_at", "TO"),
-  column("expected_back_at", "EXPECTED BACK"),
-  column("reason"),
-  column("note"),
-  column("end_note", "RELEASED WITH"),
-  column("cost"),
-  column("opportunity_id", "ORDER"),
+  ...columnsNamed(
+    `id, state_name=STATE, quantity, starts_at=FROM, ended_at=TO, expected_back_at=EXPECTED BACK, reason, note,
+    end_note=RELEASED WITH, cost, opportunity_id=ORDER`
+  ),
   {
     title: "PHOTOS AND FILES",
     of: ({ attachment_ids }) => (Array.isArray(attachment_ids) ? attachment_ids.join(", ") : "")
   }
 ]
-const promised: ReadonlyArray<Column> = [
-  { title: "PROMISED TO", of: (row) => row["subject"] },
-  { title: "ORDER", of: (row) => row["number"] ?? row["opportunity_id"] },
-  column("line_name", "LINE"),
-  column("starts_at", "FROM"),
-  column("ends_at", "TO")
+const files = columnsNamed("id=FILE, original_name=NAME, category, created_at=ATTACHED")
+const promised: ReadonlyArray<Column<RowOfList<"conflicts">>> = [
+  column("subject", "PROMISED TO"),
+  { title: "ORDER", of: (row) => row.number ?? row.opportunity_id },
+  ...columnsNamed("line_name=LINE, starts_at=FROM, ends_at=TO")
 ]
 const shown = [
   "id",
@@ -41,56 +33,51 @@ const shown = [
   "barcode",
   "location",
   "quantity_held"
-]
+] as const
 
 export const showUnit = async (context: CommandContext, code: string): Promise<void> => {
   const { id } = await requireUnit(context, code)
   const level = rowIn(await context.read(`/api/v1/stock_levels/${id}`), "stock_level")
   const records = await allRows(context, "/api/v1/service_records", [["q[stock_level_id_eq]", String(id)]])
-  const open = records.find((row) => row["is_open"] === true)
+  const open = records.find((row) => row.is_open)
   const conflicts = open === undefined ? [] : await conflictsOf(context, open)
   const photos = (
     await allRows(context, "/api/v1/attachments", [
       ["q[attachable_type_eq]", "StockLevel"],
       ["q[attachable_id_eq]", String(id)]
     ])
-  ).map(({ category, created_at, id: attachment_id, original_name }): JsonObject => ({
-    id: attachment_id ?? null,
-    original_name: original_name ?? null,
-    category: category ?? null,
-    created_at: created_at ?? null
+  ).map(({ category, created_at, id: attachment_id, original_name }) => ({
+    id: attachment_id,
+    original_name,
+    category,
+    created_at
   }))
-  const recorded = records.map((row): JsonObject => ({ ...row, attachment_ids: attachedDuring(row, records, photos) }))
+  const recorded = records.map((row) => ({ ...row, attachment_ids: attachedDuring(row, records, photos) }))
   const where = await whereIs(context, level)
   if (context.options.json === true)
     return context.printJson({ stock_level: level, where, service_records: recorded, conflicts, attachments: photos })
-  const state = String(level["service_state"])
+  const state = level.service_state
   const record: JsonObject = {
     ...Object.fromEntries(shown.map((name) => [name, level[name] ?? null])),
     state: isServiceState(state) ? stateWords[state] : state,
-    where: where === null ? null : (where["text"] ?? null)
+    where: where?.text ?? null
   }
   context.print(recordText(record, context.terminal))
-  for (const [columns, rows] of [
-    [promised, conflicts],
-    [history, await withOrderNumbers(context, recorded)],
-    [
-      [column("id", "FILE"), column("original_name", "NAME"), column("category"), column("created_at", "ATTACHED")],
-      photos
-    ]
-  ] as const)
+  const printTable = <R extends JsonObject>(columns: ReadonlyArray<Column<R>>, rows: ReadonlyArray<R>): void => {
     if (rows.length > 0) context.print(`\n${tableText(columns, rows, context.terminal)}`)
+  }
+  printTable(promised, conflicts)
+  printTable(history, await withOrderNumbers(context, recorded))
+  printTable(files, photos)
 }
 
-const conflictsOf = async (context: CommandContext, open: JsonObject): Promise<ReadonlyArray<JsonObject>> =>
-  rowsOr(rowIn(objectBody(await context.read(`/api/v1/service_records/${String(open["id"])}`)), "meta")["conflicts"])
+const conflictsOf = async (context: CommandContext, open: Row<"service_record">) =>
+  rowsIn((await context.read(`/api/v1/service_records/${open.id}`)).meta, "conflicts")
 
 /** Where it is and who has it, as `find` says it; null for a unit without a code, or one that is not found by it. */
-const whereIs = async (context: CommandContext, level: JsonObject): Promise<JsonObject | null> => {
-  const code = ["asset_number", "serial_number", "barcode"]
-    .map((name) => level[name])
-    .find((one) => typeof one === "string")
-  if (typeof code !== "string") return null
+const whereIs = async (context: CommandContext, level: Row<"stock_level">) => {
+  const code = level.asset_number ?? level.serial_number ?? level.barcode
+  if (code === null) return null
   const { body, status } = await context.request({
     method: "GET",
     path: "/api/v1/search",
@@ -101,22 +88,19 @@ const whereIs = async (context: CommandContext, level: JsonObject): Promise<Json
     ]
   })
   if (status >= 400) return null
-  const found = rowsOr(objectBody(objectBody(body)["search"])["units"]).find(({ id }) => id === level["id"])
-  return found === undefined ? null : objectBody(found["where"])
+  return rowIn(body, "search").units.find(({ id }) => id === level.id)?.where ?? null
 }
 
 /** Files attached to the unit while this record was the newest one that was open: photos of what it is about. */
 const attachedDuring = (
-  record: JsonObject,
-  records: ReadonlyArray<JsonObject>,
-  files: ReadonlyArray<JsonObject>
+  record: Row<"service_record">,
+  records: ReadonlyArray<Row<"service_record">>,
+  files: ReadonlyArray<{ readonly id: number; readonly created_at: string }>
 ): ReadonlyArray<number> => {
-  const covers = (one: JsonObject, at: string): boolean =>
-    String(one["created_at"]) <= at && (one["ended_at"] === null || String(one["ended_at"]) >= at)
+  const covers = (one: Row<"service_record">, at: string): boolean =>
+    one.created_at <= at && (one.ended_at === null || one.ended_at >= at)
   return files.flatMap(({ created_at, id }) => {
-    const about = records
-      .filter((one) => covers(one, String(created_at)))
-      .toSorted((one, other) => Number(other["id"]) - Number(one["id"]))[0]
-    return about !== undefined && about["id"] === record["id"] ? [Number(id)] : []
+    const about = records.filter((one) => covers(one, created_at)).toSorted((one, other) => other.id - one.id)[0]
+    return about?.id === record.id ? [id] : []
   })
 }

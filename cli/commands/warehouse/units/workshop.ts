@@ -1,28 +1,25 @@
 /** `units workshop`: what is out of service now. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Row } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
 import { out_of_service_states } from "../../../../core/products/service.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
-import { type Column, column, tableText } from "../../../output/table.ts"
+import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
 import { allRows } from "../../../context/pages.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
 
-const unitOf = (row: JsonObject): string =>
-  String(
-    row["asset_number"] ?? row["serial_number"] ?? row["barcode"] ?? `stock level ${String(row["stock_level_id"])}`
-  )
-const columns: ReadonlyArray<Column> = [
-  { title: "UNIT", of: unitOf },
-  column("product_name", "PRODUCT"),
-  column("quantity"),
-  column("state_name", "STATE"),
-  column("reason"),
-  column("starts_at", "SINCE"),
-  column("expected_back_at", "EXPECTED BACK"),
-  { title: "OVERDUE", of: (row) => (row["is_overdue"] === true ? "overdue" : "") },
+type Listed = Row<"service_record"> & { readonly is_overdue: boolean }
+const columns: ReadonlyArray<Column<Listed>> = [
+  {
+    title: "UNIT",
+    of: (row) => row.asset_number ?? row.serial_number ?? row.barcode ?? `stock level ${row.stock_level_id}`
+  },
+  ...columnsNamed(
+    "product_name=PRODUCT, quantity, state_name=STATE, reason, starts_at=SINCE, expected_back_at=EXPECTED BACK"
+  ),
+  { title: "OVERDUE", of: (row) => (row.is_overdue ? "overdue" : "") },
   column("store_name", "STORE")
 ]
 
@@ -37,9 +34,9 @@ export const showWorkshop = async (context: CommandContext, flags: Flags): Promi
     ...(store === undefined ? [] : [["q[store_id_eq]", String((await resolveStore(context, store)).id)] as const])
   ]
   const now = new Date().toISOString()
-  const rows = (await allRows(context, "/api/v1/service_records", query)).map((row): JsonObject => {
-    const back = row["expected_back_at"]
-    return { ...row, is_overdue: row["state"] !== "lost" && typeof back === "string" && back <= now }
+  const rows = (await allRows(context, "/api/v1/service_records", query)).map((row): Listed => {
+    const back = row.expected_back_at
+    return { ...row, is_overdue: row.state !== "lost" && back !== null && back <= now }
   })
   const in_order = rows.sort((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1))
   if (context.options.json === true)
@@ -48,6 +45,6 @@ export const showWorkshop = async (context: CommandContext, flags: Flags): Promi
   context.print(tableText(columns, in_order, context.terminal))
 }
 /** By the day it is expected back: overdue ones first. Without one by the day it went; what is lost comes last. */
-const orderOf = (row: JsonObject): string =>
-  `${row["state"] === "lost" ? 2 : row["expected_back_at"] === null ? 1 : 0} ` +
-  `${String(row["expected_back_at"] ?? "")} ${String(row["starts_at"])} ${String(row["id"]).padStart(12, "0")}`
+const orderOf = (row: Listed): string =>
+  `${row.state === "lost" ? 2 : row.expected_back_at === null ? 1 : 0} ` +
+  `${row.expected_back_at ?? ""} ${row.starts_at} ${String(row.id).padStart(12, "0")}`

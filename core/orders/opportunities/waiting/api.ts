@@ -71,7 +71,7 @@ export const waitingOf = Effect.fnUntraced(function* (
   })
 })
 
-const waitResource = resource({
+export const waitResource = resource({
   singular: "shortage_wait",
   plural: "shortage_waits",
   table: shortage_waits,
