@@ -76,7 +76,7 @@ const unknownParts = (plural: string, parts: ReadonlyArray<string>, known: Shown
         ? undefined
         : kinds
             .map((kind) => {
-              const names = namesOf(kind, known)
+              const names = offeredNames(kind, known)
               return names.length === 0
                 ? `There are no ${named[kind]} of ${what}.`
                 : `The ${named[kind]} of ${what}: ${names.join(", ")}${kind === "filter" ? each_with : ""}.`
@@ -84,7 +84,7 @@ const unknownParts = (plural: string, parts: ReadonlyArray<string>, known: Shown
             .join(" ")
   })
 }
-const namesOf = (kind: Unknown["kind"], resource: ShownResource): ReadonlyArray<string> => {
+const offeredNames = (kind: Unknown["kind"], resource: ShownResource): ReadonlyArray<string> => {
   if (kind === "include") return Object.keys(resource.includes)
   const aliases = Object.entries(resource.aliases)
   const of = (columns: ReadonlyArray<string>): ReadonlyArray<string> => [
@@ -103,7 +103,7 @@ const namesOf = (kind: Unknown["kind"], resource: ShownResource): ReadonlyArray<
   ]
 }
 const guessFor = (kind: Unknown["kind"], name: string, resource: ShownResource): string | undefined => {
-  const names = namesOf(kind, resource)
+  const names = offeredNames(kind, resource)
   if (kind !== "filter") return nearest(snakeCase(name), names)
   const split = splitPredicate(name)
   if (split === undefined) {

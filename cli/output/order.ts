@@ -14,7 +14,7 @@ const header = [
 ]
 /** What was agreed before the hire was extended, where it was. */
 const original = ["original_starts_at", "original_ends_at"] as const
-const sums = [
+const total_keys = [
   ...(["rental_charge_total", "sale_charge_total", "service_charge_total", "sub_rental_charge_total"] as const),
   ...(["transit_charge_total", "loss_damage_charge_total", "deal_total", "charge_excluding_tax_total"] as const),
   ...(["tax_total", "charge_including_tax_total"] as const)
@@ -44,7 +44,7 @@ export const orderText = (terminal: Terminal, opportunity: Row<"opportunity">): 
     )
   const agreed = Object.fromEntries(Object.entries(chosen(original)).filter(([, value]) => value !== null))
   const totals = Object.fromEntries(
-    Object.entries(chosen(sums)).filter(
+    Object.entries(chosen(total_keys)).filter(
       ([key, value]) => value !== null && (!zero.test(String(value)) || key === "charge_including_tax_total")
     )
   )

@@ -153,9 +153,7 @@ export const bar = (
   demand: Demand,
   behind: DemandOfBar | undefined,
   axis: Axis,
-  y: number,
-  height: number,
-  room_to: number
+  { height, room_to, y }: { readonly y: number; readonly height: number; readonly room_to: number }
 ): Markup => {
   const late = behind?.is_overdue === true
   const [starts, ends] = [Date.parse(demand.starts_at), Date.parse(demand.ends_at)]

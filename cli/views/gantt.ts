@@ -45,7 +45,7 @@ const legend = html`<ul class="legend" aria-label="Legend">
 <li>${swatch("prep")} preparation</li><li>${swatch("back")} turnaround</li><li>${swatch("missing")} short</li><li>${swatch("we")} weekend</li><li><span class="now-key"></span> now</li>
 </ul>`
 
-const kinds = ["held", "reserved", "out", "other"]
+const bar_kinds = ["held", "reserved", "out", "other"]
 /** Both columns shrink alike on paper: their drawings keep one scale. */
 const ganttStyle = (label_px: number, width_px: number): string => `.patterns { position: absolute; }
 .verdict { margin: 8px 0 0; max-width: 110ch; }
@@ -67,7 +67,7 @@ line { stroke: var(--line); stroke-width: 1; } line.month { stroke: var(--edge);
 .g-late { fill: var(--late); } .g-late-line { fill: var(--late-line); }
 .g-missing { fill: none; } .g-missing-line { fill: var(--short); opacity: .6; }
 .prep, .back, .late { stroke: var(--edge); stroke-width: 1; } .prep { fill: url(#prep); } .back { fill: url(#back); } .late { fill: url(#late); stroke: var(--late-line); } .missing { fill: url(#missing); }
-${kinds.map((kind) => `.bar .${kind}, .legend .${kind} { fill: var(--${kind}); stroke: var(--${kind}-line); stroke-width: 1; } .on-${kind} { fill: var(--${kind}-ink); }`).join("\n")}
+${bar_kinds.map((kind) => `.bar .${kind}, .legend .${kind} { fill: var(--${kind}); stroke: var(--${kind}-line); stroke-width: 1; } .on-${kind} { fill: var(--${kind}-ink); }`).join("\n")}
 .bar .held, .legend .held { stroke-dasharray: 4 3; stroke-width: 1.5; }
 .on-late { fill: var(--late-ink); font-weight: 600; }
 .bar:hover rect { stroke: var(--ink); stroke-width: 2; }
@@ -258,14 +258,11 @@ const rowLabel = (row: Row): Markup =>
 const rowBars = (row: Row, axis: Axis, facts: GanttFacts): Markup =>
   html`${row.bars.map((one, at) => {
     const next = row.bars[at + 1]
-    return bar(
-      one,
-      facts.behind.get(one.demand_id),
-      axis,
-      row.top + row_gap / 2,
-      row.heights[at] ?? bar_px,
-      next === undefined ? axis.width : xOf(axis, Date.parse(next.period_start))
-    )
+    return bar(one, facts.behind.get(one.demand_id), axis, {
+      y: row.top + row_gap / 2,
+      height: row.heights[at] ?? bar_px,
+      room_to: next === undefined ? axis.width : xOf(axis, Date.parse(next.period_start))
+    })
   })}`
 
 const backdrop = (dates: ReadonlyArray<string>, axis: Axis, height: number, { chart }: GanttFacts): Markup => {

@@ -115,7 +115,7 @@ class Dock {
   }
 }
 
-const run = async (context: CommandContext, named: string, flags: Flags): Promise<number> => {
+const receiveGoods = async (context: CommandContext, named: string, flags: Flags): Promise<number> => {
   const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
   const reference = textFlag(flags, "reference")
   const dock = new Dock(context, path, reference === undefined ? {} : { reference })
@@ -142,6 +142,6 @@ export const declare = (program: Command): void => {
       .argument("<purchase-order>", "id or number")
       .option("--file <file>", "read the codes from there")
       .option("--reference <text>", "the supplier's delivery note"),
-    async (context, [named = ""], flags) => run(context, named, flags)
+    async (context, [named = ""], flags) => receiveGoods(context, named, flags)
   )
 }

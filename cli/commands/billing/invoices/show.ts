@@ -14,7 +14,7 @@ const header = [
   ...(["id", "number", "type_name", "status_name", "subject"] as const),
   ...(["reference", "issued_at", "due_at", "paid_at"] as const)
 ]
-const sums = [
+const sum_keys = [
   ...(["subtotal", "discount_total", "tax_total", "total"] as const),
   ...(["amount_paid", "amount_credited", "amount_outstanding"] as const)
 ]
@@ -24,13 +24,13 @@ export const invoicePath = async (context: CommandContext, named: string): Promi
 /** The rows in the order people see them. */
 export const rowsOfInvoice = (invoice: Row<"invoice">) => invoice.items ?? []
 
-const parts = ["member", "store", "items", "payments", "credit_notes", "credit_notes.items"]
+const invoice_includes = ["member", "store", "items", "payments", "credit_notes", "credit_notes.items"]
 export const showInvoice = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
   const path = await invoicePath(context, named)
   const wanted = textFlag(flags, "include")
   if (context.options.json === true)
-    return context.printJson(await context.read(path, [["include", wanted ?? parts.join(",")]]))
-  const body = await context.read(path, [["include", parts.join(",")]])
+    return context.printJson(await context.read(path, [["include", wanted ?? invoice_includes.join(",")]]))
+  const body = await context.read(path, [["include", invoice_includes.join(",")]])
   printInvoice(context, rowIn(body, "invoice"))
   noteWarnings(context, body)
 }
@@ -88,7 +88,6 @@ const printInvoice = (context: CommandContext, invoice: Row<"invoice">): void =>
     context.print(
       `${gap}${tableText(columnsNamed("at, what, amount, method_name=METHOD, reference"), moved, terminal)}`
     )
-  context.print(
-    `${gap}${recordText({ ...chosen(sums), ...billedTotals(invoice), currency_code: invoice.currency_code }, terminal)}`
-  )
+  const { currency_code } = invoice
+  context.print(`${gap}${recordText({ ...chosen(sum_keys), ...billedTotals(invoice), currency_code }, terminal)}`)
 }

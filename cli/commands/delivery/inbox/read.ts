@@ -6,7 +6,7 @@ import { printRecord } from "../../../context/print.ts"
 import type { Flags } from "../../../context/program.ts"
 import { keep, merged, readKept } from "./list.ts"
 
-const path = "/api/v1/notifications"
+const notifications_path = "/api/v1/notifications"
 const idOf = (given: string): number => {
   const id = Number(given)
   if (!Number.isInteger(id) || id < 1) throw usageError(`${JSON.stringify(given)} is no number of the inbox.`)
@@ -36,7 +36,7 @@ export const markRead = async (context: CommandContext, given: ReadonlyArray<str
   needsServer(context)
   const folder = context.folder()
   if (all) {
-    const { body } = await asked(context, "POST", `${path}/read_all`)
+    const { body } = await asked(context, "POST", `${notifications_path}/read_all`)
     const at = new Date().toISOString()
     const kept = readKept(folder)
     if (kept !== undefined)
@@ -64,7 +64,7 @@ const markEach = async (
   const folder = context.folder()
   const rows = []
   for (const id of ids) {
-    const row = rowIn((await asked(context, "POST", `${path}/${id}/${mark}`)).body, "notification")
+    const row = rowIn((await asked(context, "POST", `${notifications_path}/${id}/${mark}`)).body, "notification")
     rows.push(row)
     const kept = readKept(folder)
     if (kept !== undefined) keep(folder, { ...kept, notifications: merged([row], kept.notifications) })
@@ -76,7 +76,7 @@ const markEach = async (
 export const showOne = async (context: CommandContext, given: string): Promise<void> => {
   const id = idOf(given)
   needsServer(context)
-  const row = rowIn((await asked(context, "GET", `${path}/${id}`)).body, "notification")
+  const row = rowIn((await asked(context, "GET", `${notifications_path}/${id}`)).body, "notification")
   if (context.options.json === true) return context.printJson({ notification: row })
   printRecord(context, row)
 }

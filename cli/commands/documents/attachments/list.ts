@@ -7,7 +7,7 @@ import type { Flags } from "../../../context/program.ts"
 import { listQuery } from "../../../context/query.ts"
 import { targetNamed } from "../attach/target.ts"
 
-const path = "/api/v1/attachments"
+const attachments_path = "/api/v1/attachments"
 
 export const listAttachments = async (
   context: CommandContext,
@@ -15,8 +15,9 @@ export const listAttachments = async (
   flags: Flags
 ): Promise<void> => {
   const query: Query = [...(named === undefined ? [] : await ofTarget(context, named)), ...listQuery(flags)]
-  if (flags.all !== true) return printAnswer(context, await context.ask({ method: "GET", path, query }))
-  return printAnswer(context, { status: 200, headers: {}, body: await wholeList(context, path, query) })
+  if (flags.all !== true)
+    return printAnswer(context, await context.ask({ method: "GET", path: attachments_path, query }))
+  return printAnswer(context, { status: 200, headers: {}, body: await wholeList(context, attachments_path, query) })
 }
 
 const ofTarget = async (context: CommandContext, named: string): Promise<Query> => {

@@ -7,19 +7,25 @@ import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { localFile } from "../../../base/input.ts"
 import { recordText } from "../../../output/table.ts"
 
-const parts: { readonly [part: string]: string } = {
+const file_kinds: { readonly [part: string]: string } = {
   pdf: "the PDF of the document",
   certificate: "the PDF with the certificate of its acceptance",
   snapshot: "what the document was drawn from"
 }
-const shown = ["document_number", "document_type_name", "status_name", "documentable_type", "documentable_id"] as const
+const document_keys = [
+  "document_number",
+  "document_type_name",
+  "status_name",
+  "documentable_type",
+  "documentable_id"
+] as const
 const times = ["generated_at", "finalised_at", "voided_at", "void_reason"] as const
 
 export const verifyFile = async (context: CommandContext, path: string): Promise<number> => {
   const { name, sha256 } = await localFile(path)
   const asking = { method: "POST", path: "/api/v1/documents/verify", body: { sha256 } }
   const here = await context.ask(asking)
-  const body = isKnown(here) || context.offline ? bodyOf(here) : bodyOf(await atServer(context, asking, here))
+  const body = isKnown(here) || context.offline ? objectOf(here) : objectOf(await atServer(context, asking, here))
   const document = isJsonObject(body.document) ? rowIn(body, "document") : undefined
   const is_good = body.known === true && document?.status !== "voided"
   if (context.options.json === true) context.printJson({ file: name, sha256, ...body })
@@ -29,8 +35,8 @@ export const verifyFile = async (context: CommandContext, path: string): Promise
   return is_good ? exit_codes.ok : exit_codes.failed
 }
 
-const bodyOf = ({ body }: QueryResult): JsonObject => (isJsonObject(body) ? body : {})
-const isKnown = (answer: QueryResult): boolean => bodyOf(answer).known === true
+const objectOf = ({ body }: QueryResult): JsonObject => (isJsonObject(body) ? body : {})
+const isKnown = (answer: QueryResult): boolean => objectOf(answer).known === true
 /** What is not known on a replica may have been made elsewhere since it last synced. */
 const atServer = async (context: CommandContext, asking: ApiRequest, here: QueryResult): Promise<QueryResult> => {
   try {
@@ -47,12 +53,14 @@ const atServer = async (context: CommandContext, asking: ApiRequest, here: Query
 
 const verdict = (context: CommandContext, document: Row<"document">, body: JsonObject, sha256: string): string => {
   const chosen = Object.fromEntries(
-    [...shown, ...times].map((key) => [key, document[key] ?? null] as const).filter(([, value]) => value !== null)
+    [...document_keys, ...times]
+      .map((key) => [key, document[key] ?? null] as const)
+      .filter(([, value]) => value !== null)
   )
   const accepted = rowsIn(body, "acceptances").map(({ accepted_at, name }) => `${name}, ${accepted_at}`)
   return recordText(
     {
-      file: `is ${parts[String(body.part)] ?? "of the document"}, unchanged`,
+      file: `is ${file_kinds[String(body.part)] ?? "of the document"}, unchanged`,
       ...chosen,
       accepted_by: accepted.length === 0 ? "nobody at a public link" : accepted.join("; "),
       sha256

@@ -117,7 +117,7 @@ export const declareAccounting = (out: Command): void => {
   )
 }
 
-const kinds = ["invoices", "voids", "credit_notes", "payments"] as const
+const posting_kinds = ["invoices", "voids", "credit_notes", "payments"] as const
 const keys_per_call = 500
 
 const page = decoderOf(() =>
@@ -172,7 +172,7 @@ const everyDocument = async (
   again: boolean
 ): Promise<ReadonlyArray<PostedDocument>> => {
   const found: Array<PostedDocument> = []
-  for (const kind of kinds) {
+  for (const kind of posting_kinds) {
     let after_id: number | null = 0
     while (after_id !== null) {
       const query: ReadonlyArray<readonly [string, string]> = [

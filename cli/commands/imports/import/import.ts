@@ -60,12 +60,12 @@ flightcase import all ./export-of-may --url https://new.example --token T
 flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
 Columns: docs/IMPORT.md`
     )
-  withAction(bring, run)
+  withAction(bring, runImport)
 }
 
 const isDry = (context: CommandContext, flags: Flags): boolean => flags.dryRun === true || context.options.plan === true
 
-const run = async (
+const runImport = async (
   context: CommandContext,
   [given = "", file = ""]: ReadonlyArray<string>,
   flags: Flags

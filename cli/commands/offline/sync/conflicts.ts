@@ -70,18 +70,18 @@ const changeText = ({ event, field, from, to }: Conflict["changes"][number], tol
     ? actionWords(event)
     : field === "held_by"
       ? heldText(told(to))
-      : `${words(field)}: ${told(from)} → ${told(to)}`
+      : `${fieldText(field)}: ${told(from)} → ${told(to)}`
 
-const shown = (value: Json, zone?: string): string =>
+const inText = (value: Json, zone?: string): string =>
   value === null || value === "" ? "nothing" : sentenceText(cellText(value), zone)
 /** In full where it differs from the other by less than a minute. */
 const apart = (value: Json = null, other: Json = null, zone?: string): string =>
-  shown(value, zone) === shown(other, zone) ? cellText(value) : shown(value, zone)
-const words = (name: string): string => name.replaceAll("_", " ")
+  inText(value, zone) === inText(other, zone) ? cellText(value) : inText(value, zone)
+const fieldText = (name: string): string => name.replaceAll("_", " ")
 /** `15 by order 12 Gala from …`: of goods that are counted, how many. */
 const heldText = (by: string): string => (/^\d+ by /.test(by) ? by.replace(" by ", " held by ") : `held by ${by}`)
 /** `product.updated` → updated */
-const actionWords = (event: string): string => words(event.slice(event.indexOf(".") + 1))
+const actionWords = (event: string): string => fieldText(event.slice(event.indexOf(".") + 1))
 
 /** A conflict for people, line by line. */
 export const conflictText = (
@@ -104,7 +104,7 @@ export const conflictText = (
       : [
           "   Meanwhile:",
           ...changes.map((one) => {
-            const change = changeText(one, (value) => shown(value, zone))
+            const change = changeText(one, (value) => inText(value, zone))
             const row = oneLine(`${one.who ?? "the server"}  ${one.what}`)
             return `     ${dim(minuteText(one.when, zone))}  ${row}  ${change}`
           })
@@ -151,9 +151,9 @@ const reportRows = (reports: ReadonlyArray<NamedReport>): ReadonlyArray<JsonObje
 const deeds: { readonly [op: string]: string } = { insert: "made", update: "changed", delete: "removed" }
 const reportLine = ({ n, kind, what, field, here = null, there = null, who }: JsonObject, zone?: string): string => {
   const of = `${n}  ${what}: `
-  const named = words(String(field))
+  const named = fieldText(String(field))
   if (kind === "merged")
-    return `${of}${named} is ${shown(here, zone)} as you set it; ${who} had set ${shown(there, zone)} meanwhile.`
+    return `${of}${named} is ${inText(here, zone)} as you set it; ${who} had set ${inText(there, zone)} meanwhile.`
   // How many entries a list has says nothing of what they are.
   if (isRows(there) && isRows(here)) return `${of}${named} is not as it was shown here.`
   if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`

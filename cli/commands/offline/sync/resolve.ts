@@ -56,7 +56,7 @@ export const resolveConflict = async (
   const how =
     named[0] === undefined ? await chosen(context, device, conflict) : await flagged(context, conflict, named[0], flags)
   if (how === undefined) return context.note("Left as it is.")
-  tell(
+  noteDependants(
     context,
     how === "edit" ? await settledInEditor(context, device, conflict) : await settled(context, device, conflict, how)
   )
@@ -83,7 +83,7 @@ const settled = async (
   await printAnswer(context, answer)
   return answer
 }
-const tell = (context: CommandContext, { body, released = [] }: ResolutionResult): void => {
+const noteDependants = (context: CommandContext, { body, released = [] }: ResolutionResult): void => {
   if (released.length > 0)
     context.note(`Recorded again with it: ${released.length === 1 ? "command" : "commands"} ${released.join(", ")}.`)
   const dropped = isJsonObject(body) && isJsonObject(body.conflict) ? body.conflict.dependants : undefined

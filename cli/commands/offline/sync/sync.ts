@@ -265,7 +265,7 @@ const showStatus = async (context: CommandContext): Promise<void> => {
 
 export const declare = (program: Command): void => {
   const sync = program.command("sync").description("Send what was done here, fetch what was done elsewhere")
-  withAction(withWatch(sync), async (context, _args, flags) => (await watching(context, flags)) ?? run(context))
+  withAction(withWatch(sync), async (context, _args, flags) => (await watching(context, flags)) ?? syncOnce(context))
   declareBundle(sync)
   withAction(sync.command("status").description("What is pending, and how fresh the replica is"), showStatus)
   withAction(
@@ -308,7 +308,7 @@ export const declare = (program: Command): void => {
   )
 }
 
-const words = {
+const state_words = {
   files: "Sending files",
   push: "Sending",
   fill: "Filling",
@@ -316,7 +316,7 @@ const words = {
   lease: "Taking ids"
 } as const
 
-const run = async (context: CommandContext): Promise<number> => {
+const syncOnce = async (context: CommandContext): Promise<number> => {
   if (context.offline)
     throw new CliError(exit_codes.network, "Syncing needs the server, and --offline forbids to ask it.")
   const device = await context.device()
@@ -324,7 +324,7 @@ const run = async (context: CommandContext): Promise<number> => {
   const before = new Set(device.told(true).map(({ n }) => n))
   let report
   try {
-    report = await device.sync(({ phase, done, total }) => progress.at(words[phase], done, total))
+    report = await device.sync(({ phase, done, total }) => progress.at(state_words[phase], done, total))
   } finally {
     progress.end()
   }

@@ -11,31 +11,32 @@ export class SmokeFailure extends Error {}
 
 /** The answer's body, when its status is the one expected. */
 export const expectStatus = (answer: Answer, status: number): JsonObject => {
-  if (answer.status !== status) throw new SmokeFailure(`expected ${status}, got ${answer.status} ${shown(answer.body)}`)
+  if (answer.status !== status)
+    throw new SmokeFailure(`expected ${status}, got ${answer.status} ${excerptOf(answer.body)}`)
   return isJsonObject(answer.body) ? answer.body : {}
 }
 /** A refusal with this status that names this field. */
 export const expectRefusal = (answer: Answer, status: number, field?: string): void => {
   const body = expectStatus(answer, status)
-  if (typeof body.message !== "string") throw new SmokeFailure(`the refusal has no message: ${shown(body)}`)
+  if (typeof body.message !== "string") throw new SmokeFailure(`the refusal has no message: ${excerptOf(body)}`)
   if (field !== undefined && !(isJsonObject(body.errors) && Object.hasOwn(body.errors, field)))
-    throw new SmokeFailure(`the refusal does not name ${field}: ${shown(body)}`)
+    throw new SmokeFailure(`the refusal does not name ${field}: ${excerptOf(body)}`)
 }
 export const expectValue = (what: string, value: Json | undefined, expected: Json): void => {
   if (JSON.stringify(value) !== JSON.stringify(expected))
-    throw new SmokeFailure(`${what} is ${shown(value)}, expected ${shown(expected)}`)
+    throw new SmokeFailure(`${what} is ${excerptOf(value)}, expected ${excerptOf(expected)}`)
 }
 export const one = (body: JsonObject, key: string): JsonObject => {
   const value = body[key]
-  if (!isJsonObject(value)) throw new SmokeFailure(`the answer has no ${key}: ${shown(body)}`)
+  if (!isJsonObject(value)) throw new SmokeFailure(`the answer has no ${key}: ${excerptOf(body)}`)
   return value
 }
 export const many = (body: JsonObject, key: string): ReadonlyArray<JsonObject> => {
   const value = body[key]
-  if (!isRows(value)) throw new SmokeFailure(`the answer has no ${key}: ${shown(body)}`)
+  if (!isRows(value)) throw new SmokeFailure(`the answer has no ${key}: ${excerptOf(body)}`)
   return value
 }
-const shown = (value: Json | undefined): string => {
+const excerptOf = (value: Json | undefined): string => {
   const text = JSON.stringify(value) ?? "nothing"
   return text.length > 300 ? `${text.slice(0, 300)}…` : text
 }

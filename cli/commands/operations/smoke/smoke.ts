@@ -15,10 +15,10 @@ export const declare = (program: Command): void => {
     .description("Try a server's main job with data of its own, and remove it again")
     .argument("<url>", "the server's address")
     .option("--token <token>", "a token with the ability *; - reads it from standard input")
-  withAction(smoke, run)
+  withAction(smoke, runSmokeTest)
 }
 
-const run = async (
+const runSmokeTest = async (
   context: CommandContext,
   [url = ""]: ReadonlyArray<string>,
   flags: { readonly [name: string]: unknown }

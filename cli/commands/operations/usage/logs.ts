@@ -9,7 +9,7 @@ import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { listQuery, queryPart } from "../../../context/query.ts"
 import { askServer, atServer, tokenId } from "./asked.ts"
 
-const path = "/api/v1/request_logs"
+const logs_path = "/api/v1/request_logs"
 /** The last second of a day ends with it. */
 const last_millis = 999
 
@@ -29,7 +29,8 @@ export const showLogs = async (context: CommandContext, flags: Flags): Promise<v
     ...filters.flatMap(([filter, value]): Query => (value === undefined ? [] : [[`q[${filter}]`, value]])),
     ...listQuery(flags)
   ]
-  const body = flags.all === true ? await wholeList(context, path, query) : await askServer(context, path, query)
+  const body =
+    flags.all === true ? await wholeList(context, logs_path, query) : await askServer(context, logs_path, query)
   await printAnswer(context, { status: 200, body: body ?? null })
 }
 const statusOf = (flags: Flags): string | undefined => {

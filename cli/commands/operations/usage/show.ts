@@ -10,7 +10,7 @@ import { styled, type Terminal } from "../../../output/terminal.ts"
 import type { Flags } from "../../../context/program.ts"
 import { askServer, usageQuery } from "./asked.ts"
 
-const path = "/api/v1/usage"
+const usage_path = "/api/v1/usage"
 const figures = { request_count: Schema.Finite, weighted_units: Schema.Finite }
 const usage = decoderOf(() =>
   Schema.Struct({
@@ -32,9 +32,9 @@ export const showUsage = async (context: CommandContext, flags: Flags): Promise<
   // question counts, too, and no day may have more calls than the whole.
   const has_days = context.terminal.is_tty && context.options.json !== true && !isByDay(query)
   const days = has_days
-    ? decodeAnswer(usage, await askServer(context, path, [...by_day, ["dimension", "day"]]))
+    ? decodeAnswer(usage, await askServer(context, usage_path, [...by_day, ["dimension", "day"]]))
     : undefined
-  const body = await askServer(context, path, query)
+  const body = await askServer(context, usage_path, query)
   if (context.options.json === true) return context.printJson(body ?? null)
   const shown = decodeAnswer(usage, body)
   context.print(usageText(shown, days ?? shown, context.terminal))

@@ -84,7 +84,7 @@ const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
   condition: condition_labels
 }
 /** What the rows are called that values of this key name; undefined where they name none that the order holds. */
-const namesOf = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Json, string> | undefined => {
+const rowNames = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Json, string> | undefined => {
   const lines = opportunity.items ?? []
   if (key === "item_id" || key === "opportunity_item_id" || key === "lines_followed" || key === "lines_kept")
     return new Map(lines.map(({ id, name }) => [id, cellText(name)]))
@@ -112,7 +112,7 @@ const wordsFor = (opportunity: Row<"opportunity">, entries: ReadonlyArray<RowOfL
   return (at: number, key: string, value: Json, zone: string): string => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return ""
     if (key === "number" && typeof value === "string") return spokenNumber(value)
-    const named = namesOf(opportunity, key)
+    const named = rowNames(opportunity, key)
     if (named !== undefined)
       return (Array.isArray(value) ? value : [value])
         .map((id: Json) => named.get(id) ?? `id ${cellText(id)}`)

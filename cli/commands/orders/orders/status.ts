@@ -21,11 +21,11 @@ interface Step {
   readonly operation: string
   readonly body: JsonObject
 }
-const words = Object.keys(statuses) as ReadonlyArray<StatusName>
+const status_names = Object.keys(statuses) as ReadonlyArray<StatusName>
 const shownWord = (name: string): string => name.replaceAll("_", "-")
 const state_words = ["draft", "quotation", "order"] as const
 /** All words of `--to`, for its help. */
-const status_words = [...state_words, ...words.filter((word) => word !== "open").map(shownWord)]
+const status_words = [...state_words, ...status_names.filter((word) => word !== "open").map(shownWord)]
 
 const labelOf = (status: { readonly state: number; readonly status: number }): string =>
   statusLabelOf(status)?.toLowerCase() ?? `status ${status.status}`
@@ -54,12 +54,12 @@ const stepTo = (word: string, header: { readonly state: number; readonly status:
     .replaceAll(/[\s-]+/g, "_")
   const state_word = state_words.find((one) => one === key)
   if (state_word !== undefined) return toState(state_word, header)
-  const name = words.find((one) => one === key)
+  const name = status_names.find((one) => one === key)
   if (name === undefined)
     throw usageError(`--to: ${JSON.stringify(word)} is no status.`, `One of ${status_words.join(", ")}.`)
   const wanted = statuses[name]
   if (wanted.state !== state) {
-    const fitting = words.filter((one) => statuses[one].state === state).map(shownWord)
+    const fitting = status_names.filter((one) => statuses[one].state === state).map(shownWord)
     const kind = state === draft ? "a draft" : state === quotation ? "a quotation" : "an order"
     throw usageError(`${shownWord(name)} is no status of ${kind}.`, `It can be ${fitting.join(", ")}.`)
   }
@@ -100,7 +100,9 @@ const askForWord = async (context: CommandContext, state: number): Promise<strin
   const { choose } = await import("../../../output/prompt.ts")
   return choose(
     "Status",
-    words.filter((name) => statuses[name].state === state).map((name) => ({ name: statuses[name].label, value: name }))
+    status_names
+      .filter((name) => statuses[name].state === state)
+      .map((name) => ({ name: statuses[name].label, value: name }))
   )
 }
 

@@ -24,7 +24,7 @@ const oneOf = (flags: Flags, names: { readonly [name: string]: string }): string
   if (others.length > 0) throw usageError(`Give one of ${Object.values(names).join(", ")}, not several.`)
   return given
 }
-const kinds = { rental: "--rental", sale: "--sale", service: "--service" }
+const kind_flags = { rental: "--rental", sale: "--sale", service: "--service" }
 const prices = { price: "--price", unitTotal: "--unit-total", lineTotal: "--line-total", free: "--free" }
 
 /** Flags of `add` and `update` that say what a line is and what it costs. */
@@ -40,7 +40,7 @@ export const withKindAndPrice = (command: Command, price: string): Command =>
 
 /** `before`: the line that is changed. A price for a day ends one for the whole hire. */
 export const kindAndPrice = (flags: Flags, before?: OrderLine): { readonly [name: string]: Json | undefined } => {
-  const kind = oneOf(flags, kinds)
+  const kind = oneOf(flags, kind_flags)
   const price = oneOf(flags, prices)
   const given = price === undefined ? undefined : textFlag(flags, price)
   const was_fixed = before?.charge_period === fixed_charge && before.transaction_type_label !== "Service"

@@ -43,7 +43,7 @@ const lineOf = async (context: CommandContext, path: string, text: string): Prom
   )
 }
 
-const asked = async (context: CommandContext, path: string, body: JsonObject, done: string): Promise<void> => {
+const changeWaiting = async (context: CommandContext, path: string, body: JsonObject, done: string): Promise<void> => {
   const answer = await context.ask({ method: "POST", path, body })
   if (context.options.json === true || context.options.plan === true) return printAnswer(context, answer)
   await printAnswer(context, { ...answer, ...listed(answer.body) })
@@ -62,7 +62,7 @@ export const waitFor = async (
     ...(line === undefined ? {} : { lines: [{ opportunity_item_id: await lineOf(context, path, line) }] }),
     ...(note === undefined ? {} : { note })
   }
-  await asked(
+  await changeWaiting(
     context,
     `${path}/shortages/resolve`,
     body,
@@ -76,5 +76,5 @@ export const leaveList = async (
 ): Promise<void> => {
   const path = await opportunityPath(context, order)
   const body: JsonObject = line === undefined ? {} : { opportunity_item_ids: [await lineOf(context, path, line)] }
-  await asked(context, `${path}/shortages/leave`, body, "Off the waiting list.")
+  await changeWaiting(context, `${path}/shortages/leave`, body, "Off the waiting list.")
 }

@@ -9,7 +9,7 @@ import { type Column, column, columnsNamed, tableText } from "../../../output/ta
 import { styled } from "../../../output/terminal.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 
-const kinds = Object.keys(search_kinds) as ReadonlyArray<SearchKind>
+const found_kinds = Object.keys(search_kinds) as ReadonlyArray<SearchKind>
 const number: Column<{ readonly id: number; readonly number: string | null }> = {
   title: "NUMBER",
   of: (row) => numberText(row.number, row.id)
@@ -52,9 +52,9 @@ const kindsIn = (flags: Flags): ReadonlyArray<SearchKind> | undefined => {
   if (given === undefined) return undefined
   const asked = given.split(",").map((one) => one.trim().replaceAll("-", "_"))
   return asked.map((one) => {
-    const kind = kinds.find((known) => known === one)
+    const kind = found_kinds.find((known) => known === one)
     if (kind === undefined)
-      throw usageError(`--only: there is no kind ${JSON.stringify(one)}.`, `It is one of ${kinds.join(", ")}.`)
+      throw usageError(`--only: there is no kind ${JSON.stringify(one)}.`, `It is one of ${found_kinds.join(", ")}.`)
     return kind
   })
 }
@@ -78,7 +78,7 @@ export const showFound = async (
 
 const printFound = (context: CommandContext, found: Search): void => {
   const { colour, is_tty } = context.terminal
-  const lists = kinds
+  const lists = found_kinds
     .map((kind) => listOf(found, kind))
     .filter(({ is_empty }) => !is_empty)
     // A code that is just this stands above what merely holds it.

@@ -62,7 +62,7 @@ export type Tax = typeof tax.Type
 export type StorePlace = typeof store.Type
 export type Person = typeof person.Type
 
-const parts: { readonly [part: string]: ReadonlyArray<string> } = {
+const house_keys: { readonly [part: string]: ReadonlyArray<string> } = {
   "": Object.keys(house.fields),
   company: Object.keys(company.fields),
   taxes: Object.keys(tax.fields),
@@ -126,7 +126,7 @@ export const houseFrom = (name: string, content: string): House => {
   }
   refuseUnknown(name, "", value)
   if (isJsonObject(value))
-    for (const part of Object.keys(parts).filter((one) => one !== "")) {
+    for (const part of Object.keys(house_keys).filter((one) => one !== "")) {
       const given = value[part]
       for (const one of Array.isArray(given) ? given : [given]) refuseUnknown(name, part, one)
     }
@@ -138,7 +138,7 @@ export const houseFrom = (name: string, content: string): House => {
 }
 const refuseUnknown = (name: string, part: string, value: unknown): void => {
   if (!isJsonObject(value)) return
-  const known = parts[part] ?? []
+  const known = house_keys[part] ?? []
   const unknown = Object.keys(value).find((key) => !known.includes(key))
   if (unknown !== undefined)
     throw wrong(name, `${part === "" ? "it" : part} has no ${unknown}; there are ${known.join(", ")}`)

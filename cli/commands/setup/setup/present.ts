@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { objectBody, type Row, rowIn, type RowOfList, rowsIn, totalOf } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
-import type { CommandContext } from "../../../context/context.ts"
+import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { responseError } from "../../../base/response-errors.ts"
 
 export interface Present {
@@ -38,7 +38,7 @@ export type ClassedKind = keyof typeof classed_kinds
 export const withoutClass = async (context: CommandContext, kind: ClassedKind) => {
   const { column, only } = classed_kinds[kind]
   const query: Query = [["per_page", "100"], [`q[${column}_null]`, "1"], ...only]
-  const answer = await atServer(context, "GET", kind, undefined, query)
+  const answer = await atServer(context, "GET", kind, undefined, { query })
   return { rows: rowsIn(answer, kind), total: totalOf(answer) }
 }
 /** "3 customers and 12 products have no tax class"; undefined where all have one. */
@@ -58,22 +58,15 @@ export const atServer = async (
   method: string,
   path: string,
   body?: Json,
-  query: Query = [],
-  files?: Parameters<CommandContext["request"]>[0]["files"]
+  more: Pick<ApiRequest, "query" | "files"> = {}
 ): Promise<JsonObject> => {
-  const answer = await context.requestAtServer({
-    method,
-    path: `/api/v1/${path}`,
-    query,
-    ...(body === undefined ? {} : { body }),
-    ...(files === undefined ? {} : { files })
-  })
+  const answer = await context.requestAtServer({ ...more, method, path: `/api/v1/${path}`, body })
   if (answer.status >= 400) throw responseError(answer)
   return objectBody(answer.body)
 }
 
 const anyOf = async (context: CommandContext, name: string): Promise<boolean> =>
-  rowsIn(await atServer(context, "GET", name, undefined, [["per_page", "1"]]), name).length > 0
+  rowsIn(await atServer(context, "GET", name, undefined, { query: [["per_page", "1"]] }), name).length > 0
 
 /** A house that has no name and no documents yet. */
 export const isNew = ({ has_numbers, settings }: Present): boolean =>
@@ -87,7 +80,7 @@ export const presentAt = async (context: CommandContext): Promise<Present> => {
         ["per_page", "100"],
         ["page", String(page)]
       ] as const
-      const found = rowsIn(await atServer(context, "GET", name, undefined, query), name)
+      const found = rowsIn(await atServer(context, "GET", name, undefined, { query }), name)
       all.push(...found)
       if (found.length < 100) return all
     }

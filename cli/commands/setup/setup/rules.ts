@@ -9,15 +9,15 @@ import { addressOf, firstTwice, type House, numbered } from "./house.ts"
 import type { Present } from "./present.ts"
 
 export const settingsOf = (group: string): Fields => catalogue.settings[group] ?? {}
-const bodyOf = (endpoint: string): Fields => catalogue.endpoints.find(({ name }) => name === endpoint)?.fields ?? {}
+const fieldsOf = (endpoint: string): Fields => catalogue.endpoints.find(({ name }) => name === endpoint)?.fields ?? {}
 /** What each part of a house is sent as. */
 export const parts = {
   company: settingsOf("company"),
   mail: settingsOf("mail"),
   numbers: settingsOf("numbering"),
-  taxes: bodyOf("tax_rates.create"),
-  stores: bodyOf("stores.create"),
-  people: bodyOf("users.create")
+  taxes: fieldsOf("tax_rates.create"),
+  stores: fieldsOf("stores.create"),
+  people: fieldsOf("users.create")
 }
 type Part = keyof typeof parts
 type Problems = { readonly [field: string]: ReadonlyArray<string> }

@@ -87,10 +87,10 @@ export const stepsFor = async (
   ]
 }
 
-const shown = (value: Json | undefined): string =>
+const valueText = (value: Json | undefined): string =>
   value === undefined || value === null || value === "" ? "nothing" : String(value)
 const changed = (from: Json | undefined, to: Json): string =>
-  shown(from) === "nothing" ? shown(to) : `${shown(from)} → ${shown(to)}`
+  valueText(from) === "nothing" ? valueText(to) : `${valueText(from)} → ${valueText(to)}`
 
 const settingSteps = (
   context: CommandContext,
@@ -116,7 +116,7 @@ const settingSteps = (
           ? "given"
           : "given again"
         : at < 0
-          ? shown(value)
+          ? valueText(value)
           : changed(now[key], value ?? null),
       at < 0 ? undefined : at === 0 ? put : async () => {}
     )
@@ -263,7 +263,10 @@ const classSteps = (context: CommandContext, { without_class }: Present): Readon
   })
 const assignClasses = async (context: CommandContext, kind: ClassedKind): Promise<void> => {
   const { classes, column } = classed_kinds[kind]
-  const [usual] = rowsIn(await atServer(context, "GET", classes, undefined, [["q[is_default_true]", "1"]]), classes)
+  const [usual] = rowsIn(
+    await atServer(context, "GET", classes, undefined, { query: [["q[is_default_true]", "1"]] }),
+    classes
+  )
   for (;;) {
     const { rows } = await withoutClass(context, kind)
     if (usual === undefined || rows.length === 0) return
@@ -366,8 +369,7 @@ const logoStep = async (context: CommandContext, path: string, present: Present)
               category: "logo",
               description: "The logo on documents"
             },
-            [],
-            { file }
+            { files: { file } }
           )
           const id = rowIn(made, "attachment").id
           await atServer(context, "PUT", "settings/invoicing", { settings: { logo_attachment_id: id } })

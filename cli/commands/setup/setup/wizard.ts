@@ -131,7 +131,7 @@ const askedOnce = async (present: Present, questions: Questions): Promise<House>
 }
 const askedStores = async ({ promptText }: Questions, present: Present): Promise<ReadonlyArray<StorePlace>> => {
   const answer = await promptText("Stores, separated by commas", {
-    default: namesOf(present),
+    default: storeNames(present),
     check: (text) =>
       twiceProblem(namesIn(text)) ?? namesIn(text).flatMap((name) => problemIn("stores", "name", name) ?? [])[0]
   })
@@ -142,7 +142,7 @@ const namesIn = (text: string): ReadonlyArray<string> =>
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "")
-const namesOf = ({ stores }: Present): string => stores.map((one) => one.name).join(", ")
+const storeNames = ({ stores }: Present): string => stores.map((one) => one.name).join(", ")
 
 const company_questions = [
   ["name", "Company"],

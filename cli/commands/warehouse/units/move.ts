@@ -22,7 +22,7 @@ export const moveUnits = async (
   codes: ReadonlyArray<string>,
   flags: Flags
 ): Promise<number> => {
-  const sent = await bodyOf(context, flags)
+  const sent = await moveBody(context, flags)
   const photos = listFlag(flags, "photo")
   const { localFile } = await import("../../../base/input.ts")
   // One that cannot be read is told before anything is recorded.
@@ -65,7 +65,7 @@ export const requireUnit = async (context: CommandContext, code: string): Promis
 }
 
 /** What the flags say of every unit alike; absent flags are absent keys, so that an open record keeps what it has. */
-const bodyOf = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
+const moveBody = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
   const body: Record<string, Json> = {}
   for (const name of ["reason", "note", "cost"]) {
     const given = textFlag(flags, name)

@@ -24,7 +24,7 @@ const promised: ReadonlyArray<Column<RowOfList<"conflicts">>> = [
   { title: "ORDER", of: (row) => row.number ?? row.opportunity_id },
   ...columnsNamed("line_name=LINE, starts_at=FROM, ends_at=TO")
 ]
-const shown = [
+const unit_keys = [
   "id",
   "product_name",
   "store_name",
@@ -58,7 +58,7 @@ export const showUnit = async (context: CommandContext, code: string): Promise<v
     return context.printJson({ stock_level: level, where, service_records: recorded, conflicts, attachments: photos })
   const state = level.service_state
   const record: JsonObject = {
-    ...Object.fromEntries(shown.map((name) => [name, level[name] ?? null])),
+    ...Object.fromEntries(unit_keys.map((name) => [name, level[name] ?? null])),
     state: isServiceState(state) ? stateWords[state] : state,
     where: where?.text ?? null
   }
