@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
+import { buildSite } from "./site.mjs"
 
 const root = fileURLToPath(new URL(".", import.meta.url))
 const entries = { server: "server/main.ts", cli: "cli/main.ts" }
@@ -79,7 +80,9 @@ const bundle = await rolldown({
     }
   ]
 })
-rmSync(`${root}out`, { recursive: true, force: true })
+mkdirSync(`${root}out`, { recursive: true })
+for (const name of readdirSync(`${root}out`))
+  if (name !== "site") rmSync(`${root}out/${name}`, { recursive: true, force: true })
 const { output } = await bundle.write({
   dir: `${root}out`,
   format: "esm",
@@ -129,13 +132,15 @@ for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"
   writeFileSync(`${root}out/${fileName}`, JSON.stringify(map))
 }
 
+const of_site = (await buildSite()).map((folder) => root + folder)
+
 // Their licences ask that their texts go with every copy.
 const bundled = [
   ...new Set(
     [...output, ...drawn.output]
       .flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
       .flatMap((id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? [])
-      .concat(packageFile("dejavu-fonts-ttf"))
+      .concat(packageFile("dejavu-fonts-ttf"), of_site)
   )
 ].sort()
 writeFileSync(

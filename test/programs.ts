@@ -14,7 +14,8 @@ export const server_program = join(root, "out/server.js")
 export const compiled_code = { NODE_COMPILE_CACHE: join(lastingFolder(), "flightcase-compiled") }
 
 const changedAt = (path: string): number => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0
-const newest = Math.max(...globSync("{cli,core,server,sync}/**/*.ts", { cwd: root }).map(changedAt))
+const sources = ["{cli,core,server,sync}/**/*.ts", "docs/{,rules/,.vitepress/{,theme/}}*.{md,mjs,js}", "site.mjs"]
+const newest = Math.max(...globSync(sources, { cwd: root }).map(changedAt))
 const isStale = (): boolean => newest > changedAt("out/cli.js")
 
 /** Held by the worker that builds; the others wait until it is gone. */

@@ -39,7 +39,7 @@ const server_work = words(`
   server/delivery/mail/deliver.ts server/delivery/jobs/jobs.ts server/delivery/jobs/timed.ts
   server/files/s3-store.ts server/files/open-store.ts server/files/spool.ts
   server/print/renderer.ts server/print/draw.ts server/print/worker.ts
-  server/operations/system/openapi.ts server/operations/system/responses.ts server/operations/system/docs-page.ts
+  server/operations/system/openapi.ts server/operations/system/responses.ts server/operations/system/site.ts
   server/host/app.ts server/host/http.ts server/host/serve.ts`)
 const server_libraries =
   /node_modules\/((nodemailer|standardwebhooks|file-type|aws4fetch|pdfmake|liquidjs|bwip-js|pg)\/|effect\/dist\/(persistence|http\/(Multipart|HttpServer|HttpRouter)))/

@@ -6,9 +6,23 @@ import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { axeFaults } from "../browser/axe.ts"
 import { chromiumPath, openBrowser } from "../browser/browser.ts"
+import "../programs.ts"
 import { type House, listenToPage, openHouse, too_wide } from "../browser/house.ts"
 
 const path = chromiumPath()
+const guide = [
+  "",
+  "tour",
+  "counter",
+  "warehouse",
+  "office",
+  "operations",
+  "api",
+  "import",
+  "webhooks",
+  "glossary",
+  "rules/"
+].map((page) => `/guide/${page}`)
 const views = [390, 1280].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme })))
 
 describe.skipIf(path === undefined)("a page of the server", () => {
@@ -55,11 +69,26 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     "an unknown path": goes("/nowhere"),
     "/docs": async (page) => {
       await goes("/docs")(page)
-      await page.waitForSelector("nav a")
+      await page.waitForSelector("text=Authentication", { timeout: 180_000 })
     },
     "an operation of /docs": async (page) => {
-      await goes("/docs#products.create")(page)
-      await page.waitForSelector("main textarea")
+      await goes("/docs#tag/vehicles/POST/api/v1/vehicles")(page)
+      await page.waitForSelector("[id$='POST/api/v1/vehicles']", { timeout: 180_000 })
+    },
+    ...Object.fromEntries(
+      guide.map((address) => [
+        address,
+        async (page: Page) => {
+          await goes(address)(page)
+          await page.waitForSelector(".VPLocalNav, .VPDoc h1")
+        }
+      ])
+    ),
+    "a search of the guide": async (page) => {
+      await goes("/guide/")(page)
+      await page.click(".VPNavBarSearch button")
+      await page.fill(".search-bar input", "restore a backup")
+      await page.waitForSelector(".results a[href^='/guide/operations']")
     },
     "a link that is gone": goes("/d/nothing"),
     "the question for a PIN": async (page) => void (await page.goto(await shared({ pin: "1234" }))),
@@ -102,8 +131,8 @@ describe.skipIf(path === undefined)("a page of the server", () => {
       const page = await context.newPage()
       const say = (text: string): void => void complaints.push(`${width} ${scheme}: ${text}`)
       listenToPage(page, house.url, (text) => {
-        // The browser itself notes a status that is no 200.
-        if (!text.includes("Failed to load resource")) say(text)
+        // The browser itself notes a status that is no 200, and Scalar its version.
+        if (!/Failed to load resource|^console: @scalar\/api-reference@/.test(text)) say(text)
       })
       await pages[name]!(page)
       for (const wrong of await page.evaluate<ReadonlyArray<string>>(too_wide)) say(wrong)

@@ -275,22 +275,6 @@ const endpoints = get("/api/v1/endpoints", {
     })
 })
 
-const docs = get("/docs", {
-  name: "docs",
-  summary: "This interface, to read and to try",
-  ...open,
-  run: () =>
-    Effect.promise(async () => {
-      const { docsPage } = await import("./docs-page.ts")
-      const { html, policy } = docsPage()
-      return {
-        status: 200,
-        content: { type: "text/html; charset=utf-8", text: html },
-        headers: { "content-security-policy": policy, "cache-control": "no-cache", "referrer-policy": "no-referrer" }
-      }
-    })
-})
-
 /** Whether a request comes from this machine itself and was not forwarded by a proxy on it. */
 const isFromHere = (address: string, headers: { readonly [name: string]: unknown }): boolean =>
   /^(::ffff:)?127\.|^::1$/.test(address) &&
@@ -307,7 +291,6 @@ export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => [])
       health,
       description,
       endpoints,
-      docs,
       get("/metrics", {
         name: "metrics",
         summary: "Measurements, as Prometheus reads them; on this machine only",

@@ -1,6 +1,7 @@
-/** What the server answers outside its interface: a page at `/`, robots.txt, and 404 for every other path. */
+/** What the server answers outside its interface: a page at `/`, robots.txt, the guide, and 404 for every other path. */
 import { createHash } from "node:crypto"
 import type { Answer } from "../../../core/kernel/endpoints/endpoint.ts"
+import { answerOfSite } from "./site.ts"
 
 const style = `:root{color-scheme:light dark;--ink:#1c2430;--ground:#fff;--link:#1d4f91}
 @media(prefers-color-scheme:dark){:root{--ink:#e8ebef;--ground:#14181d;--link:#8ab8f5}}
@@ -45,9 +46,9 @@ const front = () =>
     `<p>This is the server of a rental house: quotes, stock, flight cases, orders and invoices. People work with it by
 the command line <code>flightcase</code>; programs by its interface below <code>/api/v1</code>.</p>
 <ul>
+<li><a href="guide/">The guide</a>: how to work with it, keep it running and connect to it</li>
 <li><a href="docs">The interface</a>, to read and to try, and as <a href="api/v1/openapi.json">OpenAPI</a></li>
 <li><a href="api/v1/system/health">The health of this server</a></li>
-<li>The guide: <code>flightcase help</code>, and the <code>docs</code> folder of the package</li>
 </ul>`
   )
 const missing = () =>
@@ -59,6 +60,8 @@ export const answerOutside = (method: string, path: string, accept: string | und
     if (path === "/") return front()
     if (path === "/robots.txt")
       return { status: 200, content: { type: "text/plain; charset=utf-8", text: "User-agent: *\nDisallow: /\n" } }
+    const found = answerOfSite(path)
+    if (found !== undefined) return found
   }
   return accept?.includes("text/html") === true
     ? missing()

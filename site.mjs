@@ -1,0 +1,107 @@
+// Builds out/site, which the server shows: the guide of docs/, and the page at /docs that draws the interface's
+// description. All of it is kept compressed.
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
+import { relative } from "node:path"
+import { fileURLToPath } from "node:url"
+import { brotliCompressSync, constants } from "node:zlib"
+
+const root = fileURLToPath(new URL(".", import.meta.url))
+const site = `${root}out/site/`
+const record = `${site}packages.json`
+
+const changedAt = (file) => statSync(file).mtimeMs
+const isFresh = () =>
+  existsSync(record) &&
+  ["package-lock.json", "site.mjs", ...globSync("docs/{,rules/,.vitepress/{,theme/}}*.*", { cwd: root })].every(
+    (file) => changedAt(root + file) <= changedAt(record)
+  )
+
+/** The folders of the packages in what the browser gets, as seen from here. */
+const buildGuide = async () => {
+  const { build } = await import("vitepress")
+  const packages = new Set()
+  const noteOfPackages = {
+    name: "packages",
+    generateBundle: (_, bundle) => {
+      for (const { modules } of Object.values(bundle))
+        for (const id of Object.keys(modules ?? {}))
+          for (const folder of /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? [])
+            packages.add(relative(root, folder))
+    }
+  }
+  const environment = process.env.NODE_ENV
+  await build(`${root}docs`, {
+    onAfterConfigResolve: (config) => {
+      config.logger.info = () => {}
+      config.vite = { ...config.vite, logLevel: "error", plugins: [noteOfPackages] }
+    }
+  })
+  // VitePress sets it for good, and npm would leave out what is bundled.
+  if (environment === undefined) delete process.env.NODE_ENV
+  else process.env.NODE_ENV = environment
+  return [...packages]
+}
+
+// Colours that axe finds too pale on their ground are darker here, and lighter in the dark.
+const colours = `.light-mode{--scalar-color-2:#4a4a4a;--scalar-color-3:#5f5f5f;--scalar-color-green:#00663f;--scalar-color-blue:#00539c;--scalar-color-orange:#8a4300;--scalar-color-yellow:#6f5200;--scalar-color-red:#b01c1c;--scalar-color-purple:#5a2ca0}
+.dark-mode{--scalar-color-3:#a8a8a8}`
+/** The page at /docs: Scalar draws what /api/v1/openapi.json describes, and asks nobody but this server. */
+const interfacePage = (script) => `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,"><title>Flightcase API</title></head>
+<body><div id="api"></div><script src="${script}"></script>
+<script>Scalar.createApiReference("#api", {
+  url: "/api/v1/openapi.json",
+  servers: [{ url: location.origin, description: "This server" }],
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: "never",
+  hideModels: true,
+  defaultOpenFirstTag: false,
+  customCss: ${JSON.stringify(colours)}
+})</script></body>
+</html>
+`
+const buildInterfacePage = () => {
+  const folder = "node_modules/@scalar/api-reference"
+  const { version } = JSON.parse(readFileSync(`${root}${folder}/package.json`, "utf8"))
+  const script = `/docs/assets/scalar-${version}.js`
+  mkdirSync(`${site}docs/assets`, { recursive: true })
+  copyFileSync(`${root}${folder}/dist/browser/standalone.js`, site + script.slice(1))
+  writeFileSync(`${site}docs/index.html`, interfacePage(script))
+  return folder
+}
+
+const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
+const compressSite = () => {
+  for (const name of readdirSync(site, { recursive: true })) {
+    const file = site + name
+    if (!statSync(file).isFile()) continue
+    writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file), { params }))
+    rmSync(file)
+  }
+}
+
+/** The folders of the packages in the site. Takes seconds, and nothing where no page has changed. */
+export const buildSite = async () => {
+  if (isFresh()) return JSON.parse(readFileSync(record, "utf8"))
+  rmSync(site, { recursive: true, force: true })
+  const packages = [...(await buildGuide()), buildInterfacePage()]
+  compressSite()
+  writeFileSync(record, JSON.stringify(packages))
+  return packages
+}
