@@ -70,7 +70,7 @@ let install: Awaited<ReturnType<typeof run>>
 beforeAll(async () => {
   mkdirSync(elsewhere)
   // Packs what was built before the tests: building again would replace files other tests are running.
-  for (const name of ["package.json", "pack.mjs", "README.md", "cli/bin.mjs", "LICENSE", "out", "docs"])
+  for (const name of ["package.json", "pack.mjs", "README.md", "cli/bin.mjs", "LICENSE", "out"])
     cpSync(join(root, name), join(clone, name), { recursive: true })
   writeFileSync(join(clone, "build.mjs"), "")
   const packing = await promisify(execFile)("npm", ["pack", "--json", "--pack-destination", folder], {
@@ -99,11 +99,11 @@ describe("the package", () => {
   it("holds what runs and what tells of it, and no sources or tests", () => {
     const outside = packed.files
       .map(({ path }) => path)
-      .filter((path) => !/^(out\/|docs\/|cli\/bin\.mjs$|package\.json$|README\.md$|LICENSE$)/.test(path))
+      .filter((path) => !/^(out\/|cli\/bin\.mjs$|package\.json$|README\.md$|LICENSE$)/.test(path))
     expect(outside).toEqual([])
     expect(packed.files.map(({ path }) => path)).toEqual(
       expect.arrayContaining(
-        words("out/server.js out/cli.js out/licences.txt out/sbom.cdx.json cli/bin.mjs README.md LICENSE")
+        words("out/site/guide/index.html.br out/site/docs/index.html.br out/server.js out/cli.js out/licences.txt out/sbom.cdx.json cli/bin.mjs README.md LICENSE")
       )
     )
   })
@@ -120,7 +120,6 @@ describe("the package", () => {
       "README.md",
       "build.mjs",
       "cli",
-      "docs",
       "out",
       "pack.mjs",
       "package.json"
@@ -181,7 +180,8 @@ describe("installed into an empty place", () => {
     const first = await serving(0)
     const token = /\d+\|[A-Za-z0-9_-]{43}/.exec(first.said())?.[0]
     expect(token).toBeDefined()
-    expect((await fetch(`${first.url}/docs`)).status).toBe(200)
+    for (const page of ["docs", "guide/", "guide/tour"])
+      expect((await fetch(`${first.url}/${page}`)).status).toBe(200)
     writeFileSync(join(elsewhere, "lamps.csv"), "sku,name,rate.preset,rate.price\nLAMP,Lamp,daily-rate,12.50\n")
     await ok("import", "products", "lamps.csv", "--url", first.url, "--token", token!)
     await ok("login", first.url, "--token", token!)

@@ -38,7 +38,8 @@ export type Kind =
   | { readonly kind: "list" }
 // Beside the Schemas and not among their annotations: annotating copies, and every process declares every answer.
 const kinds = new WeakMap<object, Kind>()
-export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
+/** Of a key that may be absent, what it holds where it is there. */
+export const kindOf = (schema: Part): Kind | undefined => kinds.get(optionals.get(schema) ?? schema)
 
 /** How a Schema is made for one catalogue. */
 type Build = (composed: Composed) => Part

@@ -58,7 +58,7 @@ flightcase import members --example > customers.csv
 flightcase import members customers.csv --plan --refused refused.csv
 flightcase import all ./export-of-may --url https://new.example --token T
 flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
-Columns: docs/IMPORT.md`
+Columns: /guide/import of the server`
     )
   withAction(bring, runImport)
 }
