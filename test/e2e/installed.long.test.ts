@@ -103,7 +103,9 @@ describe("the package", () => {
     expect(outside).toEqual([])
     expect(packed.files.map(({ path }) => path)).toEqual(
       expect.arrayContaining(
-        words("out/site/guide/index.html.br out/site/docs/index.html.br out/server.js out/cli.js out/licences.txt out/sbom.cdx.json cli/bin.mjs README.md LICENSE")
+        words(
+          "out/site/guide/index.html.br out/site/docs/index.html.br out/server.js out/cli.js out/licences.txt out/sbom.cdx.json cli/bin.mjs README.md LICENSE"
+        )
       )
     )
   })
@@ -180,8 +182,7 @@ describe("installed into an empty place", () => {
     const first = await serving(0)
     const token = /\d+\|[A-Za-z0-9_-]{43}/.exec(first.said())?.[0]
     expect(token).toBeDefined()
-    for (const page of ["docs", "guide/", "guide/tour"])
-      expect((await fetch(`${first.url}/${page}`)).status).toBe(200)
+    for (const page of ["docs", "guide/", "guide/tour"]) expect((await fetch(`${first.url}/${page}`)).status).toBe(200)
     writeFileSync(join(elsewhere, "lamps.csv"), "sku,name,rate.preset,rate.price\nLAMP,Lamp,daily-rate,12.50\n")
     await ok("import", "products", "lamps.csv", "--url", first.url, "--token", token!)
     await ok("login", first.url, "--token", token!)
