@@ -10,19 +10,7 @@ import "../programs.ts"
 import { type House, listenToPage, openHouse, too_wide } from "../browser/house.ts"
 
 const path = chromiumPath()
-const guide = [
-  "",
-  "tour",
-  "counter",
-  "warehouse",
-  "office",
-  "operations",
-  "api",
-  "import",
-  "webhooks",
-  "glossary",
-  "rules/"
-].map((page) => `/guide/${page}`)
+const guide = ["", "tour", "operations", "glossary", "api"].map((page) => `/guide/${page}`)
 const views = [390, 1280].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme })))
 
 describe.skipIf(path === undefined)("a page of the server", () => {
