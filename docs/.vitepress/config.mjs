@@ -35,6 +35,7 @@ export default defineConfig({
   base: "/guide/",
   outDir: "../out/site/guide",
   cacheDir: "../node_modules/.cache/guide",
+  head: [["link", { rel: "icon", href: "data:," }]],
   cleanUrls: true,
   metaChunk: true,
   rewrites: addressOf,
