@@ -88,9 +88,9 @@ describe("the rules of the field", () => {
 })
 
 describe("documents", () => {
-  it("link to files that exist", () => {
+  it("link to files that exist, or to other pages of the server", () => {
     const broken = documents.flatMap((path) =>
-      [...read(path).matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]
+      [...read(path).matchAll(/\]\((?!https?:|#|\/)([^)#]+)[^)]*\)/g)]
         .filter(([, target = ""]) => !existsSync(join(root, dirname(path), target)))
         .map(([whole]) => `${path}: ${whole}`)
     )
