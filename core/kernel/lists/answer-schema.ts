@@ -38,8 +38,7 @@ export type Kind =
   | { readonly kind: "list" }
 // Beside the Schemas and not among their annotations: annotating copies, and every process declares every answer.
 const kinds = new WeakMap<object, Kind>()
-/** Of a key that may be absent, what it holds where it is there. */
-export const kindOf = (schema: Part): Kind | undefined => kinds.get(optionals.get(schema) ?? schema)
+export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
 
 /** How a Schema is made for one catalogue. */
 type Build = (composed: Composed) => Part
