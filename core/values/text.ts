@@ -42,6 +42,13 @@ export const printableJson = (json: string): string =>
     (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`
   )
 
+/** `{name}` in a phrase, replaced; a name without a value stays. */
+export const withValues = (phrase: string, values: { readonly [name: string]: string }): string =>
+  phrase.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole)
+/** The words of a language such as `de-AT`; English where there are none. */
+export const inLanguage = <A>(spoken: { readonly [language: string]: A; readonly en: A }, language: string): A =>
+  spoken[language.split("-")[0] ?? ""] ?? spoken.en
+
 const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 

@@ -29,7 +29,7 @@ import {
 } from "./letter.ts"
 import { hireOf, linesTable, type PaperLine, windowText } from "./lines.ts"
 import { epcCode, paymentLink, spacedIban } from "./mail-text.ts"
-import { filled, paperLanguage, type Words, wordsOf } from "./words.ts"
+import { paperLanguage, type Words, wordsOf } from "./words.ts"
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/store/failure.ts"
 import { baseCurrency, type Settings, settingText } from "../../kernel/events/settings.ts"
@@ -39,6 +39,7 @@ import { opportunities } from "../../orders/opportunities/tables/opportunities.t
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/zone.ts"
 import { partiesOf } from "../state/parties.ts"
+import { withValues } from "../../values/text.ts"
 
 export interface InvoicePaper extends Parties {
   readonly invoice: InvoiceRow
@@ -183,7 +184,7 @@ const bankRows = ({ invoice: { number }, options, seller }: InvoicePaper, words:
       ]
 
 const dueLater = ({ status, total }: InvoiceRow, words: Words, money: Money): ReadonlyArray<Block> =>
-  status === "voided" ? [] : text(filled(words.due_once_invoiced, { amount: money(total) }), true)
+  status === "voided" ? [] : text(withValues(words.due_once_invoiced, { amount: money(total) }), true)
 
 /** Until when and how to pay what is open. A draft and what is settled say nothing of it. */
 const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray<Block> => {
@@ -210,8 +211,8 @@ const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray
   const words_of_it: ReadonlyArray<Block> = [
     ...text(
       due === null
-        ? filled(words.pay, { amount: money(amount_outstanding) })
-        : filled(words.pay_by, { amount: money(amount_outstanding), date: due }),
+        ? withValues(words.pay, { amount: money(amount_outstanding) })
+        : withValues(words.pay_by, { amount: money(amount_outstanding), date: due }),
       true
     ),
     ...bankRows(paper, words),

@@ -6,7 +6,8 @@ import { convertMoney } from "../../values/exchange.ts"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/zone.ts"
 import type { NamedParty, TaxSummaryRow } from "../state/tables.ts"
-import { filled, type Words, wordsOf } from "./words.ts"
+import { type Words, wordsOf } from "./words.ts"
+import { withValues } from "../../values/text.ts"
 
 /** What settings and the customer say about how documents look. */
 export interface PaperOptions {
@@ -140,7 +141,7 @@ export const taxRows = (
   { language }: PaperOptions
 ) =>
   summary.map(({ net, rate, tax, tax_rate_name }) => ({
-    label: `${tax_rate_name || words.tax} ${percentText(rate, language)} ${filled(words.on, { net: money(net) })}`,
+    label: `${tax_rate_name || words.tax} ${percentText(rate, language)} ${withValues(words.on, { net: money(net) })}`,
     value: money(tax)
   }))
 
@@ -154,7 +155,7 @@ export const foreignTax = (
   if (row.currency_code === base_currency || row.tax_total === 0) return []
   const amount = convertMoney(row.tax_total, row.currency_code, base_currency, row.exchange_rate)
   return text(
-    filled(words.tax_in, {
+    withValues(words.tax_in, {
       amount: moneyText(formatMoney(amount, base_currency), base_currency, language),
       rate: row.exchange_rate.replace(/0+$/, "").replace(/\.$/, "")
     }),

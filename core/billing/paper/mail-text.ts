@@ -2,6 +2,7 @@
 import { formatMoney } from "../../values/money.ts"
 import type { InvoiceRow, NamedParty } from "../state/tables.ts"
 import { dateText, moneyText } from "../../pricing/print/format.ts"
+import { inLanguage } from "../../values/text.ts"
 import { dayOf } from "../../values/zone.ts"
 import type { PaperOptions } from "./letter.ts"
 import { wordsOf } from "./words.ts"
@@ -142,21 +143,20 @@ export const mailData = (
 /** Where the settings say nothing. */
 export const standardMail = (data: MailData, language: string): { readonly subject: string; readonly text: string } => {
   const { company, invoice, member } = data
-  const lines = mailLines[language.split("-")[0] ?? ""] ?? mailLines["en"]
+  const document = `${invoice["type"]} ${invoice["number"]}`
   return {
-    subject: [`${invoice["type"]} ${invoice["number"]}`, company.name].filter((part) => part !== "").join(", "),
+    subject: [document, company.name].filter((part) => part !== "").join(", "),
     text: [
-      ...(lines?.(member.name, `${invoice["type"]} ${invoice["number"]}`, invoice["total"] ?? "") ?? []),
+      ...inLanguage(mailLines, language)(member.name, document, invoice["total"] ?? ""),
       ...(invoice["payment_link"] === "" ? [] : [invoice["payment_link"] ?? "", ""]),
       company.name,
       ""
     ].join("\n")
   }
 }
-const mailLines: {
-  readonly [language: string]: (name: string, document: string, total: string) => ReadonlyArray<string>
-} = {
-  en: (name, document, total) => [`Dear ${name},`, "", `please find attached ${document}, ${total}.`, ""],
-  de: (name, document, total) => [`Guten Tag ${name},`, "", `anbei erhalten Sie: ${document}, ${total}.`, ""],
-  fr: (name, document, total) => [`Bonjour ${name},`, "", `veuillez trouver ci-joint : ${document}, ${total}.`, ""]
-}
+const mailLines: Record<"en" | "de" | "fr", (name: string, document: string, total: string) => ReadonlyArray<string>> =
+  {
+    en: (name, document, total) => [`Dear ${name},`, "", `please find attached ${document}, ${total}.`, ""],
+    de: (name, document, total) => [`Guten Tag ${name},`, "", `anbei erhalten Sie: ${document}, ${total}.`, ""],
+    fr: (name, document, total) => [`Bonjour ${name},`, "", `veuillez trouver ci-joint : ${document}, ${total}.`, ""]
+  }

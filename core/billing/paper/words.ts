@@ -1,56 +1,7 @@
-/** Words of invoices and credit notes, by language. Amounts and dates are written by core/pricing/print/format.ts. */
-export interface Words {
-  readonly invoice: string
-  readonly deposit: string
-  readonly proforma: string
-  readonly credit_note: string
-  readonly draft: string
-  readonly number: string
-  readonly date: string
-  readonly due: string
-  readonly customer_number: string
-  readonly reference: string
-  readonly order: string
-  readonly hire: string
-  readonly your_tax_number: string
-  readonly tax_number: string
-  readonly registration: string
-  readonly credited_invoice: string
-  readonly description: string
-  readonly quantity: string
-  readonly unit_price: string
-  readonly unit_price_gross: string
-  readonly discount: string
-  readonly tax: string
-  readonly net: string
-  readonly gross: string
-  readonly subtotal: string
-  readonly discounts: string
-  readonly deposits: string
-  /** `{net}` is replaced. */
-  readonly on: string
-  readonly total: string
-  readonly paid: string
-  readonly credited: string
-  readonly outstanding: string
-  readonly owed_back: string
-  /** `{amount}` and `{date}` are replaced. */
-  readonly pay_by: string
-  readonly pay: string
-  readonly account: string
-  readonly bank: string
-  readonly reference_of_payment: string
-  readonly scan: string
-  readonly pay_online: string
-  readonly not_invoice: string
-  /** `{amount}` is replaced. */
-  readonly due_once_invoiced: string
-  readonly reason: string
-  /** `{amount}` and `{rate}` are replaced. */
-  readonly tax_in: string
-}
+import { inLanguage } from "../../values/text.ts"
 
-const english: Words = {
+/** Words of invoices and credit notes, by language. Amounts and dates are written by core/pricing/print/format.ts. */
+const english = {
   invoice: "Invoice",
   deposit: "Deposit invoice",
   proforma: "Proforma invoice",
@@ -96,6 +47,8 @@ const english: Words = {
   reason: "Reason",
   tax_in: "Tax comes to {amount} at the rate of {rate}."
 }
+export type Words = typeof english
+
 const german: Words = {
   invoice: "Rechnung",
   deposit: "Anzahlungsrechnung",
@@ -188,15 +141,11 @@ const french: Words = {
   reason: "Motif",
   tax_in: "La TVA s’élève à {amount} au cours de {rate}."
 }
-const spoken: { readonly [language: string]: Words } = { en: english, de: german, fr: french }
+const spoken = { en: english, de: german, fr: french }
 
 /** The language a document can be written in: a language without words of its own here is written in English. */
 export const paperLanguage = (locale: string): string => {
   const plain = locale.replace("_", "-")
   return Object.hasOwn(spoken, plain.split("-")[0] ?? "") ? plain : "en-GB"
 }
-export const wordsOf = (language: string): Words => spoken[language.split("-")[0] ?? ""] ?? english
-
-/** `{name}` in a phrase, replaced. */
-export const filled = (phrase: string, values: { readonly [name: string]: string }): string =>
-  phrase.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole)
+export const wordsOf = (language: string): Words => inLanguage<Words>(spoken, language)

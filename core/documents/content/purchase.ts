@@ -13,7 +13,7 @@ import {
   text
 } from "../../billing/paper/letter.ts"
 import { hireOf, shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
-import { filled as withValues, wordsOf } from "../../billing/paper/words.ts"
+import { wordsOf } from "../../billing/paper/words.ts"
 import { buyerOf, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
 import type { Failure } from "../../kernel/store/failure.ts"
@@ -44,6 +44,7 @@ import {
 } from "./shared-fields.ts"
 import { letterWordsOf, plainMail } from "./words.ts"
 import type { DocumentSource, PreparedDocument } from "./invoices.ts"
+import { withValues } from "../../values/text.ts"
 
 export interface PurchasePaper extends CommonFacts {
   readonly source: DocumentSource

@@ -14,7 +14,7 @@ import {
   text
 } from "../../billing/paper/letter.ts"
 import { windowText } from "../../billing/paper/lines.ts"
-import { filled as withValues, wordsOf } from "../../billing/paper/words.ts"
+import { wordsOf } from "../../billing/paper/words.ts"
 import type { Failure } from "../../kernel/store/failure.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -36,6 +36,7 @@ import {
 import { letterWordsOf, plainMail } from "./words.ts"
 import { salesFacts, type SalesFacts, type SalesRow, salesRows, salesTable, showsGross } from "./sales-table.ts"
 import type { DocumentSource, PreparedDocument } from "./invoices.ts"
+import { withValues } from "../../values/text.ts"
 
 export interface SalesPaper extends SalesFacts {
   readonly rows: ReadonlyArray<SalesRow>

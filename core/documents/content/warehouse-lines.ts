@@ -1,5 +1,4 @@
 /** Rows of one line, of one piece, and of what a kit is made of. Pure. */
-import { filled } from "../../billing/paper/words.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { checked_in, prepared } from "../../orders/opportunities/tables/units.ts"
 import type { CellCode } from "../../pricing/print/blocks.ts"
@@ -17,6 +16,7 @@ import {
   type Unit
 } from "./warehouse-parcels.ts"
 import type { WarehouseWords } from "./warehouse-words.ts"
+import { withValues } from "../../values/text.ts"
 
 export type PaperKind = "pick_list" | "delivery_note" | "return_note"
 export interface PaperRow {
@@ -240,8 +240,10 @@ const toPick = ({ kind, language, words }: Writing, parcel: Parcel): ReadonlyArr
   kind !== "pick_list" || parcel.loose.isZero()
     ? []
     : [
-        parcel.is_serialised ? filled(words.to_pick, { count: quantityText(parcel.loose.toFixed(2), language) }) : "",
-        parcel.also_at.length === 0 ? "" : filled(words.also_at, { places: parcel.also_at.slice(0, 10).join(", ") })
+        parcel.is_serialised
+          ? withValues(words.to_pick, { count: quantityText(parcel.loose.toFixed(2), language) })
+          : "",
+        parcel.also_at.length === 0 ? "" : withValues(words.also_at, { places: parcel.also_at.slice(0, 10).join(", ") })
       ]
 
 const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: ReadonlyArray<string>): Counted => {

@@ -1,5 +1,4 @@
 /** The rows of a paper of the warehouse, in groups by case and by place. Pure. */
-import { filled } from "../../billing/paper/words.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { parentPath } from "../../orders/opportunities/state/tree.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
@@ -30,6 +29,7 @@ import {
   unitName
 } from "./warehouse-parcels.ts"
 import { warehouseWords, type WarehouseWords } from "./warehouse-words.ts"
+import { withValues } from "../../values/text.ts"
 
 export interface PaperGroup {
   readonly text: string
@@ -144,7 +144,7 @@ const comparePlaces = (facts: WarehouseFacts, one: Place, other: Place): number 
   return inWalkingOrder(one.location, other.location)
 }
 const caseTitle = (words: WarehouseWords, { name, within }: Case): string =>
-  [`${words.case} ${name}`, within === null ? "" : `(${filled(words.inside, { case: within })})`]
+  [`${words.case} ${name}`, within === null ? "" : `(${withValues(words.inside, { case: within })})`]
     .filter((part) => part !== "")
     .join(" ")
 const shelfTitle = (
@@ -180,7 +180,7 @@ const placeRows = (writing: Writing, parcels: ReadonlyArray<Parcel>, depth = 0):
       const principal = principalOf(writing, parcel.line)
       const is_below = principal !== undefined && here.has(principal.path)
       const note =
-        principal === undefined || is_below ? [] : [filled(writing.words.goes_with, { name: principal.name })]
+        principal === undefined || is_below ? [] : [withValues(writing.words.goes_with, { name: principal.name })]
       return rowsOf(writing, parcel, depth + (is_below ? 1 : 0), note)
     })
 }

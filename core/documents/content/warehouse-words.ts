@@ -1,68 +1,7 @@
-/** The words of papers of the warehouse, by language: those that papers of billing have words for. */
-export interface WarehouseWords {
-  readonly pick_list: string
-  readonly delivery_note: string
-  readonly return_note: string
-  readonly number: string
-  readonly pending: string
-  readonly order: string
-  readonly printed: string
-  readonly customer: string
-  readonly phone: string
-  readonly venue: string
-  readonly store: string
-  readonly loading: string
-  readonly delivery: string
-  readonly collection: string
-  readonly hire: string
-  readonly back_by: string
-  readonly deliver_to: string
-  readonly collect_from: string
-  readonly collects: string
-  readonly brings_back: string
-  readonly reference: string
-  readonly notes: string
-  readonly item: string
-  readonly quantity: string
-  readonly weight: string
-  readonly code: string
-  readonly out: string
-  readonly back: string
-  readonly missing: string
-  readonly damage: string
-  readonly damaged: string
-  readonly serial: string
-  readonly case: string
-  /** `{case}` is replaced. */
-  readonly inside: string
-  readonly no_place: string
-  readonly loose: string
-  readonly to_follow: string
-  readonly sub_rental: string
-  readonly sub_hired: string
-  readonly sale: string
-  readonly optional: string
-  /** `{name}` is replaced. */
-  readonly goes_with: string
-  /** `{count}` is replaced. */
-  readonly to_pick: string
-  /** `{places}` is replaced. */
-  readonly also_at: string
-  readonly gone_out: string
-  readonly pieces: string
-  /** Short, behind a number. */
-  readonly pcs: string
-  readonly total: string
-  /** `{count}` is replaced. */
-  readonly without_weight: string
-  readonly nothing: string
-  readonly picked_by: string
-  readonly handed_over: string
-  readonly received_by: string
-  readonly taken_back: string
-}
+import { inLanguage } from "../../values/text.ts"
 
-const english: WarehouseWords = {
+/** The words of papers of the warehouse, by language: those that papers of billing have words for. */
+const english = {
   pick_list: "Pick list",
   delivery_note: "Delivery note",
   return_note: "Return note",
@@ -118,6 +57,8 @@ const english: WarehouseWords = {
   received_by: "Received complete and in good order (name, date, signature)",
   taken_back: "Taken back by (name, date, signature)"
 }
+export type WarehouseWords = typeof english
+
 const german: WarehouseWords = {
   pick_list: "Packliste",
   delivery_note: "Lieferschein",
@@ -230,5 +171,5 @@ const french: WarehouseWords = {
   received_by: "Reçu complet et en bon état (nom, date, signature)",
   taken_back: "Repris par (nom, date, signature)"
 }
-const spoken: { readonly [language: string]: WarehouseWords } = { en: english, de: german, fr: french }
-export const warehouseWords = (language: string): WarehouseWords => spoken[language.split("-")[0] ?? ""] ?? english
+export const warehouseWords = (language: string): WarehouseWords =>
+  inLanguage<WarehouseWords>({ en: english, de: german, fr: french }, language)

@@ -1,6 +1,5 @@
 /** Papers of the warehouse: pick lists, delivery notes and return notes (rules/billing 3). They say no price. */
 import { Effect } from "effect"
-import { filled as filledIn } from "../../billing/paper/words.ts"
 import type { Failure } from "../../kernel/store/failure.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import type { Store } from "../../kernel/store/store.ts"
@@ -21,6 +20,7 @@ import { symbolFor, type WarehouseFacts, warehouseFacts } from "./warehouse-fact
 import type { PaperKind, PaperRow } from "./warehouse-lines.ts"
 import { groupsOf, type PaperGroup } from "./warehouse-rows.ts"
 import { type WarehouseWords, warehouseWords } from "./warehouse-words.ts"
+import { withValues } from "../../values/text.ts"
 
 const isPaperKind = (type: DocumentType): type is PaperKind =>
   type === "pick_list" || type === "delivery_note" || type === "return_note"
@@ -301,7 +301,7 @@ const unweighed = (writing: Writing, groups: ReadonlyArray<PaperGroup>): Readonl
     .reduce<ExactNumber | null>((all, one) => all?.plus(one) ?? one, null)
   return !is_weighed || count === null || count.isZero()
     ? []
-    : paragraph(filledIn(writing.words.without_weight, { count: quantity(writing, count) }), true)
+    : paragraph(withValues(writing.words.without_weight, { count: quantity(writing, count) }), true)
 }
 
 const signatures = ({ kind, words }: Writing): Block => {

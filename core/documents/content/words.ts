@@ -1,3 +1,5 @@
+import { inLanguage } from "../../values/text.ts"
+
 /** What the mail with a document says where no layout and no setting words it. */
 interface MailParts {
   readonly subject: string
@@ -5,7 +7,7 @@ interface MailParts {
   readonly document: string
   readonly sender: string
 }
-const phrases: { readonly [language: string]: (name: string, document: string) => ReadonlyArray<string> } = {
+const phrases: Record<"en" | "de" | "fr", (name: string, document: string) => ReadonlyArray<string>> = {
   en: (name, document) => [name === "" ? "Hello," : `Dear ${name},`, "", `please find attached: ${document}.`, ""],
   de: (name, document) => [
     name === "" ? "Guten Tag," : `Guten Tag ${name},`,
@@ -23,49 +25,13 @@ const phrases: { readonly [language: string]: (name: string, document: string) =
 export const plainMail = (
   { document, name, sender, subject }: MailParts,
   language: string
-): { readonly subject: string; readonly text: string } => {
-  const lines = phrases[language.split("-")[0] ?? ""] ?? phrases["en"]
-  return {
-    subject: [document, subject, sender].filter((part) => part !== "").join(", "),
-    text: [...(lines?.(name, document) ?? []), sender, ""].join("\n")
-  }
-}
+): { readonly subject: string; readonly text: string } => ({
+  subject: [document, subject, sender].filter((part) => part !== "").join(", "),
+  text: [...inLanguage(phrases, language)(name, document), sender, ""].join("\n")
+})
 
 /** The words of quotations, orders and purchase orders, by language; those of invoices are billing's. */
-interface LetterWords {
-  readonly quotation: string
-  readonly order_confirmation: string
-  readonly purchase_order: string
-  readonly pending: string
-  readonly valid_until: string
-  readonly version: string
-  readonly days: string
-  readonly delivery: string
-  readonly collection: string
-  readonly you_collect: string
-  readonly you_return: string
-  readonly venue: string
-  /** How often the price is counted over the hire. */
-  readonly periods: string
-  readonly further: string
-  readonly charges: string
-  readonly optional: string
-  readonly list_price: string
-  readonly agreed: string
-  readonly rule_discounts: string
-  /** `{number}` and `{date}` are replaced. */
-  readonly deposit_invoiced: string
-  readonly remaining: string
-  readonly acceptance: string
-  /** `{document}` and `{amount}` are replaced. */
-  readonly accept_text: string
-  readonly accepted_by: string
-  readonly expected: string
-  readonly hire_window: string
-  readonly deliver_to: string
-}
-
-const english: LetterWords = {
+const english = {
   quotation: "Quotation",
   order_confirmation: "Order confirmation",
   purchase_order: "Purchase order",
@@ -94,6 +60,8 @@ const english: LetterWords = {
   hire_window: "Hire",
   deliver_to: "Deliver to"
 }
+type LetterWords = typeof english
+
 const german: LetterWords = {
   quotation: "Angebot",
   order_confirmation: "Auftragsbestätigung",
@@ -152,6 +120,6 @@ const french: LetterWords = {
   hire_window: "Location",
   deliver_to: "Livrer à"
 }
-const spoken: { readonly [language: string]: LetterWords } = { en: english, de: german, fr: french }
 
-export const letterWordsOf = (language: string): LetterWords => spoken[language.split("-")[0] ?? ""] ?? english
+export const letterWordsOf = (language: string): LetterWords =>
+  inLanguage<LetterWords>({ en: english, de: german, fr: french }, language)

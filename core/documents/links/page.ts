@@ -7,7 +7,8 @@ import { type Block, isRightToLeft, type PrintDocument } from "../../pricing/pri
 import { escaped } from "../../pricing/print/escape.ts"
 import { type HtmlOptions, htmlPart, htmlSheet } from "../../pricing/print/html.ts"
 import { board } from "./signature.ts"
-import { type LinkWords, linkWords, worded } from "./words.ts"
+import { type LinkWords, linkWords } from "./words.ts"
+import { withValues } from "../../values/text.ts"
 
 const frame_sheet = `:root{color-scheme:light dark;--ink:#1c2430;--dim:#55606e;--ground:#eef1f5;--panel:#fff;
 --line:#8b96a5;--accent:#1d4f91;--on-accent:#fff;--bad:#a3190f}
@@ -166,7 +167,7 @@ export const triesPage = (language: string, seconds: number): Page => {
   return plainPage(
     language,
     words.tries_title,
-    worded(words.tries_lead, { minutes: String(Math.max(1, Math.ceil(seconds / 60))) })
+    withValues(words.tries_lead, { minutes: String(Math.max(1, Math.ceil(seconds / 60))) })
   )
 }
 
@@ -235,7 +236,7 @@ const belowText = (words: LinkWords, document: PrintDocument, token: string, par
     case "refused":
       return section("problem", "alert", words.problem, `<p>${escaped(part.text)}</p>`)
     case "accepted": {
-      const lead = worded(words.accepted_lead, { name: part.name, date: part.date })
+      const lead = withValues(words.accepted_lead, { name: part.name, date: part.date })
       const address = `${token}?format=certificate`
       const more = part.has_certificate
         ? `<a class="button quiet" href="${address}" type="application/pdf">${escaped(words.certificate)}</a>`
@@ -270,7 +271,7 @@ const formHtml = (
     sent === undefined ? "" : `\n<p class="problem" role="alert">${escaped(words.problem.replace(/\s*:$/, "."))}</p>`
   return `<section class="panel" aria-labelledby="accepting">
 <h2 id="accepting">${escaped(words.accept_title)}</h2>
-<p>${escaped(worded(words.accept_lead, { document: document.title }))}</p>${problem}
+<p>${escaped(withValues(words.accept_lead, { document: document.title }))}</p>${problem}
 <form method="post" action="${token}">
 <input type="hidden" name="text_sha256" value="${text_sha256}">
 <label for="name">${escaped(words.name)}</label>

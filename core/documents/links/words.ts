@@ -1,78 +1,7 @@
-/** The words of public pages, of the certificate and of the mails around them, by language. */
-export interface LinkWords {
-  readonly open_pdf: string
-  readonly accept_title: string
-  /** `{document}` is replaced. */
-  readonly accept_lead: string
-  readonly name: string
-  readonly email: string
-  readonly email_hint: string
-  readonly tick: string
-  readonly sign: string
-  readonly sign_hint: string
-  readonly sign_clear: string
-  readonly accept: string
-  readonly pin_title: string
-  readonly pin_lead: string
-  readonly pin: string
-  readonly pin_send: string
-  readonly pin_wrong: string
-  readonly gone_title: string
-  readonly gone_lead: string
-  readonly expired_title: string
-  readonly expired_lead: string
-  readonly tries_title: string
-  /** `{minutes}` is replaced. */
-  readonly tries_lead: string
-  readonly again: string
-  readonly name_missing: string
-  readonly name_long: string
-  readonly email_wrong: string
-  readonly tick_missing: string
-  readonly signature_wrong: string
-  readonly problem: string
-  readonly accepted_title: string
-  /** `{name}` and `{date}` are replaced. */
-  readonly accepted_lead: string
-  readonly copy_follows: string
-  readonly certificate: string
-  readonly not_accepted: {
-    readonly [reason in "no_quotation" | "withdrawn" | "closed" | "expired" | "changed" | "other_text"]: string
-  }
-  readonly cert_title: string
-  readonly cert_lead: string
-  readonly cert_document: string
-  readonly cert_name: string
-  readonly cert_email: string
-  readonly cert_time: string
-  readonly cert_address: string
-  readonly cert_program: string
-  readonly cert_text: string
-  readonly cert_pdf: string
-  readonly cert_link: string
-  readonly cert_events: string
-  readonly cert_when: string
-  readonly cert_what: string
-  readonly cert_generated: string
-  readonly cert_shared: string
-  readonly cert_accepted: string
-  readonly cert_signature: string
-  readonly cert_note: string
-  /** `{document}` is replaced. */
-  readonly mail_subject: string
-  /** `{name}`, `{document}` and `{date}` are replaced. */
-  readonly mail_customer: string
-  readonly mail_staff: string
-  /** `{document}`: the subject of a mail with a document. */
-  readonly sent_subject: string
-  /** `{name}`, `{document}`. */
-  readonly sent_text: string
-  /** `{url}`. */
-  readonly sent_link: string
-  readonly sent_attached: string
-}
+import { inLanguage } from "../../values/text.ts"
 
-const english: LinkWords = {
+/** The words of public pages, of the certificate and of the mails around them, by language. */
+const english = {
   open_pdf: "Open as PDF",
   accept_title: "Accept this quotation",
   accept_lead: "By accepting you order what {document} says, on its terms.",
@@ -141,6 +70,8 @@ const english: LinkWords = {
   sent_link: "Read it here:\n{url}\n",
   sent_attached: "It is attached as PDF.\n"
 }
+export type LinkWords = typeof english
+
 const german: LinkWords = {
   open_pdf: "Als PDF öffnen",
   accept_title: "Angebot annehmen",
@@ -281,10 +212,10 @@ const french: LinkWords = {
   sent_link: "À lire ici :\n{url}\n",
   sent_attached: "Il est joint en PDF.\n"
 }
-const by_language: { readonly [language: string]: LinkWords } = { en: english, de: german, fr: french }
+const by_language = { en: english, de: german, fr: french }
 
 /** Of the language, else English. */
-export const linkWords = (language: string): LinkWords => by_language[language.split("-")[0] ?? ""] ?? english
+export const linkWords = (language: string): LinkWords => inLanguage<LinkWords>(by_language, language)
 /** The first of a browser's languages that there are words for. */
 export const languageFor = (accept_language: string | undefined): string =>
   (accept_language ?? "")
@@ -292,7 +223,3 @@ export const languageFor = (accept_language: string | undefined): string =>
     .split(",")
     .map((one) => one.split(";")[0]?.trim().toLowerCase().split("-")[0] ?? "")
     .find((one) => one in by_language) ?? "en"
-
-/** `{name}` and the like, as the values have them; what a value says in braces stays as it is. */
-export const worded = (text: string, values: { readonly [name: string]: string }): string =>
-  text.replace(/\{(\w+)\}/g, (all, name: string) => values[name] ?? all)

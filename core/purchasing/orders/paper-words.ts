@@ -1,3 +1,5 @@
+import { inLanguage } from "../../values/text.ts"
+
 /** What the mail with a purchase order says where no layout words it, in the language of the supplier. */
 interface OrderMailFacts {
   /** Null: the order has no number yet. */
@@ -8,19 +10,15 @@ interface OrderMailFacts {
   /** The hire window, as people write it; null of what is bought. */
   readonly window: { readonly from: string; readonly to: string } | null
 }
-interface Phrases {
-  readonly order: string
-  readonly greeting: (name: string) => string
-  readonly attached: (order: string) => string
-  readonly hire: (from: string, to: string) => string
-}
-const english: Phrases = {
+const english = {
   order: "Purchase order",
-  greeting: (name) => `Dear ${name},`,
-  attached: (order) => `please find attached our ${order}.`,
-  hire: (from, to) => `We need the goods from ${from} to ${to}.`
+  greeting: (name: string) => `Dear ${name},`,
+  attached: (order: string) => `please find attached our ${order}.`,
+  hire: (from: string, to: string) => `We need the goods from ${from} to ${to}.`
 }
-const spoken: { readonly [language: string]: Phrases } = {
+type Phrases = typeof english
+
+const spoken: Record<"en" | "de" | "fr", Phrases> = {
   en: english,
   de: {
     order: "Bestellung",
@@ -43,7 +41,7 @@ export const standardOrderMail = (
   language: string
 ): { readonly subject: string; readonly text: string } => {
   const code = language.split("-")[0] ?? ""
-  const phrases = spoken[code] ?? english
+  const phrases = inLanguage(spoken, code)
   const named = [phrases.order, facts.number].filter((part) => part !== null).join(" ")
   return {
     subject: [named, facts.subject, facts.company].filter((part) => part !== null && part !== "").join(", "),

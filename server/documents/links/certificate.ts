@@ -8,7 +8,7 @@ import { chosenContact } from "../../../core/billing/state/parties.ts"
 import { documentStream } from "../../../core/documents/events.ts"
 import { certified } from "../../../core/documents/links/certificate.ts"
 import { certificateKept } from "../../../core/documents/links/events.ts"
-import { linkWords, worded } from "../../../core/documents/links/words.ts"
+import { linkWords } from "../../../core/documents/links/words.ts"
 import {
   document_acceptances,
   document_links,
@@ -33,6 +33,7 @@ import { queueMail } from "../../delivery/mail/jobs.ts"
 import { background_limit_millis } from "../../print/renderer.ts"
 import { keepBytes } from "../papers/snapshot.ts"
 import { textOf } from "./opened.ts"
+import { withValues } from "../../../core/values/text.ts"
 
 interface Case {
   readonly acceptance: DocumentAcceptanceRow
@@ -121,8 +122,8 @@ const mailBoth = Effect.fnUntraced(function* (of: Case) {
             store_id: document.store_id,
             sender_user_id: null,
             to: [to],
-            subject: worded(words.mail_subject, said).slice(0, 255),
-            text: worded(text, said),
+            subject: withValues(words.mail_subject, said).slice(0, 255),
+            text: withValues(text, said),
             attachments: [{ name: file_name, mime_type: "application/pdf", size_bytes: file_size, sha256 }]
           },
           settings

@@ -1,7 +1,7 @@
 /** The job that words a mail with a document and hands it to the mail queue. */
 import { Effect } from "effect"
 import { linkAddress } from "../../../core/documents/address.ts"
-import { linkWords, worded } from "../../../core/documents/links/words.ts"
+import { linkWords } from "../../../core/documents/links/words.ts"
 import { type DocumentRow, documents } from "../../../core/documents/schema.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
@@ -16,6 +16,7 @@ import { pdfThere } from "../papers/snapshot.ts"
 import type { DocumentMail } from "./mail.ts"
 import { textOf } from "./opened.ts"
 import { linkOf } from "./tokens.ts"
+import { withValues } from "../../../core/values/text.ts"
 
 /** As layouts word it; plainly where its source is gone. */
 const wordsOf = Effect.fnUntraced(function* (document: DocumentRow, settings: Settings) {
@@ -45,7 +46,9 @@ const compose = Effect.fnUntraced(function* (mail: DocumentMail, document: Docum
   const { subject, text, words } = yield* wordsOf(document, settings)
   const link = mail.share ? yield* linkOf(document.id) : undefined
   const read_here =
-    link === undefined ? "" : `\n${worded(words.sent_link, { url: linkAddress(link.token, settings, public_url()) })}`
+    link === undefined
+      ? ""
+      : `\n${withValues(words.sent_link, { url: linkAddress(link.token, settings, public_url()) })}`
   return { subject: mail.subject ?? subject, text: `${(mail.message ?? text).trimEnd()}\n${read_here}` }
 })
 
