@@ -6,16 +6,13 @@ import { type Effect, Schema } from "effect"
 import { answerSchema, mayIgnore } from "../lists/answer-schema.ts"
 import type { DecideContext } from "../events/settings.ts"
 import type {
-  Alternatives,
   Answer,
-  CallerContext,
   CommandEndpoint,
   CommandRuntime,
   Common,
   Decided,
   Endpoint,
   ErrorAnswers,
-  History,
   Id,
   Input,
   Method,
@@ -28,8 +25,6 @@ import { upload_bytes_max } from "../fields/body-limits.ts"
 import type { Failure, StoreRead } from "../store/failure.ts"
 import type { Fields } from "../fields/field.ts"
 import { wholeNumber } from "../tables/field-schema.ts"
-import type { JsonObject } from "../fields/json.ts"
-import type { FieldErrors } from "../fields/rejection.ts"
 import { type AnswerShown, type BodyShown, typed } from "../fields/shown.ts"
 import type { Store } from "../store/store.ts"
 import type { Table } from "../tables/table.ts"
@@ -41,76 +36,53 @@ export type { Failure, StoreRead } from "../store/failure.ts"
 /** The Schema of a result that is the id of a row. */
 const idResult: Schema.Codec<Id> = Schema.suspend(() => Schema.Struct({ id: wholeNumber }))
 
-type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = {
-  readonly name: string
-  readonly summary: string
-  readonly ability: string | ReadonlyArray<string> | null
-  readonly permission: string | ReadonlyArray<string> | null
-  readonly metering_weight?: number
-  readonly params?: P
-  readonly fields?: B
-  readonly mode?: "create" | "update"
-  readonly server_only?: boolean
-  readonly public?: boolean
-  readonly query?: Fields
-  readonly unlimited?: boolean
-  readonly body_max?: number
-  readonly authorize?: (caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>
-  readonly uploads?: boolean
-  readonly raw_body?: boolean
-  readonly upload_bytes_max?: number
-  readonly success_status?: number
-  readonly answer?: A
-  readonly error_answers?: X
-  readonly answer_headers?: { readonly [name: string]: string }
-  readonly produces?: string
-  readonly together?: ReadonlyArray<ReadonlyArray<string>>
-  readonly reads_history?: History
-  readonly seen?: { readonly [field: string]: string }
-  readonly split_by?: string
-  readonly alternatives?: Alternatives
-  readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
-}
+type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = Pick<
+  Common<P, B>,
+  Always
+> &
+  Partial<Omit<Common<P, B>, Always | Derived>> & { readonly answer?: A; readonly error_answers?: X }
+type Always = "name" | "summary" | "ability" | "permission"
+type Derived = "method" | "path" | "answer" | "error_answers"
 /**
  * What several declarations share: `const open = { … } as const satisfies SharedDraft`. Without it a key that is
  * misspelt there would go unnoticed where it is spread.
  */
 export type SharedDraft = Partial<Draft<Params, Fields, AnswerShown, ErrorAnswers>>
+const defaults: Omit<Common<Params, Fields>, Always | Derived | "params" | "fields" | "mode"> = {
+  metering_weight: 1,
+  server_only: false,
+  public: false,
+  query: {},
+  unlimited: false,
+  body_max: undefined,
+  authorize: undefined,
+  uploads: false,
+  raw_body: false,
+  upload_bytes_max,
+  success_status: undefined,
+  answer_headers: {},
+  produces: undefined,
+  check: undefined,
+  together: [],
+  reads_history: undefined,
+  seen: {},
+  split_by: undefined,
+  alternatives: undefined
+}
 const common = <P extends Params, B extends Fields>(
   method: Method,
   path: string,
-  draft: Draft<P, B, AnswerShown, ErrorAnswers>
+  { answer, error_answers = {}, ...draft }: Draft<P, B, AnswerShown, ErrorAnswers>
 ): Common<P, B> => ({
-  name: draft.name,
+  ...defaults,
+  params: {} as P,
+  fields: {} as B,
+  mode: method === "PUT" || method === "PATCH" ? "update" : "create",
+  ...draft,
   method,
   path,
-  summary: draft.summary,
-  ability: draft.ability,
-  permission: draft.permission,
-  metering_weight: draft.metering_weight ?? 1,
-  params: draft.params ?? ({} as P),
-  fields: draft.fields ?? ({} as B),
-  mode: draft.mode ?? (method === "PUT" || method === "PATCH" ? "update" : "create"),
-  server_only: draft.server_only ?? false,
-  public: draft.public ?? false,
-  query: draft.query ?? {},
-  unlimited: draft.unlimited ?? false,
-  body_max: draft.body_max,
-  authorize: draft.authorize,
-  uploads: draft.uploads ?? false,
-  raw_body: draft.raw_body ?? false,
-  upload_bytes_max: draft.upload_bytes_max ?? upload_bytes_max,
-  success_status: draft.success_status,
-  answer: draft.answer === undefined ? undefined : mayIgnore(answerSchema(draft.answer)),
-  error_answers: refusalsOf(draft.error_answers ?? {}),
-  answer_headers: draft.answer_headers ?? {},
-  produces: draft.produces,
-  check: draft.check,
-  together: draft.together ?? [],
-  reads_history: draft.reads_history,
-  seen: draft.seen ?? {},
-  split_by: draft.split_by,
-  alternatives: draft.alternatives
+  answer: answer === undefined ? undefined : mayIgnore(answerSchema(answer)),
+  error_answers: refusalsOf(error_answers)
 })
 const refusalsOf = (refuses: ErrorAnswers): Common<Params, Fields>["error_answers"] =>
   Object.fromEntries(

@@ -1,29 +1,20 @@
 /** Resources: how rows are listed, shown and put into words. One mechanism for all of them. */
 import { Effect } from "effect"
 import { customFieldFacts, searchableCustomFields } from "../lists/custom-field.ts"
-import {
-  requestedView,
-  selectColumns,
-  type ViewColumns,
-  viewConditions,
-  viewOrder,
-  viewSql
-} from "../lists/custom-view.ts"
+import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "../lists/custom-view.ts"
 import type { Failure, StoreRead } from "../store/failure.ts"
 import { ignoredMeta, ignoredOf } from "./ignored.ts"
 import type { JsonObject } from "../fields/json.ts"
-import { type FlagFilter, otherScales } from "../lists/filter-target.ts"
+import { otherScales } from "../lists/filter-target.ts"
 import {
   type Condition,
   conditionsOf,
   conditionSql,
   includesOf,
   type Listing,
-  type NamedFilterValue,
   offersFilter,
   pageOf,
   type Query,
-  type RelatedFilter,
   sortOf,
   valueOf
 } from "../lists/query.ts"
@@ -228,36 +219,26 @@ type Draft<
   N extends string,
   S extends Keys = Keys,
   I extends Includes = Includes
-> = {
-  readonly singular: N
-  readonly plural?: string
-  readonly table: T
-  readonly filters?: ReadonlyArray<keyof T["columns"] & string>
-  readonly sorts?: ReadonlyArray<keyof T["columns"] & string>
-  readonly aliases?: { readonly [name: string]: string }
-  readonly related?: { readonly [name: string]: RelatedFilter }
-  readonly value_names?: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
-  readonly flags?: { readonly [name: string]: FlagFilter }
-  readonly lookups?: L
-  readonly includes?: I & Includes
-  readonly custom_module?: string
-  readonly order?: ReadonlyArray<string>
-  readonly lists_archived?: boolean
-  readonly entity_type?: string
-  readonly columns?: ViewColumns
-  readonly shows?: S
-  readonly hides?: ReadonlyArray<string>
-  readonly title?: string
-  readonly called?: PeoplesNames<keyof T["columns"] & string>
-  readonly heading?: string
-  readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<X>
-  readonly view?: (
-    base: JsonObject,
-    row: RowOf<T>,
-    found: RelatedRows<L>,
-    context: ViewContext,
-    loaded: X
-  ) => JsonObject
+> = Pick<Resource<T, N>, "singular" | "table"> &
+  Partial<Omit<Resource<T, N>, "singular" | "table" | keyof Typed<T, L, S, I> | "views" | "_keys">> &
+  Partial<Typed<T, L, S, I>> & {
+    readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<X>
+    readonly view?: (
+      base: JsonObject,
+      row: RowOf<T>,
+      found: RelatedRows<L>,
+      context: ViewContext,
+      loaded: X
+    ) => JsonObject
+  }
+/** What a declaration says in types of its own. */
+interface Typed<T extends Table, L, S, I> {
+  readonly filters: ReadonlyArray<keyof T["columns"] & string>
+  readonly sorts: ReadonlyArray<keyof T["columns"] & string>
+  readonly lookups: L
+  readonly includes: I & Includes
+  readonly shows: S
+  readonly called: PeoplesNames<keyof T["columns"] & string>
 }
 const viewsOf =
   <T extends Table, L extends { readonly [name: string]: RelatedRow }, X, N extends string>({
@@ -297,27 +278,26 @@ export const resource = <
     if (draft.filters?.includes(name) !== true)
       throw new Error(`${draft.singular} is called by ${name}, which is no filter`)
   return {
-    singular: draft.singular,
-    plural: draft.plural ?? draft.table.name,
-    table: draft.table,
+    plural: draft.table.name,
+    aliases: {},
+    related: {},
+    value_names: {},
+    flags: {},
+    lookups: {},
+    includes: {},
+    custom_module: undefined,
+    order: ["id"],
+    lists_archived: false,
+    entity_type: draft.table.name,
+    columns: {},
+    shows: {},
+    hides: [],
+    title: undefined,
+    called: undefined,
+    heading: undefined,
+    ...draft,
     filters: ["id", ...(draft.filters ?? [])],
     sorts: ["id", ...(draft.sorts ?? [])],
-    aliases: draft.aliases ?? {},
-    related: draft.related ?? {},
-    value_names: draft.value_names ?? {},
-    flags: draft.flags ?? {},
-    lookups: draft.lookups ?? {},
-    includes: draft.includes ?? {},
-    custom_module: draft.custom_module,
-    order: draft.order ?? ["id"],
-    lists_archived: draft.lists_archived ?? false,
-    entity_type: draft.entity_type ?? draft.table.name,
-    columns: draft.columns ?? {},
-    shows: draft.shows ?? {},
-    hides: draft.hides ?? [],
-    title: draft.title,
-    called: draft.called,
-    heading: draft.heading,
     views: viewsOf(draft)
   }
 }

@@ -12,28 +12,33 @@ export type FieldType =
       readonly kind: "text"
       readonly max: number
       readonly search: boolean
-      readonly folded?: true
-      readonly format?: TextFormat
-      readonly length?: number
+      readonly folded?: true | undefined
+      readonly format?: TextFormat | undefined
+      readonly length?: number | undefined
     }
   /** `names`: the table of the row it is the id of, where the rule itself says whether there is one (else `ref`). */
-  | { readonly kind: "integer"; readonly min: number; readonly max: number; readonly names?: NamedTable }
+  | { readonly kind: "integer"; readonly min: number; readonly max: number; readonly names?: NamedTable | undefined }
   | { readonly kind: "boolean" }
   /** Minor units. `currency` names the sibling field that holds the currency; without it the base currency counts. */
-  | { readonly kind: "money"; readonly currency?: string; readonly minor_only: boolean; readonly signed: boolean }
+  | {
+      readonly kind: "money"
+      readonly currency?: string | undefined
+      readonly minor_only: boolean
+      readonly signed: boolean
+    }
   | {
       readonly kind: "decimal"
       readonly scale: number
-      readonly min?: string
-      readonly max?: string
+      readonly min?: string | undefined
+      readonly max?: string | undefined
       readonly strict: boolean
-      readonly shown_scale?: number
+      readonly shown_scale?: number | undefined
     }
   | { readonly kind: "date" }
   | { readonly kind: "timestamp" }
   | { readonly kind: "choice"; readonly labels: { readonly [value: string]: string }; readonly any_case: boolean }
   | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
-  | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule }
+  | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule | undefined }
   /**
    * `search`: the texts of the document are case-folded in a column of their own, like searchable text. `by_item`:
    * items are checked one by one by
@@ -43,7 +48,7 @@ export type FieldType =
       readonly kind: "json"
       readonly form: "object" | "array" | "any"
       readonly search?: boolean
-      readonly by_item?: boolean
+      readonly by_item?: true | undefined
       readonly levels: number
     }
   | {
@@ -101,9 +106,8 @@ export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "count
  */
 type OnNull = "keep" | "clear" | "reject"
 
-/** `T`: the value in memory; `S`: the same in answers. */
-export interface Field<out T = unknown, out S = T> {
-  readonly type: FieldType
+/** What every declaration of a field may say. */
+interface FieldTraits {
   readonly nullable: boolean
   readonly required: boolean
   readonly default: Json | undefined
@@ -121,6 +125,10 @@ export interface Field<out T = unknown, out S = T> {
   /** Kept on the server alone, sealed or as a hash: in no answer, no event, no replica and no export. */
   readonly secret: boolean
   readonly describe: string | undefined
+}
+/** `T`: the value in memory; `S`: the same in answers. */
+export interface Field<out T = unknown, out S = T> extends FieldTraits {
+  readonly type: FieldType
   readonly _type?: T
   readonly _shown?: S
 }
@@ -131,19 +139,9 @@ type ValuesShown<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends Field<unknown, infer S> ? S : never
 }
 
-interface Options {
-  readonly nullable?: boolean
-  readonly required?: boolean
-  readonly default?: Json
-  readonly on_null?: OnNull
-  readonly computed?: boolean
-  readonly create_only?: boolean
-  readonly visible_to?: string
-  readonly input_only?: boolean
-  readonly hidden?: boolean
-  readonly secret?: boolean
-  readonly describe?: string
-}
+type Options = Partial<FieldTraits>
+/** What a field of this kind may say. */
+type OptionsOf<K extends FieldType["kind"]> = Options & Partial<Omit<Extract<FieldType, { readonly kind: K }>, "kind">>
 type Out<O, T> = O extends { readonly nullable: true } ? T | null : T
 
 const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): Field<Out<O, T>, Out<O, S>> => ({
@@ -165,25 +163,15 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
  * `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a case-folded column beside it,
  * `<name>_folded`. `folded`: it holds nothing but case-folded text (names the program gives), and needs none.
  */
-export const text = <
-  const O extends Options & {
-    readonly max?: number
-    readonly search?: boolean
-    readonly folded?: true
-    readonly format?: TextFormat
-    readonly length?: number
-  }
->(
-  o?: O
-): Field<Out<O, string>> =>
+export const text = <const O extends OptionsOf<"text">>(o?: O): Field<Out<O, string>> =>
   field<string, O>(
     {
       kind: "text",
       max: o?.max ?? 255,
       search: o?.search ?? false,
-      ...(o?.folded === undefined ? {} : { folded: o.folded }),
-      ...(o?.format === undefined ? {} : { format: o.format }),
-      ...(o?.length === undefined ? {} : { length: o.length })
+      folded: o?.folded,
+      format: o?.format,
+      length: o?.length
     },
     o
   )
@@ -197,22 +185,13 @@ export const secretText = <
 export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(
   o?: O
 ): Field<Out<O, string>> => field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
-export const integer = <
-  const O extends Options & { readonly min?: number; readonly max?: number; readonly names?: NamedTable }
->(
-  o?: O
-): Field<Out<O, number>> =>
-  field<number, O>(
-    {
-      kind: "integer",
-      min: o?.min ?? -2_147_483_648,
-      max: o?.max ?? 2_147_483_647,
-      ...(o?.names === undefined ? {} : { names: o.names })
-    },
-    o
-  )
+export const integer = <const O extends OptionsOf<"integer">>(o?: O): Field<Out<O, number>> =>
+  field<number, O>({ kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647, names: o?.names }, o)
 /** The table a whole number names a row of, by what stands beside it. */
-export const tableNamedBy = ({ names }: { readonly names?: NamedTable }, beside: JsonObject): string | undefined => {
+export const tableNamedBy = (
+  { names }: Pick<FieldType & { kind: "integer" }, "names">,
+  beside: JsonObject
+): string | undefined => {
   if (typeof names !== "object") return names
   const key = keyInAnyCase(names.tables, String(beside[names.by]))
   return key === undefined ? undefined : names.tables[key]
@@ -232,41 +211,17 @@ export const codeLabelled = (labels: { readonly [code: number]: string }, text: 
 }
 export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> =>
   field<boolean, O>({ kind: "boolean" }, o)
-export const money = <
-  const O extends Options & { readonly currency?: string; readonly minor_only?: boolean; readonly signed?: boolean }
->(
-  o?: O
-): Field<Out<O, number>, Out<O, string>> =>
+export const money = <const O extends OptionsOf<"money">>(o?: O): Field<Out<O, number>, Out<O, string>> =>
   field<number, O, string>(
-    {
-      kind: "money",
-      minor_only: o?.minor_only ?? false,
-      signed: o?.signed ?? false,
-      ...(o?.currency === undefined ? {} : { currency: o.currency })
-    },
+    { kind: "money", minor_only: o?.minor_only ?? false, signed: o?.signed ?? false, currency: o?.currency },
     o
   )
 /** `strict`: more decimals than the scale are refused; otherwise they are rounded half away from zero. */
-export const decimal = <
-  const O extends Options & {
-    readonly scale: number
-    readonly min?: string
-    readonly max?: string
-    readonly strict?: boolean
-    readonly shown_scale?: number
-  }
->(
+export const decimal = <const O extends OptionsOf<"decimal"> & { readonly scale: number }>(
   o: O
 ): Field<Out<O, string>> =>
   field<string, O>(
-    {
-      kind: "decimal",
-      scale: o.scale,
-      strict: o.strict ?? true,
-      ...(o.min === undefined ? {} : { min: o.min }),
-      ...(o.max === undefined ? {} : { max: o.max }),
-      ...(o.shown_scale === undefined ? {} : { shown_scale: o.shown_scale })
-    },
+    { kind: "decimal", scale: o.scale, strict: o.strict ?? true, min: o.min, max: o.max, shown_scale: o.shown_scale },
     o
   )
 export const date = <const O extends Options>(o?: O): Field<Out<O, string>> => field<string, O>({ kind: "date" }, o)
@@ -295,39 +250,10 @@ export const ref = <const O extends Options & { readonly live?: boolean } & Part
   o?: O
 ): Field<Out<O, number>> =>
   field<number, O>(
-    {
-      kind: "ref",
-      table,
-      live: o?.live ?? true,
-      ...(o?.on_delete === undefined ? {} : { rule: ruleOf(o, o.on_delete) })
-    },
+    { kind: "ref", table, live: o?.live ?? true, rule: o !== undefined && hasRule(o) ? o : undefined },
     o
   )
-const ruleOf = (
-  {
-    clears,
-    clears_into,
-    merge_once_per,
-    merge_while,
-    on_merge,
-    otherwise,
-    way_out,
-    while: counts,
-    while_of
-  }: Partial<ReferenceRule>,
-  on_delete: OnDelete
-): ReferenceRule => ({
-  on_delete,
-  ...(counts === undefined ? {} : { while: counts }),
-  ...(while_of === undefined ? {} : { while_of }),
-  ...(otherwise === undefined ? {} : { otherwise }),
-  ...(clears === undefined ? {} : { clears }),
-  ...(clears_into === undefined ? {} : { clears_into }),
-  ...(way_out === undefined ? {} : { way_out }),
-  ...(on_merge === undefined ? {} : { on_merge }),
-  ...(merge_while === undefined ? {} : { merge_while }),
-  ...(merge_once_per === undefined ? {} : { merge_once_per })
-})
+const hasRule = (options: Partial<ReferenceRule>): options is ReferenceRule => options.on_delete !== undefined
 /** Levels of a document: well below what a request's body may have. */
 export const json_levels_max = 32
 export const json = <
@@ -335,20 +261,12 @@ export const json = <
   const O extends Options & {
     readonly form?: "object" | "array" | "any"
     readonly levels?: number
-    readonly by_item?: boolean
+    readonly by_item?: true
   } = {}
 >(
   o?: O
 ): Field<Out<O, T>> =>
-  field<T, O>(
-    {
-      kind: "json",
-      form: o?.form ?? "object",
-      levels: o?.levels ?? json_levels_max,
-      ...(o?.by_item === true ? { by_item: true } : {})
-    },
-    o
-  )
+  field<T, O>({ kind: "json", form: o?.form ?? "object", levels: o?.levels ?? json_levels_max, by_item: o?.by_item }, o)
 export const list = <
   T,
   S,

@@ -192,7 +192,8 @@ const readDocument = (raw: Json, levels: number, path: string, name: string, con
 }
 
 const readDecimal = (type: FieldType & { kind: "decimal" }, raw: Json, fail: Fail): Json | undefined => {
-  const parsed = parseDecimal(raw, { min: "-1000000000000", max: "1000000000000", ...type })
+  const { max = "1000000000000", min = "-1000000000000", scale, strict } = type
+  const parsed = parseDecimal(raw, { scale, strict, min, max })
   return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
 }
 

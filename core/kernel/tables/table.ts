@@ -44,13 +44,10 @@ interface NoOverlap {
   readonly active: string
 }
 
-export interface Table<F extends Fields = Fields> {
-  readonly name: string
-  /** What one row is called: `product`. Streams and event types begin with it. */
+/** What a declaration may say of its table. */
+interface TableTraits {
+  /** What one row is called; streams and event types begin with it. Default: the name without its last letter. */
   readonly entity: string
-  /** Every column, the key and the stamps included. */
-  readonly columns: F
-  readonly key: string
   readonly soft_delete: boolean
   readonly indexes: ReadonlyArray<ReadonlyArray<string>>
   readonly partial_indexes: ReadonlyArray<PartialIndex>
@@ -58,30 +55,48 @@ export interface Table<F extends Fields = Fields> {
   readonly no_overlap: ReadonlyArray<NoOverlap>
   readonly searched: SearchedTexts | undefined
   readonly stream: RowStream | undefined
+  /** Few rows, seldom changed, looked up by many answers: a server may keep them between requests. */
   readonly reference: boolean
+  /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
   readonly on_conflict_ignore: boolean
-  /** Who may see what of its rows. */
+  /** Who may see what of its rows. Without it, people who may see everything only. */
   readonly visibility: Visibility | undefined
   /** References its columns cannot declare alone: the table they name depends on another column. */
   readonly references: ReadonlyArray<ReferenceByType>
   readonly merged_by: MergedBy | undefined
   /**
    * Columns that name a row to people: the first that says something does; one that refers to another row gives what
-   * that is called.
+   * that is called. Default: `name`, where there is such a column.
    */
   readonly named_by: ReadonlyArray<string>
-  /** What people call one of its rows. */
+  /** What people call one of its rows, where the interface says otherwise. Default: the entity in words. */
   readonly word: string
-  /** How many ids a device leases at once. */
+  /**
+   * How many ids a device leases at once. Half of it is the least a device leaves the network with: enough for a long
+   * evening of quotes and packing. Default 50, for what is rarely made in the field.
+   */
   readonly lease_block_size: number
   readonly occupancy: Occupancy | undefined
+  /** Columns the rules keep for themselves: left out where changes of a row are shown to people. */
   readonly bookkeeping: ReadonlyArray<string>
+  /** Columns that follow by themselves from work on other things: their change is nobody's work on the row. */
   readonly follows: ReadonlyArray<string>
+  /** Instants whose day means something to people: when the server's clock gives another one, they are told. */
   readonly days: ReadonlyArray<string>
+  /** Columns that a refusal of a field of another name is about: `{ state: ["status"] }`. */
   readonly refused_as: { readonly [field: string]: ReadonlyArray<string> }
+  /** Its events may change what somebody may see: whoever follows the journal is looked up again after one. */
   readonly changes_reader: boolean
+  /** Its rows name files. Both `uuid` and `sha256` need an index. */
   readonly file: FileColumns | undefined
+  /** Its rows' events stand in the stream of the row that `references` name, and are erased with it. */
   readonly in_streams_of_references: boolean
+}
+export interface Table<F extends Fields = Fields> extends TableTraits {
+  readonly name: string
+  /** Every column, the key and the stamps included. */
+  readonly columns: F
+  readonly key: string
 }
 /**
  * Columns by which a row names a file: what signed addresses open, by its uuid. Its content is kept apart, by its
@@ -169,54 +184,6 @@ export interface Visibility {
   /** The columns `by_row` reads, where it reads few: changes of many rows at once name them. */
   readonly says_by?: ReadonlyArray<string>
 }
-interface TableOptions {
-  /** Default: the table's name without its last letter. */
-  readonly entity?: string
-  readonly soft_delete?: boolean
-  readonly indexes?: ReadonlyArray<ReadonlyArray<string>>
-  readonly partial_indexes?: ReadonlyArray<PartialIndex>
-  readonly uniques?: ReadonlyArray<Unique>
-  readonly no_overlap?: ReadonlyArray<NoOverlap>
-  readonly searched?: SearchedTexts
-  readonly stream?: RowStream
-  /** Few rows, seldom changed, looked up by many answers: a server may keep them between requests. */
-  readonly reference?: boolean
-  /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
-  readonly on_conflict_ignore?: boolean
-  /** Without it, rows are seen by people who may see everything only. */
-  readonly visibility?: Visibility
-  readonly references?: ReadonlyArray<ReferenceByType>
-  readonly merged_by?: MergedBy
-  /** Default: `name`, where there is such a column. */
-  readonly named_by?: ReadonlyArray<string>
-  /** Where people say otherwise than the interface does; default: the entity in words. */
-  readonly word?: string
-  /**
-   * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default
-   * 50, for what is rarely made in the field.
-   */
-  readonly lease_block_size?: number
-  readonly occupancy?: Occupancy
-  /** Columns the rules keep for themselves: left out where changes of a row are shown to people. */
-  readonly bookkeeping?: ReadonlyArray<string>
-  /** Columns that follow by themselves from work on other things: their change is nobody's work on the row. */
-  readonly follows?: ReadonlyArray<string>
-  /** Instants whose day means something to people: when the server's clock gives another one, they are told. */
-  readonly days?: ReadonlyArray<string>
-  /** Columns that a refusal of a field of another name is about: `{ state: ["status"] }`. */
-  readonly refused_as?: { readonly [field: string]: ReadonlyArray<string> }
-  /** Its events may change what somebody may see: whoever follows the journal is looked up again after one. */
-  readonly changes_reader?: boolean
-  /** Its rows name files. Both `uuid` and `sha256` need an index. */
-  readonly file?: FileColumns
-  /** Its rows' events stand in the stream of the row that `references` name, and are erased with it. */
-  readonly in_streams_of_references?: boolean
-}
-const lease_block_size_default = 50
-const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
-  named_by ?? ("name" in fields ? ["name"] : [])
-const wordOf = (name: string, { entity = name.slice(0, -1), word }: TableOptions): string =>
-  word ?? entity.replaceAll("_", " ")
 export interface Stamped extends Fields {
   readonly id: Field<number>
   readonly created_at: Field<string>
@@ -228,81 +195,59 @@ const searchableDocument = (name: string, field: Field): Field =>
   name === "custom_fields" && field.type.kind === "json" ? { ...field, type: { ...field.type, search: true } } : field
 const stamps = { created_at: timestamp({ computed: true }), updated_at: timestamp({ computed: true }) } as const
 
-/** A table of an entity: an `id`, the declared fields that are stored, when it was created, changed and deleted. */
-export const table = <F extends Fields>(name: string, fields: F, options: TableOptions = {}): Table<F & Stamped> => ({
-  name,
-  entity: options.entity ?? name.slice(0, -1),
-  columns: {
-    id: idField(),
-    ...(Object.fromEntries(
-      Object.entries(fields)
-        .filter(([, field]) => !field.input_only)
-        .map(([name, field]) => [name, searchableDocument(name, field)])
-    ) as F),
-    ...stamps,
-    deleted_at: timestamp({ computed: true, nullable: true })
-  },
-  key: "id",
-  soft_delete: options.soft_delete ?? false,
-  indexes: options.indexes ?? [],
-  partial_indexes: options.partial_indexes ?? [],
-  uniques: options.uniques ?? [],
-  no_overlap: options.no_overlap ?? [],
-  searched: options.searched,
-  stream: options.stream,
-  reference: options.reference ?? false,
-  on_conflict_ignore: options.on_conflict_ignore ?? false,
-  visibility: options.visibility,
-  references: options.references ?? [],
-  merged_by: options.merged_by,
-  named_by: namedBy(fields, options),
-  word: wordOf(name, options),
-  lease_block_size: options.lease_block_size ?? lease_block_size_default,
-  occupancy: options.occupancy,
-  bookkeeping: options.bookkeeping ?? [],
-  follows: options.follows ?? [],
-  days: options.days ?? [],
-  refused_as: options.refused_as ?? {},
-  changes_reader: options.changes_reader ?? false,
-  file: options.file,
-  in_streams_of_references: options.in_streams_of_references ?? false
-})
+const defaults: Omit<TableTraits, "entity" | "named_by" | "word"> = {
+  soft_delete: false,
+  indexes: [],
+  partial_indexes: [],
+  uniques: [],
+  no_overlap: [],
+  searched: undefined,
+  stream: undefined,
+  reference: false,
+  on_conflict_ignore: false,
+  visibility: undefined,
+  references: [],
+  merged_by: undefined,
+  lease_block_size: 50,
+  occupancy: undefined,
+  bookkeeping: [],
+  follows: [],
+  days: [],
+  refused_as: {},
+  changes_reader: false,
+  file: undefined,
+  in_streams_of_references: false
+}
 
 /** A table with a key of its own choosing and exactly these columns. */
 export const plainTable = <F extends Fields>(
   name: string,
   key: keyof F & string,
   columns: F,
-  options: TableOptions = {}
-): Table<F> => ({
-  name,
-  columns,
-  key,
-  entity: options.entity ?? name.slice(0, -1),
-  soft_delete: options.soft_delete ?? false,
-  indexes: options.indexes ?? [],
-  partial_indexes: options.partial_indexes ?? [],
-  uniques: options.uniques ?? [],
-  no_overlap: options.no_overlap ?? [],
-  searched: options.searched,
-  stream: options.stream,
-  reference: options.reference ?? false,
-  on_conflict_ignore: options.on_conflict_ignore ?? false,
-  visibility: options.visibility,
-  references: options.references ?? [],
-  merged_by: options.merged_by,
-  named_by: namedBy(columns, options),
-  word: wordOf(name, options),
-  lease_block_size: options.lease_block_size ?? lease_block_size_default,
-  occupancy: options.occupancy,
-  bookkeeping: options.bookkeeping ?? [],
-  follows: options.follows ?? [],
-  days: options.days ?? [],
-  refused_as: options.refused_as ?? {},
-  changes_reader: options.changes_reader ?? false,
-  file: options.file,
-  in_streams_of_references: options.in_streams_of_references ?? false
-})
+  options: Partial<TableTraits> = {}
+): Table<F> => {
+  const { entity = name.slice(0, -1) } = options
+  const named_by = "name" in columns ? ["name"] : []
+  return { ...defaults, entity, named_by, word: entity.replaceAll("_", " "), ...options, name, key, columns }
+}
+
+/** A table of an entity: an `id`, the declared fields that are stored, when it was created, changed and deleted. */
+export const table = <F extends Fields>(
+  name: string,
+  fields: F,
+  options: Partial<TableTraits> = {}
+): Table<F & Stamped> => {
+  const stored = Object.entries(fields)
+    .filter(([, field]) => !field.input_only)
+    .map(([column, field]) => [column, searchableDocument(column, field)])
+  const columns = {
+    id: idField(),
+    ...(Object.fromEntries(stored) as F),
+    ...stamps,
+    deleted_at: timestamp({ computed: true, nullable: true })
+  }
+  return plainTable(name, "id", columns, options)
+}
 
 export const isSearchable = (field: Field): boolean =>
   (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
