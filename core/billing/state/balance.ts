@@ -1,6 +1,5 @@
 /** What an issued invoice comes to once more was paid or credited. */
 import { settled } from "./amounts.ts"
-import type { InvoiceColumns } from "./events.ts"
 import type { InvoiceRow } from "./tables.ts"
 
 /**
@@ -11,7 +10,7 @@ export const balanceAfter = (
   invoice: InvoiceRow,
   more: { readonly paid?: number; readonly credited?: number },
   at: string
-): InvoiceColumns => {
+): Partial<InvoiceRow> => {
   const next = settled(
     invoice,
     { paid: invoice.amount_paid + (more.paid ?? 0), credited: invoice.amount_credited + (more.credited ?? 0) },

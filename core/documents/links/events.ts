@@ -1,15 +1,12 @@
 /** What happens to public addresses of documents, and at them. All of it stands in the stream of the document. */
 import { Schema } from "effect"
 import { type AnyEventType, eventType, streamOf } from "../../kernel/events/event-type.ts"
-import { insert, remove, type RowChange, update, updateWhere } from "../../kernel/tables/row-change.ts"
+import { insertRow, remove, update, updateWhere } from "../../kernel/tables/row-change.ts"
 import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/tables/stored-schema.ts"
-import type { AnyRow, Table } from "../../kernel/tables/table.ts"
 import { document_acceptances, document_links, type DocumentLinkRow } from "../schema.ts"
 
 /** Every event names its document as `id`. */
 const stream = ({ id }: { readonly id: number }): string => streamOf("document", id)
-const inserted = (table: Table, row: AnyRow, at: string): RowChange =>
-  insert(table, { ...row, created_at: at, updated_at: at, deleted_at: null })
 
 interface LinkMade<Link> {
   readonly id: number
@@ -25,7 +22,7 @@ export const linkCreated = eventType<
   stream,
   project: ({ link, replaced_id }, { recorded_at }) => [
     ...(replaced_id === null ? [] : [remove(document_links, replaced_id)]),
-    inserted(document_links, link, recorded_at)
+    insertRow(document_links, link, recorded_at)
   ],
   // The token opens the document: it stays out of what is shown of the past.
   activity: ({ link, replaced_id }) => ({
@@ -71,7 +68,7 @@ export const documentAccepted = eventType<
     "Somebody accepted a quotation at its public address: who, when and from where, with the hashes of text and PDF.",
   data: () => newRow(document_acceptances),
   stream: ({ document_id = 0 }) => streamOf("document", document_id),
-  project: (acceptance, { recorded_at }) => [inserted(document_acceptances, acceptance, recorded_at)],
+  project: (acceptance, { recorded_at }) => [insertRow(document_acceptances, acceptance, recorded_at)],
   activity: ({ id, name, note, pdf_sha256 }) => ({
     old_values: null,
     new_values: { acceptance_id: id, name: name ?? null, pdf_sha256: pdf_sha256 ?? null, note: note ?? null }

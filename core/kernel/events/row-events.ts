@@ -12,7 +12,7 @@ import {
   streamOfRow
 } from "./event-type.ts"
 import { type Json, type JsonObject, sameJson } from "../fields/json.ts"
-import { insert, remove, type RowChange, update } from "../tables/row-change.ts"
+import { insertRow, remove, type RowChange, update, updateRow } from "../tables/row-change.ts"
 import { keyedColumns, type KeyedColumns, newRow, type NewRow, withoutStamps } from "../tables/stored-schema.ts"
 import type { AnyRow, Table } from "../tables/table.ts"
 import { capitalised, oneOf } from "../tables/words.ts"
@@ -33,9 +33,7 @@ export const rowMade = <T extends Table>(
   const kind = eventType<KeyedColumns<T>, NewRow<T>>(type, {
     ...declared,
     data: () => newRow(table),
-    project: (row, { recorded_at }) => [
-      insert<Table>(table, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })
-    ]
+    project: (row, { recorded_at }) => [insertRow(table, row, recorded_at)]
   })
   // A whole row, stamps and all, passes for a new one where types are concerned.
   return { ...kind, make: (row, stream) => kind.make(withoutStamps(row) as object as NewRow<T>, stream) }
@@ -51,7 +49,7 @@ export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>
   eventType(`${table.entity}.updated`, {
     meaning: `Columns of ${oneOf(table)} changed: those that did, as they are now.`,
     data: () => keyedColumns(table),
-    project: ({ id, ...set }, { recorded_at }) => [update<Table>(table, id, { ...set, updated_at: recorded_at })]
+    project: ({ id, ...set }, { recorded_at }) => [updateRow(table, id, set, recorded_at)]
   })
 /** A row was deleted: taken away, or archived where the table keeps what was deleted. */
 export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> =>

@@ -19,6 +19,15 @@ export const update = <T extends Table>(table: T, key: Key, set: Partial<RowOf<T
   key,
   set
 })
+/** Inserts a row made at `at`. */
+export const insertRow = (table: Table, row: AnyRow, at: string): RowChange => ({
+  op: "insert",
+  table,
+  row: { ...row, created_at: at, updated_at: at, deleted_at: null }
+})
+/** Sets columns of a row at `at`. */
+export const updateRow = (table: Table, key: Key, set: AnyRow, at: string): RowChange =>
+  update(table, key, { ...set, updated_at: at })
 export const remove = (table: Table, key: Key): RowChange => ({ op: "delete", table, key })
 export const updateWhere = <T extends Table>(table: T, where: Where, set: Partial<RowOf<T>>): RowChange => ({
   op: "update_where",

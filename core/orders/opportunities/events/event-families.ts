@@ -7,7 +7,8 @@
  * shows and no table stores.
  */
 import { Schema } from "effect"
-import { remove, type RowChange, update } from "../../../kernel/tables/row-change.ts"
+import { insertRow, remove, type RowChange, update, updateRow } from "../../../kernel/tables/row-change.ts"
+import { columnsBefore, type RecordChange } from "../../../kernel/events/record-events.ts"
 import {
   type ActivityValues,
   type AnyEventType,
@@ -34,25 +35,9 @@ import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 /** The stream that holds all events of an opportunity. */
 export const opportunityStream = (id: number): string => streamOf("opportunity", id)
 
-interface Changed<T extends Table> {
-  readonly id: number
-  readonly set: SomeColumns<T>
-  readonly was: SomeColumns<T>
+interface Changed<T extends Table> extends RecordChange<T> {
   readonly also: JsonObject
 }
-/** The columns of `set` as they are in `row`. */
-export const columnsBefore = <T extends Table>(row: AnyRow, set: SomeColumns<T>): SomeColumns<T> =>
-  Object.fromEntries(Object.keys(set).map((name) => [name, row[name] ?? null])) as SomeColumns<T>
-
-/** Inserts a row made at `at`. */
-export const insertRow = (table: Table, row: AnyRow, at: string): RowChange => ({
-  op: "insert",
-  table,
-  row: { ...row, created_at: at, updated_at: at, deleted_at: null }
-})
-/** Sets columns of a row at `at`. */
-export const updateRow = (table: Table, id: number, set: AnyRow, at: string): RowChange =>
-  update(table, id, { ...set, updated_at: at })
 
 const answer_names: { readonly [column: string]: string | undefined } = {
   manual_unit_price: "unit_price",

@@ -1,9 +1,10 @@
-/** How an opportunity is made, copied, and its header changed (rules/opportunities 4, 5). */
+/** How an opportunity is made, copied, extended, and its header changed (rules/opportunities 4, 5). */
 import { Schema } from "effect"
 import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
+import type { JsonObject } from "../../../kernel/fields/json.ts"
 import type { SomeColumns } from "../../../kernel/tables/stored-schema.ts"
-import { headerChanges, pick } from "./event-families.ts"
+import { changedValues, type HeaderChanged, headerChanges, pick, withReason } from "./event-families.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 
 export const opportunityCreated = rowMade("opportunity.created", opportunities, {
@@ -32,6 +33,16 @@ const updates = headerChanges({ updated: "Fields of the opportunity's header wer
 export const headerUpdated = (row: OpportunityRow, set: SomeColumns<typeof opportunities>): NewEvent =>
   updates.make("updated", row, set)
 
+const extensions = headerChanges({
+  extended: {
+    meaning: "The hire got other dates, later or sooner; `also` says which lines went with it. Their events follow.",
+    activity: (data: HeaderChanged) => withReason(changedValues(data))
+  }
+})
+/** `also`: `lines_followed` and `lines_kept`, ids of lines, and the `reason`, where one was given. */
+export const hireExtended = (row: OpportunityRow, set: SomeColumns<typeof opportunities>, also: JsonObject): NewEvent =>
+  extensions.make("extended", row, set, also)
+
 export const opportunityCloned = eventType("opportunity.cloned", {
   meaning: "This opportunity was made as a copy of another one.",
   data: () => Schema.Struct({ id: Schema.Int, source_opportunity_id: Schema.Int }),
@@ -39,4 +50,9 @@ export const opportunityCloned = eventType("opportunity.cloned", {
   activity: (data) => ({ old_values: null, new_values: pick(data, ["source_opportunity_id"]) })
 })
 
-export const headerEvents: ReadonlyArray<AnyEventType> = [opportunityCreated, ...updates.types, opportunityCloned]
+export const headerEvents: ReadonlyArray<AnyEventType> = [
+  opportunityCreated,
+  ...updates.types,
+  opportunityCloned,
+  ...extensions.types
+]

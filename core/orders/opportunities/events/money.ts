@@ -7,9 +7,10 @@ import {
   type ProjectionContext
 } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/json.ts"
-import { remove, type RowChange } from "../../../kernel/tables/row-change.ts"
-import { keyedColumns, newRow, type SomeColumns, someColumns, without } from "../../../kernel/tables/stored-schema.ts"
-import { childEvents, columnsBefore, headerChanges, insertRow, pick, updateRow } from "./event-families.ts"
+import { insertRow, remove, type RowChange, updateRow } from "../../../kernel/tables/row-change.ts"
+import { keyedColumns, newRow, type SomeColumns, someColumns } from "../../../kernel/tables/stored-schema.ts"
+import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
+import { childEvents, headerChanges, pick } from "./event-families.ts"
 import { opportunity_items } from "../tables/lines.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 import { type CostRow, opportunity_costs, opportunity_versions } from "../tables/money.ts"
@@ -59,10 +60,10 @@ const projectPriced = (
   { recorded_at }: ProjectionContext
 ): ReadonlyArray<RowChange> => [
   ...(Object.keys(set).length === 0 ? [] : [updateRow(opportunities, id, set, recorded_at)]),
-  ...(version === undefined ? [] : [updateRow(opportunity_versions, version.id, without(version, "id"), recorded_at)]),
-  ...lines.map((line) => updateRow(opportunity_items, line.id, without(line, "id"), recorded_at)),
+  ...(version === undefined ? [] : [alterRow(opportunity_versions, version, recorded_at)]),
+  ...lines.map((line) => alterRow(opportunity_items, line, recorded_at)),
   ...costs.removed.map((cost_id) => remove(opportunity_costs, cost_id)),
-  ...costs.altered.map((cost) => updateRow(opportunity_costs, cost.id, without(cost, "id"), recorded_at)),
+  ...costs.altered.map((cost) => alterRow(opportunity_costs, cost, recorded_at)),
   ...costs.added.map((row) => insertRow(opportunity_costs, row, recorded_at))
 ]
 /** Follows from other changes, so it is no entry of the activity. */

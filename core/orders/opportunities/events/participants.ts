@@ -2,7 +2,6 @@
 import type { AnyEventType, NewEvent } from "../../../kernel/events/event-type.ts"
 import { childEvents, pick } from "./event-families.ts"
 import { opportunity_participants, type ParticipantRow } from "../tables/paths.ts"
-import { extensionEvents } from "./extension.ts"
 import { headerEvents } from "./header.ts"
 import { lineEvents } from "./lines.ts"
 import { moneyEvents } from "./money.ts"
@@ -39,7 +38,6 @@ const participantEvents: ReadonlyArray<AnyEventType> = [
 
 export const opportunityEvents: ReadonlyArray<AnyEventType> = [
   ...headerEvents,
-  ...extensionEvents,
   ...statusEvents,
   ...lineEvents,
   ...moneyEvents,

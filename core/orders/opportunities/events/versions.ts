@@ -3,7 +3,14 @@
  * one count.
  */
 import { Schema } from "effect"
-import { remove, removeWhere, type RowChange, updateWhere } from "../../../kernel/tables/row-change.ts"
+import {
+  insertRow,
+  remove,
+  removeWhere,
+  type RowChange,
+  updateRow,
+  updateWhere
+} from "../../../kernel/tables/row-change.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/json.ts"
 import {
@@ -13,7 +20,8 @@ import {
   someColumns,
   withoutStamps
 } from "../../../kernel/tables/stored-schema.ts"
-import { changedValues, childEvents, columnsBefore, insertRow, pick, updateRow, withReason } from "./event-families.ts"
+import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
+import { changedValues, childEvents, pick, withReason } from "./event-families.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
 import { opportunity_versions, type VersionRow } from "../tables/money.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
@@ -113,7 +121,7 @@ const versionDeletedEvent = eventType("opportunity.version_deleted", {
   project: ({ id, restored, set, version_id }, { recorded_at }) => [
     removeWhere(opportunity_items, { opportunity_id: id, version_id }),
     remove(opportunity_versions, version_id),
-    ...restored.map(({ id: other, ...columns }) => updateRow(opportunity_versions, other, columns, recorded_at)),
+    ...restored.map((row) => alterRow(opportunity_versions, row, recorded_at)),
     updateRow(opportunities, id, set, recorded_at)
   ],
   activity: ({ reason, version_id, version_number }) => ({

@@ -22,7 +22,7 @@ import { acknowledgementOf, gatePolicy, shortageText } from "../state/policy.ts"
 import { requireStanding, standingWarnings, withOwed } from "../state/standing.ts"
 import { order, requireTransition } from "../tables/statuses.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
-import { hireExtended } from "../events/extension.ts"
+import { hireExtended } from "../events/header.ts"
 import {
   asPlanned,
   type dateFields,
