@@ -47,7 +47,6 @@ export interface MemberFacts extends ImportContext, ContactFacts {
 export const memberFacts = Effect.fnUntraced(function* (
   input: MemberInput
 ): Effect.fn.Return<MemberFacts, Failure, Store> {
-  const store = yield* Store
   const rows = readRows(input.values.rows ?? [], memberColumns)
   const has = (...columns: ReadonlyArray<string>): boolean =>
     rows.some((row) => columns.some((column) => row.cells[column] !== undefined))
@@ -81,9 +80,9 @@ export const memberFacts = Effect.fnUntraced(function* (
       links: yield* recordsOf("links")
     },
     lists: yield* listsFor(rows),
-    countries: has("address", "country", "contact") ? yield* store.find(countries, {}) : [],
+    countries: has("address", "country", "contact") ? yield* Store.find(countries, {}) : [],
     default_tax_class_id: yield* assignedClass(organisation_tax_classes, input.settings),
-    tax_classes: has("sale_tax_class", "purchase_tax_class") ? yield* store.find(organisation_tax_classes, {}) : [],
+    tax_classes: has("sale_tax_class", "purchase_tax_class") ? yield* Store.find(organisation_tax_classes, {}) : [],
     custom: yield* customFieldFacts("Member")
   }
 })
@@ -127,7 +126,6 @@ const membersNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
 })
 
 const listsFor = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
-  const store = yield* Store
   const wanted = [
     ...contact_kinds
       .filter((which) => rows.some(({ cells }) => JSON.stringify(cells).includes('"type"') && which))
@@ -136,8 +134,8 @@ const listsFor = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   ]
   const lists = new Map<string, ReadonlyArray<ListValue>>()
   if (wanted.length === 0) return lists
-  const names = yield* store.find(list_names, { name: wanted })
-  const values = yield* store.find(list_values, { list_name_id: names.map(({ id }) => id), is_active: true })
+  const names = yield* Store.find(list_names, { name: wanted })
+  const values = yield* Store.find(list_values, { list_name_id: names.map(({ id }) => id), is_active: true })
   for (const { id, name } of names)
     lists.set(
       name,

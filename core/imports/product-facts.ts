@@ -181,7 +181,6 @@ const partSkus = (cell: Json | undefined): ReadonlyArray<string> =>
 
 /** Units with the asset and serial numbers of the rows: these are unique across all products. */
 const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
-  const store = yield* Store
   const lists = rows.flatMap(({ cells: { stock } }) =>
     stock === undefined ? [] : isJsonObject(stock) ? Object.values(stock) : [stock]
   )
@@ -192,8 +191,8 @@ const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
     ...new Set(units.flatMap((unit) => textCell(unit, name) ?? []))
   ]
   const found = [
-    ...(yield* store.find(stock_levels, { asset_number: numbers("asset_number") })),
-    ...(yield* store.find(stock_levels, { serial_number: numbers("serial_number"), given_back_at: null }))
+    ...(yield* Store.find(stock_levels, { asset_number: numbers("asset_number") })),
+    ...(yield* Store.find(stock_levels, { serial_number: numbers("serial_number"), given_back_at: null }))
   ]
   return [...new Map(found.map((level) => [level.id, level])).values()]
 })

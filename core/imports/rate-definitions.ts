@@ -38,14 +38,13 @@ interface DefinitionFacts extends ImportContext {
 export const definitionFacts = Effect.fnUntraced(function* (
   input: Input<{}, typeof importFields>
 ): Effect.fn.Return<DefinitionFacts, Failure, Store> {
-  const store = yield* Store
-  const present = yield* store.find(rate_definitions, {})
+  const present = yield* Store.find(rate_definitions, {})
   yield* lockStreams(present.map(({ id }) => `rate_definition:${id}`))
   return {
     rows: readRows(input.values.rows ?? [], rateColumns),
     dry_run: input.values.dry_run ?? false,
     // Read again now that they are locked.
-    definitions: yield* store.find(rate_definitions, {})
+    definitions: yield* Store.find(rate_definitions, {})
   }
 })
 

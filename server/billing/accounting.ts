@@ -128,10 +128,9 @@ const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArr
 
 /** Names as they are now: an accounting program knows its customers by them. */
 const namesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
-  const store = yield* Store
   const unique = [...new Set(ids)]
-  const rows = byId(yield* store.getMany(members, unique))
-  const known = unique.length === 0 ? [] : yield* store.find(emails, { member_id: unique }, { order: ["id"] })
+  const rows = byId(yield* Store.getMany(members, unique))
+  const known = unique.length === 0 ? [] : yield* Store.find(emails, { member_id: unique }, { order: ["id"] })
   const addresses = Map.groupBy(known, (row) => row.member_id)
   return (id: number) => {
     const own = addresses.get(id) ?? []

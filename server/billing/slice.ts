@@ -220,12 +220,11 @@ const zones = Effect.gen(function* () {
 
 /** Records it for those that are overdue still, once no payment of them is being recorded. */
 const tell = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
-  const store = yield* Store
   const runtime = yield* CommandRuntime
   yield* lockStreams(ids.map(invoiceStream))
   const zone = yield* zones
   const now = instantOf(now_millis)
-  const due = (yield* store.getMany(invoices, ids)).filter((row) => isToBeTold(row, zone(row.store_id), now_millis))
+  const due = (yield* Store.getMany(invoices, ids)).filter((row) => isToBeTold(row, zone(row.store_id), now_millis))
   if (due.length === 0) return 0
   yield* recordEvents(
     due.map((row) => invoiceOverdue.make(invoiceChange(row, { overdue_told_at: now }))),

@@ -40,14 +40,13 @@ const givenUp = (message: string): GivenUp => new GivenUp({ message })
 
 /** By number, which a proforma's may equal; else by id. */
 const invoiceNamed = Effect.fnUntraced(function* (named: string) {
-  const store = yield* Store
-  const found = (yield* store.find(invoices, { number: named })).find(
+  const found = (yield* Store.find(invoices, { number: named })).find(
     ({ deleted_at, type }) => deleted_at === null && type !== "proforma"
   )
   if (found !== undefined) return found
   // A number with zeros before it is none of ours, and no id.
   if (!/^[1-9]\d{0,14}$/.test(named)) return undefined
-  const row = yield* store.get(invoices, Number(named))
+  const row = yield* Store.get(invoices, Number(named))
   return row?.deleted_at === null ? row : undefined
 })
 

@@ -249,14 +249,13 @@ const look_millis = 1_000
 
 /** The row once it is no longer pending; undefined when that takes too long. */
 const onceDrawn = Effect.fnUntraced(function* (id: number) {
-  const store = yield* Store
   const { onCommit } = yield* serverContext
   const committed = Latch.makeUnsafe(false)
   const stop = onCommit(() => committed.openUnsafe())
   const look = Effect.gen(function* () {
     for (;;) {
       committed.closeUnsafe()
-      const row = yield* store.get(documents, id)
+      const row = yield* Store.get(documents, id)
       if (row?.status !== "pending") return row
       yield* Effect.raceFirst(Effect.sleep(look_millis), committed.await)
     }

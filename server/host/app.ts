@@ -110,7 +110,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       ? undefined
       : makePeerNotifier((payload) =>
           runtime.runPromise(
-            Effect.flatMap(Store, (store) => store.run("select pg_notify($1, $2)", [channel, payload])).pipe(
+            Store.run("select pg_notify($1, $2)", [channel, payload]).pipe(
               Effect.asVoid,
               Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause))
             )

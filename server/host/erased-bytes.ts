@@ -14,14 +14,13 @@ const tried_again_every_millis = 10_000
 
 /** True when all of it is done; while another process reads the file, its log cannot be emptied. */
 const writeOver = Effect.gen(function* () {
-  const store = yield* Store
-  const [file] = yield* store.run<{ user_version: number }>("pragma user_version")
+  const [file] = yield* Store.run<{ user_version: number }>("pragma user_version")
   if (file?.user_version !== erasing_version) {
     // Earlier releases left what they freed as it was: the file is written anew, once.
-    yield* store.run("vacuum")
-    yield* store.run(`pragma user_version = ${erasing_version}`)
+    yield* Store.run("vacuum")
+    yield* Store.run(`pragma user_version = ${erasing_version}`)
   }
-  const [log] = yield* store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")
+  const [log] = yield* Store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")
   return log?.busy === 0
 })
 

@@ -272,10 +272,9 @@ const takeOfMinute = Effect.fnUntraced(function* ({
   needed,
   used
 }: Taking): Effect.fn.Return<Taken, SqlError.SqlError, Store> {
-  const store = yield* Store
   const first = grantSql("$3::bigint", "$4::bigint", "$5::bigint")
   const more = grantSql("$3::bigint - w.taken", "$4::bigint", "$5::bigint")
-  const [row] = yield* store.run<{ granted: number; taken: number }>(
+  const [row] = yield* Store.run<{ granted: number; taken: number }>(
     `with quick as materialized (select set_config('synchronous_commit', 'off', true)) ` +
       `insert into rate_windows as w (id, minute, taken, granted) ` +
       `select $1::text, $2::bigint, ${first}, ${first} from quick ` +
@@ -288,9 +287,7 @@ const takeOfMinute = Effect.fnUntraced(function* ({
 /** Minutes for which counts are kept, so that a process whose clock is behind finds its own. */
 const minutes_kept = 5
 const dropOldMinutes = (minute: number): Effect.Effect<void, SqlError.SqlError, Store> =>
-  Effect.flatMap(Store, (store) =>
-    Effect.asVoid(store.run("delete from rate_windows where minute < $1", [minute - minutes_kept]))
-  )
+  Effect.asVoid(Store.run("delete from rate_windows where minute < $1", [minute - minutes_kept]))
 
 /** Takes of a month's quota. */
 const takeOfMonth = Effect.fnUntraced(function* ({
@@ -300,10 +297,9 @@ const takeOfMonth = Effect.fnUntraced(function* ({
   needed,
   used
 }: TakingUnits): Effect.fn.Return<TakenUnits, SqlError.SqlError, Store> {
-  const store = yield* Store
   const first = unitsGrantedSql("$4::bigint", "$5::bigint", "$6::bigint")
   const more = unitsGrantedSql("($4::bigint - m.units)", "$5::bigint", "$6::bigint")
-  const [row] = yield* store.run<{ granted: number; units: number }>(
+  const [row] = yield* Store.run<{ granted: number; units: number }>(
     `insert into month_units as m (id, month, personal_access_token_id, units, granted) ` +
       `values ($1::text, $2::text, $3::bigint, ${first}, ${first}) ` +
       `on conflict (id) do update set units = m.units + ${more}, granted = ${more} returning granted, units`,

@@ -49,7 +49,7 @@ import type { ServerSlice } from "../ports/server-slice.ts"
 
 /** Undefined where nobody has set it. */
 const typeSetting = (type: string): Effect.Effect<TypeSetting | undefined, Failure, Store> =>
-  Effect.flatMap(Store, (store) => store.get(notification_settings, type))
+  Store.get(notification_settings, type)
 
 // Mail to people about their own accounts: the job that follows from what was recorded (rules/conventions 15).
 
@@ -71,10 +71,9 @@ const isMailed = Effect.fnUntraced(function* (kind: AccountMailKind) {
 
 /** The code of an invitation while no mail server is set: the person who invites passes it on. */
 const codeShown = Effect.fnUntraced(function* (user_id: number) {
-  const store = yield* Store
   const { key, outside } = yield* serverContext
-  const is_mailed = outside.smtp_url !== undefined || (yield* store.get(secret_settings, "mail.smtp_url")) !== undefined
-  const user = is_mailed ? undefined : yield* store.get(users, user_id)
+  const is_mailed = outside.smtp_url !== undefined || (yield* Store.get(secret_settings, "mail.smtp_url")) !== undefined
+  const user = is_mailed ? undefined : yield* Store.get(users, user_id)
   return user === undefined ? null : firstCode(key, user)
 })
 
@@ -107,13 +106,12 @@ const mailOf = (position: number): string => `account.${position}`
 /** One mail about an account, with a code of its own where its reader is to log in. */
 const accountMail = Effect.fnUntraced(function* (given: AccountMailData) {
   const { actor_id, kind, position, recorded_at, user_id } = given
-  const store = yield* Store
   yield* lockStreams([streamOf("user", user_id)])
-  const user = yield* store.get(users, user_id)
+  const user = yield* Store.get(users, user_id)
   const against = reasonAgainst(kind, user) ?? ((yield* isMailed(kind)) ? undefined : "The house has it not sent.")
   if (user === undefined || against !== undefined) return { sent: false, reason: against ?? "" }
   const settings = yield* (yield* CommandRuntime).settings
-  const actor = actor_id === null ? undefined : yield* store.get(users, actor_id)
+  const actor = actor_id === null ? undefined : yield* Store.get(users, actor_id)
   const expires_at = expiryAt(recorded_at, minutesFor(kind, user))
   const first = kind === "invited" ? firstCode((yield* serverContext).key, user) : undefined
   const code = kind === "deactivated" ? "" : yield* makeCode({ user_id, position, expires_at, code: first })

@@ -19,7 +19,6 @@ export const ownerEvents = (at: string): ReadonlyArray<NewEvent> =>
 export const userById = Effect.fnUntraced(function* (
   user_id: number
 ): Effect.fn.Return<User | undefined, Failure, Store> {
-  const store = yield* Store
-  const user = yield* store.get(users, user_id)
-  return user === undefined ? undefined : viewerOf(user, yield* store.getMany(roles, user.role_ids), null)
+  const user = yield* Store.get(users, user_id)
+  return user === undefined ? undefined : viewerOf(user, yield* Store.getMany(roles, user.role_ids), null)
 })

@@ -40,9 +40,8 @@ import type { ServerSlice } from "../ports/server-slice.ts"
 // The durable job that draws a purchase order and hands it to the mail queue (rules/billing 2.3).
 
 const standardOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settings: Settings) {
-  const store = yield* Store
-  const supplier = yield* store.get(members, order.supplier_id)
-  const place = yield* store.get(stores, order.store_id)
+  const supplier = yield* Store.get(members, order.supplier_id)
+  const place = yield* Store.get(stores, order.store_id)
   const company = yield* sellerOf(order.store_id, settings)
   const language = paperLanguage(supplier?.locale || settingText(settings, "company", "locale"))
   const zone = zoneOf(place?.timezone || settingText(settings, "company", "timezone"))
@@ -178,11 +177,10 @@ interface DueOrder {
 
 /** Orders with goods of their suppliers here that people are to be reminded of. */
 const dueOf = Effect.fnUntraced(function* (rows: ReadonlyArray<PurchaseOrderRow>, now_millis: number) {
-  const store = yield* Store
   const settings = yield* (yield* CommandRuntime).settings
-  const zones = new Map((yield* store.find(stores, {})).map(({ id, timezone }) => [id, timezone]))
+  const zones = new Map((yield* Store.find(stores, {})).map(({ id, timezone }) => [id, timezone]))
   const items = Map.groupBy(
-    rows.length === 0 ? [] : yield* store.find(purchase_order_items, { purchase_order_id: rows.map(({ id }) => id) }),
+    rows.length === 0 ? [] : yield* Store.find(purchase_order_items, { purchase_order_id: rows.map(({ id }) => id) }),
     (item) => item.purchase_order_id
   )
   return rows.flatMap((order): ReadonlyArray<DueOrder> => {
@@ -234,11 +232,10 @@ const mailReminder = Effect.fnUntraced(function* (
 
 /** Records it for those that are due still, once nobody gives the goods back meanwhile, and queues the mails. */
 const remind = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
-  const store = yield* Store
   const runtime = yield* CommandRuntime
   const settings = yield* runtime.settings
   yield* lockStreams(ids.map(purchaseOrderStream))
-  const due = yield* dueOf(yield* store.getMany(purchase_orders, ids), now_millis)
+  const due = yield* dueOf(yield* Store.getMany(purchase_orders, ids), now_millis)
   if (due.length === 0) return 0
   yield* recordEvents(
     due.map(({ due_at, order }) =>

@@ -233,7 +233,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     waitingFile: (sha256) => (isWaiting(folder, sha256) ? waitingPath(folder, sha256) : undefined),
     attachment: (id) =>
       run(
-        Effect.flatMap(Store, (store) => store.get(attachments, id)).pipe(
+        Store.get(attachments, id).pipe(
           Effect.map((row) =>
             row === undefined ? undefined : { sha256: row.sha256, original_name: row.original_name }
           )
@@ -374,12 +374,11 @@ const statusOver = async ({ outbox, replica, run }: DeviceParts, profile: Profil
 /** The device's user as the replica knows them now. Fails before the first fill. */
 const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const user = yield* store.get(users, profile.user_id)
+    const user = yield* Store.get(users, profile.user_id)
     if (user === undefined)
       return yield* new Rejection({
         kind: "unavailable",
         message: "The replica is not filled yet; run flightcase sync."
       })
-    return viewerOf(user, yield* store.find(roles, {}), { id: 0, abilities: profile.abilities })
+    return viewerOf(user, yield* Store.find(roles, {}), { id: 0, abilities: profile.abilities })
   })

@@ -116,10 +116,9 @@ const rowsOf = Effect.fnUntraced(function* (table: Table, { after, through }: Ch
   })
 })
 const filledTables = Effect.gen(function* () {
-  const store = yield* Store
   const filled: Array<string> = []
   for (const table of catalogue.tables)
-    if ((yield* store.run(`select 1 from ${quote(table.name)} limit 1`)).length > 0) filled.push(table.name)
+    if ((yield* Store.run(`select 1 from ${quote(table.name)} limit 1`)).length > 0) filled.push(table.name)
   return filled
 })
 
@@ -215,9 +214,8 @@ const integrity = Effect.gen(function* () {
 })
 
 const dump = Effect.gen(function* () {
-  const store = yield* Store
   const tables: { [name: string]: string } = {}
-  for (const table of catalogue.tables) tables[table.name] = JSON.stringify(yield* store.find(table, {}))
+  for (const table of catalogue.tables) tables[table.name] = JSON.stringify(yield* Store.find(table, {}))
   return tables
 })
 

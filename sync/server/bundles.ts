@@ -214,7 +214,6 @@ const opened = Effect.fnUntraced(function* (
   bundle: JsonObject,
   now: string
 ): Effect.fn.Return<{ readonly given: Given; readonly viewer: Viewer }, Failure, Store> {
-  const store = yield* Store
   const refused = (text: string) => invalidField("bundle", text)
   const sealed = yield* Effect.try({
     try: () => bundleFrom(bundle),
@@ -224,12 +223,12 @@ const opened = Effect.fnUntraced(function* (
   if (sealed.kind !== "commands")
     return yield* refused("This bundle comes from a server: it is for the device it was made for.")
   const replica_id = sealed.body["replica_id"]
-  const replica = Number.isSafeInteger(replica_id) ? yield* store.get(replicas, Number(replica_id)) : undefined
+  const replica = Number.isSafeInteger(replica_id) ? yield* Store.get(replicas, Number(replica_id)) : undefined
   if (replica === undefined)
     return yield* notFound("This server knows no such device: the bundle is for another server.")
   if (replica.revoked_at !== null)
     return yield* new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
-  const device = yield* store.get(replica_devices, replica.id)
+  const device = yield* Store.get(replica_devices, replica.id)
   if (device?.public_key === null || device?.public_key === undefined)
     return yield* refused("The device has told this server no key yet; it must sync over the network once.")
   if (sealed.key !== device.public_key)
@@ -251,8 +250,7 @@ const userOf = Effect.fnUntraced(function* (
   device: { readonly token_id: number | null },
   now: string
 ): Effect.fn.Return<Viewer, Failure, Store> {
-  const store = yield* Store
-  const user = yield* store.get(users, user_id)
+  const user = yield* Store.get(users, user_id)
   if (user === undefined || !user.is_active)
     return yield* forbidden("The account of the device's user has been deactivated.")
   const tokens = yield* Effect.serviceOption(DeviceTokens)
@@ -262,7 +260,7 @@ const userOf = Effect.fnUntraced(function* (
       : undefined
   if (abilities === undefined)
     return yield* forbidden("The device's token opens nothing any more; the device must log in anew.")
-  const viewer = viewerOf(user, yield* store.find(roles, {}), { id: device.token_id!, abilities })
+  const viewer = viewerOf(user, yield* Store.find(roles, {}), { id: device.token_id!, abilities })
   if (!hasAbility(viewer, "sync:read") || !hasAbility(viewer, "sync:write"))
     return yield* forbidden("The device's token lacks the ability to sync.")
   return viewer
@@ -301,13 +299,12 @@ const forgotten = Effect.fnUntraced(function* (replica_id: number, blocks: Reado
   return blocks.map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
 })
 const rememberedOf = Effect.fnUntraced(function* (replica_id: number, shown: ReadonlyArray<LeaseRange>) {
-  const store = yield* Store
-  const leases = (yield* store.find(id_leases, { replica_id })).map(({ entity, from, to }): LeaseRange => ({
+  const leases = (yield* Store.find(id_leases, { replica_id })).map(({ entity, from, to }): LeaseRange => ({
     entity,
     from,
     to
   }))
-  return { last_n: (yield* store.get(replicas, replica_id))?.last_n ?? 0, leases, shown }
+  return { last_n: (yield* Store.get(replicas, replica_id))?.last_n ?? 0, leases, shown }
 })
 
 /** The answers of the shape endpoint, page after page, as the device would have fetched them. */

@@ -77,12 +77,11 @@ const described = Effect.fnUntraced(function* (
   { actor_id, recorded_at }: StoredEvent,
   { key: id, table, watched }: WatchedChange
 ) {
-  const store = yield* Store
   const key = table.key === "id" ? Number(id) : String(id)
-  const row = yield* store.get(table, key)
+  const row = yield* Store.get(table, key)
   const shown = row === undefined ? undefined : redaction.row(table, row)
   if (row !== undefined && shown === undefined) return undefined
-  const actor = actor_id === null ? undefined : yield* store.get(users, actor_id)
+  const actor = actor_id === null ? undefined : yield* Store.get(users, actor_id)
   const name = actor === undefined ? undefined : redaction.row(users, actor)?.["name"]
   const who = typeof name === "string" && name !== "" ? name : "somebody else"
   const { calledRow } = yield* naming

@@ -76,8 +76,7 @@ export const deviceResource = resource({
   lookups: { user: { via: "user_id", table: users } },
   load: (rows) =>
     Effect.gen(function* () {
-      const store = yield* Store
-      const found = yield* store.getMany(
+      const found = yield* Store.getMany(
         replica_devices,
         rows.map((row) => row.id)
       )
@@ -114,12 +113,11 @@ const mineOrManaged = Effect.fnUntraced(function* ({
 }: CallerContext<OneReplica>): Effect.fn.Return<void, Failure, Store> {
   if (replica.user_id === viewer.user_id) return
   if (!managesDevices(viewer)) return yield* noSuchReplica
-  const store = yield* Store
-  const user = yield* store.get(users, replica.user_id)
+  const user = yield* Store.get(users, replica.user_id)
   const lacked =
     user === undefined
       ? undefined
-      : missingRight(viewer, rightsOfUser(user, yield* store.getMany(roles, user.role_ids)))
+      : missingRight(viewer, rightsOfUser(user, yield* Store.getMany(roles, user.role_ids)))
   if (lacked !== undefined) return yield* forbidden(`This device's user holds ${lacked}, which you do not have.`)
 })
 
@@ -302,9 +300,8 @@ const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
   fields: { ids: list(text({ max: 64 }), { required: true, max_items: 10_000 }) },
   run: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
       if (input.rows.id.user_id !== input.viewer.user_id && !input.viewer.is_owner) return yield* noSuchReplica
-      const found = yield* store.getMany(
+      const found = yield* Store.getMany(
         replica_verdicts,
         input.values.ids!.map((id) => verdictKey(input.rows.id.id, id))
       )
@@ -372,24 +369,21 @@ export const deviceEndpoints = [
  * person has.
  */
 export const findCallingDevice = Effect.fnUntraced(function* ({ viewer, query }: CallerContext) {
-  const store = yield* Store
-  const own = viewer.token_id === null ? undefined : yield* store.first(replica_devices, { token_id: viewer.token_id })
+  const own = viewer.token_id === null ? undefined : yield* Store.first(replica_devices, { token_id: viewer.token_id })
   const named = wholeNumber(valueOf(query, "replica_id")) ?? own?.replica_id
   if (named !== undefined) return void (yield* requireOwnReplica(named, viewer, false))
-  const devices = viewer.is_owner ? [] : yield* store.find(replicas, { user_id: viewer.user_id })
+  const devices = viewer.is_owner ? [] : yield* Store.find(replicas, { user_id: viewer.user_id })
   const device = devices.find(({ revoked_at }) => revoked_at === null) ?? devices[0]
   if (!viewer.is_owner) yield* requireOwnReplica(device?.id ?? 0, viewer, false)
 })
 
 /** The device whose own token this was, if it was revoked. */
 export const revokedDevice = Effect.fnUntraced(function* (token_id: number) {
-  const store = yield* Store
-  const device = yield* store.first(replica_devices, { token_id })
-  const replica = device === undefined ? undefined : yield* store.get(replicas, device.replica_id)
+  const device = yield* Store.first(replica_devices, { token_id })
+  const replica = device === undefined ? undefined : yield* Store.get(replicas, device.replica_id)
   return replica === undefined || replica.revoked_at === null ? undefined : replica
 })
 /** Tokens devices got by enrolling with this one. */
 export const tokensIssuedBy = Effect.fnUntraced(function* (token_id: number) {
-  const store = yield* Store
-  return (yield* store.find(replica_devices, { issued_by: token_id })).flatMap((device) => device.token_id ?? [])
+  return (yield* Store.find(replica_devices, { issued_by: token_id })).flatMap((device) => device.token_id ?? [])
 })

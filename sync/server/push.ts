@@ -36,9 +36,8 @@ export const revoked_message = "This device has been revoked; its unsent command
 
 /** The replica, if it is this viewer's and not revoked. */
 export const requireOwnReplica = Effect.fnUntraced(function* (replica_id: number, viewer: Viewer, lock: boolean) {
-  const store = yield* Store
   if (lock) yield* lockReplica(replica_id)
-  const replica = yield* store.get(replicas, replica_id)
+  const replica = yield* Store.get(replicas, replica_id)
   if (replica === undefined || (replica.user_id !== viewer.user_id && !viewer.is_owner))
     return yield* notFound("No such replica.")
   if (replica.revoked_at !== null)
@@ -64,11 +63,10 @@ const decideOnce = Effect.fnUntraced(function* (
   viewer: Viewer,
   lost: ReadonlySet<string>
 ): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
-  const store = yield* Store
   const replica = yield* requireOwnReplica(replica_id, viewer, true)
   // A digest instead of the payload: personal data must not outlive an erasure here.
   const fingerprint = isTooLong(command) ? "too long" : textDigest(canonicalJson([command.name, command.payload]))
-  const known = yield* store.get(replica_verdicts, verdictKey(replica_id, command.id))
+  const known = yield* Store.get(replica_verdicts, verdictKey(replica_id, command.id))
   const other =
     known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint
   if (known !== undefined && (!other || command.n <= replica.last_n))
@@ -238,7 +236,6 @@ const attempt = Effect.fnUntraced(function* (
 const otherRow = Effect.fnUntraced(function* ({
   rows_seen = {}
 }: WireCommand): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
-  const store = yield* Store
   const { catalogue } = yield* CommandRuntime
   const named = Object.entries(rows_seen)
     .map(([row, made]) => ({
@@ -250,7 +247,7 @@ const otherRow = Effect.fnUntraced(function* ({
     .filter(({ id }) => Number.isSafeInteger(id))
   const rows = new Map<string, AnyRow>()
   for (const table of catalogue.tables.filter((one) => hasOwnIds(one) && named.some(({ name }) => name === one.name))) {
-    for (const row of yield* store.getMany(
+    for (const row of yield* Store.getMany(
       table,
       named.filter(({ name }) => name === table.name).map(({ id }) => id)
     ))
@@ -265,7 +262,7 @@ const otherRow = Effect.fnUntraced(function* ({
     const [first] =
       made_by === undefined
         ? []
-        : yield* store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })
+        : yield* Store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })
     if (first !== undefined && first.command_id === made_by) continue
     const called = wordsOf(table)
     return {

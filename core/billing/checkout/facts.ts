@@ -20,18 +20,17 @@ export const chargedSource = Effect.fnUntraced(function* (
   header: OpportunityRow,
   customer_tax_class_id: number | null
 ): Effect.fn.Return<CheckoutSource, Failure, Store> {
-  const store = yield* Store
   const where = { opportunity_id: header.id }
-  const lines = yield* store.find(opportunity_items, { ...where, is_live: true }, { order: ["path", "id"] })
+  const lines = yield* Store.find(opportunity_items, { ...where, is_live: true }, { order: ["path", "id"] })
   const version =
-    header.active_version_id === 0 ? undefined : yield* store.get(opportunity_versions, header.active_version_id)
+    header.active_version_id === 0 ? undefined : yield* Store.get(opportunity_versions, header.active_version_id)
   const priced = version ?? header
   return {
     header,
     lines,
-    costs: yield* store.find(opportunity_costs, where, { order: ["sort_order", "id"] }),
+    costs: yield* Store.find(opportunity_costs, where, { order: ["sort_order", "id"] }),
     products: new Map(
-      (yield* store.getMany(products, [...new Set(lines.flatMap((line) => line.item_id ?? []))])).map((row) => [
+      (yield* Store.getMany(products, [...new Set(lines.flatMap((line) => line.item_id ?? []))])).map((row) => [
         row.id,
         row
       ])
@@ -51,8 +50,7 @@ export const depositsOf = Effect.fnUntraced(function* ({
   id: opportunity_id,
   member_id
 }: OpportunityRow): Effect.fn.Return<ReadonlyArray<Deposit>, Failure, Store> {
-  const store = yield* Store
-  const issued = yield* store.find(
+  const issued = yield* Store.find(
     invoices,
     {
       opportunity_id,
@@ -67,7 +65,7 @@ export const depositsOf = Effect.fnUntraced(function* ({
   if (issued.length === 0) return []
   const ids = issued.map(({ id }) => id)
   const deducted = yield* deductionsOf(ids)
-  const notes = Map.groupBy(yield* store.find(credit_notes, { invoice_id: ids }), (note) => note.invoice_id)
+  const notes = Map.groupBy(yield* Store.find(credit_notes, { invoice_id: ids }), (note) => note.invoice_id)
   return issued
     .filter(({ id }) => !deducted.has(id))
     .map((invoice) => ({ invoice, credited: (notes.get(invoice.id) ?? []).flatMap((note) => note.tax_summary) }))

@@ -47,11 +47,10 @@ const oneOfThem = ({ amount, items }: JsonObject): { readonly [field: string]: R
 const rows_of_credit_notes = [["include", "items"]] as const
 
 const creditFacts = Effect.fnUntraced(function* (invoice: InvoiceRow) {
-  const store = yield* Store
   const facts: CreditFacts = {
     invoice,
-    items: yield* store.find(invoice_items, { invoice_id: invoice.id }, { order: ["sort_order", "id"] }),
-    credited: yield* store.find(credit_note_items, { invoice_id: invoice.id }, { order: ["id"] }),
+    items: yield* Store.find(invoice_items, { invoice_id: invoice.id }, { order: ["sort_order", "id"] }),
+    credited: yield* Store.find(credit_note_items, { invoice_id: invoice.id }, { order: ["id"] }),
     deducted_by: yield* deductedBy(invoice)
   }
   return facts

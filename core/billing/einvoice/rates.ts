@@ -16,9 +16,8 @@ export const eInvoiceFactsNow = Effect.fnUntraced(function* (
   document: Pick<InvoiceRow, "member_id" | "opportunity_id" | "store_id">,
   settings: Settings
 ) {
-  const store = yield* Store
-  const place = document.store_id === null ? undefined : yield* store.get(stores, document.store_id)
-  const hire = document.opportunity_id === null ? undefined : yield* store.get(opportunities, document.opportunity_id)
+  const place = document.store_id === null ? undefined : yield* Store.get(stores, document.store_id)
+  const hire = document.opportunity_id === null ? undefined : yield* Store.get(opportunities, document.opportunity_id)
   const said = (group: string, key: string): string | null => settingText(settings, group, key).trim() || null
   const iban = said("invoicing", "iban")
   return {

@@ -41,9 +41,8 @@ export interface Reading {
 const in_order = { order: ["sort_order", "id"] }
 
 const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, reading: Reading) {
-  const store = yield* Store
-  const items = yield* store.find(invoice_items, { invoice_id: invoice.id }, in_order)
-  const deposits = yield* store.getMany(
+  const items = yield* Store.find(invoice_items, { invoice_id: invoice.id }, in_order)
+  const deposits = yield* Store.getMany(
     invoices,
     items.flatMap(({ deposit_invoice_id }) => deposit_invoice_id ?? [])
   )
@@ -60,11 +59,10 @@ const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, reading:
   } satisfies Source
 })
 const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow, reading: Reading) {
-  const store = yield* Store
-  const items = yield* store.find(credit_note_items, { credit_note_id: note.id }, in_order)
-  const invoice = yield* store.get(invoices, note.invoice_id)
+  const items = yield* Store.find(credit_note_items, { credit_note_id: note.id }, in_order)
+  const invoice = yield* Store.get(invoices, note.invoice_id)
   const credited = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       invoice_items,
       items.map(({ invoice_item_id }) => invoice_item_id)
     )).map((row) => [row.id, row])

@@ -37,14 +37,13 @@ const headerFacts = Effect.fnUntraced(function* ({
   member_id,
   opportunity_id
 }: Named): Effect.fn.Return<HeaderFacts, Failure, Store> {
-  const store = yield* Store
-  const member = yield* store.get(members, member_id)
+  const member = yield* Store.get(members, member_id)
   const product_ids = [...new Set(items.flatMap(({ product_id }) => product_id ?? []))]
   return {
     member,
-    opportunity: opportunity_id === null ? undefined : yield* store.get(opportunities, opportunity_id),
+    opportunity: opportunity_id === null ? undefined : yield* Store.get(opportunities, opportunity_id),
     custom: yield* customFieldFacts("Invoice"),
-    products: new Map((yield* store.getMany(products, product_ids)).map((row) => [row.id, row])),
+    products: new Map((yield* Store.getMany(products, product_ids)).map((row) => [row.id, row])),
     tax: yield* taxFacts,
     customer_tax_class_id: member?.sale_tax_class_id ?? null
   }
@@ -59,7 +58,6 @@ export const createFactsOf = Effect.fnUntraced(function* (
   input: Pick<Input, "now" | "settings">,
   values: CreateValues
 ): Effect.fn.Return<CreateFacts, Failure, Store> {
-  const store = yield* Store
   const facts = yield* headerFacts({
     member_id: values.member_id ?? 0,
     opportunity_id: values.opportunity_id ?? null,
@@ -67,7 +65,7 @@ export const createFactsOf = Effect.fnUntraced(function* (
   })
   const code =
     values.currency ?? values.currency_code ?? facts.member?.default_currency_code ?? baseCurrency(input.settings)
-  const [known] = yield* store.find(currencies, { code }, { limit: 1 })
+  const [known] = yield* Store.find(currencies, { code }, { limit: 1 })
   return {
     ...facts,
     currency: { code, is_enabled: known?.is_enabled ?? false },
@@ -98,15 +96,14 @@ export const deductedBy = Effect.fnUntraced(function* ({ id, type }: InvoiceRow)
 })
 /** Issued invoices with rows that take these deposits off and are not credited in full, by deposit. Three queries. */
 export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyArray<number>) {
-  const store = yield* Store
-  const rows = deposit_ids.length === 0 ? [] : yield* store.find(invoice_items, { deposit_invoice_id: deposit_ids })
-  const holders = (yield* store.getMany(
+  const rows = deposit_ids.length === 0 ? [] : yield* Store.find(invoice_items, { deposit_invoice_id: deposit_ids })
+  const holders = (yield* Store.getMany(
     invoices,
     rows.map((row) => row.invoice_id)
   )).filter(({ deleted_at, status }) => deleted_at === null && standing_statuses.some((one) => one === status))
   const standing = new Map(holders.map((row) => [row.id, row]))
   // Of an invoice of nothing no status says that it was credited, so its rows do.
-  const notes = holders.length === 0 ? [] : yield* store.find(credit_note_items, { invoice_id: [...standing.keys()] })
+  const notes = holders.length === 0 ? [] : yield* Store.find(credit_note_items, { invoice_id: [...standing.keys()] })
   const credited = Map.groupBy(notes, (note) => note.invoice_item_id)
   return Map.groupBy(
     rows.flatMap((row) => {
@@ -124,14 +121,13 @@ export const issueFactsOf = Effect.fnUntraced(function* (
   row: InvoiceRow,
   { settings }: Pick<Input, "settings">
 ): Effect.fn.Return<IssueFacts, Failure, Store> {
-  const store = yield* Store
   const items = yield* itemsOf(row.id)
   const deposit_ids = [...new Set(items.flatMap((item) => item.deposit_invoice_id ?? []))]
   // Two invoices that take one deposit off, or bill one opportunity, wait for each other here.
   yield* lockStreams(deposit_ids.map(invoiceStream))
   if (row.opportunity_id !== null) yield* lockStreams([opportunityStream(row.opportunity_id)])
   const deducted = yield* deductionsOf(deposit_ids)
-  const deposits = yield* store.getMany(invoices, deposit_ids)
+  const deposits = yield* Store.getMany(invoices, deposit_ids)
   const spent = deposits.filter(
     (deposit) => deducted.has(deposit.id) || deposit.status === "voided" || deposit.status === "credited"
   )
@@ -143,7 +139,7 @@ export const issueFactsOf = Effect.fnUntraced(function* (
   return {
     items: items.length,
     billing: yield* billingOf(row, items),
-    member: yield* store.get(members, row.member_id),
+    member: yield* Store.get(members, row.member_id),
     billed_to: yield* buyerOf(row.member_id),
     billed_by: { ...(yield* sellerOf(row.store_id, settings)), einvoice: yield* eInvoiceFactsNow(row, settings) },
     vat_reports: yield* vatReportsNow(items, settings),

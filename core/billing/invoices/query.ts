@@ -78,11 +78,10 @@ const warningsOf = Effect.fnUntraced(function* (
   input: Now
 ): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
   if (row.status !== "draft") return []
-  const store = yield* Store
   const items = yield* itemsOf(row.id)
   return [
     ...draftWarnings(yield* billingOf(row, items)),
-    ...untaxed(items, yield* store.get(members, row.member_id)),
+    ...untaxed(items, yield* Store.get(members, row.member_id)),
     ...(yield* unpriced(row, items, input))
   ]
 })

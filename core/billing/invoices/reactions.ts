@@ -14,9 +14,8 @@ export const invoicedFlag = reaction({
   on: [invoiceIssued, invoiceVoided],
   facts: ({ events }) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const ids = events.map(({ data }) => data.id)
-      const rows = (yield* store.getMany(invoices, ids)).filter(
+      const rows = (yield* Store.getMany(invoices, ids)).filter(
         (row) => row.type === "standard" && row.opportunity_id !== null
       )
       const opportunity_ids = [...new Set(rows.flatMap((row) => row.opportunity_id ?? []))]
@@ -24,13 +23,13 @@ export const invoicedFlag = reaction({
       const standing =
         opportunity_ids.length === 0
           ? []
-          : yield* store.find(invoices, {
+          : yield* Store.find(invoices, {
               opportunity_id: opportunity_ids,
               type: "standard",
               status: [...standing_statuses],
               deleted_at: null
             })
-      return { opportunities: yield* store.getMany(opportunities, opportunity_ids), rows, standing }
+      return { opportunities: yield* Store.getMany(opportunities, opportunity_ids), rows, standing }
     }),
   decide: ({ events }, { opportunities: named, rows, standing }) => {
     const status = new Map(events.map(({ data }) => [data.id, data.set.status]))

@@ -276,10 +276,9 @@ export const paperOptions = Effect.fnUntraced(function* (
   settings: Settings,
   logo_sha256: string | null = null
 ): Effect.fn.Return<PaperOptions, Failure, Store> {
-  const store = yield* Store
   const set = (key: string): string | null => settingText(settings, "invoicing", key).trim() || null
-  const member = member_id === null ? undefined : yield* store.get(members, member_id)
-  const place = store_id === null ? undefined : yield* store.get(stores, store_id)
+  const member = member_id === null ? undefined : yield* Store.get(members, member_id)
+  const place = store_id === null ? undefined : yield* Store.get(stores, store_id)
   return {
     // The customer's language, where there are words for it, with the days of the store.
     language: paperLanguage(member?.locale || settingText(settings, "company", "locale")),
@@ -314,11 +313,10 @@ export const invoicePaper = Effect.fnUntraced(function* (
   settings: Settings,
   options: PaperOptions
 ): Effect.fn.Return<InvoicePaper, Failure, Store> {
-  const store = yield* Store
-  const order = invoice.opportunity_id === null ? undefined : yield* store.get(opportunities, invoice.opportunity_id)
+  const order = invoice.opportunity_id === null ? undefined : yield* Store.get(opportunities, invoice.opportunity_id)
   return {
     invoice,
-    items: yield* store.find(invoice_items, { invoice_id: invoice.id }, inOrder),
+    items: yield* Store.find(invoice_items, { invoice_id: invoice.id }, inOrder),
     ...(yield* namedParties(invoice, settings)),
     order: order === undefined ? null : { number: order.number, subject: order.subject },
     options
@@ -330,11 +328,10 @@ export const creditNotePaper = Effect.fnUntraced(function* (
   settings: Settings,
   options: PaperOptions
 ): Effect.fn.Return<CreditNotePaper, Failure, Store> {
-  const store = yield* Store
-  const invoice = yield* store.get(invoices, credit_note.invoice_id)
+  const invoice = yield* Store.get(invoices, credit_note.invoice_id)
   return {
     credit_note,
-    items: yield* store.find(credit_note_items, { credit_note_id: credit_note.id }, inOrder),
+    items: yield* Store.find(credit_note_items, { credit_note_id: credit_note.id }, inOrder),
     invoice: { number: invoice?.number ?? null, issued_at: invoice?.issued_at ?? null },
     ...(yield* namedParties(credit_note, settings)),
     options

@@ -26,10 +26,9 @@ const both = ({ id, payment_id }: MovedResult, input: Input) =>
 const refundFacts = Effect.fnUntraced(function* (
   payment_id: number | null
 ): Effect.fn.Return<RefundFacts, Failure, Store> {
-  const store = yield* Store
-  const payment = payment_id === null ? undefined : yield* store.get(payments, payment_id)
+  const payment = payment_id === null ? undefined : yield* Store.get(payments, payment_id)
   if (payment === undefined) return no_payment_named
-  const moved = yield* store.find(payments, { invoice_id: payment.invoice_id })
+  const moved = yield* Store.find(payments, { invoice_id: payment.invoice_id })
   return {
     payment,
     refunded: moved.filter((one) => one.payment_id === payment.id).reduce((sum, { amount }) => sum + amount, 0)

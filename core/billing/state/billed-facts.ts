@@ -33,8 +33,7 @@ export const billedOf = Effect.fnUntraced(function* (
   headers: ReadonlyArray<BilledOpportunity>,
   but?: number
 ): Effect.fn.Return<ReadonlyMap<number, Billed>, Failure, Store> {
-  const store = yield* Store
-  const found = (yield* store.find(
+  const found = (yield* Store.find(
     invoices,
     {
       opportunity_id: headers.map(({ id }) => id),
@@ -46,15 +45,15 @@ export const billedOf = Effect.fnUntraced(function* (
   )).filter(({ id }) => id !== but)
   const invoice_id = found.map(({ id }) => id)
   const items = Map.groupBy(
-    invoice_id.length === 0 ? [] : yield* store.find(invoice_items, { invoice_id }, { order: ["sort_order", "id"] }),
+    invoice_id.length === 0 ? [] : yield* Store.find(invoice_items, { invoice_id }, { order: ["sort_order", "id"] }),
     (item) => item.invoice_id
   )
   const credited = Map.groupBy(
-    invoice_id.length === 0 ? [] : yield* store.find(credit_note_items, { invoice_id }),
+    invoice_id.length === 0 ? [] : yield* Store.find(credit_note_items, { invoice_id }),
     (note) => note.invoice_id
   )
   const versions = new Map(
-    (yield* store.getMany(opportunity_versions, [
+    (yield* Store.getMany(opportunity_versions, [
       ...new Set(headers.flatMap((one) => (one.active_version_id === 0 ? [] : [one.active_version_id])))
     ])).map((version) => [version.id, version])
   )

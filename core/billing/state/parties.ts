@@ -31,15 +31,14 @@ export const billingTypeIds = Effect.gen(function* () {
 
 /** The buyer: the member with the address for bills. */
 export const buyerOf = Effect.fnUntraced(function* (member_id: number) {
-  const store = yield* Store
-  const member = yield* store.get(members, member_id)
+  const member = yield* Store.get(members, member_id)
   if (member === undefined) return null
   const billing = yield* billingTypeIds
-  const address = chosenContact(yield* store.find(addresses, { member_id }, inOrder), billing)
-  const email = chosenContact(yield* store.find(emails, { member_id }, inOrder), billing)
-  const phone = chosenContact(yield* store.find(phones, { member_id }, inOrder), billing)
+  const address = chosenContact(yield* Store.find(addresses, { member_id }, inOrder), billing)
+  const email = chosenContact(yield* Store.find(emails, { member_id }, inOrder), billing)
+  const phone = chosenContact(yield* Store.find(phones, { member_id }, inOrder), billing)
   const country =
-    address === undefined || address.country_id === null ? undefined : yield* store.get(countries, address.country_id)
+    address === undefined || address.country_id === null ? undefined : yield* Store.get(countries, address.country_id)
   return {
     name: member.name,
     street: address?.street ?? null,

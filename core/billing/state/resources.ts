@@ -69,7 +69,7 @@ export const billedOfOpportunities = totalsBy(
 const opportunityOf = (row: AnyRow): number => Number(row["opportunity_id"] ?? 0)
 const billedBeside = totalsBy(opportunityOf, (rows) => {
   const ids = [...new Set(rows.map(opportunityOf).filter((id) => id > 0))]
-  return ids.length === 0 ? Effect.succeed([]) : Effect.flatMap(Store, (store) => store.getMany(opportunities, ids))
+  return ids.length === 0 ? Effect.succeed([]) : Store.getMany(opportunities, ids)
 })
 
 const amount = () => text({ describe: "Money: a decimal string in the document's currency" })

@@ -31,16 +31,15 @@ const fieldFacts = Effect.fnUntraced(function* (
   header: OpportunityRow,
   settings: Settings
 ): Effect.fn.Return<WarehouseFieldFacts, Failure, Store> {
-  const store = yield* Store
   const { member_id, venue_id } = header
-  const people = yield* store.getMany(
+  const people = yield* Store.getMany(
     members,
     [member_id, venue_id].filter((id) => id !== null)
   )
   const named = (id: number | null) => people.find((one) => one.id === id)
   const seller = yield* sellerOf(source.store_id ?? header.store_id, settings)
   const buyer: NamedParty | null = member_id === null ? null : yield* buyerOf(member_id)
-  const lines = yield* store.find(
+  const lines = yield* Store.find(
     opportunity_items,
     { opportunity_id: header.id, is_live: true, item_type: ["product", "accessory"] },
     { order: ["path", "id"] }

@@ -113,8 +113,7 @@ export const preparePurchase = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
 ): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
-  const store = yield* Store
-  const order = yield* store.get(purchase_orders, source.documentable_id)
+  const order = yield* Store.get(purchase_orders, source.documentable_id)
   if (order === undefined || order.deleted_at !== null) return undefined
   const store_id = source.store_id ?? order.store_id
   // Terms of the settings are those that customers are given.
@@ -127,10 +126,10 @@ export const preparePurchase = Effect.fnUntraced(function* (
   const paper: PurchasePaper = {
     source,
     order,
-    items: yield* store.find(purchase_order_items, { purchase_order_id: order.id }, { order: ["sort_order", "id"] }),
+    items: yield* Store.find(purchase_order_items, { purchase_order_id: order.id }, { order: ["sort_order", "id"] }),
     supplier: supplier ?? nobody,
     seller: yield* sellerOf(store_id, settings),
-    place: yield* store.get(stores, order.store_id),
+    place: yield* Store.get(stores, order.store_id),
     website: settingText(settings, "company", "website") || null,
     document: {
       number: source.document_number,

@@ -280,15 +280,14 @@ export const placesOf = Effect.fnUntraced(function* (
   Failure,
   Store
 > {
-  const store = yield* Store
-  const named = yield* store.getMany(
+  const named = yield* Store.getMany(
     addresses,
     [delivery_address_id, collection_address_id].filter((id) => id !== null)
   )
-  const of_venue = venue_id === null ? [] : yield* store.find(addresses, { member_id: venue_id }, { order: ["id"] })
+  const of_venue = venue_id === null ? [] : yield* Store.find(addresses, { member_id: venue_id }, { order: ["id"] })
   const at_venue = of_venue.find(({ is_primary }) => is_primary) ?? of_venue[0]
   const codes = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       countries,
       [...named, ...of_venue].flatMap(({ country_id }) => country_id ?? [])
     )).map(({ code, id }) => [id, code])
@@ -309,12 +308,11 @@ export const salesFacts = Effect.fnUntraced(function* (
   header: OpportunityRow,
   settings: Settings
 ): Effect.fn.Return<SalesFacts, Failure, Store> {
-  const store = yield* Store
   const { member_id, venue_id } = header
   const [member, venue] = yield* membersOf([member_id, venue_id])
   const charged = yield* chargedSource(header, member?.sale_tax_class_id ?? null)
   const version =
-    header.active_version_id === 0 ? undefined : yield* store.get(opportunity_versions, header.active_version_id)
+    header.active_version_id === 0 ? undefined : yield* Store.get(opportunity_versions, header.active_version_id)
   const seller = yield* sellerOf(source.store_id ?? header.store_id, settings)
   const buyer: NamedParty | null = member_id === null ? null : yield* buyerOf(member_id)
   const places = yield* placesOf(header, seller.country_code)

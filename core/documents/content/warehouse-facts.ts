@@ -188,10 +188,9 @@ export const warehouseFacts = Effect.fnUntraced(function* (
   reader: Reader,
   settings: Settings
 ): Effect.fn.Return<WarehouseFacts | undefined, Failure, Store> {
-  const store = yield* Store
-  const order = yield* store.get(opportunities, opportunity_id)
+  const order = yield* Store.get(opportunities, opportunity_id)
   if (order === undefined || order.deleted_at !== null) return undefined
-  const lines = (yield* store.find(
+  const lines = (yield* Store.find(
     opportunity_items,
     { opportunity_id: order.id, is_live: true, item_type: ["product", "accessory"] },
     { order: ["path", "id"] }
@@ -199,7 +198,7 @@ export const warehouseFacts = Effect.fnUntraced(function* (
   const units = yield* unitsOf(order, lines)
   const { cases, packed } = yield* casesOf(order, units)
   const levels = byId(
-    yield* store.getMany(
+    yield* Store.getMany(
       stock_levels,
       ids([
         ...units.flatMap((unit) => [unit.stock_level_id, unit.container_stock_level_id]),
@@ -210,7 +209,7 @@ export const warehouseFacts = Effect.fnUntraced(function* (
   )
   const stocked = yield* loadStockedProducts(ids(lines.map((line) => line.item_id)))
   const named = byId(
-    yield* store.getMany(
+    yield* Store.getMany(
       products,
       ids([
         ...lines.map((line) => line.item_id),
@@ -232,7 +231,7 @@ export const warehouseFacts = Effect.fnUntraced(function* (
     packed,
     shelves: yield* shelvesOf(ids([...stocked.keys()]), store_ids),
     stores: byId(
-      yield* store.getMany(stores, ids([...store_ids, ...[...levels.values()].map((level) => level.store_id)]))
+      yield* Store.getMany(stores, ids([...store_ids, ...[...levels.values()].map((level) => level.store_id)]))
     ),
     codes: yield* loadCodes([...levels.values()], [...named.values()]),
     ...(yield* partiesTo(order, reader, settings)),
@@ -321,13 +320,12 @@ const shelvesOf = Effect.fnUntraced(function* (
 
 /** Whom it goes to and where. What a device was not given of them is left out. */
 const partiesTo = Effect.fnUntraced(function* (order: OpportunityRow, reader: Reader, settings: Settings) {
-  const store = yield* Store
-  const venue = order.venue_id === null ? undefined : yield* store.get(members, order.venue_id)
-  const told = yield* store.getMany(addresses, ids([order.delivery_address_id, order.collection_address_id]))
+  const venue = order.venue_id === null ? undefined : yield* Store.get(members, order.venue_id)
+  const told = yield* Store.getMany(addresses, ids([order.delivery_address_id, order.collection_address_id]))
   const at_venue =
     order.venue_id === null
       ? undefined
-      : chosenContact(yield* store.find(addresses, { member_id: order.venue_id }, { order: ["id"] }), new Set())
+      : chosenContact(yield* Store.find(addresses, { member_id: order.venue_id }, { order: ["id"] }), new Set())
   const linesOf = (id: number | null): ReadonlyArray<string> => {
     const row = told.find((one) => one.id === id) ?? at_venue
     // On a device of somebody who sees no addresses only their owners are known.

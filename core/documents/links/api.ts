@@ -66,18 +66,17 @@ const parts = {
 } as const
 /** Which document a content belongs to, and as what. */
 const recordOf = Effect.fnUntraced(function* (sha256: string) {
-  const store = yield* Store
   // Two documents of one invoice may be the same bytes: one that is not voided speaks for the file.
-  const same = yield* store.find(documents, { sha256 }, { order: ["id"] })
+  const same = yield* Store.find(documents, { sha256 }, { order: ["id"] })
   const pdf = same.findLast(({ status }) => status !== "voided") ?? same.at(-1)
   if (pdf !== undefined) return { part: "pdf", document: pdf } as const
-  const certificate = yield* store.first(document_acceptances, { sha256 })
+  const certificate = yield* Store.first(document_acceptances, { sha256 })
   const snapshot =
     certificate === undefined
-      ? yield* store.first(document_snapshots, { sha256, mime_type: "application/json" })
+      ? yield* Store.first(document_snapshots, { sha256, mime_type: "application/json" })
       : undefined
   const id = certificate?.document_id ?? snapshot?.document_id
-  const document: DocumentRow | undefined = id === undefined ? undefined : yield* store.get(documents, id)
+  const document: DocumentRow | undefined = id === undefined ? undefined : yield* Store.get(documents, id)
   if (document === undefined) return undefined
   return { part: certificate === undefined ? "snapshot" : "certificate", document } as const
 })
@@ -120,11 +119,10 @@ const linksNaming = Effect.fnUntraced(function* (
   jobs: ReadonlyArray<number>,
   bills: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<DocumentLinkRow>, Failure, Store> {
-  const store = yield* Store
   const of = (documentable_type: "Opportunity" | "Invoice", ids: ReadonlyArray<number>) =>
-    ids.length === 0 ? Effect.succeed([]) : store.find(documents, { documentable_type, documentable_id: ids })
+    ids.length === 0 ? Effect.succeed([]) : Store.find(documents, { documentable_type, documentable_id: ids })
   const made = [...(yield* of("Opportunity", jobs)), ...(yield* of("Invoice", bills))]
-  return made.length === 0 ? [] : yield* store.find(document_links, { document_id: made.map(({ id }) => id) })
+  return made.length === 0 ? [] : yield* Store.find(document_links, { document_id: made.map(({ id }) => id) })
 })
 /** Whoever accepted for an erased customer is erased with them, and what names the customer is shown to nobody else. */
 export const linkReactions = [
@@ -132,13 +130,12 @@ export const linkReactions = [
     on: [memberAnonymised],
     facts: ({ events }) =>
       Effect.gen(function* () {
-        const store = yield* Store
         const member_id = events.flatMap(({ data }) => [data.id, ...data.merged_ids])
-        const jobs = (yield* store.find(opportunities, { member_id })).map(({ id }) => id)
-        const bills = (yield* store.find(invoices, { member_id })).map(({ id }) => id)
+        const jobs = (yield* Store.find(opportunities, { member_id })).map(({ id }) => id)
+        const bills = (yield* Store.find(invoices, { member_id })).map(({ id }) => id)
         return {
           links: yield* linksNaming(jobs, bills),
-          rows: jobs.length === 0 ? [] : yield* store.find(document_acceptances, { opportunity_id: jobs })
+          rows: jobs.length === 0 ? [] : yield* Store.find(document_acceptances, { opportunity_id: jobs })
         }
       }),
     decide: (_happened, { links, rows }) =>

@@ -130,10 +130,9 @@ const isOneScale = Effect.fnUntraced(function* (
     .flatMap((type) => (type?.kind === "money" ? [type.currency] : []))
     .find((column) => column !== undefined && table.indexes.some(([first]) => first === column))
   if (currency === undefined) return false
-  const store = yield* Store
   // Written out: of values it is given later Postgres cannot know that they are rare, and reads the whole table.
   const codes = [...otherScales(base_currency).values()].flat().map((code) => `'${code}'`)
-  const [found] = yield* store.run(
+  const [found] = yield* Store.run(
     `select 1 as one from ${quote(table.name)} where ${quote(currency)} in (${codes.join(", ")}) limit 1`,
     []
   )
@@ -165,8 +164,7 @@ const pageSql = (table: Table, from: string, order: string, paging: Paging | und
   )
 }
 const countRows = Effect.fnUntraced(function* (from: string, { values }: Bindings) {
-  const store = yield* Store
-  const [row] = yield* store.run<{ total: number }>(`select count(*) as total${from}`, values)
+  const [row] = yield* Store.run<{ total: number }>(`select count(*) as total${from}`, values)
   return Number(row?.total ?? 0)
 })
 

@@ -103,8 +103,7 @@ export const list_values = table(
 
 /** The active definitions of a module, in their order. */
 export const customFieldsFor = Effect.fnUntraced(function* (module: string) {
-  const store = yield* Store
-  return yield* store.find(
+  return yield* Store.find(
     custom_fields,
     { module_type: module, is_active: true },
     { order: ["sort_order", "id"], cached: true }
@@ -160,13 +159,12 @@ export interface CustomFieldFacts {
 }
 /** What checking custom fields of a module needs: its definitions and the values of the lists they draw from. */
 export const customFieldFacts = Effect.fnUntraced(function* (module: string) {
-  const store = yield* Store
   const definitions = yield* customFieldsFor(module)
   const lists = definitions
     .filter((one) => one.field_type === 9 || one.field_type === 10)
     .map((one) => one.list_name_id)
     .filter((id) => id !== null)
-  const values = lists.length === 0 ? [] : yield* store.find(list_values, { list_name_id: lists, is_active: true })
+  const values = lists.length === 0 ? [] : yield* Store.find(list_values, { list_name_id: lists, is_active: true })
   return { definitions, values } satisfies CustomFieldFacts
 })
 

@@ -105,8 +105,7 @@ const idsIn = (rows: ReadonlyArray<AnyRow>, column: string): ReadonlyArray<numbe
   rows.map((row) => row[column]).filter((id): id is number => typeof id === "number")
 /** Rows by their ids; ids that name none are absent. One query. */
 const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<number>) {
-  const store = yield* Store
-  return new Map((yield* store.getMany(table, [...new Set(ids)])).map((row) => [row["id"], row as AnyRow]))
+  return new Map((yield* Store.getMany(table, [...new Set(ids)])).map((row) => [row["id"], row as AnyRow]))
 })
 
 type Embedding = Exclude<Include, { readonly kind: "always" | "keys" }>
@@ -146,10 +145,9 @@ const embed = Effect.fnUntraced(function* (
       return other === undefined ? null : { id: other["id"] as number, name: other[include.name ?? "name"] as Json }
     }
   }
-  const store = yield* Store
   const target = include.resource()
   if (include.kind === "one") {
-    const found = (yield* store.getMany(target.table, idsIn(rows, include.via))).filter(
+    const found = (yield* Store.getMany(target.table, idsIn(rows, include.via))).filter(
       (row) => include.is_known?.(row) !== false
     )
     const views = yield* render(target, found, inner, context)
@@ -157,7 +155,7 @@ const embed = Effect.fnUntraced(function* (
     return (row) => byId.get(row[include.via]) ?? null
   }
   const live: Where = target.table.soft_delete ? { deleted_at: null } : {}
-  const found = yield* store.find(
+  const found = yield* Store.find(
     target.table,
     { [include.via]: rows.map((row) => row["id"] as number), ...live, ...include.where },
     { order: include.order ?? target.order }
@@ -198,8 +196,7 @@ export const renderById = Effect.fnUntraced(function* <T extends Table, N extend
   query: Query,
   context: ViewContext
 ) {
-  const store = yield* Store
-  const row = yield* store.get(resource.table, id)
+  const row = yield* Store.get(resource.table, id)
   if (row === undefined)
     return yield* Effect.die(new Error(`${resource.singular} ${id} vanished while it was being shown`))
   return yield* renderOne(resource, row, query, context)

@@ -99,13 +99,12 @@ export const prepare = Effect.fnUntraced(function* (
 })
 
 const pathRows = Effect.fnUntraced(function* (endpoint: Endpoint, params: { readonly [name: string]: string }) {
-  const store = yield* Store
   const rows: { [name: string]: AnyRow } = {}
   const declared: Params = endpoint.params
   for (const [name, { of, table, with_deleted }] of Object.entries(declared)) {
     const text = params[name]
     const key = table.columns[table.key]?.type.kind === "text" ? text : rowId(text)
-    const row: AnyRow | undefined = key === undefined ? undefined : yield* store.get(table, key)
+    const row: AnyRow | undefined = key === undefined ? undefined : yield* Store.get(table, key)
     const is_deleted = table.soft_delete && with_deleted !== true && row?.["deleted_at"] !== null
     const is_elsewhere = of !== undefined && row?.[of.column] !== rows[of.param]?.["id"]
     if (row === undefined || is_deleted || is_elsewhere) return yield* notFound(noSuch(table))

@@ -156,7 +156,6 @@ export const lockReferencedRows = Effect.fnUntraced(function* (
  * The rows of referenced tables that these changes delete. Reads only where rows go together with what they belong to.
  */
 const deletedBy = Effect.fnUntraced(function* (references: References, changes: ReadonlyArray<RowChange>) {
-  const store = yield* Store
   const deleted = new Map<Table, { readonly ids: Set<number>; readonly along: Set<number> }>()
   const goes = (table: Table, id: unknown, along = false): void => {
     if (typeof id !== "number") return
@@ -176,7 +175,7 @@ const deletedBy = Effect.fnUntraced(function* (references: References, changes: 
     const isArchived = (op === "update" || op === "update_where") && typeof change.set["deleted_at"] === "string"
     if (op === "delete" || (op === "update" && isArchived)) goes(table, change.key)
     else if (op === "delete_where" || (op === "update_where" && isArchived)) {
-      for (const row of yield* store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
+      for (const row of yield* Store.find(table, change.where)) goes(table, (row as AnyRow)[table.key], true)
     }
   }
   return new Map([...deleted].map(([table, { along, ids }]) => [table, { ids: [...ids], along }])) as Deleted
@@ -315,10 +314,9 @@ export const doublesOf = Effect.fnUntraced(function* (
   table: Table,
   { from, into }: { readonly from: number; readonly into: number }
 ): Effect.fn.Return<Doubled, SqlError.SqlError, Store> {
-  const store = yield* Store
   const doubled: { [table: string]: ReadonlyArray<number> } = {}
   for (const { column, holder, per } of followersOnce(references, table)) {
-    const rows = (yield* store.find(holder, { [column]: [into, from] })) as ReadonlyArray<
+    const rows = (yield* Store.find(holder, { [column]: [into, from] })) as ReadonlyArray<
       AnyRow & { readonly id: number }
     >
     const taken = new Set(rows.filter((row) => row[column] === into).map((row) => row[per]))

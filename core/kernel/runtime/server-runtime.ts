@@ -21,8 +21,7 @@ interface ServerRuntimeOptions {
 /** Reads the settings that were changed and lays them over the defaults. */
 export const storedSettings = (catalogue: Catalogue) =>
   Effect.gen(function* () {
-    const store = yield* Store
-    return settingsFrom(catalogue.settings, yield* store.find(settings_table, {}))
+    return settingsFrom(catalogue.settings, yield* Store.find(settings_table, {}))
   })
 
 export const serverRuntime = ({ catalogue, commandId, secrets }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> =>

@@ -79,6 +79,34 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
       return make(yield* SqlClient.SqlClient)
     })
   )
+
+  // What the store of the running effect does, for whoever needs no more of it.
+
+  static readonly run = <Row extends object = { [column: string]: unknown }>(
+    text: string,
+    values?: ReadonlyArray<unknown>
+  ) => Store.use((store) => store.run<Row>(text, values))
+  static readonly get = <T extends Table>(table: T, key: Key) => Store.use((store) => store.get(table, key))
+  static readonly getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>) =>
+    Store.use((store) => store.getMany(table, keys))
+  static readonly getManyLocked = <T extends Table>(table: T, keys: ReadonlyArray<Key>) =>
+    Store.use((store) => store.getManyLocked(table, keys))
+  static readonly find = <T extends Table>(table: T, where: Where, options?: FindOptions) =>
+    Store.use((store) => store.find(table, where, options))
+  static readonly first = <T extends Table>(table: T, where: Where, options?: FindOptions) =>
+    Store.use((store) => store.first(table, where, options))
+  static readonly pick = <T extends Table, C extends keyof RowOf<T> & string>(
+    table: T,
+    columns: ReadonlyArray<C>,
+    where: Where,
+    options?: FindOptions
+  ) => Store.use((store) => store.pick(table, columns, where, options))
+  static readonly pickMany = <T extends Table, C extends keyof RowOf<T> & string>(
+    table: T,
+    columns: ReadonlyArray<C>,
+    keys: ReadonlyArray<Key>
+  ) => Store.use((store) => store.pickMany(table, columns, keys))
+  static readonly exists = (table: Table, where: Where) => Store.use((store) => store.exists(table, where))
 }
 
 export const make = (sql: SqlClient.SqlClient): StoreShape => {

@@ -160,13 +160,12 @@ const regardingKey = ({ type, id }: Regarding): string => `${type}:${id}`
 
 /** The rows that exist, by {@link regardingKey}. */
 const subjectsOf = Effect.fnUntraced(function* (wanted: ReadonlyArray<Regarding>) {
-  const store = yield* Store
   const found = new Map<string, Subject>()
   for (const [type, { table, names }] of Object.entries(kinds) as ReadonlyArray<
     [RegardingType, (typeof kinds)[RegardingType]]
   >) {
     const ids = wanted.filter((one) => one.type === type).map((one) => one.id)
-    for (const row of (yield* store.getMany(table, ids)) as ReadonlyArray<AnyRow>) {
+    for (const row of (yield* Store.getMany(table, ids)) as ReadonlyArray<AnyRow>) {
       const id = row["id"] as number
       const name = names.map((column) => row[column]).find((value) => typeof value === "string" && value !== "") as
         | string
@@ -182,13 +181,12 @@ const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">):
 
 /** For a page of activities: participants, what they are about, and the members of participants and owners. */
 const surroundings = Effect.fnUntraced(function* (rows: ReadonlyArray<ActivityRow>) {
-  const store = yield* Store
-  const participants = yield* store.find(activity_participants, { activity_id: rows.map((row) => row.id) })
-  const owners = yield* store.getMany(
+  const participants = yield* Store.find(activity_participants, { activity_id: rows.map((row) => row.id) })
+  const owners = yield* Store.getMany(
     users,
     rows.flatMap((row) => row.owned_by ?? [])
   )
-  const people = yield* store.getMany(members, [
+  const people = yield* Store.getMany(members, [
     ...participants.map((one) => one.member_id),
     ...owners.map((one) => one.member_id)
   ])
@@ -279,16 +277,15 @@ const crud = crudResource({
   rules: {
     facts: (input: Input, before) =>
       Effect.gen(function* () {
-        const store = yield* Store
         const values = input.values as Partial<ActivityRow>
         const { regarding_id = before?.regarding_id ?? null, regarding_type = before?.regarding_type ?? null } = values
         const about = regardingOf({ regarding_id, regarding_type })
         const changed = values.regarding_id !== undefined || values.regarding_type !== undefined
         const subjects = changed ? yield* subjectsOf(about) : new Map<string, { readonly is_deleted: boolean }>()
         return {
-          types: yield* store.find(list_values, { list_name_id: activity_type_list }),
+          types: yield* Store.find(list_values, { list_name_id: activity_type_list }),
           participants:
-            before === undefined ? [] : yield* store.find(activity_participants, { activity_id: before.id }),
+            before === undefined ? [] : yield* Store.find(activity_participants, { activity_id: before.id }),
           regarding_exists: !changed || about.every((one) => subjects.get(regardingKey(one))?.is_deleted === false)
         } satisfies ActivityFacts
       }),

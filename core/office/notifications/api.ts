@@ -181,11 +181,10 @@ const ownMember = ({ person_id }: Viewer): Effect.Effect<number, Rejection> =>
     ? Effect.fail(notFound("Your account has no member record, which preferences are kept with."))
     : Effect.succeed(person_id)
 const preferenceFacts = Effect.fnUntraced(function* (member_id: number) {
-  const store = yield* Store
   return {
     member_id,
-    settings: yield* store.find(notification_settings, {}),
-    preferences: yield* store.find(notification_preferences, { member_id })
+    settings: yield* Store.find(notification_settings, {}),
+    preferences: yield* Store.find(notification_preferences, { member_id })
   }
 })
 
@@ -272,7 +271,7 @@ const settings = [
     fields: settingFields,
     check: entryProblems("settings"),
     streams: () => [notification_settings.name],
-    facts: () => Effect.flatMap(Store, (store) => store.find(notification_settings, {})),
+    facts: () => Store.find(notification_settings, {}),
     decide: (facts, { body, values }) =>
       changeSettings(
         changesIn(values.settings ?? [], body, "settings", (one) => one.is_enabled),

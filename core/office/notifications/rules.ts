@@ -97,14 +97,13 @@ export const notificationRules = Effect.fnUntraced(function* (
   member_ids: ReadonlyArray<number>,
   types?: ReadonlyArray<string>
 ) {
-  const store = yield* Store
   const of_types = types === undefined ? {} : { notification_type: [...new Set(types)] }
   const settings = new Map(
-    (yield* store.find(notification_settings, of_types)).map((one) => [one.notification_type, one])
+    (yield* Store.find(notification_settings, of_types)).map((one) => [one.notification_type, one])
   )
   const distinct = [...new Set(member_ids)]
   const rows =
-    distinct.length === 0 ? [] : yield* store.find(notification_preferences, { member_id: distinct, ...of_types })
+    distinct.length === 0 ? [] : yield* Store.find(notification_preferences, { member_id: distinct, ...of_types })
   const preferences = new Map(rows.map((one) => [`${one.member_id} ${one.notification_type}`, one]))
   const setting = (type: string): TypeSetting | undefined => settings.get(type)
   const preference = (member_id: number, type: string): TypePreference | undefined =>

@@ -175,20 +175,19 @@ const scannedBy = Effect.fnUntraced(function* ({
   name
 }: Refused): Effect.fn.Return<ScannedCode, Failure, Store> {
   if (!scans.has(name) || typeof code !== "string") return {}
-  const store = yield* Store
   const { quantity, texts } = readCode(code)
   const forms = [...new Set(texts.flatMap(codeForms))]
   const id = unitIdIn(code)
   const found: Array<number> = id === undefined ? [] : [id]
   for (const column of quantity === undefined ? (["barcode", "asset_number", "serial_number"] as const) : [])
-    found.push(...(yield* store.pick(stock_levels, ["id"], { [column]: forms })).map((level) => level.id))
+    found.push(...(yield* Store.pick(stock_levels, ["id"], { [column]: forms })).map((level) => level.id))
   const [stock_level_id] = found
   if (stock_level_id !== undefined) {
-    const newest = yield* store.first(asset_assignments, { stock_level_id }, { order: ["-id"] })
+    const newest = yield* Store.first(asset_assignments, { stock_level_id }, { order: ["-id"] })
     return { stock_level_id, ...(newest === undefined ? {} : { opportunity_id: newest.opportunity_id }) }
   }
   for (const column of ["barcode", "sku"] as const) {
-    const [product] = yield* store.pick(products, ["id"], { [column]: forms })
+    const [product] = yield* Store.pick(products, ["id"], { [column]: forms })
     if (product !== undefined) return { product_id: product.id, ...(quantity === undefined ? {} : { quantity }) }
   }
   return {}
@@ -258,7 +257,6 @@ const factsOf = Effect.fnUntraced(function* (
   command: Refused,
   user_id: number
 ): Effect.fn.Return<Facts, Failure, Store> {
-  const store = yield* Store
   const { body, params } = command
   const { idsOf, one } = rowsOver(command)
   const { items, levels, moved, paper, paper_name, scanned } = yield* partsOf(command)
@@ -278,10 +276,10 @@ const factsOf = Effect.fnUntraced(function* (
   const product = yield* one(products, product_id)
   const container = yield* one(containers, idsOf(containers)[0])
   const store_id = idIn(order, "store_id") ?? idIn(paper, "store_id")
-  const place = store_id === undefined ? undefined : yield* store.get(stores, store_id)
+  const place = store_id === undefined ? undefined : yield* Store.get(stores, store_id)
   const item_id = wholeNumber(params["item"])
   return {
-    person: (yield* store.get(users, user_id))?.name ?? null,
+    person: (yield* Store.get(users, user_id))?.name ?? null,
     order: orderOf(order),
     customer: namedIn(customer),
     product: namedIn(product),

@@ -69,15 +69,14 @@ export const feedText = ({
 }: FeedAsked): Effect.Effect<string, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
     const { calendarFeed, feedStart } = yield* feeds
-    const store = yield* Store
     // The server's address on replicas as well: with other UIDs, a reader of both feeds would show everything twice.
     const { public_url } = yield* CommandRuntime
     const generated_at = instantOf(yield* Clock.currentTimeMillis)
-    const user = user_id === undefined ? undefined : yield* store.get(users, user_id)
+    const user = user_id === undefined ? undefined : yield* Store.get(users, user_id)
     if (user_id !== undefined && user === undefined) return yield* notFound("No such user.")
     const since = feedStart(generated_at)
-    const timezone = (yield* store.get(settings_table, "company.timezone"))?.value
-    const kept_host = (yield* store.get(settings_table, uid_host_setting))?.value
+    const timezone = (yield* Store.get(settings_table, "company.timezone"))?.value
+    const kept_host = (yield* Store.get(settings_table, uid_host_setting))?.value
     const url = public_url?.() ?? ""
     const zone = zoneOf(typeof timezone === "string" ? timezone : null)
     return calendarFeed(
@@ -145,17 +144,16 @@ const ordersSince = Effect.fnUntraced(function* (
 })
 
 const namesOf = Effect.fnUntraced(function* (rows: ReadonlyArray<OpportunityRow>, reader: Viewer) {
-  const store = yield* Store
   const idsIn = (of: (row: OpportunityRow) => ReadonlyArray<number | null>): ReadonlyArray<number> =>
     rows.flatMap(of).filter((id) => id !== null)
   const people = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       members,
       idsIn((row) => [row.member_id, row.venue_id])
     )).map((row) => [row.id, row.name])
   )
   const places = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       stores,
       idsIn((row) => [row.store_id])
     )).map((row) => [row.id, row])
@@ -163,7 +161,7 @@ const namesOf = Effect.fnUntraced(function* (rows: ReadonlyArray<OpportunityRow>
   // Whose text an address is: of those who may see members. Other devices hold it with an empty street.
   const addressed = new Map(
     hasOnePermission(reader, "members.view")
-      ? (yield* store.getMany(
+      ? (yield* Store.getMany(
           addresses,
           idsIn((row) => [row.delivery_address_id, row.collection_address_id])
         ))

@@ -126,7 +126,6 @@ export const whereText = (where: Whereabouts, today: string): string => {
 
 /** Names of members and stores that rows refer to: two queries for all of them. */
 const namesFor = Effect.fnUntraced(function* (found: FoundByKind, { viewer }: Pick<Input, "viewer">) {
-  const store = yield* Store
   const ids = [
     ...rowsFound(found, "orders", opportunities).map(({ row }) => row.member_id),
     ...rowsFound(found, "invoices", invoices).map(({ row }) => row.member_id),
@@ -134,14 +133,14 @@ const namesFor = Effect.fnUntraced(function* (found: FoundByKind, { viewer }: Pi
   ]
   const sees = columnsSeen(members, viewer)
   const people = sees("name")
-    ? yield* store.pickMany(
+    ? yield* Store.pickMany(
         members,
         ["id", "name"],
         ids.flatMap((id) => id ?? [])
       )
     : []
   const names = new Map(people.map((one) => [one.id, one.name]))
-  const places = new Map((yield* store.find(stores, {})).map((one) => [one.id, one]))
+  const places = new Map((yield* Store.find(stores, {})).map((one) => [one.id, one]))
   return {
     member: (id: number | null): string | null => names.get(id ?? 0) ?? null,
     store: (id: number | null) => places.get(id ?? 0)

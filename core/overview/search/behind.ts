@@ -45,16 +45,15 @@ export const suppliedBy = Effect.fnUntraced(function* (
   const sub_hired = units.filter((unit) => unit.is_sub_hired && unit.purchase_order_item_id !== null)
   const sees = columnsSeen(purchase_orders, viewer)
   if (sub_hired.length === 0 || !sees("supplier_id")) return new Map()
-  const store = yield* Store
   const rows = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       purchase_order_items,
       sub_hired.flatMap((unit) => unit.purchase_order_item_id ?? [])
     )).map((row) => [row.id, row.purchase_order_id])
   )
-  const orders = new Map((yield* store.getMany(purchase_orders, [...rows.values()])).map((row) => [row.id, row]))
+  const orders = new Map((yield* Store.getMany(purchase_orders, [...rows.values()])).map((row) => [row.id, row]))
   const suppliers = columnsSeen(members, viewer)("name")
-    ? yield* store.pickMany(
+    ? yield* Store.pickMany(
         members,
         ["id", "name"],
         [...orders.values()].flatMap(({ supplier_id }) => supplier_id ?? [])

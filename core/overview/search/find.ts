@@ -271,8 +271,7 @@ const whole = Effect.fnUntraced(function* (
 const reachedBy = Effect.fnUntraced(function* (sought: Sought, known: ReadonlyArray<Match>) {
   const { by_email, by_phone } = yield* memberIdsByContact(sought)
   const there = new Set(known.map(({ row }) => row["id"]))
-  const store = yield* Store
-  const rows = (yield* store.pickMany(members, ["id", "is_active", "deleted_at"], [...by_phone, ...by_email])).filter(
+  const rows = (yield* Store.pickMany(members, ["id", "is_active", "deleted_at"], [...by_phone, ...by_email])).filter(
     (row) => row.deleted_at === null && !there.has(row.id)
   )
   return rows.map((row): Match => ({ row, closeness: by_phone.includes(row.id) ? 1 : 3 }))
@@ -287,9 +286,8 @@ const ordersOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Found, Failure, Store> {
   const member_id = found.matches.slice(0, members_with_orders_max).map(({ row }) => Number(row["id"]))
   if (member_id.length === 0 || orders.matches.length >= limit) return orders
-  const store = yield* Store
   const open = yield* Effect.forEach(open_status_conditions, ({ state, status }) =>
-    store.find(
+    Store.find(
       opportunities,
       { member_id, deleted_at: null, state: Number(state), status: status as ReadonlyArray<number> },
       { order: ["-starts_at"], limit: limit + 1 }

@@ -101,11 +101,10 @@ const nesting_max = 25
 const withParents = Effect.fnUntraced(function* (
   first: ReadonlyArray<ContainerRow>
 ): Effect.fn.Return<ReadonlyMap<number, ContainerRow>, Failure, Store> {
-  const store = yield* Store
   const known = new Map(first.map((one) => [one.id, one]))
   for (let level = first, depth = 0; level.length > 0 && depth < nesting_max; depth++) {
     const parents = level.flatMap(({ parent_container_id: id }) => (id === null || known.has(id) ? [] : [id]))
-    level = yield* store.getMany(containers, parents)
+    level = yield* Store.getMany(containers, parents)
     for (const one of level) known.set(one.id, one)
   }
   return known
@@ -151,10 +150,9 @@ const serviceNow = (unit: StockLevelRow, now: string): ReadonlyArray<OutOfServic
 
 /** The case each unit is in, and the outermost around it, which may be the one that it is. */
 const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
-  const store = yield* Store
-  const packed = yield* store.find(container_items, { serialised_item_id: ids, unpacked_at: null })
-  const housings = yield* store.find(containers, { serialised_item_id: ids, status: live_statuses })
-  const direct = yield* store.getMany(
+  const packed = yield* Store.find(container_items, { serialised_item_id: ids, unpacked_at: null })
+  const housings = yield* Store.find(containers, { serialised_item_id: ids, status: live_statuses })
+  const direct = yield* Store.getMany(
     containers,
     packed.map(({ container_id }) => container_id)
   )
@@ -173,12 +171,11 @@ const stepsOf = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   around: (id: number) => ContainerRow | undefined
 ): Effect.fn.Return<(id: number) => ReadonlyArray<Step>, Failure, Store> {
-  const store = yield* Store
-  const open = yield* store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] })
+  const open = yield* Store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] })
   const unchecked = new Set(open.filter(({ status }) => status === checked_in).map((one) => one.stock_level_id))
   const asked = ids.filter((id) => unchecked.has(id) || around(id)?.status === "dispatched")
   const checked =
-    asked.length === 0 ? [] : yield* store.find(asset_assignments, { stock_level_id: asked, status: finalised })
+    asked.length === 0 ? [] : yield* Store.find(asset_assignments, { stock_level_id: asked, status: finalised })
   const steps = Map.groupBy([...open, ...checked], (one) => one.stock_level_id)
   return (id) => steps.get(id) ?? []
 })
@@ -224,15 +221,14 @@ const shownOrders = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number | null>,
   viewer: Viewer
 ): Effect.fn.Return<(id: number | null) => Whereabouts["order"], Failure, Store> {
-  const store = yield* Store
   const orders = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       opportunities,
       ids.flatMap((id) => id ?? [])
     )).map((one) => [one.id, one])
   )
   const customers = new Map(
-    (yield* store.pickMany(
+    (yield* Store.pickMany(
       members,
       ["id", "name"],
       [...orders.values()].flatMap(({ member_id }) => member_id ?? [])

@@ -132,9 +132,7 @@ export interface Due {
 }
 type Open = { readonly po_type?: "sub_hire"; readonly status: ReadonlyArray<string>; readonly returned_at?: null }
 const openOrders = (store_id: number | undefined, open: Open) =>
-  Effect.flatMap(Store, (store) =>
-    store.find(purchase_orders, { ...open, deleted_at: null, ...(store_id === undefined ? {} : { store_id }) })
-  )
+  Store.find(purchase_orders, { ...open, deleted_at: null, ...(store_id === undefined ? {} : { store_id }) })
 const itemsOf = Effect.fnUntraced(function* (orders: ReadonlyArray<PurchaseOrderRow>) {
   const ids = orders.map(({ id }) => id)
   const rows = ids.length === 0 ? [] : yield* (yield* Store).find(purchase_order_items, { purchase_order_id: ids })

@@ -120,11 +120,10 @@ const listRelationships = get("/api/v1/members/{member}/relationships", {
   params: inPath,
   run: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const { id } = input.rows.member
       const rows = [
-        ...(yield* store.find(relationships, { member_id: id })),
-        ...(yield* store.find(relationships, { related_member_id: id }))
+        ...(yield* Store.find(relationships, { member_id: id })),
+        ...(yield* Store.find(relationships, { related_member_id: id }))
       ].sort((one, other) => one.id - other.id)
       const views = yield* render(relationshipResource, rows, [], viewContext(input))
       return ok({ relationships: views, meta: unpagedMeta(views.length, input.query) })
@@ -150,16 +149,15 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
   streams: (params, body) => [`member:${params["member"]}`, `member:${String(body["related_member_id"])}`],
   facts: ({ rows, values }) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const [here, there] = [rows.member.id, values.related_member_id ?? 0]
       return {
-        related: yield* store.get(members, there),
+        related: yield* Store.get(members, there),
         existing: [
-          ...(yield* store.find(relationships, { member_id: here, related_member_id: there })),
-          ...(yield* store.find(relationships, { member_id: there, related_member_id: here }))
+          ...(yield* Store.find(relationships, { member_id: here, related_member_id: there })),
+          ...(yield* Store.find(relationships, { member_id: there, related_member_id: here }))
         ],
         primaries:
-          values.is_primary === true ? yield* store.find(relationships, { member_id: here, is_primary: true }) : []
+          values.is_primary === true ? yield* Store.find(relationships, { member_id: here, is_primary: true }) : []
       } satisfies RelationshipFacts
     }),
   decide: ({ related, existing, primaries }: RelationshipFacts, { rows, values }, context) => {
@@ -222,19 +220,18 @@ const contactSlices: ReadonlyArray<Slice> = [
 
 /** Of both members: relationships, types with a primary contact record, and participations the two share. */
 const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id: number) {
-  const store = yield* Store
   const both = [primary_id, secondary_id]
   const joined = [
-    ...(yield* store.find(relationships, { member_id: both })),
-    ...(yield* store.find(relationships, { related_member_id: both }))
+    ...(yield* Store.find(relationships, { member_id: both })),
+    ...(yield* Store.find(relationships, { related_member_id: both }))
   ]
   const primary_kinds: Array<ContactKind> = []
   for (const kind of ["addresses", "emails", "phones"] as const) {
-    if (yield* store.exists(contactTables[kind], { member_id: primary_id, is_primary: true })) primary_kinds.push(kind)
+    if (yield* Store.exists(contactTables[kind], { member_id: primary_id, is_primary: true })) primary_kinds.push(kind)
   }
   const { references } = (yield* CommandRuntime).catalogue
   return {
-    secondary: yield* store.get(members, secondary_id),
+    secondary: yield* Store.get(members, secondary_id),
     primary_kinds,
     doubled: yield* doublesOf(references, members, { from: secondary_id, into: primary_id }),
     relationships: [...new Map(joined.map((one) => [one.id, one])).values()].sort((one, other) => one.id - other.id)
@@ -243,13 +240,12 @@ const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id
 
 /** The relationships a member has, whichever of the two sides it is on. */
 const relatedTo = Effect.fnUntraced(function* (id: number): Effect.fn.Return<ReadonlyArray<Related>, Failure, Store> {
-  const store = yield* Store
   const found = [
-    ...(yield* store.find(relationships, { member_id: id })),
-    ...(yield* store.find(relationships, { related_member_id: id }))
+    ...(yield* Store.find(relationships, { member_id: id })),
+    ...(yield* Store.find(relationships, { related_member_id: id }))
   ]
   const otherOf = (one: RelationshipRow): number => (one.member_id === id ? one.related_member_id : one.member_id)
-  const others = new Map((yield* store.getMany(members, found.map(otherOf))).map((row) => [row.id, row]))
+  const others = new Map((yield* Store.getMany(members, found.map(otherOf))).map((row) => [row.id, row]))
   return found.flatMap((one) => {
     const other = others.get(otherOf(one))
     return other === undefined ? [] : [{ id: one.id, other }]

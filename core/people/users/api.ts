@@ -103,8 +103,7 @@ export const roleResource = resource({
 /** The level of the caller's highest role (rules/conventions 11); the owner's is `owner_level`. */
 const viewerLevel = Effect.fnUntraced(function* (viewer: Viewer) {
   if (viewer.is_owner) return owner_level
-  const store = yield* Store
-  return levelOf(yield* store.get(users, viewer.user_id), yield* store.find(roles, {}))
+  return levelOf(yield* Store.get(users, viewer.user_id), yield* Store.find(roles, {}))
 })
 
 /** The stream locked by whoever grants or deletes a role, so that no role is granted while it is being deleted. */
@@ -189,7 +188,7 @@ export const userResource = resource({
   sorts: ["name", "email", "created_at", "updated_at"],
   aliases: { active: "is_active" },
   includes: { member: { kind: "brief", via: "member_id", table: members } },
-  load: () => Effect.flatMap(Store, (store) => store.find(roles, {}, { order: ["sort_order", "id"] })),
+  load: () => Store.find(roles, {}, { order: ["sort_order", "id"] }),
   view: (base, row, _found, _context, all) => {
     const names = rolesOf(row, all).map((role) => role.name)
     return { ...base, roles: row.is_owner ? ["Owner", ...names] : names, is_admin: isAdministrator(row, all) }

@@ -229,8 +229,7 @@ const accessories = crudResource({
   only: ["list", "create", "update", "delete"],
   unpaged: true,
   rules: {
-    facts: (input) =>
-      Effect.flatMap(Store, (store) => store.find(product_accessories, { product_id: productOf(input).id })),
+    facts: (input) => Store.find(product_accessories, { product_id: productOf(input).id }),
     save: ({ next, facts }) => saveAccessory(next, facts),
     delete: ({ row }) => Result.succeed([productTouched(row.product_id)])
   }

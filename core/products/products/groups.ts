@@ -69,13 +69,12 @@ export const productGroups = crudResource({
     facts: (input, before) =>
       Effect.gen(function* () {
         const ancestors: Array<number> = []
-        const store = yield* Store
         for (
           let at = input.values["parent_id"] as number | null | undefined;
           before !== undefined && typeof at === "number" && !ancestors.includes(at);
         ) {
           ancestors.push(at)
-          at = (yield* store.get(product_groups, at))?.parent_id
+          at = (yield* Store.get(product_groups, at))?.parent_id
         }
         return ancestors
       }),

@@ -92,11 +92,10 @@ export const levelFacts = Effect.fnUntraced(function* (
   input: Input,
   before: StockLevelRow | undefined
 ): Effect.fn.Return<LevelFacts, Failure, Store> {
-  const store = yield* Store
   const product_id = before?.product_id ?? (input.values as { readonly product_id: number }).product_id
   return {
-    product: yield* store.get(products, product_id),
-    bulk_levels: yield* store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false })
+    product: yield* Store.get(products, product_id),
+    bulk_levels: yield* Store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false })
   }
 })
 

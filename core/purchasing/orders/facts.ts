@@ -22,14 +22,13 @@ const headerFacts = Effect.fnUntraced(function* (
   named: ReadonlyArray<Named>,
   { settings }: Pick<Input, "settings">
 ): Effect.fn.Return<HeaderFacts, Failure, Store> {
-  const store = yield* Store
-  const supplier = yield* store.get(members, supplier_id)
+  const supplier = yield* Store.get(members, supplier_id)
   const idsOf = (column: keyof Named): ReadonlyArray<number> => [...new Set(named.flatMap((one) => one[column] ?? []))]
-  const lines = yield* store.getMany(opportunity_items, idsOf("opportunity_item_id"))
+  const lines = yield* Store.getMany(opportunity_items, idsOf("opportunity_item_id"))
   return {
     supplier,
     custom: yield* customFieldFacts("PurchaseOrder"),
-    products: new Map((yield* store.getMany(products, idsOf("product_id"))).map((row) => [row.id, row])),
+    products: new Map((yield* Store.getMany(products, idsOf("product_id"))).map((row) => [row.id, row])),
     opportunity_of: new Map(lines.map((row) => [row.id, row.opportunity_id])),
     tax: yield* taxFacts,
     supplier_tax_class_id: supplier?.purchase_tax_class_id ?? null,
@@ -41,12 +40,11 @@ export const createFactsOf = Effect.fnUntraced(function* (
   input: Pick<Input, "now" | "settings">,
   values: CreateValues
 ): Effect.fn.Return<CreateFacts, Failure, Store> {
-  const store = yield* Store
   const facts = yield* headerFacts(values.supplier_id ?? 0, values.items ?? [], input)
   const code =
     values.currency ?? values.currency_code ?? facts.supplier?.default_currency_code ?? baseCurrency(input.settings)
-  const [known] = yield* store.find(currencies, { code }, { limit: 1 })
-  const [place] = yield* store.find(stores, { is_default: true }, { order: ["id"], limit: 1 })
+  const [known] = yield* Store.find(currencies, { code }, { limit: 1 })
+  const [place] = yield* Store.find(stores, { is_default: true }, { order: ["id"], limit: 1 })
   return {
     ...facts,
     currency: { code, is_enabled: known?.is_enabled ?? false },
@@ -74,10 +72,9 @@ export const updateFactsOf = Effect.fnUntraced(function* (
 export const sendFactsOf = Effect.fnUntraced(function* (
   row: PurchaseOrderRow
 ): Effect.fn.Return<SendFacts, Failure, Store> {
-  const store = yield* Store
-  const addresses = yield* store.find(emails, { member_id: row.supplier_id }, { order: ["id"] })
+  const addresses = yield* Store.find(emails, { member_id: row.supplier_id }, { order: ["id"] })
   return {
-    supplier: yield* store.get(members, row.supplier_id),
+    supplier: yield* Store.get(members, row.supplier_id),
     items: yield* itemsOf(row.id),
     known: chosenContact(addresses, yield* billingTypeIds)?.address
   }

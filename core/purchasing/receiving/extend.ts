@@ -69,9 +69,8 @@ const extendFactsOf = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   now: string
 ): Effect.fn.Return<ExtendFacts, Failure, Store> {
-  const store = yield* Store
   const items = yield* itemsOfOrder(order.id)
-  const levels = items.length === 0 ? [] : yield* store.find(stock_levels, hereWhere(items), { order: ["id"] })
+  const levels = items.length === 0 ? [] : yield* Store.find(stock_levels, hereWhere(items), { order: ["id"] })
   // Who allocates one of the units waits, or is seen.
   yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
   const units = levels.filter(({ stock_category }) => stock_category === 50)
@@ -220,10 +219,9 @@ const with_items = ["include", "items"] as const
 
 /** The delivery as it was recorded, with what each line became. */
 const receiptOf = Effect.fnUntraced(function* (id: number) {
-  const store = yield* Store
-  const receipt = yield* store.get(purchase_order_receipts, id)
+  const receipt = yield* Store.get(purchase_order_receipts, id)
   if (receipt === undefined) return yield* Effect.die(new Error(`receipt ${id} vanished while it was being shown`))
-  const lines = yield* store.find(purchase_order_receipt_lines, { receipt_id: id }, { order: ["id"] })
+  const lines = yield* Store.find(purchase_order_receipt_lines, { receipt_id: id }, { order: ["id"] })
   const { notes, received_at, received_by, reference } = receipt
   return {
     id,

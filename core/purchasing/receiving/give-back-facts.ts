@@ -29,10 +29,9 @@ const openLevels = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   items: ReadonlyArray<PurchaseOrderItemRow>
 ): Effect.fn.Return<ReadonlyMap<number, StockLevelRow>, Failure, Store> {
-  const store = yield* Store
   if (items.length === 0) return new Map()
   if (order.po_type === "sub_hire") {
-    const found = yield* store.find(stock_levels, {
+    const found = yield* Store.find(stock_levels, {
       purchase_order_item_id: items.map(({ id }) => id),
       given_back_at: null
     })
@@ -55,8 +54,8 @@ const openLevels = Effect.fnUntraced(function* (
   // A level that another command is making of the product is there afterwards.
   yield* lockStreams(product_ids.map((id) => `product_stock:${id}`))
   const where = { product_id: product_ids, store_id: order.store_id, stock_category: 10, is_sub_hired: false }
-  yield* lockStreams((yield* store.find(stock_levels, where)).map(({ id }) => `stock_level:${id}`))
-  const own = new Map((yield* store.find(stock_levels, where)).map((level) => [level.product_id, level]))
+  yield* lockStreams((yield* Store.find(stock_levels, where)).map(({ id }) => `stock_level:${id}`))
+  const own = new Map((yield* Store.find(stock_levels, where)).map((level) => [level.product_id, level]))
   return new Map(
     items.flatMap((item) => {
       const level = own.get(item.product_id ?? 0)
@@ -69,25 +68,24 @@ export const receiveFactsOf = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   sent: ReceiveValues
 ): Effect.fn.Return<ReceiveFacts, Failure, Store> {
-  const store = yield* Store
   const lines = sent.lines ?? []
   const items = yield* itemsOfOrder(order.id)
   const named = new Set(lines.map((line) => line.item_id ?? line.purchase_order_item_id))
   const came = items.filter(({ id }) => named.has(id))
   const found = new Map(
-    (yield* store.getMany(products, [...new Set(came.flatMap(({ product_id }) => product_id ?? []))]))
+    (yield* Store.getMany(products, [...new Set(came.flatMap(({ product_id }) => product_id ?? []))]))
       // Nothing counts what a deleted product has: its goods become no stock.
       .filter(({ deleted_at }) => deleted_at === null)
       .map((row) => [row.id, row])
   )
   const serials = [...new Set(lines.flatMap((line) => line.serial_numbers ?? []).map((one) => one.trim()))]
   const taken =
-    serials.length === 0 ? [] : yield* store.find(stock_levels, { serial_number: serials, given_back_at: null })
+    serials.length === 0 ? [] : yield* Store.find(stock_levels, { serial_number: serials, given_back_at: null })
   return {
     order,
     items,
     products: found,
-    has_store: yield* store.exists(stores, { id: order.store_id }),
+    has_store: yield* Store.exists(stores, { id: order.store_id }),
     taken_serials: new Map(
       taken.flatMap((level) => (level.serial_number === null ? [] : [[level.serial_number, level]]))
     ),
@@ -113,12 +111,11 @@ export const claimsOf = Effect.fnUntraced(function* (
   now: string
 ): Effect.fn.Return<ReadonlyArray<UnitClaim>, Failure, Store> {
   if (unit_ids.length === 0) return []
-  const store = yield* Store
-  const claims = (yield* store.find(demands, { asset_id: unit_ids, is_active: true }, { order: ["starts_at"] })).filter(
+  const claims = (yield* Store.find(demands, { asset_id: unit_ids, is_active: true }, { order: ["starts_at"] })).filter(
     (demand) => demand.source_type !== "container" && (demand.out || demand.ends_at > now)
   )
   const jobs = new Map(
-    (yield* store.getMany(opportunities, [
+    (yield* Store.getMany(opportunities, [
       ...new Set(claims.flatMap(({ opportunity_id }) => opportunity_id ?? []))
     ])).map((row) => [row.id, `"${row.subject}" (order ${numberText(row.number, row.id)})`])
   )
@@ -134,8 +131,7 @@ const holdsOf = Effect.fnUntraced(function* (
   now: string
 ): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
   if (unit_ids.length === 0) return new Map()
-  const store = yield* Store
-  const packed = yield* store.find(container_items, { serialised_item_id: unit_ids, unpacked_at: null })
+  const packed = yield* Store.find(container_items, { serialised_item_id: unit_ids, unpacked_at: null })
   const holds = new Map(
     packed.map((row) => [row.serialised_item_id, `is packed in container ${row.container_id}; unpack it first.`])
   )
@@ -155,18 +151,17 @@ const inHouse = Effect.fnUntraced(function* (
   store_id: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, ExactNumber>, Failure, Store> {
   if (product_ids.length === 0) return new Map()
-  const store = yield* Store
-  const held = yield* store.find(stock_levels, {
+  const held = yield* Store.find(stock_levels, {
     product_id: product_ids,
     store_id,
     stock_category: 10,
     given_back_at: null
   })
-  const out = (yield* store.find(demands, { product_id: product_ids, store_id, is_active: true, out: true })).filter(
+  const out = (yield* Store.find(demands, { product_id: product_ids, store_id, is_active: true, out: true })).filter(
     ({ asset_id }) => asset_id === null
   )
   const lines = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       opportunity_items,
       out.filter(({ source_type }) => source_type === "opportunity_item").map(({ source_id }) => source_id)
     )).map((line) => [line.id, line])
@@ -193,18 +188,17 @@ export const returnFactsOf = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   now: string
 ): Effect.fn.Return<ReturnFacts, Failure, Store> {
-  const store = yield* Store
   const items = yield* itemsOfOrder(order.id)
   const where = { purchase_order_item_id: items.map(({ id }) => id), given_back_at: null }
-  const levels = items.length === 0 ? [] : yield* store.find(stock_levels, where, { order: ["id"] })
+  const levels = items.length === 0 ? [] : yield* Store.find(stock_levels, where, { order: ["id"] })
   // Who allocates or packs one of the units waits, or is seen.
   yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
-  const found = yield* store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])
+  const found = yield* Store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])
   return {
     order,
     items,
     products: new Map(found.map((row) => [row.id, row])),
-    levels: items.length === 0 ? [] : yield* store.find(stock_levels, where, { order: ["id"] }),
+    levels: items.length === 0 ? [] : yield* Store.find(stock_levels, where, { order: ["id"] }),
     holds: yield* holdsOf(
       levels.filter(({ stock_category }) => stock_category === 50).map(({ id }) => id),
       now

@@ -36,22 +36,21 @@ const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): Readon
 const intakeFacts = Effect.fnUntraced(function* (
   moved: ReadonlyArray<GoodsMoved>
 ): Effect.fn.Return<IntakeFacts, Failure, Store> {
-  const store = yield* Store
   const lines = moved.flatMap((one) => one.lines)
-  const items = yield* store.getMany(purchase_order_items, [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))])
+  const items = yield* Store.getMany(purchase_order_items, [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))])
   return {
     orders: byId(
-      yield* store.getMany(
+      yield* Store.getMany(
         purchase_orders,
         moved.map(({ id }) => id)
       )
     ),
     items: byId(items),
-    products: byId(yield* store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])),
+    products: byId(yield* Store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])),
     levels: byId(
-      yield* store.getMany(stock_levels, [...new Set(lines.flatMap(({ stock_level_ids }) => stock_level_ids ?? []))])
+      yield* Store.getMany(stock_levels, [...new Set(lines.flatMap(({ stock_level_ids }) => stock_level_ids ?? []))])
     ),
-    stores: byId(yield* store.find(stores, {}))
+    stores: byId(yield* Store.find(stores, {}))
   }
 })
 

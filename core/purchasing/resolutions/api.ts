@@ -176,18 +176,17 @@ const rowsAfter = (rows: ReadonlyArray<OrderedRow>, all: ReadonlyArray<NewEvent>
 const onOrderFacts = Effect.fnUntraced(function* (
   all: ReadonlyArray<NewEvent>
 ): Effect.fn.Return<OnOrderFacts, Failure, Store> {
-  const store = yield* Store
-  const own = yield* store.find(purchase_order_items, { purchase_order_id: ordersOf(all) })
+  const own = yield* Store.find(purchase_order_items, { purchase_order_id: ordersOf(all) })
   const line_ids = [
     ...new Set([...own, ...sentRows(all)].flatMap(({ opportunity_item_id }) => opportunity_item_id ?? []))
   ]
   if (line_ids.length === 0) return { rows: [], standing: new Set(), lines: [] }
-  const lines = yield* store.getMany(opportunity_items, line_ids)
+  const lines = yield* Store.getMany(opportunity_items, line_ids)
   // Who changes another order for the same lines is waited for, and seen.
   yield* lockIfFree([...new Set(lines.map(({ opportunity_id }) => opportunityStream(opportunity_id)))])
-  const others = yield* store.find(purchase_order_items, { opportunity_item_id: line_ids })
+  const others = yield* Store.find(purchase_order_items, { opportunity_item_id: line_ids })
   const rows = [...new Map([...own, ...others].map((row) => [row.id, row])).values()]
-  const orders = yield* store.getMany(purchase_orders, [
+  const orders = yield* Store.getMany(purchase_orders, [
     ...new Set(rows.map(({ purchase_order_id }) => purchase_order_id))
   ])
   return {
@@ -195,7 +194,7 @@ const onOrderFacts = Effect.fnUntraced(function* (
     standing: new Set(
       orders.flatMap(({ deleted_at, id, status }) => (deleted_at === null && !given_up.includes(status) ? [id] : []))
     ),
-    lines: yield* store.getMany(opportunity_items, line_ids)
+    lines: yield* Store.getMany(opportunity_items, line_ids)
   }
 })
 

@@ -98,7 +98,6 @@ const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArr
 
 const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return<ResolveFacts, Failure, Store> {
   const { row, values } = asked
-  const store = yield* Store
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
   const resolved = resolvingLines(shortLines(state, asked), { lines: values.lines, resolution: typeOf(values) })
   const facts = { resolved, state, opportunity: row, draft: undefined, fresh: undefined }
@@ -107,7 +106,7 @@ const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Ret
   const draft_id = values.purchase_order_id
   if (typeof draft_id === "number") {
     yield* lockStreams([purchaseOrderStream(draft_id)])
-    const draft = yield* store.get(purchase_orders, draft_id)
+    const draft = yield* Store.get(purchase_orders, draft_id)
     return draft === undefined
       ? facts
       : { ...facts, draft: { row: draft, facts: yield* updateFactsOf(draft, { items }, asked) } }

@@ -40,8 +40,7 @@ const lists = crudResource({
   rules: {
     facts: (_input, before) =>
       Effect.gen(function* () {
-        const store = yield* Store
-        return { values: before === undefined ? [] : yield* store.find(list_values, { list_name_id: before.id }) }
+        return { values: before === undefined ? [] : yield* Store.find(list_values, { list_name_id: before.id }) }
       }),
     save: ({ next, before }) =>
       before?.is_system === true && next.name !== before.name

@@ -44,13 +44,12 @@ type ClassRow = RowOf<ClassTable>
 /** Of a class that no rule names: pairs without a rule take that of the default pair. */
 const withoutRule = (table: ClassTable) =>
   Effect.fnUntraced(function* (row: ClassRow): Effect.fn.Return<JsonObject | undefined, Failure, Store> {
-    const store = yield* Store
     const is_of_products = table.name === product_tax_classes.name
     const column = is_of_products ? "product_tax_class_id" : "organisation_tax_class_id"
-    const [rule] = yield* store.find(tax_rules, { [column]: row.id, is_active: true }, { limit: 1 })
+    const [rule] = yield* Store.find(tax_rules, { [column]: row.id, is_active: true }, { limit: 1 })
     if (rule !== undefined) return undefined
     const other: ClassTable = is_of_products ? organisation_tax_classes : product_tax_classes
-    const [usual] = yield* store.find(other, { is_default: true }, { limit: 1 })
+    const [usual] = yield* Store.find(other, { is_default: true }, { limit: 1 })
     const [products, customers] = is_of_products ? [row.id, usual?.id ?? "ID"] : [usual?.id ?? "ID", row.id]
     return {
       warnings: [
@@ -251,14 +250,13 @@ const seeded = <T extends Table>(
 
 /** Classes, rates and rules for `resolveTax`, in three queries. */
 export const taxFacts = Effect.gen(function* () {
-  const store = yield* Store
-  const rules = yield* store.find(tax_rules, { is_active: true })
-  const rates = yield* store.getMany(
+  const rules = yield* Store.find(tax_rules, { is_active: true })
+  const rates = yield* Store.getMany(
     tax_rates,
     rules.map(({ tax_rate_id }) => tax_rate_id)
   )
-  const [product] = yield* store.find(product_tax_classes, { is_default: true }, { limit: 1 })
-  const [organisation] = yield* store.find(organisation_tax_classes, { is_default: true }, { limit: 1 })
+  const [product] = yield* Store.find(product_tax_classes, { is_default: true }, { limit: 1 })
+  const [organisation] = yield* Store.find(organisation_tax_classes, { is_default: true }, { limit: 1 })
   return {
     rules,
     rates,

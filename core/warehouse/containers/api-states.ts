@@ -239,14 +239,13 @@ const deleting = command("DELETE", one, {
   streams: streamsOfMovement(),
   facts: ({ rows: { container } }) =>
     Effect.gen(function* () {
-      const store = yield* Store
-      const from = yield* store.find(container_items, { transferred_to_container_id: container.id }, { limit: 1 })
+      const from = yield* Store.find(container_items, { transferred_to_container_id: container.id }, { limit: 1 })
       return {
-        items: yield* store.find(container_items, { container_id: container.id }),
+        items: yield* Store.find(container_items, { container_id: container.id }),
         followers: [
-          ...(yield* store.find(containers, { previous_container_id: container.id }, { limit: 1 })),
-          ...(yield* store.find(containers, { parent_container_id: container.id }, { limit: 1 })),
-          ...(yield* store.getMany(
+          ...(yield* Store.find(containers, { previous_container_id: container.id }, { limit: 1 })),
+          ...(yield* Store.find(containers, { parent_container_id: container.id }, { limit: 1 })),
+          ...(yield* Store.getMany(
             containers,
             from.map((item) => item.container_id)
           ))
@@ -271,8 +270,7 @@ const startingRepack = command("POST", `${base}/repack/start`, {
   streams: streamsOfMovement(undefined, "container_id"),
   facts: ({ values }) =>
     Effect.gen(function* () {
-      const store = yield* Store
-      const container = yield* store.get(containers, values.container_id ?? 0)
+      const container = yield* Store.get(containers, values.container_id ?? 0)
       if (container === undefined) return yield* invalidField("container_id", "The selected container does not exist.")
       const housing = container.serialised_item_id
       return {
@@ -280,11 +278,11 @@ const startingRepack = command("POST", `${base}/repack/start`, {
         housed:
           housing === null
             ? undefined
-            : yield* store.first(containers, { serialised_item_id: housing, status: live_statuses }),
+            : yield* Store.first(containers, { serialised_item_id: housing, status: live_statuses }),
         packed:
           housing === null
             ? undefined
-            : yield* store.first(container_items, { serialised_item_id: housing, unpacked_at: null }),
+            : yield* Store.first(container_items, { serialised_item_id: housing, unpacked_at: null }),
         duplicate: yield* findDuplicateBarcode(values.barcode ?? container.barcode)
       }
     }),

@@ -66,14 +66,13 @@ const dispatching = command("POST", `${one}/dispatch`, {
   streams: (params, body) => [...streamsOfMovement()(params, body), `opportunity:${String(body["opportunity_id"])}`],
   facts: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const {
         happened_at,
         now,
         rows: { container },
         values
       } = input
-      const header = yield* store.get(opportunities, values.opportunity_id ?? 0)
+      const header = yield* Store.get(opportunities, values.opportunity_id ?? 0)
       if (header === undefined) return yield* invalidField("opportunity_id", "The selected opportunity does not exist.")
       const ids = container.serialised_item_id === null ? [] : [container.serialised_item_id]
       yield* lockStreams(ids.map((id) => `stock_level:${id}`))
@@ -84,7 +83,7 @@ const dispatching = command("POST", `${one}/dispatch`, {
         housing:
           container.serialised_item_id === null
             ? undefined
-            : yield* store.get(stock_levels, container.serialised_item_id),
+            : yield* Store.get(stock_levels, container.serialised_item_id),
         housing_demands: yield* withHolders(
           yield* assetConflicts(
             ids,
@@ -106,11 +105,10 @@ const returnFacts = Effect.fnUntraced(function* (
   container: ContainerRow,
   now: { readonly now: string; readonly settings: Settings }
 ): Effect.fn.Return<ReturnFacts, Failure, Store> {
-  const store = yield* Store
   const header =
-    container.opportunity_id === null ? undefined : yield* store.get(opportunities, container.opportunity_id)
+    container.opportunity_id === null ? undefined : yield* Store.get(opportunities, container.opportunity_id)
   if (header !== undefined) yield* lockStreams([`opportunity:${header.id}`])
-  const current = header === undefined ? undefined : yield* store.get(opportunities, header.id)
+  const current = header === undefined ? undefined : yield* Store.get(opportunities, header.id)
   return {
     target: yield* loadTarget(container),
     known:
@@ -206,21 +204,20 @@ const creates = [
     streams: streamsOfMovement("serialised_item_id"),
     facts: ({ values }) =>
       Effect.gen(function* () {
-        const store = yield* Store
         const housing =
-          values.serialised_item_id == null ? undefined : yield* store.get(stock_levels, values.serialised_item_id)
+          values.serialised_item_id == null ? undefined : yield* Store.get(stock_levels, values.serialised_item_id)
         return {
-          product: values.product_id == null ? undefined : yield* store.get(products, values.product_id),
+          product: values.product_id == null ? undefined : yield* Store.get(products, values.product_id),
           housing,
-          housing_product: housing === undefined ? undefined : yield* store.get(products, housing.product_id),
+          housing_product: housing === undefined ? undefined : yield* Store.get(products, housing.product_id),
           housed:
             housing === undefined
               ? undefined
-              : yield* store.first(containers, { serialised_item_id: housing.id, status: live_statuses }),
+              : yield* Store.first(containers, { serialised_item_id: housing.id, status: live_statuses }),
           packed:
             housing === undefined
               ? undefined
-              : yield* store.first(container_items, { serialised_item_id: housing.id, unpacked_at: null })
+              : yield* Store.first(container_items, { serialised_item_id: housing.id, unpacked_at: null })
         }
       }),
     decide: (facts, { values }, context) =>

@@ -76,12 +76,11 @@ const affectedContainers = Effect.fnUntraced(function* (
 const loadStillOut = Effect.fnUntraced(function* (
   targets: ReadonlyArray<ContainerFacts>
 ): Effect.fn.Return<ReadonlyMap<number, ReadonlySet<number>>, Failure, Store> {
-  const store = yield* Store
   const found = new Map<number, ReadonlySet<number>>()
   for (const { container, items } of targets) {
     if (container.status !== "dispatched" || container.opportunity_id === null) continue
     const inside = items.map((item) => item.serialised_item_id)
-    const rows = yield* store.find(asset_assignments, {
+    const rows = yield* Store.find(asset_assignments, {
       opportunity_id: container.opportunity_id,
       stock_level_id: container.serialised_item_id === null ? inside : [container.serialised_item_id, ...inside],
       status: [dispatched, on_hire]
@@ -129,8 +128,7 @@ export const unitsBooked = reaction({
     Effect.gen(function* () {
       if (all.some(isContainerMovement))
         return { around: nothing, unitOf: new Map<number, number>(), orders: new Map<number, string>() }
-      const store = yield* Store
-      const units = yield* store.getMany(
+      const units = yield* Store.getMany(
         asset_assignments,
         events.map(({ data }) => data.assignment_id)
       )
@@ -138,7 +136,7 @@ export const unitsBooked = reaction({
       const unitOf = new Map([...units.map((unit) => [unit.id, unit.stock_level_id] as const), ...levelsAllocated(all)])
       const around = yield* affectedContainers([...new Set(unitOf.values())], now)
       const concerned = [...new Set(events.map(({ data }) => data.id))]
-      const orders = around.targets.length === 0 ? [] : yield* store.getMany(opportunities, concerned)
+      const orders = around.targets.length === 0 ? [] : yield* Store.getMany(opportunities, concerned)
       return { around, unitOf, orders: new Map(orders.map(({ id, number }) => [id, numberText(number, id)])) }
     }),
   decide: ({ events }, { around, orders, unitOf }, context) => {

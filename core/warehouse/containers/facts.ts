@@ -59,12 +59,11 @@ type Chain = readonly [ContainerRow, ...ReadonlyArray<ContainerRow>]
 const chainsOf = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
 ): Effect.fn.Return<ReadonlyArray<Chain>, Failure, Store> {
-  const store = yield* Store
   const chains = of.map((one): [ContainerRow, ...Array<ContainerRow>] => [one])
   for (let level = 1; level < levels_max; level++) {
     const wanted = chains.map((chain) => lastOf(chain).parent_container_id).filter((id) => id !== null)
     if (wanted.length === 0) break
-    const parents = new Map((yield* store.getMany(containers, [...new Set(wanted)])).map((one) => [one.id, one]))
+    const parents = new Map((yield* Store.getMany(containers, [...new Set(wanted)])).map((one) => [one.id, one]))
     let grown = false
     for (const chain of chains) {
       const parent = parents.get(lastOf(chain).parent_container_id ?? 0)
@@ -82,23 +81,22 @@ export const loadTargets = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
 ): Effect.fn.Return<ReadonlyArray<ContainerFacts>, Failure, Store> {
   if (of.length === 0) return []
-  const store = yield* Store
   const chains = yield* chainsOf(of)
   const product_ids = [
     ...new Set(chains.flatMap((chain) => [chain[0].product_id, lastOf(chain).product_id]).filter((id) => id !== null))
   ]
-  const found = new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one]))
+  const found = new Map((yield* Store.getMany(products, product_ids)).map((one) => [one.id, one]))
   const own = [...new Set(of.map((one) => one.product_id).filter((id) => id !== null))]
   const components = Map.groupBy(
-    own.length === 0 ? [] : yield* store.find(product_components, { product_id: own }),
+    own.length === 0 ? [] : yield* Store.find(product_components, { product_id: own }),
     (one) => one.product_id
   )
   const items = Map.groupBy(
-    yield* store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }),
+    yield* Store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }),
     (one) => one.container_id
   )
   const unfit = new Map(
-    (yield* store.find(stock_levels, {
+    (yield* Store.find(stock_levels, {
       id: [...items.values()].flat().map((item) => item.serialised_item_id),
       service_state: out_of_service_states
     })).map((level) => [level.id, level])
@@ -128,24 +126,23 @@ export const loadUnits = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   now: string
 ): Effect.fn.Return<ReadonlyMap<number, Unit>, Failure, Store> {
-  const store = yield* Store
-  const levels = yield* store.getMany(stock_levels, ids)
+  const levels = yield* Store.getMany(stock_levels, ids)
   if (levels.length === 0) return new Map()
   const level_ids = levels.map((one) => one.id)
   const productsById = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       products,
       levels.map((one) => one.product_id)
     )).map((one) => [one.id, one])
   )
   const memberships = new Map(
-    (yield* store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [
+    (yield* Store.find(container_items, { serialised_item_id: level_ids, unpacked_at: null })).map((one) => [
       one.serialised_item_id,
       one
     ])
   )
   const places = new Map(
-    (yield* store.pickMany(
+    (yield* Store.pickMany(
       containers,
       ["id", "name"],
       [...memberships.values()].map((one) => one.container_id)
@@ -156,7 +153,7 @@ export const loadUnits = Effect.fnUntraced(function* (
     (demand) => demand.asset_id
   )
   const children = new Map(
-    (yield* store.find(containers, { serialised_item_id: level_ids, status: live_statuses })).map((one) => [
+    (yield* Store.find(containers, { serialised_item_id: level_ids, status: live_statuses })).map((one) => [
       one.serialised_item_id,
       one
     ])

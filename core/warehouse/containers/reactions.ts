@@ -110,12 +110,11 @@ export const casesChanged = reaction({
       if (about.length === 0 || all.some(({ type }) => type === products.merged_by?.event)) return no_cases
       const found = yield* containersOf(about)
       if (found.length === 0) return no_cases
-      const store = yield* Store
       const product_ids = [...new Set(found.flatMap(({ product_id }) => product_id ?? []))]
       return {
         packed: yield* loadPackedUnits(found, now),
-        products: yield* store.getMany(products, product_ids),
-        components: yield* store.find(product_components, { product_id: product_ids })
+        products: yield* Store.getMany(products, product_ids),
+        components: yield* Store.find(product_components, { product_id: product_ids })
       }
     }),
   decide: ({ events }, { components, packed, products }, context) =>
@@ -138,10 +137,9 @@ export const unitsStay = reaction({
     Effect.gen(function* () {
       const moved = idsOf(events.map(({ data }) => data).filter((data) => "store_id" in data))
       if (moved.length === 0) return false
-      const store = yield* Store
       return (
-        (yield* store.exists(container_items, { serialised_item_id: moved, unpacked_at: null })) ||
-        (yield* store.exists(containers, { serialised_item_id: moved, status: live_statuses }))
+        (yield* Store.exists(container_items, { serialised_item_id: moved, unpacked_at: null })) ||
+        (yield* Store.exists(containers, { serialised_item_id: moved, status: live_statuses }))
       )
     }),
   decide: (_happened, is_contained) =>

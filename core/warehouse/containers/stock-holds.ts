@@ -31,16 +31,15 @@ export const loadPackedUnits = Effect.fnUntraced(function* (
   now: string
 ): Effect.fn.Return<ReadonlyArray<PackedUnit>, Failure, Store> {
   if (packed_in.length === 0) return []
-  const store = yield* Store
-  const items = yield* store.find(container_items, { container_id: packed_in.map((one) => one.id), unpacked_at: null })
+  const items = yield* Store.find(container_items, { container_id: packed_in.map((one) => one.id), unpacked_at: null })
   const units = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       stock_levels,
       items.map((one) => one.serialised_item_id)
     )).map((unit) => [unit.id, unit])
   )
   const held_ids = new Set(
-    (yield* store.find(demands, { source_type: "container", source_id: items.map((one) => one.id) })).map(
+    (yield* Store.find(demands, { source_type: "container", source_id: items.map((one) => one.id) })).map(
       (one) => one.source_id
     )
   )

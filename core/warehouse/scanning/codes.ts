@@ -53,11 +53,10 @@ const paperText = Effect.fnUntraced(function* ({
   texts
 }: ReadCode): Effect.fn.Return<string | undefined, Failure, Store> {
   if (/^BCD\r?\n/.test(code)) return `this is the payment code of an invoice; ${papers_way_out}`
-  const store = yield* Store
-  const order = yield* store.first(opportunities, { number: code, deleted_at: null })
+  const order = yield* Store.first(opportunities, { number: code, deleted_at: null })
   if (order !== undefined)
     return `${JSON.stringify(code)} is the number of an order (id ${order.id}); ${papers_way_out}`
-  const unit_of_id = /^[1-9]\d{0,14}$/.test(code) ? yield* store.get(stock_levels, Number(code)) : undefined
+  const unit_of_id = /^[1-9]\d{0,14}$/.test(code) ? yield* Store.get(stock_levels, Number(code)) : undefined
   if (unit_of_id !== undefined)
     return (
       `${code} is no code but the id of a unit, ${unitWords(unit_of_id)}; ` +
@@ -120,10 +119,9 @@ const unitNamed = Effect.fnUntraced(function* (
   text: string,
   has_left: boolean
 ): Effect.fn.Return<Named | string | undefined, Failure, Store> {
-  const store = yield* Store
   for (const column of unit_columns) {
     const here = has_left ? {} : { is_gone: false, given_back_at: null }
-    const [first, ...others] = yield* store.find(stock_levels, { [column]: text, ...here }, { limit: 4 })
+    const [first, ...others] = yield* Store.find(stock_levels, { [column]: text, ...here }, { limit: 4 })
     if (first === undefined) continue
     return others.length === 0
       ? yield* unit(first)
@@ -134,10 +132,9 @@ const unitNamed = Effect.fnUntraced(function* (
 const unitOrContainer = Effect.fnUntraced(function* (
   text: string
 ): Effect.fn.Return<Named | string | undefined, Failure, Store> {
-  const store = yield* Store
   const here = yield* unitNamed(text, false)
   if (here !== undefined) return here
-  const [container, ...more] = yield* store.find(containers, { barcode: text, status: live_statuses }, { limit: 4 })
+  const [container, ...more] = yield* Store.find(containers, { barcode: text, status: live_statuses }, { limit: 4 })
   if (container !== undefined)
     return more.length === 0
       ? { kind: "container", container }
@@ -148,11 +145,11 @@ const unitOrContainer = Effect.fnUntraced(function* (
           [container, ...more].map(({ id, name }) => `${name} (id ${id})`)
         )
   const container_id = containerIdIn(text)
-  const labelled = container_id === undefined ? undefined : yield* store.get(containers, container_id)
+  const labelled = container_id === undefined ? undefined : yield* Store.get(containers, container_id)
   if (labelled !== undefined && live_statuses.some((status) => status === labelled.status))
     return { kind: "container", container: labelled }
   const unit_id = unitIdIn(text)
-  const labelled_unit = unit_id === undefined ? undefined : yield* store.get(stock_levels, unit_id)
+  const labelled_unit = unit_id === undefined ? undefined : yield* Store.get(stock_levels, unit_id)
   return labelled_unit === undefined ? yield* unitNamed(text, true) : yield* unit(labelled_unit)
 })
 const unitWords = ({ asset_number, id, serial_number }: StockLevelRow): string =>
@@ -161,9 +158,8 @@ const unitWords = ({ asset_number, id, serial_number }: StockLevelRow): string =
 const productNamed = Effect.fnUntraced(function* (
   text: string
 ): Effect.fn.Return<Named | string | undefined, Failure, Store> {
-  const store = yield* Store
   for (const column of product_columns) {
-    const [first, ...others] = yield* store.find(products, { [column]: text, deleted_at: null }, { limit: 4 })
+    const [first, ...others] = yield* Store.find(products, { [column]: text, deleted_at: null }, { limit: 4 })
     if (first === undefined) continue
     return others.length === 0
       ? { kind: "product", product: first }

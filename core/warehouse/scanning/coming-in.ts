@@ -67,10 +67,9 @@ const beyondStock = Effect.fnUntraced(function* (
   product_id: number,
   store_id: number
 ): Effect.fn.Return<{ readonly held: number; readonly out: number } | undefined, Failure, Store> {
-  const store = yield* Store
-  const levels = yield* store.pick(stock_levels, ["quantity_held"], { product_id, store_id })
-  const claims = yield* store.pick(demands, ["source_type", "source_id"], { product_id, store_id, is_active: true })
-  const lines = yield* store.pickMany(
+  const levels = yield* Store.pick(stock_levels, ["quantity_held"], { product_id, store_id })
+  const claims = yield* Store.pick(demands, ["source_type", "source_id"], { product_id, store_id, is_active: true })
+  const lines = yield* Store.pickMany(
     opportunity_items,
     ["id", "dispatched_quantity", "returned_quantity"],
     [...new Set(claims.flatMap((one) => (one.source_type === "opportunity_item" ? [one.source_id] : [])))]
@@ -86,11 +85,10 @@ const foundText = Effect.fnUntraced(function* ({
   opportunity_id,
   stock_level_id
 }: Scanned): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
-  const store = yield* Store
-  const level = stock_level_id === null ? undefined : yield* store.get(stock_levels, stock_level_id)
+  const level = stock_level_id === null ? undefined : yield* Store.get(stock_levels, stock_level_id)
   if (level?.service_state !== "lost" || opportunity_id === null) return []
   const as_missing = { stock_level_id: level.id, opportunity_id, condition_on_return: missing }
-  if (yield* store.exists(asset_assignments, as_missing)) return []
+  if (yield* Store.exists(asset_assignments, as_missing)) return []
   return [`${name} is recorded as lost; if this is it, release it: flightcase units release ${unitCode(level.id)}`]
 })
 
@@ -101,14 +99,13 @@ export const warningsOf = Effect.fnUntraced(function* (
   const { direction, kind, name, opportunity_id, opportunity_item_id, product_id } = scanned
   if (direction === "in" && kind === "unit") return yield* foundText(scanned)
   if (direction !== "out" || kind !== "bulk" || product_id === null || opportunity_id === null) return []
-  const store = yield* Store
-  const line = opportunity_item_id === null ? undefined : yield* store.get(opportunity_items, opportunity_item_id)
-  const store_id = line?.dispatch_store_id ?? (yield* store.get(opportunities, opportunity_id))?.store_id ?? null
+  const line = opportunity_item_id === null ? undefined : yield* Store.get(opportunity_items, opportunity_item_id)
+  const store_id = line?.dispatch_store_id ?? (yield* Store.get(opportunities, opportunity_id))?.store_id ?? null
   if (store_id === null) return []
   const beyond = yield* beyondStock(product_id, store_id)
   if (beyond === undefined) return []
   const { held, out } = beyond
-  const place = (yield* store.get(stores, store_id))?.name ?? "the store"
+  const place = (yield* Store.get(stores, store_id))?.name ?? "the store"
   return [`${out} × ${name} are out, ${out - held} more than ${place} holds (${held}).`]
 })
 

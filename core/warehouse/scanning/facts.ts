@@ -95,8 +95,7 @@ const loadCase = Effect.fnUntraced(function* (
   header: OpportunityRow | undefined,
   { now }: Now
 ): Effect.fn.Return<CaseFacts, Failure, Store> {
-  const store = yield* Store
-  const current = (yield* store.get(containers, container.id)) ?? container
+  const current = (yield* Store.get(containers, container.id)) ?? container
   const target = yield* loadTarget(current)
   const inside = target.items.map((item) => item.serialised_item_id)
   yield* lockStreams(inside.map((id) => `stock_level:${id}`))
@@ -104,9 +103,9 @@ const loadCase = Effect.fnUntraced(function* (
     target,
     units: yield* loadUnits(inside, now),
     housing:
-      current.serialised_item_id === null ? undefined : yield* store.get(stock_levels, current.serialised_item_id),
+      current.serialised_item_id === null ? undefined : yield* Store.get(stock_levels, current.serialised_item_id),
     housing_demands: yield* demandsOnCase(current, header?.ends_at ?? null, now),
-    nested: (yield* store.find(containers, { parent_container_id: current.id })).filter(
+    nested: (yield* Store.find(containers, { parent_container_id: current.id })).filter(
       ({ status }) => status !== "dissolved"
     )
   }
@@ -146,13 +145,12 @@ export const loadScan = Effect.fnUntraced(function* (
   header: OpportunityRow | undefined,
   at: Now
 ): Effect.fn.Return<ScanFacts, Failure, Store> {
-  const store = yield* Store
   const { named } = found
   const container = containerOf(named)
   const as_case = container === undefined ? undefined : yield* loadCase(container, header, at)
   const level_id = named?.kind === "unit" ? named.level.id : undefined
   const unit = level_id === undefined ? undefined : (yield* loadUnits([level_id], at.now)).get(level_id)
-  const within = unit?.membership === undefined ? undefined : yield* store.get(containers, unit.membership.container_id)
+  const within = unit?.membership === undefined ? undefined : yield* Store.get(containers, unit.membership.container_id)
   if (within !== undefined) yield* lockStreams([`container:${within.id}`])
   const around = within === undefined ? undefined : yield* loadTarget(within)
   const root = around?.chain.at(-1)

@@ -247,13 +247,12 @@ const found = Effect.fnUntraced(function* (
 const holderOf = Effect.fnUntraced(function* ({
   named: one
 }: Found): Effect.fn.Return<OpportunityRow | undefined, Failure, Store> {
-  const store = yield* Store
   const container = containerOf(one)
   const out =
     one?.kind !== "unit"
       ? undefined
-      : ((yield* store.first(asset_assignments, { stock_level_id: one.level.id, status: [dispatched, on_hire] })) ??
-        (yield* store.first(
+      : ((yield* Store.first(asset_assignments, { stock_level_id: one.level.id, status: [dispatched, on_hire] })) ??
+        (yield* Store.first(
           asset_assignments,
           { stock_level_id: one.level.id, status: checked_in },
           { order: ["-returned_at", "-id"] }
@@ -261,7 +260,7 @@ const holderOf = Effect.fnUntraced(function* ({
   const id = container?.status === "dispatched" ? container.opportunity_id : (out?.opportunity_id ?? null)
   if (id === null) return undefined
   yield* lockStreams([`opportunity:${id}`])
-  const header = yield* store.get(opportunities, id)
+  const header = yield* Store.get(opportunities, id)
   return header === undefined || header.deleted_at !== null ? undefined : header
 })
 

@@ -113,19 +113,18 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
   facts: (input) =>
     Effect.gen(function* () {
       const record = input.rows.id
-      const store = yield* Store
       const id = input.values.opportunity_id ?? record.opportunity_id
       if (id === null || id === undefined)
         return yield* invalidField("opportunity_id", "The record names no hire; say which opportunity is charged.")
-      const level = yield* store.get(stock_levels, record.stock_level_id)
+      const level = yield* Store.get(stock_levels, record.stock_level_id)
       if (level !== undefined && id !== record.opportunity_id && record.state !== "sold") yield* requireHire(level, id)
       yield* lockStreams([opportunityStream(id)])
-      const header = yield* store.get(opportunities, id)
+      const header = yield* Store.get(opportunities, id)
       if (header === undefined || header.deleted_at !== null)
         return yield* invalidField("opportunity_id", `Opportunity ${id} no longer exists.`)
       return {
         state: yield* loadDecisionState(header, input, { live_only: true, touched_line_ids: [] }),
-        product: yield* store.get(products, record.product_id)
+        product: yield* Store.get(products, record.product_id)
       }
     }),
   decide: ({ product, state }, { rows: { id: record }, values }, context) =>

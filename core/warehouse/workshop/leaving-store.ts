@@ -30,11 +30,10 @@ const nested_max = 25
 
 /** The product and every kit that it is a part of. */
 const asPartOf = Effect.fnUntraced(function* (product_id: number): Effect.fn.Return<Array<number>, Failure, Store> {
-  const store = yield* Store
   const found = new Set([product_id])
   let level = [product_id]
   for (let depth = 0; depth < nested_max && level.length > 0; depth++) {
-    const kits = (yield* store.find(product_components, { component_product_id: level })).map((one) => one.product_id)
+    const kits = (yield* Store.find(product_components, { component_product_id: level })).map((one) => one.product_id)
     level = [...new Set(kits)].filter((id) => !found.has(id))
     for (const id of level) found.add(id)
   }
@@ -43,10 +42,9 @@ const asPartOf = Effect.fnUntraced(function* (product_id: number): Effect.fn.Ret
 
 /** The unit itself and the cases it travelled in, and whether one of these went with the order. */
 const travelled = Effect.fnUntraced(function* (unit_id: number, opportunity_id: number) {
-  const store = yield* Store
-  const packings = yield* store.find(container_items, { serialised_item_id: unit_id })
-  const cases = yield* store.getMany(containers, [...new Set(packings.map((one) => one.container_id))])
-  const outer = yield* store.getMany(containers, [...new Set(cases.flatMap((one) => one.parent_container_id ?? []))])
+  const packings = yield* Store.find(container_items, { serialised_item_id: unit_id })
+  const cases = yield* Store.getMany(containers, [...new Set(packings.map((one) => one.container_id))])
+  const outer = yield* Store.getMany(containers, [...new Set(cases.flatMap((one) => one.parent_container_id ?? []))])
   const all = [...cases, ...outer]
   return {
     ids: [unit_id, ...all.flatMap((one) => one.serialised_item_id ?? [])],
@@ -68,13 +66,12 @@ const wasExchanged = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, op
 })
 
 const wasOn = Effect.fnUntraced(function* (level: StockLevelRow, opportunity_id: number) {
-  const store = yield* Store
   if (!isUnit(level)) {
-    const asked = yield* store.first(opportunity_items, { opportunity_id, item_id: yield* asPartOf(level.product_id) })
+    const asked = yield* Store.first(opportunity_items, { opportunity_id, item_id: yield* asPartOf(level.product_id) })
     return asked !== undefined
   }
   const { ids, went } = yield* travelled(level.id, opportunity_id)
-  if (went || (yield* store.first(asset_assignments, { opportunity_id, stock_level_id: ids })) !== undefined)
+  if (went || (yield* Store.first(asset_assignments, { opportunity_id, stock_level_id: ids })) !== undefined)
     return true
   return yield* wasExchanged(ids, opportunity_id)
 })
@@ -88,14 +85,13 @@ export const requireHire = Effect.fnUntraced(function* (
   opportunity_id: number | null | undefined
 ): Effect.fn.Return<void, Failure, Store> {
   if (opportunity_id == null || (yield* wasOn(level, opportunity_id))) return
-  const store = yield* Store
   const nameOf = Effect.fnUntraced(function* (id: number) {
-    return opportunityName(id, yield* store.get(opportunities, id))
+    return opportunityName(id, yield* Store.get(opportunities, id))
   })
   const name = yield* nameOf(opportunity_id)
   if (!isUnit(level))
     return yield* invalidField("opportunity_id", `No line of ${name} asks for ${levelName(level)}; name another hire.`)
-  const [last] = yield* store.find(asset_assignments, { stock_level_id: level.id }, { order: ["-id"], limit: 1 })
+  const [last] = yield* Store.find(asset_assignments, { stock_level_id: level.id }, { order: ["-id"], limit: 1 })
   const way_out =
     last === undefined ? "it was on no hire yet" : `it was last on ${yield* nameOf(last.opportunity_id)}; name that one`
   return yield* invalidField("opportunity_id", `${levelName(level)} was never on ${name}: ${way_out}.`)
@@ -120,9 +116,8 @@ export const loadLeaving = Effect.fnUntraced(function* (
   context: Now
 ): Effect.fn.Return<Leaving | undefined, Failure, Store> {
   if (store_id === undefined || store_id === level.store_id) return undefined
-  const store = yield* Store
   yield* lockClaims([level.product_id])
-  const place = yield* store.get(stores, level.store_id)
+  const place = yield* Store.get(stores, level.store_id)
   const names = yield* counting(level, store_id, context)
   const more = names.length > named_max ? ` and ${names.length - named_max} more` : ""
   return {
@@ -139,14 +134,13 @@ const named_max = 3
 const heldBy = Effect.fnUntraced(function* ({
   id
 }: StockLevelRow): Effect.fn.Return<string | undefined, Failure, Store> {
-  const store = yield* Store
-  const [out] = yield* store.find(asset_assignments, { stock_level_id: id, status: [dispatched, on_hire] })
+  const [out] = yield* Store.find(asset_assignments, { stock_level_id: id, status: [dispatched, on_hire] })
   if (out !== undefined)
-    return `It is out with ${opportunityName(out.opportunity_id, yield* store.get(opportunities, out.opportunity_id))}.`
-  const [packed] = yield* store.find(container_items, { serialised_item_id: id, unpacked_at: null })
-  const around = packed === undefined ? undefined : yield* store.get(containers, packed.container_id)
+    return `It is out with ${opportunityName(out.opportunity_id, yield* Store.get(opportunities, out.opportunity_id))}.`
+  const [packed] = yield* Store.find(container_items, { serialised_item_id: id, unpacked_at: null })
+  const around = packed === undefined ? undefined : yield* Store.get(containers, packed.container_id)
   if (around !== undefined) return `It is in the case ${around.name}: take it out first.`
-  const [own] = yield* store.find(containers, { serialised_item_id: id, status: live_statuses })
+  const [own] = yield* Store.find(containers, { serialised_item_id: id, status: live_statuses })
   return own === undefined ? undefined : `It is the case ${own.name}: dissolve that first.`
 })
 
@@ -156,14 +150,13 @@ const counting = Effect.fnUntraced(function* (
   store_id: number,
   { now, settings }: Now
 ): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
-  const store = yield* Store
-  const claims = yield* store.pick(demands, ["opportunity_id", "ends_at"], {
+  const claims = yield* Store.pick(demands, ["opportunity_id", "ends_at"], {
     product_id: level.product_id,
     store_id: level.store_id,
     is_active: true
   })
   const ids = new Set(claims.flatMap((one) => (one.ends_at > now ? (one.opportunity_id ?? []) : [])))
-  const found = yield* loadWithDemands(yield* store.getMany(opportunities, [...ids]), { now, settings })
+  const found = yield* loadWithDemands(yield* Store.getMany(opportunities, [...ids]), { now, settings })
   const after = new Map(
     [...found.snapshots].map(([id, here]) => [id, withLevels(here, [stockLevelOf({ ...level, store_id })], new Set())])
   )

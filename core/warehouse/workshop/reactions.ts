@@ -31,16 +31,15 @@ export const loadServiceFacts = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, ServiceFacts>, Failure, Store> {
   if (ids.length === 0) return new Map()
-  const store = yield* Store
-  const levels = yield* store.getMany(stock_levels, ids)
+  const levels = yield* Store.getMany(stock_levels, ids)
   const open = Map.groupBy(
-    yield* store.find(service_records, { stock_level_id: [...ids], ended_at: null }, { order: ["starts_at", "id"] }),
+    yield* Store.find(service_records, { stock_level_id: [...ids], ended_at: null }, { order: ["starts_at", "id"] }),
     (row) => row.stock_level_id
   )
   const lines = Map.groupBy(
     ids.length > 1
       ? []
-      : yield* store.find(
+      : yield* Store.find(
           stock_transactions,
           { stock_level_id: [...ids] },
           { order: ["-transaction_at", "-id"], limit: 1 }
@@ -74,15 +73,14 @@ export const promisedTo = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Promised>, Failure, Store> {
   const out = new Map(levels.filter((one) => one.out_of_service.length > 0 || one.is_gone).map((one) => [one.id, one]))
   if (out.size === 0) return []
-  const store = yield* Store
-  const units = yield* store.find(asset_assignments, { stock_level_id: [...out.keys()], status: [allocated, prepared] })
+  const units = yield* Store.find(asset_assignments, { stock_level_id: [...out.keys()], status: [allocated, prepared] })
   const headers = new Map(
-    (yield* store.getMany(opportunities, [...new Set(units.map((unit) => unit.opportunity_id))]))
+    (yield* Store.getMany(opportunities, [...new Set(units.map((unit) => unit.opportunity_id))]))
       .filter((row) => row.deleted_at === null && !isClosed(row))
       .map((row) => [row.id, row])
   )
   const lines = new Map(
-    (yield* store.getMany(opportunity_items, [...new Set(units.map((unit) => unit.opportunity_item_id))]))
+    (yield* Store.getMany(opportunity_items, [...new Set(units.map((unit) => unit.opportunity_item_id))]))
       .filter((row) => row.is_live)
       .map((row) => [row.id, row])
   )
@@ -165,21 +163,20 @@ const quantitiesBack = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<CameBack>, Failure, Store> {
   const unfit = returns.filter(({ also }) => isUnfit(also["condition"]) && Number(also["quantity"]) >= 1)
   if (unfit.length === 0) return []
-  const store = yield* Store
   const lines = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       opportunity_items,
       unfit.map(({ item_id }) => item_id)
     )).map((line) => [line.id, line])
   )
   const headers = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       opportunities,
       unfit.map(({ id }) => id)
     )).map((header) => [header.id, header])
   )
   const product_ids = [...lines.values()].flatMap(({ item_id }) => item_id ?? [])
-  const levels = yield* store.find(stock_levels, { product_id: product_ids, stock_category: 10, is_sub_hired: false })
+  const levels = yield* Store.find(stock_levels, { product_id: product_ids, stock_category: 10, is_sub_hired: false })
   return unfit.flatMap(({ also, id, item_id }): ReadonlyArray<CameBack> => {
     const line = lines.get(item_id)
     const store_id = line?.return_store_id ?? line?.dispatch_store_id ?? headers.get(id)?.store_id

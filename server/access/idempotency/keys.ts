@@ -112,7 +112,7 @@ export const finishKey = (
   })
 /** The result an answer was made from; undefined where none was kept. */
 export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Failure, Store> =>
-  Effect.flatMap(Store, (store) => Effect.map(store.get(idempotency_results, id), (row) => row?.result))
+  Effect.map(Store.get(idempotency_results, id), (row) => row?.result)
 
 /** Removes the reservation of a request that changed nothing: the key is unused again. */
 export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Failure, Store> =>

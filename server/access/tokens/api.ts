@@ -93,9 +93,7 @@ const issued_columns = { id: token_id, name, abilities, user_id, expires_at, rat
 
 /** Whether this person may issue tokens and change their limits. */
 const administers = (viewer: Viewer) =>
-  Effect.flatMap(Store, (store) =>
-    Effect.map(store.getMany(roles, viewer.role_ids), (held) => isAdministrator(viewer, held))
-  )
+  Effect.map(Store.getMany(roles, viewer.role_ids), (held) => isAdministrator(viewer, held))
 
 interface IssueFacts {
   readonly user: User | undefined
@@ -120,10 +118,9 @@ const issue = (abilities: () => ReadonlySet<string>) =>
     streams: () => [],
     facts: ({ values, viewer }): Effect.Effect<IssueFacts, Failure, Store> =>
       Effect.gen(function* () {
-        const store = yield* Store
         return {
           user: yield* userById(values.user_id ?? viewer.user_id),
-          issuer: viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id),
+          issuer: viewer.token_id === null ? undefined : yield* Store.get(tokens, viewer.token_id),
           abilities: abilities(),
           is_administrator: yield* administers(viewer)
         }
@@ -280,9 +277,8 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
   endpoints: [list, issue(abilities), change, revoke],
   // People name their tokens, and devices theirs; tokens taken away are in the journal alone.
   streams_of_user: (user_id) =>
-    Effect.map(
-      Effect.flatMap(Store, (store) => store.find(journal, { type: tokenIssued.type }, { order: ["position"] })),
-      (issued) => issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)
+    Effect.map(Store.find(journal, { type: tokenIssued.type }, { order: ["position"] }), (issued) =>
+      issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)
     ),
   recorded: (events) =>
     Effect.gen(function* () {

@@ -52,8 +52,7 @@ export const makeAuthentication = (): Authentication => {
 
   const read = Effect.fnUntraced(function* (hash: string, now: number) {
     const begun = generation
-    const store = yield* Store
-    const row = yield* store.first(tokens, { hash })
+    const row = yield* Store.first(tokens, { hash })
     if (row === undefined || !isSecretOf(row, hash)) return undefined
     const user = yield* userById(row.user_id)
     // A deactivated account gets a 403 that says so; a token revoked with it stays revoked when the account is

@@ -175,8 +175,7 @@ const customer: Viewer = {
   token_id: null
 }
 
-export const acceptanceOf = (document_id: number) =>
-  Effect.flatMap(Store, (store) => store.first(document_acceptances, { document_id }))
+export const acceptanceOf = (document_id: number) => Store.first(document_acceptances, { document_id })
 
 /** What the opportunity would be offered at now, compared with what the document says. */
 const isOffered = Effect.fnUntraced(function* (document: DocumentRow, text: Text, settings: Settings) {

@@ -88,10 +88,9 @@ const kept = Effect.fnUntraced(function* (of: Case) {
 /** Where the customer's copy goes: as whoever accepted said, else as the member is written to. */
 const customerAddress = Effect.fnUntraced(function* ({ email, opportunity_id }: DocumentAcceptanceRow) {
   if (email !== null) return email
-  const store = yield* Store
-  const job = opportunity_id === null ? undefined : yield* store.get(opportunities, opportunity_id)
+  const job = opportunity_id === null ? undefined : yield* Store.get(opportunities, opportunity_id)
   if (job === undefined || job.member_id === null) return undefined
-  const rows = yield* store.find(emails, { member_id: job.member_id }, { order: ["id"] })
+  const rows = yield* Store.find(emails, { member_id: job.member_id }, { order: ["id"] })
   return chosenContact(rows, new Set())?.address
 })
 const mailBoth = Effect.fnUntraced(function* (of: Case) {
@@ -134,9 +133,8 @@ const mailBoth = Effect.fnUntraced(function* (of: Case) {
 
 /** The whole of the job. */
 export const certify = Effect.fnUntraced(function* (acceptance_id: number) {
-  const store = yield* Store
-  const acceptance = yield* store.get(document_acceptances, acceptance_id)
-  const document = acceptance === undefined ? undefined : yield* store.get(documents, acceptance.document_id)
+  const acceptance = yield* Store.get(document_acceptances, acceptance_id)
+  const document = acceptance === undefined ? undefined : yield* Store.get(documents, acceptance.document_id)
   if (acceptance === undefined || document === undefined)
     return yield* new GivenUp({ message: "The acceptance is gone." })
   const settings = yield* (yield* CommandRuntime).settings

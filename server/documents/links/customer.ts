@@ -11,18 +11,17 @@ import { purchase_orders } from "../../../core/purchasing/schema.ts"
 
 const memberOf = ({ documentable_id, documentable_type }: DocumentRow): StoreRead<number | null | undefined> =>
   Effect.gen(function* () {
-    const store = yield* Store
     switch (documentable_type) {
       case "Opportunity":
-        return (yield* store.get(opportunities, documentable_id))?.member_id
+        return (yield* Store.get(opportunities, documentable_id))?.member_id
       case "Invoice":
-        return (yield* store.get(invoices, documentable_id))?.member_id
+        return (yield* Store.get(invoices, documentable_id))?.member_id
       case "CreditNote": {
-        const note = yield* store.get(credit_notes, documentable_id)
-        return note === undefined ? undefined : (yield* store.get(invoices, note.invoice_id))?.member_id
+        const note = yield* Store.get(credit_notes, documentable_id)
+        return note === undefined ? undefined : (yield* Store.get(invoices, note.invoice_id))?.member_id
       }
       case "PurchaseOrder":
-        return (yield* store.get(purchase_orders, documentable_id))?.supplier_id
+        return (yield* Store.get(purchase_orders, documentable_id))?.supplier_id
     }
   })
 /** Bills go where bills go; everything else to the primary address, else the first. */

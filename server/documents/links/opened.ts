@@ -29,10 +29,9 @@ const equal = (a: string, b: string): boolean => {
 /** An unknown, a revoked and a voided one are the same to whoever asks. */
 export const openLink = Effect.fnUntraced(function* (token: string, now: string) {
   if (!/^[\w-]{40}$/.test(token)) return "gone" as const
-  const store = yield* Store
-  const link = yield* store.first(document_links, { token })
+  const link = yield* Store.first(document_links, { token })
   if (link === undefined || !equal(link.token, token)) return "gone" as const
-  const document = yield* store.get(documents, link.document_id)
+  const document = yield* Store.get(documents, link.document_id)
   if (document === undefined || whyNotShared(document) !== undefined) return "gone" as const
   const { sha256 } = document
   if (sha256 === null) return "gone" as const

@@ -336,12 +336,11 @@ export const bringFiles = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, Failure, Store> {
   const named = namedFiles(catalogue)
   if (named === undefined) return
-  const store = yield* Store
-  yield* store.run(
+  yield* Store.run(
     `update blobs set unreferenced_since = null where state = 'kept' and sha256 in (select named.sha256 from ${named})`
   )
   if (accept_missing) return
-  const [lacking] = yield* store.run<{ files: number | string; example: string | null }>(
+  const [lacking] = yield* Store.run<{ files: number | string; example: string | null }>(
     `select count(*) as files, min(named.sha256) as example from ${named} where not exists (select 1 from blobs where blobs.sha256 = named.sha256 and blobs.state = 'kept')`
   )
   if (lacking !== undefined && Number(lacking.files) > 0)

@@ -64,12 +64,11 @@ const event_fields = object({
 
 /** How far an import has come, as answers show it. */
 const progressOf = Effect.fnUntraced(function* (row: RestoreRow) {
-  const store = yield* Store
   const manifest = manifestOf(row)
   const [{ events, position } = { events: 0, position: 0 }] =
     row.finished_at !== null
       ? [{ events: manifest.events, position: manifest.position }]
-      : yield* store.run<{ events: number; position: number | null }>(
+      : yield* Store.run<{ events: number; position: number | null }>(
           "select count(*) as events, max(position) as position from restored_events"
         )
   return {
@@ -241,8 +240,7 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
 
 /** 409 where anything was recorded beside the reference data that every server begins with. */
 const nothingHappened = Effect.gen(function* () {
-  const store = yield* Store
-  const written = yield* store.run(
+  const written = yield* Store.run(
     "select position from journal where command_id <> 'seed' and command_id not like 'seed:%' limit 1"
   )
   if (written.length > 0)

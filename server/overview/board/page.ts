@@ -317,15 +317,14 @@ export const boardShown = Effect.fnUntraced(function* (
   address: GivenAddress
 ): Effect.fn.Return<BoardDay | undefined, Failure, Store | CommandRuntime> {
   const { catalogue, settings } = yield* CommandRuntime
-  const store = yield* Store
-  const board = yield* store.get(boards, address.id)
+  const board = yield* Store.get(boards, address.id)
   if (board === undefined || !isSigned(key, address, board.mark)) return undefined
-  const user = yield* store.get(users, board.user_id)
+  const user = yield* Store.get(users, board.user_id)
   if (user === undefined || !user.is_active) return undefined
   const now = yield* Clock.currentTimeMillis
   const has_expired = board.expires_at !== null && millisOf(board.expires_at) <= now
   if (board.address_no !== address.address_no || has_expired) return undefined
-  const viewer = viewerOf(user, yield* store.getMany(roles, user.role_ids), null)
+  const viewer = viewerOf(user, yield* Store.getMany(roles, user.role_ids), null)
   if (!mayAsk(catalogue, "today.show", viewer)) return undefined
   const { todayFor } = yield* reading
   const today = yield* todayFor({

@@ -143,13 +143,12 @@ const personOf = Effect.fnUntraced(function* (
   of: FeedOf,
   signature: string
 ): Effect.fn.Return<UserRow | undefined, Failure, Store> {
-  const store = yield* Store
   if (of.scope === "user") {
     if (!isSignedFor(key, of, of.user_id, signature)) return undefined
-    const user = yield* store.get(users, of.user_id)
+    const user = yield* Store.get(users, of.user_id)
     return user ?? (yield* notFound("No such user."))
   }
-  return (yield* store.find(users, { is_active: true })).find((user) => isSignedFor(key, of, user.id, signature))
+  return (yield* Store.find(users, { is_active: true })).find((user) => isSignedFor(key, of, user.id, signature))
 })
 
 const closed = new Rejection({
@@ -234,9 +233,8 @@ export const feedsSlice: ServerSlice = {
         Effect.gen(function* () {
           const kinds = chosenKinds(values.with)
           yield* requireKinds(viewer, kinds)
-          const store = yield* Store
           const server = yield* hosted
-          const user = yield* store.get(users, viewer.user_id)
+          const user = yield* Store.get(users, viewer.user_id)
           const feeds = user === undefined ? [] : (yield* feedsOf(user, kinds)).map((of) => entry(server, of, user))
           return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length, query) })
         })

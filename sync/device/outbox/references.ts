@@ -76,17 +76,16 @@ export const rowPreconditions = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   named: ReadonlyArray<CommandReference>
 ) {
-  const store = yield* Store
   const preconditions: { [row: string]: string } = {}
   for (const name of new Set(named.map((row) => row.table))) {
     const table = catalogue.table(name)
     if (!hasOwnIds(table) || table.stream !== undefined) continue
-    const rows = yield* store.getMany(table, [
+    const rows = yield* Store.getMany(table, [
       ...new Set(named.filter((one) => one.table === name).map((one) => one.id))
     ])
     const streams = rows.map((row) => streamOf(table.entity, Number((row as { readonly id?: unknown }).id)))
     const creations = new Map(
-      (yield* store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event])
+      (yield* Store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event])
     )
     for (const [at, row] of rows.entries()) {
       const { id, created_at } = row as { readonly id?: unknown; readonly created_at?: unknown }
@@ -101,11 +100,10 @@ export const rowPreconditions = Effect.fnUntraced(function* (
 
 /** The rows of a command's path as they are in the replica, by `table/id`. */
 export const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
-  const store = yield* Store
   const rows: { [row: string]: JsonObject } = {}
   for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
     const id = wholeNumber(params[name])
-    const row = id === undefined ? undefined : yield* store.get(table, id)
+    const row = id === undefined ? undefined : yield* Store.get(table, id)
     if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = { ...row } as JsonObject
   }
   return rows

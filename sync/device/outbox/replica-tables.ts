@@ -40,12 +40,11 @@ const statements = [
 ]
 const names = statements.map((statement) => /exists (\w+)/.exec(statement)![1]!)
 export const ensureLocalTables = Effect.gen(function* () {
-  const store = yield* Store
   // Only when one is missing: creating tables, even existing ones, makes SQLite compile every statement again.
-  const [there] = yield* store.run<{ tables: number }>(
+  const [there] = yield* Store.run<{ tables: number }>(
     `select count(*) as tables from sqlite_master where type = 'table' and name in (${names.map((name) => `'${name}'`).join(", ")})`
   )
-  if (there!.tables < names.length) for (const statement of statements) yield* store.run(statement)
+  if (there!.tables < names.length) for (const statement of statements) yield* Store.run(statement)
 })
 
 /** Asks for the write-ahead log to be emptied after the commit: it still holds the data from before. */
@@ -175,11 +174,10 @@ export const recordProvisionally = Effect.fnUntraced(function* (
 })
 
 export const hasProvisional = Effect.gen(function* () {
-  const store = yield* Store
-  const rows = yield* store.run("select 1 from undo limit 1")
+  const rows = yield* Store.run("select 1 from undo limit 1")
   return (
     rows.length > 0 ||
-    (yield* store.run("select 1 from journal where position >= ? limit 1", [provisional_base])).length > 0
+    (yield* Store.run("select 1 from journal where position >= ? limit 1", [provisional_base])).length > 0
   )
 })
 

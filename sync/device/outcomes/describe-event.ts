@@ -43,8 +43,7 @@ export const rowLabel = Effect.fnUntraced(function* (
   { table, key }: Pick<RowTouch, "table" | "key">,
   ...earlier: ReadonlyArray<AnyRow | undefined>
 ) {
-  const store = yield* Store
-  const row: AnyRow | undefined = (yield* store.get(table, key)) ?? earlier.find((one) => one !== undefined)
+  const row: AnyRow | undefined = (yield* Store.get(table, key)) ?? earlier.find((one) => one !== undefined)
   const number = textIn(row, "number")
   const label = { table: table.name, key, ...(number === null ? {} : { number }) }
   for (const column of table.named_by) {
@@ -54,7 +53,7 @@ export const rowLabel = Effect.fnUntraced(function* (
       type?.kind !== "ref"
         ? textIn(row, column)
         : typeof id === "number"
-          ? textIn(yield* store.get(catalogue.table(type.table), id), "name")
+          ? textIn(yield* Store.get(catalogue.table(type.table), id), "name")
           : null
     if (name !== null) return { ...label, name } satisfies RowLabel
   }

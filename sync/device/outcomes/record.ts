@@ -197,7 +197,6 @@ const takenFrom = Effect.fnUntraced(function* (
     readonly refused_fields: ReadonlyArray<string>
   }
 ): Effect.fn.Return<Scope["isTakenBy"], Failure, Store> {
-  const store = yield* Store
   const refused_rows = new Set(command.refused.map(rowReference))
   const judges = new Map<Occupancy, (row: AnyRow) => boolean>()
   for (const table of tables) {
@@ -209,7 +208,7 @@ const takenFrom = Effect.fnUntraced(function* (
     const holder = command.of_path.find((row) => row.table === holders)?.id
     const wanting = tables.find((one) => one.name === wanted.table)
     const is_short = command.refused_fields.includes(wanted.field) && holder !== undefined && wanting !== undefined
-    const lines: ReadonlyArray<AnyRow> = is_short ? yield* store.find(wanting, { [wanted.holder]: holder }) : []
+    const lines: ReadonlyArray<AnyRow> = is_short ? yield* Store.find(wanting, { [wanted.holder]: holder }) : []
     const kinds = new Set(lines.map((line) => line[wanted.kind]))
     judges.set(
       occupancy,

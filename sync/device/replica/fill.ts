@@ -45,12 +45,11 @@ const asideOf = (catalogue: Catalogue, generation: number): ReadonlyMap<Table, T
 
 /** Drops what an earlier fill left. Runs in the caller's transaction. */
 export const dropFill = Effect.gen(function* () {
-  const store = yield* Store
-  const rows = yield* store.run<{ name: string }>(
+  const rows = yield* Store.run<{ name: string }>(
     "select name from sqlite_master where type = 'table' and name glob 'fill[0-9]*_*'"
   )
-  for (const { name } of rows) yield* store.run(`drop table ${quote(name)}`)
-  yield* store.run("delete from replica_meta where key = 'filling'")
+  for (const { name } of rows) yield* Store.run(`drop table ${quote(name)}`)
+  yield* Store.run("delete from replica_meta where key = 'filling'")
 })
 
 /** Creates the staging tables and keeps where the fill begins, with the verdicts recorded before that. */

@@ -147,9 +147,8 @@ const projectEvents = Effect.fnUntraced(function* (catalogue: Catalogue, events:
   if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)
 })
 export const saveVerdicts = Effect.fnUntraced(function* (settled: ReadonlyArray<SettledCommand>) {
-  const store = yield* Store
   for (const { n, status, error } of settled) {
-    yield* store.run("insert or replace into verdicts (n, status, error) values (?, ?, ?)", [
+    yield* Store.run("insert or replace into verdicts (n, status, error) values (?, ?, ?)", [
       n,
       status,
       error === undefined ? null : JSON.stringify(error)
@@ -232,12 +231,11 @@ export const applyStaged = Effect.fnUntraced(function* (
 })
 /** Projects the staged events; gives the position of the last, and the commands they settle. */
 const projectIncoming = Effect.fnUntraced(function* ({ catalogue, outbox, replica_id }: ReplicaParts) {
-  const store = yield* Store
   const pending = yield* unsettled(outbox)
   let position = 0
   const settled: Array<SettledCommand> = []
   for (;;) {
-    const page = yield* store.run<{ event: string }>(
+    const page = yield* Store.run<{ event: string }>(
       "select event from incoming where position > ? order by position limit 2000",
       [position]
     )

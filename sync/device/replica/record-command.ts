@@ -93,11 +93,10 @@ const changedFields = Effect.fnUntraced(function* (
   body: JsonObject,
   now: string
 ) {
-  const store = yield* Store
   const [name, param] = Object.entries(endpoint.params as Params).at(-1) ?? []
   const id = name === undefined ? undefined : wholeNumber(params[name])
   const row =
-    param === undefined || id === undefined ? undefined : ((yield* store.get(param.table, id)) as AnyRow | undefined)
+    param === undefined || id === undefined ? undefined : ((yield* Store.get(param.table, id)) as AnyRow | undefined)
   if (param === undefined || row === undefined) return undefined
   const fields = endpoint.fields as Fields
   const { values } = readFields(fields, body, {

@@ -225,8 +225,7 @@ export const localRuntime = ({
 
 /** Pending commands without a verdict in the journal, in order. */
 export const unsettled = Effect.fnUntraced(function* (outbox: Outbox) {
-  const store = yield* Store
-  const rows = yield* store.run<{ n: number }>("select n from verdicts")
+  const rows = yield* Store.run<{ n: number }>("select n from verdicts")
   const settled = new Set(rows.map((row) => row.n))
   return outbox.pending().filter((command) => !settled.has(command.n))
 })
@@ -235,7 +234,6 @@ export const unsettled = Effect.fnUntraced(function* (outbox: Outbox) {
  * Decides a recorded command by the rules of today; where it no longer holds it is listed as stalled, with the reason.
  */
 const redecideOne = Effect.fnUntraced(function* (parts: ReplicaParts, command: OutboxCommand, viewer: Viewer) {
-  const store = yield* Store
   const endpoint = parts.catalogue.endpoint(command.name)
   const { body, params } = command.payload
   const files = filesOfPayload(command.payload)
@@ -253,7 +251,7 @@ const redecideOne = Effect.fnUntraced(function* (parts: ReplicaParts, command: O
           command
         )
   if (refused !== undefined)
-    yield* store.run("insert or replace into stalled (n, error) values (?, ?)", [command.n, JSON.stringify(refused)])
+    yield* Store.run("insert or replace into stalled (n, error) values (?, ?)", [command.n, JSON.stringify(refused)])
 })
 /** The refusal, where it is refused. */
 const runAgain = ({ decide, outbox }: ReplicaParts, call: EndpointCall, command: OutboxCommand) =>

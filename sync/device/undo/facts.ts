@@ -29,8 +29,7 @@ const keyOf = (table: Table, key: string): string | number => {
 
 /** The command's events: those of the journal, which the server may have decided otherwise, or those it had here. */
 export const eventsOf = Effect.fnUntraced(function* (command: OutboxCommand, done: DoneEffects, replica_id: number) {
-  const store = yield* Store
-  const stored = yield* store.find(journal, { command_id: command.id, replica_id }, { order: ["position"] })
+  const stored = yield* Store.find(journal, { command_id: command.id, replica_id }, { order: ["position"] })
   const events = stored.filter(({ type }) => type !== commandDecided.type)
   return events.length > 0
     ? events.map(({ data, stream, type }): EventSummary => ({ stream, type, data: isJsonObject(data) ? data : {} }))
@@ -43,7 +42,6 @@ export const doneOf = Effect.fnUntraced(function* (
   endpoint: Endpoint,
   done: DoneEffects
 ) {
-  const store = yield* Store
   const { catalogue } = context
   const set = new Map<string, { [column: string]: Json }>()
   for (const event of yield* eventsOf(command, done, context.replica_id))
@@ -59,7 +57,7 @@ export const doneOf = Effect.fnUntraced(function* (
     const key = keyOf(table, place.slice(at + 1))
     const recorded = done.rows[place]
     const before = recorded === undefined ? undefined : { ...recorded, ...before_it.get(place) }
-    const now = yield* store.get(table, key)
+    const now = yield* Store.get(table, key)
     rows.push({
       table: table.name,
       key,
@@ -82,9 +80,8 @@ const changedBeforeIt = Effect.fnUntraced(function* (
   { base, id, issued_at }: OutboxCommand,
   { events }: DoneEffects
 ) {
-  const store = yield* Store
   const columns = new Map<string, JsonObject>()
-  const own = (yield* store.find(
+  const own = (yield* Store.find(
     journal,
     { command_id: id, replica_id: context.replica_id },
     { order: ["position"] }
@@ -92,7 +89,7 @@ const changedBeforeIt = Effect.fnUntraced(function* (
   const [first] = own
   if (base === null || first === undefined) return columns
   const streams = [...new Set([...own, ...events].map(({ stream }) => stream))]
-  const known = (yield* store.find(journal, { stream: streams }, { order: ["position"] })) as ReadonlyArray<StoredEvent>
+  const known = (yield* Store.find(journal, { stream: streams }, { order: ["position"] })) as ReadonlyArray<StoredEvent>
   for (const event of known) {
     if (event.position <= base || event.position >= first.position || event.type === commandDecided.type) continue
     for (const touch of touchesOf(context, event, issued_at))
@@ -118,7 +115,6 @@ const namesOf = Effect.fnUntraced(function* (
   { payload }: OutboxCommand,
   rows: ReadonlyArray<ChangedRow>
 ) {
-  const store = yield* Store
   const names = new Map<string, string>()
   const keep = (table: string, key: string | number, row: JsonObject | undefined): void => {
     names.set(`${table}/${key}`, calledRow(catalogue.table(table), key, row))
@@ -135,7 +131,7 @@ const namesOf = Effect.fnUntraced(function* (
   }
   for (const { before, key, now, set, table } of rows) keep(table, key, { ...set, ...before, ...now })
   for (const [table, key] of wanted.values()) {
-    const row = yield* store.get(table, key)
+    const row = yield* Store.get(table, key)
     if (row !== undefined || !names.has(`${table.name}/${key}`))
       keep(table.name, key, row === undefined ? undefined : ({ ...row } as JsonObject))
   }

@@ -124,9 +124,8 @@ export const eventsAfter = Effect.fnUntraced(function* (
   command: OutboxCommand,
   effects: DoneEffects
 ) {
-  const store = yield* Store
   const streams = [...new Set((yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream))]
-  const events = (yield* store.find(journal, { stream: streams }, { order: ["position"] })).filter(
+  const events = (yield* Store.find(journal, { stream: streams }, { order: ["position"] })).filter(
     ({ type }) => type !== commandDecided.type
   ) as ReadonlyArray<StoredEvent>
   const own = events.findLast(({ command_id }) => command_id === command.id)

@@ -77,9 +77,8 @@ const printHere = async (context: CommandContext, wanted: Wanted): Promise<void>
         throw new CliError(exit_codes.not_allowed, "You may not see documents.", {
           way_out: "Somebody who manages users can give a role documents.view."
         })
-      const store = yield* Store
       const { settings } = yield* CommandRuntime
-      const order = yield* store.get(opportunities, id)
+      const order = yield* Store.get(opportunities, id)
       if (order === undefined || order.deleted_at !== null) throw notFoundError("opportunities", wanted.order)
       return yield* prepareDocument(
         {

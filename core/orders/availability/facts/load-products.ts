@@ -114,8 +114,7 @@ export const composedProducts = Effect.fnUntraced(function* (): Effect.fn.Return
   Failure,
   Store
 > {
-  const store = yield* Store
-  const rows = yield* store.run<{ id: number }>(
+  const rows = yield* Store.run<{ id: number }>(
     "select id from products where deleted_at is null " +
       "and ((is_kit = true and container_availability_mode is null) " +
       "or container_availability_mode in ('kit', 'hybrid'))"

@@ -251,10 +251,9 @@ export const extensionFacts = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Sent
 ): Effect.fn.Return<ExtensionFacts, Failure, Store | CommandRuntime> {
-  const store = yield* Store
   const of = { opportunity_id: header.id }
-  const lines = yield* store.find(opportunity_items, { ...of, is_live: true })
-  const units = yield* store.find(asset_assignments, of)
+  const lines = yield* Store.find(opportunity_items, { ...of, is_live: true })
+  const units = yield* Store.find(asset_assignments, of)
   const before: Opportunity = { header, lines, units, costs: [] }
   const plan = planExtension(before, input.values, input.values.lines ?? "follow")
   if (Result.isFailure(plan)) return { state: yield* loadDecisionState(header, input), plan, promised: [] }

@@ -173,12 +173,11 @@ const copiedLines = (source: Opportunity, header: OpportunityRow, context: Decid
 
 /** Reads the customer, addresses and custom fields that a request refers to. */
 const headerFacts = Effect.fnUntraced(function* (sent: { readonly [name: string]: unknown }) {
-  const store = yield* Store
   const id = (name: string): number | null => (typeof sent[name] === "number" ? sent[name] : null)
   const address_ids = [id("delivery_address_id"), id("collection_address_id")].filter((one) => one !== null)
   return {
     customer: yield* loadCustomer(id("member_id")),
-    addresses: yield* store.getMany(addresses, address_ids),
+    addresses: yield* Store.getMany(addresses, address_ids),
     custom: yield* customFieldFacts("Opportunity")
   }
 })
@@ -314,11 +313,10 @@ const clone = command("POST", `${path}/{id}/clone`, {
   facts: (input) =>
     Effect.gen(function* () {
       const header = input.rows.id
-      const store = yield* Store
-      const lines = yield* store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
-      const customer = header.member_id === null ? undefined : yield* store.get(members, header.member_id)
+      const lines = yield* Store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
+      const customer = header.member_id === null ? undefined : yield* Store.get(members, header.member_id)
       const base_currency = baseCurrency(input.settings)
-      const place = header.store_id === null ? undefined : yield* store.get(stores, header.store_id)
+      const place = header.store_id === null ? undefined : yield* Store.get(stores, header.store_id)
       const source = { header, lines, units: [], costs: [] }
       // Dates that cannot be are refused by the rule.
       const copy = Result.getOrElse(redated(source, input.values, zoneOf(place?.timezone)), () => source)

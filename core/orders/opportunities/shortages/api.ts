@@ -83,14 +83,13 @@ export const loadWithDemands = Effect.fnUntraced(function* (
 ): Effect.fn.Return<WithDemands, Failure, Store> {
   const headers = over_too ? all : all.filter((row) => hasShortageCheck(row, settings))
   if (headers.length === 0) return { loaded: [], snapshots: new Map() }
-  const store = yield* Store
   const opportunity_id = headers.map(({ id }) => id)
   const lines = Map.groupBy(
-    yield* store.find(opportunity_items, { opportunity_id, is_live: true }, { order: ["path", "id"] }),
+    yield* Store.find(opportunity_items, { opportunity_id, is_live: true }, { order: ["path", "id"] }),
     (row) => row.opportunity_id
   )
-  const units = Map.groupBy(yield* store.find(asset_assignments, { opportunity_id }), (row) => row.opportunity_id)
-  const own = Map.groupBy(yield* store.find(demands, { opportunity_id }), (row) => row.opportunity_id)
+  const units = Map.groupBy(yield* Store.find(asset_assignments, { opportunity_id }), (row) => row.opportunity_id)
+  const own = Map.groupBy(yield* Store.find(demands, { opportunity_id }), (row) => row.opportunity_id)
   const loaded = headers.map((header) => ({
     opportunity: { header, lines: lines.get(header.id) ?? [], units: units.get(header.id) ?? [], costs: [] },
     demands: own.get(header.id) ?? []
@@ -230,14 +229,13 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
 
 /** Opportunities of which anything is short, or would be if nothing were on order. */
 const withShortages = Effect.fnUntraced(function* (): Effect.fn.Return<ReadonlyArray<OpportunityRow>, Failure, Store> {
-  const store = yield* Store
-  const ordered_for = yield* store.run<{ readonly id: number | string }>(
+  const ordered_for = yield* Store.run<{ readonly id: number | string }>(
     `select distinct opportunity_id as id from ${opportunity_items.name} where on_order_quantity > 0`
   )
-  const flagged = yield* store.find(opportunities, { has_shortage: true, deleted_at: null })
+  const flagged = yield* Store.find(opportunities, { has_shortage: true, deleted_at: null })
   const known = new Set(flagged.map(({ id }) => id))
   const others = ordered_for.map(({ id }) => Number(id)).filter((id) => !known.has(id))
-  return [...flagged, ...(others.length === 0 ? [] : yield* store.getMany(opportunities, others))]
+  return [...flagged, ...(others.length === 0 ? [] : yield* Store.getMany(opportunities, others))]
 })
 
 /** When: lines whose time meets the days from `from` to `to`, both included; all that are not over unless given. */

@@ -56,11 +56,10 @@ const demandsMoved = Effect.fnUntraced(function* (
   if (replaced.length === 0) return no_demands_moved
   const after = new Map<string, ReadonlyArray<Demand>>()
   for (const one of replaced) after.set(sourceKey(one), one.claims)
-  const store = yield* Store
   const before: Array<Demand> = []
   for (const [source_type, ones] of Map.groupBy(replaced, (one) => one.source_type))
     before.push(
-      ...(yield* store.find(demands, { source_type, source_id: [...new Set(ones.map(({ source_id }) => source_id))] }))
+      ...(yield* Store.find(demands, { source_type, source_id: [...new Set(ones.map(({ source_id }) => source_id))] }))
     )
   return { sources: new Set(after.keys()), before, after: [...after.values()].flat() }
 })

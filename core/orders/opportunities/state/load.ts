@@ -72,10 +72,9 @@ const loadOpportunity = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { line_ids = [], live_only = false }: LoadOptions = {}
 ): Effect.fn.Return<Opportunity, Failure, Store> {
-  const store = yield* Store
-  const units = yield* store.find(asset_assignments, { opportunity_id: header.id })
+  const units = yield* Store.find(asset_assignments, { opportunity_id: header.id })
   const reads_all = !live_only || header.version_count < 2
-  const found = yield* store.find(
+  const found = yield* Store.find(
     opportunity_items,
     { opportunity_id: header.id, ...(reads_all ? {} : { is_live: true }) },
     { order: ["path", "id"] }
@@ -83,7 +82,7 @@ const loadOpportunity = Effect.fnUntraced(function* (
   const there = new Set(found.map((line) => line.id))
   const others = reads_all
     ? []
-    : yield* store.getMany(
+    : yield* Store.getMany(
         opportunity_items,
         [...line_ids, ...units.map((unit) => unit.opportunity_item_id)].filter((id) => !there.has(id))
       )
@@ -91,7 +90,7 @@ const loadOpportunity = Effect.fnUntraced(function* (
     header,
     units,
     lines: others.length === 0 ? found : [...found, ...others],
-    costs: yield* store.find(opportunity_costs, { opportunity_id: header.id }, { order: ["sort_order", "id"] })
+    costs: yield* Store.find(opportunity_costs, { opportunity_id: header.id }, { order: ["sort_order", "id"] })
   }
 })
 
@@ -201,11 +200,10 @@ const loadUnitHolds = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<UnitHold>, Failure, Store> {
   if (level_ids.length === 0) return []
-  const store = yield* Store
-  const found = (yield* store.find(demands, { asset_id: level_ids, is_active: true })).filter(
+  const found = (yield* Store.find(demands, { asset_id: level_ids, is_active: true })).filter(
     (demand) => demand.opportunity_id !== opportunity_id
   )
-  const holders = yield* store.getMany(
+  const holders = yield* Store.getMany(
     opportunities,
     found.map((demand) => demand.opportunity_id).filter((id) => id !== null)
   )
@@ -221,13 +219,12 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
   if (level_ids.length === 0) return new Map()
-  const store = yield* Store
-  const out = (yield* store.find(asset_assignments, {
+  const out = (yield* Store.find(asset_assignments, {
     stock_level_id: level_ids,
     status: [dispatched, on_hire]
   })).filter((unit) => unit.opportunity_id !== opportunity_id)
   const others = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       opportunities,
       out.map((unit) => unit.opportunity_id)
     )).map((one) => [one.id, one])

@@ -144,14 +144,13 @@ export const loadLinePieces = Effect.fnUntraced(function* (
 ): Effect.fn.Return<(id: number) => ReadonlyArray<LoadedPieces>, Failure, Store> {
   const opportunity_id = [...new Set(ids)]
   if (opportunity_id.length === 0) return () => []
-  const store = yield* Store
-  const lines = (yield* store.pick(opportunity_items, line_columns, { opportunity_id, is_live: true })).filter(
+  const lines = (yield* Store.pick(opportunity_items, line_columns, { opportunity_id, is_live: true })).filter(
     (line) => stockedProductOf(line) !== null
   )
-  const units = yield* store.pick(asset_assignments, unit_columns, { opportunity_id })
+  const units = yield* Store.pick(asset_assignments, unit_columns, { opportunity_id })
   const stock_level_ids = units.map((unit) => unit.stock_level_id)
   const levels = new Map(
-    (yield* store.pickMany(stock_levels, ["id", "product_id"], stock_level_ids)).map((level) => [level.id, level])
+    (yield* Store.pickMany(stock_levels, ["id", "product_id"], stock_level_ids)).map((level) => [level.id, level])
   )
   const stocked = yield* loadStockedProducts([...new Set(lines.flatMap((line) => stockedProductOf(line) ?? []))])
   const depth = { kit_nesting_max_depth: kitDepthIn(settings) }

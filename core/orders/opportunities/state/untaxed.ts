@@ -61,9 +61,8 @@ export const untaxedWarnings = Effect.fnUntraced(function* (
   header: OpportunityRow
 ): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
   if (isClosed(header) || header.invoiced) return []
-  const store = yield* Store
   const live = { opportunity_id: header.id, is_live: true }
-  const lines = (yield* store.find(opportunity_items, live, { order: ["path", "id"] })).filter(isUntaxed)
+  const lines = (yield* Store.find(opportunity_items, live, { order: ["path", "id"] })).filter(isUntaxed)
   if (lines.length === 0) return []
   if (header.member_id === null)
     return [
@@ -73,8 +72,8 @@ export const untaxedWarnings = Effect.fnUntraced(function* (
           `(flightcase quote update ${typedOrder(header)} --member CUSTOMER)`
       )
     ]
-  const customer = yield* store.get(members, header.member_id)
-  const goods = yield* store.getMany(
+  const customer = yield* Store.get(members, header.member_id)
+  const goods = yield* Store.getMany(
     products,
     lines.flatMap(({ item_id }) => item_id ?? [])
   )

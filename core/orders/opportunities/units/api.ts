@@ -116,11 +116,10 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
 
 /** The units that a body names. 404 for units of other opportunities, 422 on `asset_ids.<n>` for one named twice. */
 const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray<number>) {
-  const store = yield* Store
   const header = (input.rows as { readonly id: OpportunityRow }).id
   const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
   if (repeated >= 0) return yield* invalid({ [`asset_ids.${repeated}`]: ["The unit is listed twice."] })
-  const units = yield* store.getMany(asset_assignments, ids)
+  const units = yield* Store.getMany(asset_assignments, ids)
   if (units.some((unit) => unit.opportunity_id !== header.id)) return yield* notFound("No such asset assignment.")
   yield* lockStreams(units.map((unit) => `stock_level:${unit.stock_level_id}`))
   const state = yield* loadDecisionState(header, input, { live_only: true, stock: true })

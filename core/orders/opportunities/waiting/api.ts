@@ -35,8 +35,7 @@ export const waitingOf = Effect.fnUntraced(function* (
   opportunity_id: number,
   context: Pick<Input, "now" | "settings">
 ): Effect.fn.Return<ReadonlyArray<Waiting>, Failure, Store> {
-  const store = yield* Store
-  const own = yield* store.find(shortage_waits, { opportunity_id, status: "waiting" })
+  const own = yield* Store.find(shortage_waits, { opportunity_id, status: "waiting" })
   if (own.length === 0) return []
   const looked = yield* lookAtWaiting([...new Set(own.map(({ product_id }) => product_id))], context)
   return looked.flatMap(({ found, queued: { row } }, at) => {
@@ -118,8 +117,7 @@ const leave = command("POST", `${path}/{id}/shortages/leave`, {
       describe: "All of the opportunity's unless given"
     })
   },
-  facts: ({ rows }) =>
-    Effect.flatMap(Store, (store) => store.find(shortage_waits, { opportunity_id: rows.id.id }, { order: ["id"] })),
+  facts: ({ rows }) => Store.find(shortage_waits, { opportunity_id: rows.id.id }, { order: ["id"] }),
   decide: (facts, { rows, values }) => leaveWaiting(rows.id.id, facts, values.opportunity_item_ids ?? null),
   respond: ({ id }, input) => Effect.map(waitingOf(id, input), (waiting) => ok({ waiting }))
 })

@@ -66,19 +66,18 @@ export const lookAtWaiting = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   context: Now
 ): Effect.fn.Return<ReadonlyArray<Looked>, Failure, Store> {
-  const store = yield* Store
-  const rows = yield* store.find(shortage_waits, { product_id: product_ids })
+  const rows = yield* Store.find(shortage_waits, { product_id: product_ids })
   if (rows.length === 0) return []
   const line_ids = rows.map(({ opportunity_item_id }) => opportunity_item_id)
   const headers = new Map(
-    (yield* store.getMany(opportunities, [...new Set(rows.map(({ opportunity_id }) => opportunity_id))])).map((row) => [
+    (yield* Store.getMany(opportunities, [...new Set(rows.map(({ opportunity_id }) => opportunity_id))])).map((row) => [
       row.id,
       row
     ])
   )
-  const lines = new Map((yield* store.getMany(opportunity_items, line_ids)).map((row) => [row.id, row]))
+  const lines = new Map((yield* Store.getMany(opportunity_items, line_ids)).map((row) => [row.id, row]))
   const stored = Map.groupBy(
-    yield* store.find(demands, { source_type: "opportunity_item", source_id: line_ids }),
+    yield* Store.find(demands, { source_type: "opportunity_item", source_id: line_ids }),
     (demand) => demand.source_id
   )
   const stocked = yield* loadStockedProducts(product_ids)
