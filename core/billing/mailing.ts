@@ -7,7 +7,7 @@ import * as Shown from "../kernel/lists/answer-schema.ts"
 import { type Failure, command, type Input, type StoreRead } from "../kernel/endpoints/endpoint.ts"
 import { json, longText, text } from "../kernel/fields/field.ts"
 import type { Json } from "../kernel/fields/json.ts"
-import { type FieldErrors, invalid, invalidField } from "../kernel/fields/rejection.ts"
+import { type FieldErrors, invalid, reject } from "../kernel/fields/rejection.ts"
 import { ok, renderById, viewContext } from "../kernel/endpoints/resource.ts"
 import { CommandRuntime } from "../kernel/endpoints/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -96,8 +96,7 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
   fields,
   facts: factsOf,
   decide: ({ is_withheld, known }: Facts, { rows: { id: invoice }, values, viewer }, { now }) => {
-    if (invoice.status === "draft")
-      return Result.fail(invalidField("status", "A draft cannot be sent: issue the invoice first."))
+    if (invoice.status === "draft") return reject("status", "A draft cannot be sent: issue the invoice first.")
     const errors: Errors = {}
     const given = addressesIn("to", values.to, errors)
     const cc = addressesIn("cc", values.cc, errors) ?? []

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { nextDocumentNumber } from "../billing/state/series.ts"
 import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
-import { forbidden, invalid, invalidField, type Rejection } from "../kernel/fields/rejection.ts"
+import { forbidden, invalid, reject, type Rejection } from "../kernel/fields/rejection.ts"
 import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
 import { wordsOf } from "../kernel/tables/words.ts"
 import {
@@ -51,11 +51,9 @@ const fits = ({ document_type, documentable_type }: Asked): Result.Result<void, 
   const { name, of } = document_types[document_type]
   return of === documentable_type
     ? Result.succeed(undefined)
-    : Result.fail(
-        invalidField(
-          "document_type",
-          `A document of the type ${name} is made of the documentable_type ${of}, not of ${documentable_type}.`
-        )
+    : reject(
+        "document_type",
+        `A document of the type ${name} is made of the documentable_type ${of}, not of ${documentable_type}.`
       )
 }
 export const mayHandle = (
@@ -122,10 +120,9 @@ export const requestDocument = (
     yield* mayHandle(asked, context.viewer)
     yield* fits(asked)
     const source = sources.get(asked.documentable_id)
-    if (source === undefined && !is_withheld)
-      return yield* Result.fail(invalidField("documentable_id", missing(asked.documentable_type)))
+    if (source === undefined && !is_withheld) return yield* reject("documentable_id", missing(asked.documentable_type))
     const problem = source === undefined ? undefined : misfit(asked, source)
-    if (problem !== undefined) return yield* Result.fail(invalidField("document_type", problem))
+    if (problem !== undefined) return yield* reject("document_type", problem)
     const store_id = asked.store_id ?? source?.store_id ?? null
     const { event, id } = requested(asked, asked.documentable_id, store_id, asked.drawn_by, context)
     return { events: [event], result: { id } }
@@ -161,8 +158,7 @@ export const requestBatch = (
       requested(asked, id, asked.store_id ?? sources.get(id)?.store_id ?? null, "batch", context)
     )
     const [first] = made
-    if (first === undefined)
-      return yield* Result.fail(invalidField("documentable_ids", "Name at least one to make a document of."))
+    if (first === undefined) return yield* reject("documentable_ids", "Name at least one to make a document of.")
     const document_ids = made.map(({ id }) => id)
     return {
       events: [...made.map(({ event }) => event), documentsBatched.make({ id: first.id, document_ids })],
@@ -170,7 +166,7 @@ export const requestBatch = (
     }
   })
 
-const refuse = (text: string) => Result.fail(invalidField("status", text))
+const refuse = (text: string) => reject("status", text)
 const wordOf = (row: DocumentRow): string => document_statuses[row.status].toLowerCase()
 
 export interface FinaliseFacts {

@@ -10,9 +10,9 @@ import { type NewRow, newRow, newRowWith, type SomeColumns } from "../kernel/tab
 import { document_links, document_snapshots, documents } from "./schema.ts"
 
 // Where its file lies is nothing people do.
-const { change, changed, shown, stream } = recordEvents(documents, "uuid", "sha256", "of_draft")
-export const documentStream = stream
-export const documentChange = change
+const records = recordEvents(documents, "uuid", "sha256", "of_draft")
+const { changed, shown } = records
+export const { change: documentChange, stream: documentStream } = records
 
 /** How its drawing was asked for: `request`: somebody waits for it. */
 const drawn_by = ["request", "job", "batch"] as const

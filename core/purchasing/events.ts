@@ -3,27 +3,24 @@
  * results and never differences: replaying numbers, sends and tells nothing again.
  */
 import type { AnyEventType } from "../kernel/events/event-type.ts"
-import { recordEvents } from "../kernel/events/record-events.ts"
+import { draftEvents, recordEvents } from "../kernel/events/record-events.ts"
 import { purchase_order_items, purchase_orders } from "./schema.ts"
 
-const { change, changed, created, deleted, stream, updated } = recordEvents(purchase_orders)
-export const purchaseOrderStream = stream
-export const purchaseOrderChange = change
-export const purchaseOrderChanged = changed
-
-export const purchaseOrderCreated = created(
-  purchase_order_items,
-  "A draft of an order to a supplier was made: all of its columns, and its lines."
-)
-export const purchaseOrderUpdated = updated(
-  purchase_order_items,
-  "A draft of an order to a supplier changed: columns that did, and lines that came, changed and went."
-)
-export const purchaseOrderDeleted = deleted("A draft of an order to a supplier was deleted.")
-export const purchaseOrderSent = changed("purchase_order.sent", {
+const records = recordEvents(purchase_orders)
+export const { change: purchaseOrderChange, changed: purchaseOrderChanged, stream: purchaseOrderStream } = records
+export const {
+  created: purchaseOrderCreated,
+  deleted: purchaseOrderDeleted,
+  updated: purchaseOrderUpdated
+} = draftEvents(records, purchase_order_items, {
+  created: "A draft of an order to a supplier was made: all of its columns, and its lines.",
+  updated: "A draft of an order to a supplier changed: columns that did, and lines that came, changed and went.",
+  deleted: "A draft of an order to a supplier was deleted."
+})
+export const purchaseOrderSent = purchaseOrderChanged("purchase_order.sent", {
   meaning: "An order was sent to its supplier, or marked as sent where no address of theirs is known."
 })
-export const purchaseOrderCancelled = changed("purchase_order.cancelled", {
+export const purchaseOrderCancelled = purchaseOrderChanged("purchase_order.cancelled", {
   meaning: "An order of which nothing had come was cancelled; it keeps its number."
 })
 

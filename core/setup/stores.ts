@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { boolean, choice, json, list, longText, ref, tags, text } from "../kernel/fields/field.ts"
 import type { JsonObject } from "../kernel/fields/json.ts"
 import { createdEvent, crudResource, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
-import { invalidField } from "../kernel/fields/rejection.ts"
+import { reject } from "../kernel/fields/rejection.ts"
 import { resource } from "../kernel/endpoints/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { visible_to_all } from "../kernel/tables/visibility.ts"
@@ -87,7 +87,7 @@ export const storesSlice = crudResource({
     save: ({ next, before, facts }) => {
       const others = facts.defaults.filter((one) => one.id !== next.id)
       if (before?.is_default === true && !next.is_default)
-        return Result.fail(invalidField("is_default", "Make another store the default instead."))
+        return reject("is_default", "Make another store the default instead.")
       const is_default = next.is_default || (before === undefined && facts.defaults.length === 0)
       return Result.succeed({
         set: { is_default },
@@ -98,9 +98,7 @@ export const storesSlice = crudResource({
     },
     delete: ({ row }) =>
       row.is_default
-        ? Result.fail(
-            invalidField("store", "The default store cannot be deleted; make another store the default first.")
-          )
+        ? reject("store", "The default store cannot be deleted; make another store the default first.")
         : Result.succeed([])
   }
 })

@@ -24,7 +24,7 @@ import {
 } from "../../core/billing/state/tables.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { command, type Endpoint, get } from "../../core/kernel/endpoints/endpoint.ts"
-import { invalidField } from "../../core/kernel/fields/rejection.ts"
+import { invalidField, reject } from "../../core/kernel/fields/rejection.ts"
 import { ok } from "../../core/kernel/endpoints/resource.ts"
 import { insert } from "../../core/kernel/tables/row-change.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
@@ -201,7 +201,7 @@ const mark = command("POST", "/api/v1/accounting/exports", {
   decide: (_facts, { values }) => {
     const wrong = (values.keys ?? []).findIndex((key) => !key_form.test(key))
     return wrong >= 0
-      ? Result.fail(invalidField(`keys.${wrong}`, "A key is a kind and an id, such as invoices/42."))
+      ? reject(`keys.${wrong}`, "A key is a kind and an id, such as invoices/42.")
       : Result.succeed({ events: [], result: { keys: [...new Set(values.keys ?? [])] } })
   },
   result: Schema.Struct({ keys: Schema.Array(Schema.String) }),

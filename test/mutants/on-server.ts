@@ -23,7 +23,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "a command sent twice is decided twice",
     file: push,
     within: "decideOnce",
-    find: "const known = yield* store.get",
+    find: "const known = yield* Store.get",
     replace: "const known = command.n > 0 ? undefined : yield* store.get",
     killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
   },

@@ -34,8 +34,8 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "a case goes out with what the order does not ask for left behind in it",
     "levelsOut",
     {
-      find: "if (line === undefined) return yield* refuse(",
-      replace: "if (line === undefined) continue; else if (level.id < 0) return yield* refuse("
+      find: "if (line === undefined) return yield* reject(",
+      replace: "if (line === undefined) continue; else if (level.id < 0) return yield* reject("
     },
     "a case with something the order does not ask for stays whole"
   ),

@@ -13,7 +13,7 @@ import {
 } from "../state/tables.ts"
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../kernel/fields/json.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type Billed, billedText, leftRows, leftToBill, withNet } from "../state/billed.ts"
 import { hundredths, quantityText, share } from "../state/credited.ts"
 import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
@@ -118,7 +118,6 @@ interface Parts {
   readonly rest: ReadonlyArray<InvoiceItemRow>
 }
 type Rows = Result.Result<ReadonlyArray<InvoiceItemRow>, Rejection>
-const refuse = (field: string, text: string) => Result.fail(invalidField(field, text))
 const netOf = (rows: ReadonlyArray<Pick<InvoiceItemRow, "subtotal">>): number =>
   rows.reduce((all, { subtotal }) => all + subtotal, 0)
 
@@ -129,7 +128,7 @@ export const partRows = (parts: Parts, asked: PartAsked): Rows => {
   const given = (["percent", "amount", "lines"] as const).filter((name) => asked[name] !== null)
   const [first] = given
   if (first === undefined) return Result.succeed(parts.rest)
-  if (given.length > 1) return refuse(first, "Send one of percent, amount and lines.")
+  if (given.length > 1) return reject(first, "Send one of percent, amount and lines.")
   return lines === null ? moneyPart(parts, percent, amount) : linePart(parts, lines)
 }
 
@@ -139,7 +138,7 @@ const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | nu
   const left = netOf(rest)
   const field = percent === null ? "amount" : "percent"
   const tooMuch = (net: number) =>
-    refuse(
+    reject(
       field,
       `${formatMoney(net, currency_code)} is more than the ${formatMoney(left, currency_code)} ${currency_code} ` +
         "(without tax) left to bill."
@@ -155,12 +154,12 @@ const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | nu
       name: `${percent.replace(/\.?0+$/, "")} % of ${subject}`
     })
     return rows.length === 0
-      ? refuse(field, "This part of the whole comes to nothing; name a higher percentage.")
+      ? reject(field, "This part of the whole comes to nothing; name a higher percentage.")
       : Result.succeed(rows)
   }
   const read = parseMoney(amount, currency_code)
-  if (Result.isFailure(read)) return refuse(field, `The amount field ${read.failure}`)
-  if (read.success <= 0) return refuse(field, "The amount must be above zero.")
+  if (Result.isFailure(read)) return reject(field, `The amount field ${read.failure}`)
+  if (read.success <= 0) return reject(field, "The amount must be above zero.")
   if (read.success > left) return tooMuch(read.success)
   return Result.succeed(groupRows(groups, allocateMoney(read.success, nets), { header, name: `Part of ${subject}` }))
 }
@@ -198,7 +197,7 @@ const linePart = ({ header, rest, whole }: Parts, lines: NonNullable<PartAsked["
       const isIt = (row: InvoiceItemRow): boolean => row.opportunity_item_id === opportunity_item_id
       const row = rest.find(isIt)
       if (row === undefined || rows.some(isIt))
-        return yield* refuse(
+        return yield* reject(
           `lines.${at}.opportunity_item_id`,
           row !== undefined
             ? "The line is named twice."
@@ -209,13 +208,13 @@ const linePart = ({ header, rest, whole }: Parts, lines: NonNullable<PartAsked["
       const left = hundredths(row.quantity)
       const wanted = quantity === null ? left : hundredths(quantity)
       if (wanted > left)
-        return yield* refuse(`lines.${at}.quantity`, `Only ${quantityText(left)} of the line is left to bill.`)
+        return yield* reject(`lines.${at}.quantity`, `Only ${quantityText(left)} of the line is left to bill.`)
       const net = share(row.subtotal, wanted, left)
       rows.push(wanted === left ? row : withNet(row, net, wanted, exclusiveTax(net, row.tax_rate ?? "0").tax))
     }
-    if (rows.length === 0) return yield* refuse("lines", "Name the lines to bill.")
+    if (rows.length === 0) return yield* reject("lines", "Name the lines to bill.")
     if (netOf(rows) > netOf(rest))
-      return yield* refuse(
+      return yield* reject(
         "lines",
         `These lines come to ${formatMoney(netOf(rows), header.currency_code)}, and ` +
           `${formatMoney(netOf(rest), header.currency_code)} ${header.currency_code} (without tax) is left to bill.`
@@ -260,18 +259,14 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
   Result.gen(function* () {
     const { header: opportunity } = facts.source
     if (not_billed[opportunity.state]?.includes(opportunity.status) === true)
-      return yield* Result.fail(
-        invalidField("opportunity", `The opportunity is ${statusLabelOf(opportunity)}; reinstate it to bill it.`)
-      )
+      return yield* reject("opportunity", `The opportunity is ${statusLabelOf(opportunity)}; reinstate it to bill it.`)
     if (opportunity.member_id === null)
-      return yield* Result.fail(invalidField("member_id", "The opportunity has no customer; give it one first."))
+      return yield* reject("member_id", "The opportunity has no customer; give it one first.")
     const member = yield* billable(facts.member)
     const header = yield* draftOf(opportunity, member, asked.type, facts, context)
     const whole = billedRows(facts.source, header)
     if (whole.length === 0)
-      return yield* Result.fail(
-        invalidField("items", "Nothing of the opportunity is charged, so there is nothing to bill.")
-      )
+      return yield* reject("items", "Nothing of the opportunity is charged, so there is nothing to bill.")
     const rest = yield* restOf(whole, asked.type === "standard" ? facts.billed : undefined, header)
     const billed = yield* partRows({ header, subject: opportunity.subject, whole, rest }, asked)
     const deducted =
@@ -296,7 +291,7 @@ const restOf = (
   if (billed === undefined || billed.rows.length === 0) return Result.succeed(whole)
   return leftToBill(billed) > 0
     ? Result.succeed(leftRows(whole, billed, header))
-    : Result.fail(invalidField("items", `Nothing is left to bill: ${billedText(billed)}.`))
+    : reject("items", `Nothing is left to bill: ${billedText(billed)}.`)
 }
 
 const draftOf = (

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { ValuesOf } from "../../kernel/fields/field.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { NewRow } from "../../kernel/tables/stored-schema.ts"
 import { taxSummary } from "../state/amounts.ts"
 import { creditNoteIssued, invoiceChange } from "../state/events.ts"
@@ -51,7 +51,6 @@ interface Taken {
   readonly amounts: Amounts
 }
 type Refusable<A> = Result.Result<A, Rejection>
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /** All that is left of a row. What amounts were credited of has no quantity any more that says what is left. */
 const allOf = (row: RowLeft): Taken => ({
@@ -66,9 +65,9 @@ const byAmount = (
   amount: number
 ): Refusable<ReadonlyArray<Taken>> => {
   const most = invoice.total - invoice.amount_credited
-  if (amount <= 0) return refuse("amount", "The amount field must be greater than 0.")
+  if (amount <= 0) return reject("amount", "The amount field must be greater than 0.")
   if (amount > most)
-    return refuse(
+    return reject(
       "amount",
       `The credit of ${amountOf(amount, invoice)} is more than the ${amountOf(most, invoice)} that are not credited ` +
         "yet; credit that much or less."
@@ -92,23 +91,23 @@ const takenOf = (
 ): Refusable<Taken> => {
   const field = `items.${at}.quantity`
   if (row === undefined)
-    return refuse(
+    return reject(
       `items.${at}.invoice_item_id`,
       items.some(({ id }) => id === wanted.invoice_item_id)
         ? "This row is a text, and texts have nothing to credit."
         : `${invoiceName(invoice)} has no such row; name one of its own.`
     )
-  if (isUsedUp(row)) return refuse(field, `Nothing is left to credit of "${row.item.name}".`)
+  if (isUsedUp(row)) return reject(field, `Nothing is left to credit of "${row.item.name}".`)
   if (wanted.quantity === null || wanted.quantity === undefined) return Result.succeed(allOf(row))
   const quantity = hundredths(wanted.quantity)
   if (quantity > row.quantity)
-    return refuse(
+    return reject(
       field,
       `Of "${row.item.name}" ${quantityText(row.quantity)} are left to credit; ${wanted.quantity} are too many.`
     )
   const amounts = ofQuantity(row, quantity)
   return amounts === undefined
-    ? refuse(
+    ? reject(
         field,
         `Amounts of "${row.item.name}" were credited before: ${amountOf(grossOf(row.left), invoice)} are left of it, ` +
           "which is less than this quantity comes to. Credit an amount, or leave the quantity out to credit " +
@@ -145,16 +144,16 @@ const byItems = (
   const sum = grossSum(taken)
   const most = invoice.total - invoice.amount_credited
   if (sum < 0)
-    return refuse("items", "These rows are deductions: crediting them alone would ask for more money, not for less.")
+    return reject("items", "These rows are deductions: crediting them alone would ask for more money, not for less.")
   if (sum > most)
-    return refuse(
+    return reject(
       "items",
       `These rows come to ${amountOf(sum, invoice)}, and ${amountOf(most, invoice)} of the invoice are not credited ` +
         "yet: credit its deductions with them, or credit less."
     )
   // Otherwise rows and classes would keep amounts for ever that cancel each other out.
   if (sum === most && ![...rest.values()].every(({ left }) => left.net === 0 && left.tax === 0))
-    return refuse(
+    return reject(
       "items",
       "These rows come to all that is not credited yet, and others are left: leave the rows out to credit everything."
     )
@@ -167,7 +166,7 @@ const taken = (facts: CreditFacts, input: CreditInput): Refusable<ReadonlyArray<
   const rows = leftOf(facts.items, facts.credited).filter((row) => !isUsedUp(row))
   const is_credited = invoice.total !== 0 && invoice.amount_credited === invoice.total
   if (is_credited || rows.length === 0)
-    return refuse("invoice", `${invoiceName(invoice)} is credited already; nothing is left to credit.`)
+    return reject("invoice", `${invoiceName(invoice)} is credited already; nothing is left to credit.`)
   if (input.amount !== null && input.amount !== undefined) return byAmount(facts, rows, input.amount)
   if (input.items !== null && input.items !== undefined)
     return byItems(facts, leftOf(facts.items, facts.credited), input.items)
@@ -226,7 +225,7 @@ export const issueCreditNote = (
     if (refusal !== undefined) return yield* Result.fail(refusal)
     // Otherwise the customer is given the deposit twice: by this credit, and by the invoice that takes it off.
     if (facts.deducted_by.length > 0)
-      return yield* refuse(
+      return yield* reject(
         "invoice",
         `The deposit is taken off by ${facts.deducted_by.join(", ")}; credit or void that first.`
       )

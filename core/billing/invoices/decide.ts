@@ -4,7 +4,7 @@ import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/cust
 import type { DecideContext, Decided, Input } from "../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { type Json, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
-import { invalid, invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalid, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { without, withoutStamps } from "../../kernel/tables/stored-schema.ts"
 import type { AnyRow } from "../../kernel/tables/table.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
@@ -61,13 +61,13 @@ export const termsOf = (member: Pick<MemberRow, "invoice_term_length"> | undefin
 /** 422 on `member_id` for whoever cannot be billed. */
 export const billable = (member: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
   member === undefined || member.deleted_at !== null
-    ? Result.fail(invalidField("member_id", "The customer is archived; restore the member or name another one."))
+    ? reject("member_id", "The customer is archived; restore the member or name another one.")
     : member.membership_type === "user"
-      ? Result.fail(invalidField("member_id", "A user cannot be billed; name an organisation, a contact or a venue."))
+      ? reject("member_id", "A user cannot be billed; name an organisation, a contact or a venue.")
       : Result.succeed(member)
 const sameCustomer = (opportunity: OpportunityRow | undefined, member_id: number): Result.Result<void, Rejection> =>
   opportunity !== undefined && opportunity.member_id !== member_id
-    ? Result.fail(invalidField("opportunity_id", "The opportunity belongs to another customer."))
+    ? reject("opportunity_id", "The opportunity belongs to another customer.")
     : Result.succeed(undefined)
 
 /** An invoice with every column at its default. */
@@ -89,11 +89,9 @@ export const createInvoice = (
     const member = yield* billable(facts.member)
     yield* sameCustomer(facts.opportunity, member.id)
     if (!facts.currency.is_enabled)
-      return yield* Result.fail(
-        invalidField(
-          "currency",
-          `${facts.currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${facts.currency.code}).`
-        )
+      return yield* reject(
+        "currency",
+        `${facts.currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${facts.currency.code}).`
       )
     const custom = readCustomFields(facts.custom, body["custom_fields"], {}, "create")
     if (Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
@@ -119,19 +117,14 @@ const exactSums = (rows: ReadonlyArray<InvoiceItemRow>): Result.Result<ReturnTyp
   const sums = sumsOf(rows)
   return [sums.subtotal, sums.tax_total, sums.total, sums.discount_total].every(Number.isSafeInteger)
     ? Result.succeed(sums)
-    : Result.fail(invalidField("items", "The total is too large."))
+    : reject("items", "The total is too large.")
 }
 
 const columns_of_any_status: ReadonlySet<string> = new Set(["custom_fields"])
 export const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<void, Rejection> =>
   status === "draft"
     ? Result.succeed(undefined)
-    : Result.fail(
-        invalidField(
-          "status",
-          `The invoice is ${invoice_statuses[status].toLowerCase()}; only a draft can be ${words}.`
-        )
-      )
+    : reject("status", `The invoice is ${invoice_statuses[status].toLowerCase()}; only a draft can be ${words}.`)
 
 /** Fields that are absent stay; of an issued invoice only custom fields change. */
 export const updateInvoice = (
@@ -154,9 +147,7 @@ export const updateInvoice = (
     const isMoved = next.member_id !== before.member_id
     if (isMoved) {
       if (next.opportunity_id !== null)
-        return yield* Result.fail(
-          invalidField("member_id", "The customer is that of the opportunity; take the opportunity off first.")
-        )
+        return yield* reject("member_id", "The customer is that of the opportunity; take the opportunity off first.")
       yield* billable(facts.member)
     }
     if (next.opportunity_id !== before.opportunity_id) yield* sameCustomer(facts.opportunity, next.member_id)
@@ -253,39 +244,30 @@ export const issueInvoice = (
 ): Decided =>
   Result.gen(function* () {
     yield* draftOnly(row, "issued")
-    if (facts.items === 0) return yield* Result.fail(invalidField("items", "An invoice without rows cannot be issued."))
+    if (facts.items === 0) return yield* reject("items", "An invoice without rows cannot be issued.")
     const member = yield* billable(facts.member)
     if (row.total < 0)
-      return yield* Result.fail(
-        invalidField("total", "The total is below zero; take deductions off, or issue a credit note instead.")
-      )
+      return yield* reject("total", "The total is below zero; take deductions off, or issue a credit note instead.")
     if (facts.spent_deposits.length > 0)
-      return yield* Result.fail(
-        invalidField(
-          "items",
-          `Take off the deduction of ${facts.spent_deposits.join(", ")}: it was deducted or undone.`
-        )
+      return yield* reject(
+        "items",
+        `Take off the deduction of ${facts.spent_deposits.join(", ")}: it was deducted or undone.`
       )
     if (facts.exceeded_deposits.length > 0)
-      return yield* Result.fail(
-        invalidField(
-          "items",
-          `More is taken off for ${facts.exceeded_deposits.join(", ")} than is left of it: part of it was credited. ` +
-            "Lower the deduction, or check the opportunity out again."
-        )
+      return yield* reject(
+        "items",
+        `More is taken off for ${facts.exceeded_deposits.join(", ")} than is left of it: part of it was credited. ` +
+          "Lower the deduction, or check the opportunity out again."
       )
     const too_much = overbilling(facts.billing)
-    if (too_much !== undefined && asked.allow_overbilling !== true)
-      return yield* Result.fail(invalidField("items", too_much))
+    if (too_much !== undefined && asked.allow_overbilling !== true) return yield* reject("items", too_much)
     const issued_at = asked.issued_at ?? context.now
     if (isInFuture(issued_at, context.now))
-      return yield* Result.fail(invalidField("issued_at", "The issued at field must not be in the future."))
+      return yield* reject("issued_at", "The issued at field must not be in the future.")
     const due_at = asked.due_at ?? row.due_at ?? plusDays(issued_at, row.payment_terms_days ?? termsOf(member))
     const zone = facts.billed_by?.einvoice?.zone ?? "UTC"
     if (dayOf(Date.parse(due_at), zone) < dayOf(Date.parse(issued_at), zone))
-      return yield* Result.fail(
-        invalidField("due_at", "The due at field must not be before the day of issue; send a later due_at.")
-      )
+      return yield* reject("due_at", "The due at field must not be before the day of issue; send a later due_at.")
     const set = {
       number: nextDocumentNumber(row.type === "proforma" ? "proforma" : "invoice", row.store_id, context),
       ...settled(row, { paid: 0, credited: 0 }, context.now),
@@ -312,7 +294,7 @@ export const voidInvoice = (
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
-    const refuse = (text: string) => Result.fail(invalidField("status", text))
+    const refuse = (text: string) => reject("status", text)
     if (row.amount_paid !== 0)
       return yield* refuse("The invoice has payments; refund them first, or issue a credit note.")
     if (facts.credit_notes > 0) return yield* refuse("The invoice has a credit note and cannot be voided.")

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { ValuesOf } from "../../kernel/fields/field.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { NewRow } from "../../kernel/tables/stored-schema.ts"
 import { formatMoney } from "../../values/money.ts"
 import { invoiceChange, paymentRecorded, paymentRefunded } from "../state/events.ts"
@@ -17,8 +17,6 @@ export interface MovedResult {
   readonly id: number
   readonly payment_id: number
 }
-type Refused = Result.Result<never, Rejection>
-const refuse = (field: string, text: string): Refused => Result.fail(invalidField(field, text))
 
 export const invoiceName = ({ number, id }: Pick<InvoiceRow, "number" | "id">): string =>
   number === null ? `Invoice ${id}` : `Invoice ${number}`
@@ -80,7 +78,7 @@ export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: D
   const common = commonRefusal(invoice, input, context, "payment")
   if (common !== undefined) return Result.fail(common)
   if (invoice.status !== "issued" && invoice.status !== "partially_paid")
-    return refuse(
+    return reject(
       "status",
       `${invoiceName(invoice)} is ${invoice_statuses[invoice.status].toLowerCase()} already; nothing is outstanding.${
         invoice.amount_paid > 0 ? " If this money came as well, give it back or record it on another invoice." : ""
@@ -88,7 +86,7 @@ export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: D
     )
   const amount = input.amount ?? 0
   if (amount > invoice.amount_outstanding)
-    return refuse(
+    return reject(
       "amount",
       `The payment of ${amountOf(amount, invoice)} is more than the ` +
         `${amountOf(invoice.amount_outstanding, invoice)} that are outstanding; record that much or less.`
@@ -141,9 +139,9 @@ export const recordRefund = (
   if (common !== undefined) return Result.fail(common)
   const amount = input.amount ?? 0
   if (invoice.amount_paid <= 0)
-    return refuse("amount", `Nothing is paid on ${invoiceName(invoice).toLowerCase()}, so nothing can be refunded.`)
+    return reject("amount", `Nothing is paid on ${invoiceName(invoice).toLowerCase()}, so nothing can be refunded.`)
   if (amount > invoice.amount_paid)
-    return refuse(
+    return reject(
       "amount",
       `The refund of ${amountOf(amount, invoice)} is more than the ` +
         `${amountOf(invoice.amount_paid, invoice)} that are paid; refund that much or less.`

@@ -4,26 +4,26 @@
  */
 import { Schema } from "effect"
 import type { AnyEventType } from "../../kernel/events/event-type.ts"
-import { recordEvents } from "../../kernel/events/record-events.ts"
+import { draftEvents, recordEvents } from "../../kernel/events/record-events.ts"
 import { insertRow } from "../../kernel/tables/row-change.ts"
 import { newRow } from "../../kernel/tables/stored-schema.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./tables.ts"
 
 /** What the activity leaves out: who was billed stands on the invoice. */
 const hidden = ["billed_to", "billed_by", "overdue_told_at", "tax_summary", "vat_reports"]
-const { changed, created, deleted, updated, ...invoice } = recordEvents(invoices, ...hidden)
-export const invoiceStream = invoice.stream
-export const invoiceChange = invoice.change
-
-export const invoiceCreated = created(
-  invoice_items,
-  "A draft of an invoice was made, by hand or from an opportunity: all of its columns, and its rows."
-)
-export const invoiceUpdated = updated(
-  invoice_items,
-  "A draft changed, or the custom fields of an invoice: columns that did, and rows that came, changed and went."
-)
-export const invoiceDeleted = deleted("A draft was deleted.")
+const records = recordEvents(invoices, ...hidden)
+const { changed } = records
+export const { change: invoiceChange, stream: invoiceStream } = records
+export const {
+  created: invoiceCreated,
+  deleted: invoiceDeleted,
+  updated: invoiceUpdated
+} = draftEvents(records, invoice_items, {
+  created: "A draft of an invoice was made, by hand or from an opportunity: all of its columns, and its rows.",
+  updated:
+    "A draft changed, or the custom fields of an invoice: columns that did, and rows that came, changed and went.",
+  deleted: "A draft was deleted."
+})
 
 export const invoiceIssued = changed("invoice.issued", {
   meaning: "An invoice was issued, with its number (null until the server gives one), due date and parties.",

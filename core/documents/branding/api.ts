@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { Slice } from "../../kernel/endpoints/catalogue.ts"
 import { type Access, crudResource } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
 import { resource } from "../../kernel/endpoints/resource.ts"
 import { stores } from "../../setup/stores.ts"
 import { document_layouts, layoutFields } from "../schema.ts"
@@ -34,7 +34,7 @@ const layouts = crudResource({
   rules: {
     save: ({ next }) =>
       next.accent !== null && !/^#[0-9a-f]{6}$/i.test(next.accent)
-        ? Result.fail(invalidField("accent", "The accent field must be a colour such as #1f4e79."))
+        ? reject("accent", "The accent field must be a colour such as #1f4e79.")
         : Result.succeed({
             set: { accent: next.accent?.toLowerCase() ?? null, scope: scopeOf(next.store_id, next.document_type) }
           })

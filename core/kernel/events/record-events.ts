@@ -34,7 +34,7 @@ export const alterRow = (table: Table, row: AnyRow & { readonly id: number }, at
 
 /** The events of a table's records. `hidden`: columns that the activity leaves out. */
 export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray<string>) => {
-  const stream = ({ id }: { readonly id: number }): string => streamOf(table.entity, id)
+  const stream = (id: number): string => streamOf(table.entity, id)
   const shown = (columns: AnyRow): JsonObject => without(columns, ...hidden) as JsonObject
 
   /** Columns changed. `more`: further data; `rows`: further row changes; `shows`: new values beside `set`. */
@@ -53,7 +53,7 @@ export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray
         typed(
           Schema.Struct({ id: Schema.Int, set: someColumns(table), was: someColumns(table), ...declared.more?.() })
         ),
-      stream,
+      stream: ({ id }) => stream(id),
       project: (data, { recorded_at }) => [
         updateRow(table, data.id, data.set, recorded_at),
         ...(declared.rows?.(data, recorded_at) ?? [])
@@ -64,72 +64,62 @@ export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray
       })
     })
 
-  return {
-    stream: (id: number): string => stream({ id }),
-    shown,
-    /** What an event says of the record itself: the columns of `set` with what they were before. */
-    change: (row: AnyRow & { readonly id: number }, set: SomeColumns<T>): RecordChange<T> => ({
-      id: row.id,
-      set,
-      was: columnsBefore(row, set)
-    }),
-    changed,
-    /** A draft was made, with its items. */
-    created: <I extends Table>(items: I, meaning: string) =>
-      eventType<
-        KeyedColumns<T> & { readonly items: ReadonlyArray<KeyedColumns<I>> },
-        NewRow<T> & { readonly items: ReadonlyArray<KeyedColumns<I>> }
-      >(`${table.entity}.created`, {
-        meaning,
-        data: () => typed(newRowWith(table, { items: Schema.Array(newRow(items)) })),
-        stream,
-        project: ({ items: rows, ...record }, { recorded_at }) => [
-          insertRow(table, record, recorded_at),
-          ...rows.map((row) => insertRow(items, row, recorded_at))
-        ],
-        activity: ({ items: rows, ...record }) => ({
-          old_values: null,
-          new_values: { ...shown(record), items: rows.length }
-        })
-      }),
-    /** A draft changed: its columns, and items that came, changed and went. */
-    updated: <I extends Table>(items: I, meaning: string) =>
-      changed(`${table.entity}.updated`, {
-        meaning,
-        more: () => ({
-          items: Schema.optionalKey(
-            Schema.Struct({
-              added: Schema.Array(newRow(items)),
-              altered: Schema.Array(keyedColumns(items)),
-              removed: Schema.Array(Schema.Int)
-            })
-          )
-        }),
-        rows: ({ items: { added, altered, removed } = nothing_moved }, at) => [
-          ...removed.map((id) => remove(items, id)),
-          ...altered.map((row) => alterRow(items, row, at)),
-          ...added.map((row) => insertRow(items, row, at))
-        ],
-        shows: (data) =>
-          data.items === undefined
-            ? {}
-            : {
-                items_added: data.items.added.length,
-                items_changed: data.items.altered.length,
-                items_removed: data.items.removed.length
-              }
-      }),
-    /** A draft was deleted. */
-    deleted: (meaning: string) =>
-      eventType(`${table.entity}.deleted`, {
-        meaning,
-        data: () => Schema.Struct({ id: Schema.Int }),
-        stream,
-        project: ({ id }, { recorded_at }) => [
-          update<Table>(table, id, { deleted_at: recorded_at, updated_at: recorded_at })
-        ],
-        activity: () => ({ old_values: null, new_values: null })
-      })
-  }
+  /** What an event says of the record itself: the columns of `set` with what they were before. */
+  const change = (row: AnyRow & { readonly id: number }, set: SomeColumns<T>): RecordChange<T> => ({
+    id: row.id,
+    set,
+    was: columnsBefore(row, set)
+  })
+  return { table, stream, shown, change, changed }
 }
+
+type WithItems<Record, I extends Table> = Record & { readonly items: ReadonlyArray<KeyedColumns<I>> }
 const nothing_moved = { added: [], altered: [], removed: [] }
+/** How drafts are made with their items, changed and deleted. */
+export const draftEvents = <T extends Table, I extends Table>(
+  { changed, shown, table }: ReturnType<typeof recordEvents<T>>,
+  items: I,
+  meaning: { readonly created: string; readonly updated: string; readonly deleted: string }
+) => ({
+  created: eventType<WithItems<KeyedColumns<T>, I>, WithItems<NewRow<T>, I>>(`${table.entity}.created`, {
+    meaning: meaning.created,
+    data: () => typed(newRowWith(table, { items: Schema.Array(newRow(items)) })),
+    project: ({ items: rows, ...record }, { recorded_at }) => [
+      insertRow(table, record, recorded_at),
+      ...rows.map((row) => insertRow(items, row, recorded_at))
+    ],
+    activity: ({ items: rows, ...record }) => ({
+      old_values: null,
+      new_values: { ...shown(record), items: rows.length }
+    })
+  }),
+  updated: changed(`${table.entity}.updated`, {
+    meaning: meaning.updated,
+    more: () => ({
+      items: Schema.optionalKey(
+        Schema.Struct({
+          added: Schema.Array(newRow(items)),
+          altered: Schema.Array(keyedColumns(items)),
+          removed: Schema.Array(Schema.Int)
+        })
+      )
+    }),
+    rows: ({ items: { added, altered, removed } = nothing_moved }, at) => [
+      ...removed.map((id) => remove(items, id)),
+      ...altered.map((row) => alterRow(items, row, at)),
+      ...added.map((row) => insertRow(items, row, at))
+    ],
+    shows: ({ items: moved }) =>
+      moved === undefined
+        ? {}
+        : { items_added: moved.added.length, items_changed: moved.altered.length, items_removed: moved.removed.length }
+  }),
+  deleted: eventType(`${table.entity}.deleted`, {
+    meaning: meaning.deleted,
+    data: () => Schema.Struct({ id: Schema.Int }),
+    project: ({ id }, { recorded_at }) => [
+      update<Table>(table, id, { deleted_at: recorded_at, updated_at: recorded_at })
+    ],
+    activity: () => ({ old_values: null, new_values: null })
+  })
+})

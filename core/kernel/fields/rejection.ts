@@ -2,7 +2,7 @@
  * Expected failures, as values. One table maps a kind to its HTTP status and its exit code; everything else is a
  * defect.
  */
-import { Data } from "effect"
+import { Data, Result } from "effect"
 
 type RejectionKind =
   | "unauthenticated"
@@ -72,6 +72,9 @@ export const invalid = (errors: FieldErrors): Rejection => {
 }
 
 export const invalidField = (field: string, text: string): Rejection => invalid({ [field]: [text] })
+/** A rule's refusal of what a field says. */
+export const reject = (field: string, text: string): Result.Result<never, Rejection> =>
+  Result.fail(invalidField(field, text))
 export const notFound = (message = "Not found."): Rejection => new Rejection({ kind: "not_found", message })
 export const forbidden = (message: string): Rejection => new Rejection({ kind: "forbidden", message })
 /** Key of a refusal's `errors` that names what only the server can answer or do. */

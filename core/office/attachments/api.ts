@@ -12,7 +12,7 @@ import {
 import type { DecideContext } from "../../kernel/events/settings.ts"
 import { upload_bytes_max } from "../../kernel/fields/body-limits.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { forbidden, invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import { forbidden, notFound, reject } from "../../kernel/fields/rejection.ts"
 import { shownFileName } from "../../values/file-name.ts"
 import { attachableStream, attachmentCreated, attachmentDeleted, deletedAttachment } from "./events.ts"
 import {
@@ -75,10 +75,10 @@ const attachFile = (
   context: DecideContext
 ): Decided => {
   const problem = fileProblem(file)
-  if (file === undefined || problem !== undefined) return Result.fail(invalidField("file", problem ?? ""))
+  if (file === undefined || problem !== undefined) return reject("file", problem ?? "")
   const { attachable_id, attachable_type } = values
   if (attachable_id === undefined || attachable_type === undefined)
-    return Result.fail(invalidField("attachable_id", "Say what the file is attached to."))
+    return reject("attachable_id", "Say what the file is attached to.")
   const id = context.id(attachments)
   const row = {
     ...initialRow(attachments, attachmentFields),

@@ -4,7 +4,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { command, type Endpoint } from "../../kernel/endpoints/endpoint.ts"
 import { boolean, ref, text } from "../../kernel/fields/field.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
 import { created, noContent, ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { edit, one, opportunity_participants, participant, path } from "./tables/paths.ts"
@@ -34,7 +34,7 @@ export const participantEndpoints: ReadonlyArray<Endpoint> = [
         })
       }),
     decide: (takesPart, input, context) => {
-      if (takesPart) return Result.fail(invalidField("member_id", "The member takes part already."))
+      if (takesPart) return reject("member_id", "The member takes part already.")
       const opportunity_id = input.rows.id.id
       const row = {
         ...initialRow(opportunity_participants, {}),

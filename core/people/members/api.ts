@@ -12,7 +12,7 @@ import {
   initialRow,
   updatedEvent
 } from "../../kernel/endpoints/crud-resource.ts"
-import { invalid, invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import { invalid, notFound, reject } from "../../kernel/fields/rejection.ts"
 import {
   created,
   noContent,
@@ -165,7 +165,7 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
       related === undefined
         ? "The selected related member does not exist."
         : relationshipProblem(rows.member, related, existing)
-    if (problem !== undefined) return Result.fail(invalidField("related_member_id", problem))
+    if (problem !== undefined) return reject("related_member_id", problem)
     const row = {
       ...initialRow(relationships, relationshipFields),
       ...values,
@@ -281,7 +281,7 @@ const crud = crudResource({
     },
     delete: ({ row }) =>
       row.membership_type === "user"
-        ? Result.fail(invalidField("member", "This member is a user: deactivate the user instead."))
+        ? reject("member", "This member is a user: deactivate the user instead.")
         : Result.succeed([])
   },
   on_delete: (id) => [update(members, id, { is_active: false })]

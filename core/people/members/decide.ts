@@ -11,7 +11,7 @@ import {
   relationships
 } from "./schema.ts"
 import type { Decided } from "../../kernel/endpoints/endpoint.ts"
-import { type FieldErrors, invalidField } from "../../kernel/fields/rejection.ts"
+import { type FieldErrors, reject } from "../../kernel/fields/rejection.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 
 // Events of members beside created, updated and deleted (rules/members-activities 2).
@@ -114,7 +114,7 @@ export interface MergeFacts {
  */
 export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => {
   const { secondary } = facts
-  const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
+  const refuse = (text: string): Decided => reject("secondary_id", text)
   if (secondary === undefined || secondary.deleted_at !== null)
     return refuse("The selected secondary member does not exist.")
   if (secondary.id === primary.id) return refuse("A member cannot be merged with itself.")

@@ -4,7 +4,7 @@ import { custom_fields, type CustomFieldRow } from "../../kernel/lists/custom-fi
 import { command, type Decided } from "../../kernel/endpoints/endpoint.ts"
 import { type DataOf, streamOf } from "../../kernel/events/event-type.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
 import { contact_kinds, type ContactKind, contactTables, type MemberRow, members } from "../members/schema.ts"
 import { type UserRow, users } from "../users/schema.ts"
 import { memberAnonymised, type MovedContacts } from "./erase.ts"
@@ -38,7 +38,7 @@ interface AnonymiseFacts {
  */
 const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
   const { custom_fields, merged, moved_contacts, user, user_streams } = facts
-  const refuse = (text: string): Decided => Result.fail(invalidField("member", text))
+  const refuse = (text: string): Decided => reject("member", text)
   if (member.id === own_id) return refuse("You cannot anonymise your own record.")
   if (user?.is_owner === true) return refuse("The owner cannot be anonymised: their account cannot be deactivated.")
   if (user?.is_active === true) {

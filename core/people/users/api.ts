@@ -5,7 +5,7 @@ import type { Failure } from "../../kernel/store/failure.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { command, get } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
-import { invalid, invalidField } from "../../kernel/fields/rejection.ts"
+import { invalid, reject } from "../../kernel/fields/rejection.ts"
 import {
   created,
   listOf,
@@ -127,9 +127,9 @@ const rolesSlice = crudResource({
       }),
     save: ({ next, before, facts, input }) => {
       if (before?.is_system === true && next.name !== before.name)
-        return Result.fail(invalidField("name", "A system role keeps its name."))
+        return reject("name", "A system role keeps its name.")
       const bar = before === undefined ? undefined : roleChangeRefusal(before, input.viewer, facts.level)
-      if (bar !== undefined) return Result.fail(invalidField("role", `You cannot change this role: ${bar}.`))
+      if (bar !== undefined) return reject("role", `You cannot change this role: ${bar}.`)
       const added = next.permissions.filter((key) => before?.permissions.includes(key) !== true)
       const errors = Object.fromEntries(
         added.flatMap((key): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
@@ -146,11 +146,9 @@ const rolesSlice = crudResource({
       return refusal === undefined ? Result.succeed({}) : Result.fail(refusal)
     },
     delete: ({ row, facts, input }) => {
-      if (row.is_system) return Result.fail(invalidField("role", "A system role cannot be deleted."))
+      if (row.is_system) return reject("role", "A system role cannot be deleted.")
       const bar = roleChangeRefusal(row, input.viewer, facts.level)
-      return bar !== undefined
-        ? Result.fail(invalidField("role", `You cannot delete this role: ${bar}.`))
-        : Result.succeed([])
+      return bar !== undefined ? reject("role", `You cannot delete this role: ${bar}.`) : Result.succeed([])
     }
   }
 })

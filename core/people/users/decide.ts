@@ -9,7 +9,7 @@ import type { Catalogue, LaterSeed } from "../../kernel/endpoints/catalogue.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { beyondToken, rightsOfUser, roleChangeRefusal, systemRoles, userChangeRefusal } from "./permissions.ts"
 import type { Decided } from "../../kernel/endpoints/endpoint.ts"
-import { type FieldErrors, forbidden, invalid, invalidField, Rejection } from "../../kernel/fields/rejection.ts"
+import { type FieldErrors, forbidden, invalid, reject, Rejection } from "../../kernel/fields/rejection.ts"
 import { foldCase } from "../../kernel/tables/table.ts"
 import type { Viewer } from "../../kernel/fields/viewer.ts"
 import { parseMailAddress } from "../../values/mail-address.ts"
@@ -246,8 +246,8 @@ export const changeUser = (
 
 /** 422 on `user` for the owner and for the caller's own account; no events for a user who is not active. */
 export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
-  if (user.is_owner) return Result.fail(invalidField("user", "The owner cannot be deactivated."))
-  if (user.id === viewer.user_id) return Result.fail(invalidField("user", "You cannot deactivate yourself."))
+  if (user.is_owner) return reject("user", "The owner cannot be deactivated.")
+  if (user.id === viewer.user_id) return reject("user", "You cannot deactivate yourself.")
   const refusal = mayNot("deactivate", user, viewer, facts)
   if (refusal !== undefined) return Result.fail(refusal)
   return Result.succeed({
@@ -263,8 +263,7 @@ export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts):
 export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
   const refusal = mayNot("activate", user, viewer, facts) ?? (user.is_active ? undefined : mayMore(user, viewer, facts))
   if (refusal !== undefined) return Result.fail(refusal)
-  if (user.email === anonymousEmail(user.id))
-    return Result.fail(invalidField("user", "This user was anonymised; invite the person anew."))
+  if (user.email === anonymousEmail(user.id)) return reject("user", "This user was anonymised; invite the person anew.")
   return Result.succeed({
     events: user.is_active
       ? []
@@ -297,10 +296,10 @@ export const resetAccess = (
   const refusal = mayNot("reset the access of", user, viewer, facts) ?? mayMore(user, viewer, facts)
   if (refusal !== undefined) return Result.fail(refusal)
   if (user.deactivated_at !== null || user.email === anonymousEmail(user.id))
-    return Result.fail(invalidField("user", "This account is closed: activate it, and a code is sent."))
+    return reject("user", "This account is closed: activate it, and a code is sent.")
   const address = parseMailAddress(user.email)
   if (Result.isFailure(address))
-    return Result.fail(invalidField("user", `No mail can be sent to ${user.email}: change the e-mail address first.`))
+    return reject("user", `No mail can be sent to ${user.email}: change the e-mail address first.`)
   const free_at = Date.parse(facts.before[access_resets_max - 1] ?? "1970-01-01T00:00:00.000Z") + hour_millis
   if (free_at > Date.parse(now)) return Result.fail(tooManyResets(Math.ceil((free_at - Date.parse(now)) / 1_000)))
   return Result.succeed({

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { event, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { type SaveResult, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type Composed, contains, depthThrough } from "./graph.ts"
 import type { AccessoryRow, ComponentRow, product_accessories, product_components } from "./schema.ts"
@@ -17,9 +17,9 @@ export const saveAccessory = (
   siblings: ReadonlyArray<AccessoryRow>
 ): SaveResult<typeof product_accessories> =>
   next.accessory_product_id === next.product_id
-    ? Result.fail(invalidField("accessory_product_id", "A product cannot be its own accessory."))
+    ? reject("accessory_product_id", "A product cannot be its own accessory.")
     : siblings.some((one) => one.id !== next.id && one.accessory_product_id === next.accessory_product_id)
-      ? Result.fail(invalidField("accessory_product_id", "This product is already an accessory of it."))
+      ? reject("accessory_product_id", "This product is already an accessory of it.")
       : Result.succeed({ also: [productTouched(next.product_id)] })
 
 export interface ComponentFacts {
@@ -36,7 +36,7 @@ export const saveComponent = (
   before: ComponentRow | undefined,
   facts: ComponentFacts
 ): SaveResult<typeof product_components> => {
-  const refuse = (text: string) => Result.fail(invalidField("component_product_id", text))
+  const refuse = (text: string) => reject("component_product_id", text)
   const { component_product_id: component, product_id: parent } = next
   const others = facts.siblings.filter((one) => one.id !== next.id)
   if (before === undefined) {

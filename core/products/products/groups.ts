@@ -4,7 +4,7 @@ import type { ViewColumn } from "../../kernel/lists/custom-view.ts"
 import { integer, json, longText, ref, text } from "../../kernel/fields/field.ts"
 import type { JsonObject } from "../../kernel/fields/json.ts"
 import { accessOf, crudResource } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
 import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
 import { bindings, whereSql } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -80,7 +80,7 @@ export const productGroups = crudResource({
       }),
     save: ({ before, facts }) =>
       before !== undefined && facts.includes(before.id)
-        ? Result.fail(invalidField("parent_id", "A group cannot lie inside itself or one of its own subgroups."))
+        ? reject("parent_id", "A group cannot lie inside itself or one of its own subgroups.")
         : Result.succeed({})
   }
 })

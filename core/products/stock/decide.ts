@@ -9,7 +9,7 @@ import {
   type SaveResult,
   updatedEvent
 } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type ProductRow, serialised } from "../products/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import {
@@ -50,7 +50,7 @@ export const saveLevel = (
   const is_unit =
     before === undefined ? facts.product?.stock_method === serialised : before.stock_category === serialisedCategory
   if (next.starts_at !== null && next.ends_at !== null && next.ends_at < next.starts_at) {
-    return Result.fail(invalidField("ends_at", "The ends at field must be a date on or after starts at."))
+    return reject("ends_at", "The ends at field must be a date on or after starts at.")
   }
   const held = before === undefined ? undefined : byOrder(before, next)
   if (held !== undefined) return Result.fail(held)
@@ -161,7 +161,7 @@ export const deleteLevel = (
   level: StockLevelRow,
   facts: LevelFacts
 ): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
-  const refuse = (text: string) => Result.fail(invalidField("stock_level", text))
+  const refuse = (text: string) => reject("stock_level", text)
   if (level.is_sub_hired)
     return refuse("The stock is sub-hired and belongs to a purchase order; give it back to the supplier there.")
   const is_live = facts.product !== undefined && facts.product.deleted_at === null
@@ -188,22 +188,19 @@ export const postTransaction = (
   newest: StockTransactionRow | undefined,
   context: DecideContext
 ): Decided => {
-  if (level.is_sub_hired) return Result.fail(invalidField("stock_level", sub_hired))
+  if (level.is_sub_hired) return reject("stock_level", sub_hired)
   const type = input.transaction_type as TransactionType
   if (!transaction_types[type].manual) {
-    return Result.fail(
-      invalidField(
-        "transaction_type",
-        `${transaction_types[type].name} is recorded by the system; ` +
-          "post 4 (Buy), 5 (Find), 6 (Write Off), 7 (Sell) or 9 (Make)."
-      )
+    return reject(
+      "transaction_type",
+      `${transaction_types[type].name} is recorded by the system; ` +
+        "post 4 (Buy), 5 (Find), 6 (Write Off), 7 (Sell) or 9 (Make)."
     )
   }
-  if (!exact(input.quantity).isInteger())
-    return Result.fail(invalidField("quantity", "The quantity field must be a whole number."))
+  if (!exact(input.quantity).isInteger()) return reject("quantity", "The quantity field must be a whole number.")
   const is_unit = level.stock_category === serialisedCategory
   if (is_unit && !exact(input.quantity).equals(1))
-    return Result.fail(invalidField("quantity", "The quantity field must be 1 for a serialised unit."))
+    return reject("quantity", "The quantity field must be 1 for a serialised unit.")
   const row = {
     ...transactionRow(level, type, input.quantity),
     id: context.id(stock_transactions),
@@ -232,8 +229,7 @@ export const deleteTransaction = (
   row: StockTransactionRow,
   newest: StockTransactionRow | undefined
 ): Decided => {
-  if (row.source_type !== null)
-    return Result.fail(invalidField("stock_transaction", "The line belongs to a document; undo it there."))
+  if (row.source_type !== null) return reject("stock_transaction", "The line belongs to a document; undo it there.")
   const is_gone =
     level.stock_category === serialisedCategory && newest !== undefined && moves_out.has(newest.transaction_type)
   return Result.succeed({

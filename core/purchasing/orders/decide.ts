@@ -5,7 +5,7 @@ import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Decision, Input } from "../../kernel/endpoints/endpoint.ts"
 import { type Json, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
-import { invalid, invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalid, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { without, withoutStamps } from "../../kernel/tables/stored-schema.ts"
 import type { AnyRow } from "../../kernel/tables/table.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
@@ -48,18 +48,13 @@ export interface UpdateFacts extends HeaderFacts {
 /** 422 on `supplier_id` for whom nothing can be ordered from. */
 const ordersTo = (supplier: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
   supplier === undefined || supplier.deleted_at !== null
-    ? Result.fail(invalidField("supplier_id", "The supplier is archived; restore the member or name another one."))
+    ? reject("supplier_id", "The supplier is archived; restore the member or name another one.")
     : supplier.membership_type !== "organisation" && supplier.membership_type !== "contact"
-      ? Result.fail(
-          invalidField(
-            "supplier_id",
-            `A ${supplier.membership_type} is no supplier; name an organisation or a contact.`
-          )
-        )
+      ? reject("supplier_id", `A ${supplier.membership_type} is no supplier; name an organisation or a contact.`)
       : Result.succeed(supplier)
 const dated = ({ ends_at, starts_at }: PurchaseOrderRow): Result.Result<void, Rejection> =>
   starts_at !== null && ends_at !== null && ends_at < starts_at
-    ? Result.fail(invalidField("ends_at", "The ends at field must be a date after or equal to starts at."))
+    ? reject("ends_at", "The ends at field must be a date after or equal to starts at.")
     : Result.succeed(undefined)
 
 /** An order with every column at its default. */
@@ -81,13 +76,11 @@ export const createPurchaseOrder = (
     const supplier = yield* ordersTo(facts.supplier)
     const store_id = sent.store_id ?? facts.default_store_id
     if (store_id === null)
-      return yield* Result.fail(invalidField("store_id", "The store id field is required: there is no default store."))
+      return yield* reject("store_id", "The store id field is required: there is no default store.")
     if (!facts.currency.is_enabled)
-      return yield* Result.fail(
-        invalidField(
-          "currency",
-          `${facts.currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${facts.currency.code}).`
-        )
+      return yield* reject(
+        "currency",
+        `${facts.currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${facts.currency.code}).`
       )
     const custom = readCustomFields(facts.custom, body["custom_fields"], {}, "create")
     if (Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
@@ -119,11 +112,11 @@ const exactSums = (rows: ReadonlyArray<PurchaseOrderItemRow>): Result.Result<Ret
   const sums = sumsOf(rows)
   return Object.values(sums).every(Number.isSafeInteger)
     ? Result.succeed(sums)
-    : Result.fail(invalidField("items", "The total is too large."))
+    : reject("items", "The total is too large.")
 }
 
 const refuseStatus = ({ status }: PurchaseOrderRow, words: string): Result.Result<never, Rejection> =>
-  Result.fail(invalidField("status", `The order is ${purchase_order_statuses[status].toLowerCase()}; ${words}`))
+  reject("status", `The order is ${purchase_order_statuses[status].toLowerCase()}; ${words}`)
 export const draftOnly = (row: PurchaseOrderRow, words: string): Result.Result<void, Rejection> =>
   row.status === "draft" ? Result.succeed(undefined) : refuseStatus(row, `only a draft can be ${words}.`)
 
@@ -140,11 +133,9 @@ export const updatePurchaseOrder = (
     yield* draftOnly(before, "changed")
     const code = currency ?? currency_code ?? before.currency_code
     if (code !== before.currency_code)
-      return yield* Result.fail(
-        invalidField(
-          "currency",
-          `The order is in ${before.currency_code} and stays so; make another one in ${code} instead.`
-        )
+      return yield* reject(
+        "currency",
+        `The order is in ${before.currency_code} and stays so; make another one in ${code} instead.`
       )
     const custom =
       "custom_fields" in body && body["custom_fields"] !== null
@@ -189,16 +180,12 @@ const rowsAfter = (
     return Result.mapError(itemsFrom(next, items, raw, stored, facts, context), invalid)
   const foreign = facts.items.some((row) => row.opportunity_item_id !== null)
   if (foreign && next.opportunity_id !== before.opportunity_id)
-    return Result.fail(
-      invalidField(
-        "opportunity_id",
-        "Lines of the order are for lines of the opportunity; send the items without opportunity_item_id as well."
-      )
+    return reject(
+      "opportunity_id",
+      "Lines of the order are for lines of the opportunity; send the items without opportunity_item_id as well."
     )
   if (stored.some((row) => row.starts_at !== null && row.ends_at !== null && row.ends_at < row.starts_at))
-    return Result.fail(
-      invalidField("ends_at", "A line of the order would end before it starts; send its dates as well.")
-    )
+    return reject("ends_at", "A line of the order would end before it starts; send its dates as well.")
   // Another supplier is taxed anew.
   if (next.supplier_id !== before.supplier_id) return Result.succeed(taxedItems(stored, facts))
   return Result.succeed(stored === facts.items ? undefined : stored)
@@ -260,12 +247,10 @@ export const sendPurchaseOrder = (
   Result.gen(function* () {
     yield* draftOnly(row, "sent")
     if (facts.items.length === 0)
-      return yield* Result.fail(invalidField("items", "An order without lines cannot be sent; add at least one."))
+      return yield* reject("items", "An order without lines cannot be sent; add at least one.")
     const supplier = yield* ordersTo(facts.supplier)
     if (!supplier.is_active)
-      return yield* Result.fail(
-        invalidField("supplier_id", "The supplier is inactive; make the member active or name another one.")
-      )
+      return yield* reject("supplier_id", "The supplier is inactive; make the member active or name another one.")
     yield* windowed(row, facts.items)
     const events = [purchaseOrderSent.make(purchaseOrderChange(row, { status: "sent", sent_at: now }))]
     return {
@@ -308,7 +293,7 @@ export const cancelPurchaseOrder = (
   if (row.status !== "draft" && row.status !== "sent")
     return refuseStatus(row, "only a draft or a sent order can be cancelled.")
   if (items.some(({ received_quantity }) => exact(received_quantity).gt(0)))
-    return Result.fail(invalidField("status", "Part of the order was received; it can no longer be cancelled."))
+    return reject("status", "Part of the order was received; it can no longer be cancelled.")
   const set = { status: "cancelled", cancelled_at: now, cancellation_reason: reason } as const
   return Result.succeed({
     events: [purchaseOrderCancelled.make(purchaseOrderChange(row, set))],

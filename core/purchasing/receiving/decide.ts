@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { isInFuture } from "../../values/time.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { KeyedColumns } from "../../kernel/tables/stored-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -40,8 +40,6 @@ export interface MovedRow {
   readonly serial_numbers: ReadonlyArray<string>
   readonly notes: ReadonlyArray<string>
 }
-type Refused = Result.Result<never, Rejection>
-const refuse = (field: string, text: string): Refused => Result.fail(invalidField(field, text))
 
 /** Pieces with a stock level of their own that one call may make. */
 const pieces_max = 2_000
@@ -78,10 +76,10 @@ export const itemNamed = (
   { items, order }: Pick<ReceiveFacts, "items" | "order">
 ): Result.Result<PurchaseOrderItemRow, Rejection> => {
   const id = line.item_id ?? line.purchase_order_item_id ?? undefined
-  if (id === undefined) return refuse(`lines.${at}.item_id`, "The item id field is required.")
+  if (id === undefined) return reject(`lines.${at}.item_id`, "The item id field is required.")
   const item = items.find((one) => one.id === id)
   return item === undefined
-    ? refuse(`lines.${at}.item_id`, `${orderName(order)} has no row ${id}; name one of its own.`)
+    ? reject(`lines.${at}.item_id`, `${orderName(order)} has no row ${id}; name one of its own.`)
     : Result.succeed(item)
 }
 
@@ -124,19 +122,19 @@ const receivedRows = (
       const before = rows.get(item.id)
       const left = outstandingOf(item).minus(before?.quantity ?? 0)
       if (quantity.greaterThan(left))
-        return yield* refuse(
+        return yield* reject(
           field,
           `Of "${item.name}" ${quantityText(left)} are outstanding; ${quantityText(quantity)} are too many.`
         )
       if (product?.stock_method === serialised) {
         if (!quantity.isInteger())
-          return yield* refuse(field, `"${product.name}" is counted in single pieces; receive a whole number.`)
+          return yield* reject(field, `"${product.name}" is counted in single pieces; receive a whole number.`)
         if ((pieces += quantity.toNumber()) > pieces_max)
-          return yield* refuse(field, `Receive at most ${pieces_max} single pieces at once.`)
+          return yield* reject(field, `Receive at most ${pieces_max} single pieces at once.`)
       }
       const serials = (line.serial_numbers ?? []).map((one) => one.trim()).filter((one) => one !== "")
       const reason = serialsRefusal(serials, quantity, product, facts, seen)
-      if (reason !== undefined) return yield* refuse(`lines.${at}.serial_numbers`, reason)
+      if (reason !== undefined) return yield* reject(`lines.${at}.serial_numbers`, reason)
       for (const serial of serials) seen.add(serial)
       rows.set(item.id, {
         item,
@@ -220,10 +218,10 @@ export const receiveGoods = (facts: ReceiveFacts, sent: ReceiveValues, context: 
     if (wrong !== undefined) return yield* Result.fail(wrong)
     const at = sent.received_at ?? context.happened_at
     if (isInFuture(at, context.now))
-      return yield* refuse("received_at", "The received at field must not be in the future.")
+      return yield* reject("received_at", "The received at field must not be in the future.")
     const rows = yield* receivedRows(sent.lines ?? [], facts)
     if (!facts.has_store && rows.some(({ item }) => productOf(facts.products, item) !== undefined))
-      return yield* refuse("store_id", "The store of the order was deleted, so the goods have no place to go to.")
+      return yield* reject("store_id", "The store of the order was deleted, so the goods have no place to go to.")
     const came = new Map(rows.map((row) => [row.item.id, row.quantity]))
     const after = items.map((item) => ({ item, received: exact(item.received_quantity).plus(came.get(item.id) ?? 0) }))
     const is_full = after.every(({ item, received }) => received.greaterThanOrEqualTo(item.quantity))

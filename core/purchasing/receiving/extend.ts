@@ -15,7 +15,7 @@ import {
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { boolean, decimal, integer, list, longText, text, timestamp, type ValuesOf } from "../../kernel/fields/field.ts"
 import { reaction } from "../../kernel/events/react.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact } from "../../values/decimal.ts"
@@ -85,9 +85,6 @@ const extendFactsOf = Effect.fnUntraced(function* (
   }
 })
 
-type Refused = Result.Result<never, Rejection>
-const refuse = (field: string, text: string): Refused => Result.fail(invalidField(field, text))
-
 /** Why the end of the hire cannot move, whatever to. */
 const refusalOf = (order: PurchaseOrderRow): Rejection | undefined => {
   if (order.po_type !== "sub_hire")
@@ -116,8 +113,8 @@ const movedItems = (
     for (const [at, id] of item_ids.entries()) {
       const item = items.find((one) => one.id === id)
       if (item === undefined)
-        return yield* refuse(`item_ids.${at}`, `${orderName(order)} has no row ${id}; name one of its own.`)
-      if (!isOpen(item)) return yield* refuse(`item_ids.${at}`, `All of "${item.name}" went back to the supplier.`)
+        return yield* reject(`item_ids.${at}`, `${orderName(order)} has no row ${id}; name one of its own.`)
+      if (!isOpen(item)) return yield* reject(`item_ids.${at}`, `All of "${item.name}" went back to the supplier.`)
       if (!named.includes(item)) named.push(item)
     }
     return named
@@ -136,14 +133,14 @@ const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideConte
       ...(sent.item_ids ? [] : [order.starts_at])
     ]
     if (starts.some((starts_at) => starts_at !== null && ends_at <= starts_at))
-      return yield* refuse("ends_at", "The ends at field must be a date after starts at.")
+      return yield* reject("ends_at", "The ends at field must be a date after starts at.")
     const ids = new Map(moved.map((item) => [item.id, item]))
     for (const unit of units) {
       const item = ids.get(unit.purchase_order_item_id ?? 0)
       const before = item === undefined ? null : windowOf(order, item).ends_at
       if (item === undefined || (before !== null && ends_at >= before)) continue
       const beyond = claims.find(({ demand }) => demand.asset_id === unit.id && demand.ends_at > ends_at)
-      if (beyond !== undefined) return yield* refuse("ends_at", `${unitName(unit)} ${claimText(beyond)}`)
+      if (beyond !== undefined) return yield* reject("ends_at", `${unitName(unit)} ${claimText(beyond)}`)
     }
     const is_whole = sent.item_ids === null || sent.item_ids === undefined
     const set = is_whole && order.ends_at !== ends_at ? { ends_at } : {}

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { isInFuture } from "../../values/time.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
@@ -30,7 +30,6 @@ interface GivenRow extends MovedRow {
   readonly stock_level_ids: ReadonlyArray<number>
 }
 type Refusable<A> = Result.Result<A, Rejection>
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 const here = (item: PurchaseOrderItemRow): ExactNumber => exact(item.received_quantity).minus(item.returned_quantity)
 const isUnit = ({ stock_category }: StockLevelRow): boolean => stock_category === 50
@@ -49,28 +48,28 @@ const unitsOf = (
   for (const serial of line.serial_numbers ?? []) {
     const unit = units.find((one) => one.serial_number === serial.trim())
     if (unit === undefined)
-      return refuse(`lines.${at}.serial_numbers`, `No unit of "${item.name}" with serial number ${serial} is here.`)
+      return reject(`lines.${at}.serial_numbers`, `No unit of "${item.name}" with serial number ${serial} is here.`)
     named.push(unit)
   }
   for (const id of line.stock_level_ids ?? []) {
     const unit = units.find((one) => one.id === id)
     if (unit === undefined)
-      return refuse(`lines.${at}.stock_level_ids`, `Stock level ${id} is no unit of "${item.name}" that is here.`)
+      return reject(`lines.${at}.stock_level_ids`, `Stock level ${id} is no unit of "${item.name}" that is here.`)
     named.push(unit)
   }
   const quantity = line.quantity === null || line.quantity === undefined ? undefined : exact(line.quantity)
   if (named.length === 0) {
     if (quantity === undefined || quantity.equals(units.length)) return Result.succeed(units)
     return quantity.greaterThan(units.length)
-      ? refuse(
+      ? reject(
           `lines.${at}.quantity`,
           `Of "${item.name}" ${units.length} are here; ${quantityText(quantity)} are too many.`
         )
-      : refuse(`lines.${at}.serial_numbers`, `Say which units of "${item.name}" go back: name their serial numbers.`)
+      : reject(`lines.${at}.serial_numbers`, `Say which units of "${item.name}" go back: name their serial numbers.`)
   }
   const once = [...new Set(named)]
   if (quantity !== undefined && !quantity.equals(once.length))
-    return refuse(
+    return reject(
       `lines.${at}.quantity`,
       `${once.length} unit${once.length === 1 ? " is" : "s are"} named; ${quantityText(quantity)} are to go back.`
     )
@@ -86,7 +85,7 @@ const heldUnit = (
   const held = units.find((unit) => holds.has(unit.id))
   return held === undefined
     ? Result.succeed(undefined)
-    : refuse(
+    : reject(
         `lines.${at}.${(line.stock_level_ids ?? []).length > 0 ? "stock_level_ids" : "serial_numbers"}`,
         `${unitName(held)} ${holds.get(held.id) ?? ""}`
       )
@@ -103,7 +102,7 @@ const bulkRow = (
   const quantity = line.quantity === null || line.quantity === undefined ? left : exact(line.quantity)
   const field = `lines.${at}.quantity`
   if (quantity.greaterThan(left) || quantity.lessThanOrEqualTo(0))
-    return refuse(
+    return reject(
       field,
       left.lessThanOrEqualTo(0)
         ? `Nothing of "${item.name}" is here that could go back.`
@@ -117,7 +116,7 @@ const bulkRow = (
       ? undefined
       : in_house.get(product.id)?.minus(leaving.get(product.id) ?? 0)
   if (there !== undefined && quantity.greaterThan(there))
-    return refuse(
+    return reject(
       field,
       `Only ${quantityText(there)} of "${item.name}" are in the house, the rest is out on hire; check them in first.`
     )
@@ -143,7 +142,7 @@ const unitRow = (
     if (in_bulk.lessThanOrEqualTo(0) || namesUnits(line)) {
       const going = yield* unitsOf(units, item, line, at)
       if (going.length === 0)
-        return yield* refuse(`lines.${at}.quantity`, `Nothing of "${item.name}" is here that could go back.`)
+        return yield* reject(`lines.${at}.quantity`, `Nothing of "${item.name}" is here that could go back.`)
       yield* heldUnit(going, line, at, facts.holds)
       return ofUnits(item, line, going)
     }
@@ -215,16 +214,16 @@ export const giveBack = (facts: ReturnFacts, sent: ReturnValues, context: Decide
   Result.gen(function* () {
     const { items, order } = facts
     if (order.po_type !== "sub_hire")
-      return yield* refuse(
+      return yield* reject(
         "po_type",
         `${orderName(order)} is a purchase: the goods are your own. Sell them or write them off instead.`
       )
     const present = items.filter((item) => here(item).greaterThan(0))
     if (present.length === 0)
-      return yield* refuse("status", `${orderName(order)}: nothing of it is here that could go back.`)
+      return yield* reject("status", `${orderName(order)}: nothing of it is here that could go back.`)
     const at = sent.returned_at ?? context.happened_at
     if (isInFuture(at, context.now))
-      return yield* refuse("returned_at", "The returned at field must not be in the future.")
+      return yield* reject("returned_at", "The returned at field must not be in the future.")
     const whole = present.map(({ id }): ReturnedLine => ({
       item_id: id,
       purchase_order_item_id: null,

@@ -1,7 +1,7 @@
 /** Which lines of an order close which shortages (rules/availability 9). */
 import { Result } from "effect"
 import type { LineShortage } from "../../orders/availability/rules/line.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { PurchaseOrderType } from "../schema.ts"
 import type { SentItem } from "../orders/fields.ts"
 import type { ResolveValues } from "./fields.ts"
@@ -21,7 +21,6 @@ interface Wanted {
   readonly unit_cost: SentItem["unit_cost"]
 }
 type Refusable<A> = Result.Result<A, Rejection>
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /** Goods ordered for `one` are there for the whole time of `other`. */
 const covers = (one: LineShortage, other: LineShortage): boolean =>
@@ -52,13 +51,13 @@ const named = (
     for (const [at, line] of lines.entries()) {
       const field = `lines.${at}.opportunity_item_id`
       const one = short.find(({ shortage }) => shortage.opportunity_item_id === line.opportunity_item_id)
-      if (one === undefined) return yield* refuse(field, "The line is not short; nothing has to be ordered for it.")
+      if (one === undefined) return yield* reject(field, "The line is not short; nothing has to be ordered for it.")
       if (one.is_kit)
-        return yield* refuse(field, `"${one.name}" is a kit: order those of its parts that are short by an order.`)
-      if (wanted.some(({ short: other }) => other === one)) return yield* refuse(field, "The line is named twice.")
+        return yield* reject(field, `"${one.name}" is a kit: order those of its parts that are short by an order.`)
+      if (wanted.some(({ short: other }) => other === one)) return yield* reject(field, "The line is named twice.")
       const left = one.shortage.remaining_shortfall
       if (left === 0 && line.quantity === null)
-        return yield* refuse(field, "All that is short of the line is on order already; say how many more are wanted.")
+        return yield* reject(field, "All that is short of the line is on order already; say how many more are wanted.")
       wanted.push({ short: one, quantity: line.quantity ?? String(left), unit_cost: line.unit_cost })
     }
     return wanted
@@ -100,11 +99,11 @@ export const resolvingLines = (
   { lines, resolution }: { readonly lines: ResolveValues["lines"] | undefined; readonly resolution: PurchaseOrderType }
 ): Refusable<Resolved> =>
   Result.gen(function* () {
-    if (short.length === 0) return yield* refuse("shortages", "Nothing is short.")
+    if (short.length === 0) return yield* reject("shortages", "Nothing is short.")
     const wanted = lines === null || lines === undefined ? everything(short) : yield* named(short, lines)
     const [first] = wanted
     if (first === undefined)
-      return yield* refuse(
+      return yield* reject(
         "shortages",
         short.some(({ is_kit }) => is_kit)
           ? "Only kits are short: order those of their parts that are short by an order."
@@ -113,7 +112,7 @@ export const resolvingLines = (
     const { store_id } = first.short.shortage
     const elsewhere = wanted.findIndex(({ short: one }) => one.shortage.store_id !== store_id)
     if (elsewhere >= 0 && lines !== null && lines !== undefined)
-      return yield* refuse(
+      return yield* reject(
         `lines.${elsewhere}.opportunity_item_id`,
         "The line takes stock from another store than the first one; order it by an order of its own."
       )

@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { forbidden, invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { forbidden, invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { hasOnePermission } from "../../kernel/fields/viewer.ts"
 import { type DecisionState, withLine } from "../../orders/opportunities/state/aggregate.ts"
 import { lineChanged } from "../../orders/opportunities/events/lines.ts"
@@ -48,7 +48,7 @@ const subRentedEvents = (
 ): Result.Result<ReadonlyArray<NewEvent>, Rejection> =>
   Result.gen(function* () {
     if (po_type !== "sub_hire")
-      return yield* Result.fail(invalidField("sub_rental", "What is bought is no sub-rental; leave the field out."))
+      return yield* reject("sub_rental", "What is bought is no sub-rental; leave the field out.")
     if (!hasOnePermission(context.viewer, "opportunities.edit"))
       return yield* Result.fail(forbidden("This needs the permission opportunities.edit."))
     const hired = new Map(items.map((item) => [item.opportunity_item_id, Number(item.quantity)]))
@@ -184,8 +184,9 @@ const resolveShortages = (
     const lines = yield* resolved
     if (draft !== undefined) return yield* addToDraft(draft, lines, opportunity, values, context)
     if (fresh === undefined)
-      return yield* Result.fail(
-        invalidField("supplier_id", "The supplier id field is required for a new order; or name a draft to add to.")
+      return yield* reject(
+        "supplier_id",
+        "The supplier id field is required for a new order; or name a draft to add to."
       )
     return yield* createPurchaseOrder(
       fresh.facts,
@@ -214,17 +215,14 @@ const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return
 })
 /** 422 on what only an order to a supplier has. */
 const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
-  const refuse = (field: string) =>
-    Result.fail(invalidField(field, "Whoever waits orders nothing; leave the field out."))
+  const refuse = (field: string) => reject(field, "Whoever waits orders nothing; leave the field out.")
   for (const name of ["supplier_id", "purchase_order_id", "currency", "expected_at"] as const)
     if (values[name] !== null && values[name] !== undefined) return refuse(name)
   if (values.sub_rental === true) return refuse("sub_rental")
   for (const [at, line] of (values.lines ?? []).entries()) {
     if (line.unit_cost !== null) return refuse(`lines.${at}.unit_cost`)
     if (line.quantity !== null)
-      return Result.fail(
-        invalidField(`lines.${at}.quantity`, "A line waits for all it asks for; leave the quantity out.")
-      )
+      return reject(`lines.${at}.quantity`, "A line waits for all it asks for; leave the quantity out.")
   }
   return Result.succeed(undefined)
 }
@@ -249,7 +247,7 @@ export const decideResolution = (
     }
     const facts = known.order
     if (typeof values.note === "string")
-      return yield* Result.fail(invalidField("note", "A note is kept on the waiting list; orders have their own."))
+      return yield* reject("note", "A note is kept on the waiting list; orders have their own.")
     const { events, result } = yield* resolveShortages(facts, values, context)
     const { items } = yield* facts.resolved
     const marked = values.sub_rental === true ? yield* subRentedEvents(facts.state, items, typeOf(values), context) : []

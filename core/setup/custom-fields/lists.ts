@@ -4,7 +4,7 @@ import { custom_fields, list_values } from "../../kernel/lists/custom-field.ts"
 import type { Slice } from "../../kernel/endpoints/catalogue.ts"
 import { get } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, deletedEvent, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
 import { ok, renderOne, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
 import { quote } from "../../kernel/store/statement.ts"
@@ -44,11 +44,11 @@ const lists = crudResource({
       }),
     save: ({ next, before }) =>
       before?.is_system === true && next.name !== before.name
-        ? Result.fail(invalidField("name", "A system list keeps its name."))
+        ? reject("name", "A system list keeps its name.")
         : Result.succeed({}),
     delete: ({ row, facts }) =>
       row.is_system
-        ? Result.fail(invalidField("list_name", "A system list cannot be deleted."))
+        ? reject("list_name", "A system list cannot be deleted.")
         : Result.succeed(facts.values.map((value) => deletedEvent(list_values, value.id)))
   }
 })
@@ -134,17 +134,15 @@ export const listValues = crudResource({
       }),
     save: ({ next, facts: { values } }) =>
       next.parent_id !== null && !values.some((one) => one.id === next.parent_id)
-        ? Result.fail(invalidField("parent_id", "The parent must be a value of the same list."))
+        ? reject("parent_id", "The parent must be a value of the same list.")
         : circular(next.id, next.parent_id, values)
-          ? Result.fail(invalidField("parent_id", "A value cannot lie below itself."))
+          ? reject("parent_id", "A value cannot lie below itself.")
           : Result.succeed({}),
     delete: ({ row, facts }) =>
       row.is_system
-        ? Result.fail(invalidField("list_value", "A system value cannot be deleted; make it inactive instead."))
+        ? reject("list_value", "A system value cannot be deleted; make it inactive instead.")
         : facts.chosen_by !== undefined
-          ? Result.fail(
-              invalidField("list_value", `The value is chosen as ${facts.chosen_by}; make it inactive instead.`)
-            )
+          ? reject("list_value", `The value is chosen as ${facts.chosen_by}; make it inactive instead.`)
           : Result.succeed([])
   }
 })

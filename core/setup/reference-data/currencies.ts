@@ -7,7 +7,7 @@ import { boolean, decimal, integer, text, timestamp } from "../../kernel/fields/
 import { type Access, createdEvent, crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { command } from "../../kernel/endpoints/endpoint.ts"
-import { invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import { notFound, reject } from "../../kernel/fields/rejection.ts"
 import { ok, renderById, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { baseCurrency } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -85,7 +85,7 @@ const enable = command("PUT", "/api/v1/currencies/{id}", {
   decide: ({ is_base, row }, { values }) => {
     const is_enabled = values.is_enabled ?? row.is_enabled
     if (is_base && !is_enabled)
-      return Result.fail(invalidField("is_enabled", `${row.code} is the base currency, which is always enabled.`))
+      return reject("is_enabled", `${row.code} is the base currency, which is always enabled.`)
     const changed = updatedEvent(currencies, row, { is_enabled })
     return Result.succeed({ events: changed === undefined ? [] : [changed], result: { id: row.id } })
   },
@@ -136,11 +136,11 @@ const exchangeSlice = crudResource({
   rules: {
     save: ({ next, before, input, context }) => {
       if (next.source_currency_code === next.target_currency_code) {
-        return Result.fail(invalidField("target_currency_code", "The two currencies must differ."))
+        return reject("target_currency_code", "The two currencies must differ.")
       }
       const effective_at = next.effective_at ?? context.now
       if (next.expires_at !== null && next.expires_at <= effective_at) {
-        return Result.fail(invalidField("expires_at", "The rate must expire after it takes effect."))
+        return reject("expires_at", "The rate must expire after it takes effect.")
       }
       // An inverse rate that was not entered is derived from the rate again.
       const follows =

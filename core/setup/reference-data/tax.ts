@@ -12,7 +12,7 @@ import {
   updatedEvent,
   viewManageAccess
 } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
 import { resource } from "../../kernel/endpoints/resource.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -84,7 +84,7 @@ const taxClasses = (table: ClassTable): Slice =>
         }),
       save: ({ next, before, facts }) => {
         if (before?.is_default === true && !next.is_default) {
-          return Result.fail(invalidField("is_default", "Make another tax class the default instead."))
+          return reject("is_default", "Make another tax class the default instead.")
         }
         const others: ReadonlyArray<ClassRow> = next.is_default ? facts.filter(({ id }) => id !== next.id) : []
         return Result.succeed({
@@ -95,9 +95,7 @@ const taxClasses = (table: ClassTable): Slice =>
       },
       delete: ({ row }) =>
         row.is_default
-          ? Result.fail(
-              invalidField(table.entity, "The default tax class cannot be deleted; make another one the default first.")
-            )
+          ? reject(table.entity, "The default tax class cannot be deleted; make another one the default first.")
           : Result.succeed([]),
       meta: withoutRule(table),
       meta_shows: Shown.optional(Shown.keys({ warnings: list(text()) }))
@@ -176,13 +174,11 @@ const rates = crudResource({
     save: ({ next: { rate, vat_category } }) => {
       const is_taxed = compareDecimals(rate, "0") > 0
       if (vat_category === null || (vat_category === "standard") === is_taxed) return Result.succeed({})
-      return Result.fail(
-        invalidField(
-          "vat_category",
-          is_taxed
-            ? `A rate of ${rate} % is standard: make the rate 0, or leave out the category.`
-            : "A rate of 0 is zero, exempt, reverse_charge or outside."
-        )
+      return reject(
+        "vat_category",
+        is_taxed
+          ? `A rate of ${rate} % is standard: make the rate 0, or leave out the category.`
+          : "A rate of 0 is zero, exempt, reverse_charge or outside."
       )
     }
   }

@@ -5,7 +5,7 @@ import { command, get, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { type Fields, json, text } from "../../kernel/fields/field.ts"
 import { readFields } from "../../kernel/fields/input.ts"
 import { isJsonObject, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
-import { type FieldErrors, invalidField, notFound, Rejection } from "../../kernel/fields/rejection.ts"
+import { type FieldErrors, notFound, reject, Rejection } from "../../kernel/fields/rejection.ts"
 import { ok, unpagedMeta } from "../../kernel/endpoints/resource.ts"
 import { baseCurrency, type SettingGroups, settings_table, settingsUpdated } from "../../kernel/events/settings.ts"
 import { nearest } from "../../values/nearest.ts"
@@ -95,7 +95,7 @@ const unknownErrors = (fields: Fields, given: JsonObject): FieldErrors =>
 const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) => {
   const group = groupOf(input)
   const given = input.body["settings"]
-  if (!isJsonObject(given)) return Result.fail(invalidField("settings", "The settings field is required."))
+  if (!isJsonObject(given)) return reject("settings", "The settings field is required.")
   const stored = input.settings[group] ?? {}
   const secret = readSecrets(fields, given)
   const read = readFields(secretFields(fields).open, given, {

@@ -9,7 +9,7 @@ import {
   type ViewFilter
 } from "../../kernel/lists/custom-view.ts"
 import { command, type Endpoint, get, type Input, type SharedDraft } from "../../kernel/endpoints/endpoint.ts"
-import { forbidden, invalid, invalidField, notFound, type Rejection } from "../../kernel/fields/rejection.ts"
+import { forbidden, invalid, invalidField, notFound, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import type { Json } from "../../kernel/fields/json.ts"
@@ -61,9 +61,9 @@ const saveView = (
   { values, viewer }: Pick<Input, "values" | "viewer">
 ): Result.Result<{ readonly set: Partial<CustomViewRow> }, Rejection> => {
   const given = (name: string): boolean => before === undefined || name in values
-  if (columns === undefined) return Result.fail(invalidField("entity_type", `There is no list of ${next.entity_type}.`))
+  if (columns === undefined) return reject("entity_type", `There is no list of ${next.entity_type}.`)
   if (before?.visibility === "system" && given("visibility") && next.visibility !== "system") {
-    return Result.fail(invalidField("visibility", "A system view stays everybody's; copy it to make it your own."))
+    return reject("visibility", "A system view stays everybody's; copy it to make it your own.")
   }
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const unknown = given("columns") ? next.columns.filter((name) => !columns.has(name)) : []

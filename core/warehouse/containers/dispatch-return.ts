@@ -7,7 +7,7 @@ import { demands } from "../../orders/demands/schema.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../kernel/fields/json.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import {
   type DecisionState,
   liveLines,
@@ -43,8 +43,6 @@ export const dispatchedResult = Shown.keys({
   meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 export const verifiedResult = Shown.keys({ verification: verificationShown })
-
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
 /** Source type of the demand on the case itself, made where no line of the order asks for it. */
 const case_source = "container_case"
@@ -82,35 +80,35 @@ export const dispatchContainer = (
     } = facts
     const { header } = known.opportunity
     if (!isKit(facts.target)) {
-      return yield* refuse(
+      return yield* reject(
         "container",
         "Only kits go out as one piece; what is in other containers goes out unit by unit."
       )
     }
     if (container.status !== "sealed")
-      return yield* refuse("container", `The container is ${container.status}; only sealed ones are dispatched.`)
+      return yield* reject("container", `The container is ${container.status}; only sealed ones are dispatched.`)
     const broken = outOfServiceInside(facts.target)
-    if (broken !== undefined) return yield* refuse("container", broken)
+    if (broken !== undefined) return yield* reject("container", broken)
     if (parent !== undefined)
-      return yield* refuse(
+      return yield* reject(
         "container",
         `The container is packed in ${parent.name}; it goes out with that one, or has to be taken out of it first.`
       )
     if (!goes_out.has(statusNameOf(header)))
-      return yield* refuse(
+      return yield* reject(
         "opportunity_id",
         "Only an order that is active, dispatched or on hire takes containers out."
       )
     const lines = liveLines(known.opportunity).filter((line) => stockedProductOf(line) === container.product_id)
     const stores = lines.length > 0 ? lines.map((line) => line.dispatch_store_id ?? header.store_id) : [header.store_id]
     if (container.store_id !== null && !stores.some((store) => store === null || store === container.store_id)) {
-      return yield* refuse("opportunity_id", "The opportunity takes its gear from another store.")
+      return yield* reject("opportunity_id", "The opportunity takes its gear from another store.")
     }
     const holder = facts.housing_demands.find(
       (demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id
     )
     if (holder !== undefined)
-      return yield* refuse("opportunity_id", `The case is claimed by ${holderText(holder)} from ${holder.starts_at}.`)
+      return yield* reject("opportunity_id", `The case is claimed by ${holderText(holder)} from ${holder.starts_at}.`)
     const out =
       housing === undefined ? { events: [], meta: null } : yield* caseOut(facts, housing, lines, dispatched_at, context)
     return {
@@ -147,14 +145,14 @@ const caseOut = (
     } = facts
     const unit = known.opportunity.units.find((one) => one.stock_level_id === housing.id)
     const unfit = unit === undefined ? caseOutOfService(container, housing, context) : undefined
-    if (unfit !== undefined) return yield* refuse("container", unfit)
+    if (unfit !== undefined) return yield* reject("container", unfit)
     if (unit === undefined && lines.length === 0)
       return {
         events: [caseDemanded(container, housing, dispatched_at, endOfDemand(known, dispatched_at), context)],
         meta: null
       }
     if (unit !== undefined && unit.status >= checked_in)
-      return yield* refuse("opportunity_id", "The case has been out on this order and is back.")
+      return yield* reject("opportunity_id", "The case has been out on this order and is back.")
     if (unit !== undefined && unit.status > prepared) return { events: [], meta: null }
     // The first line with room for a unit; without one, allocating to the first line gives the refusal.
     const line =
@@ -169,7 +167,7 @@ const caseOut = (
           )
     const after = given === undefined ? known : knownAfter(known, given.events, context)
     const there = unit ?? after.opportunity.units.find((one) => one.stock_level_id === housing.id)
-    if (there === undefined) return yield* refuse("opportunity_id", "The case is on no line of this order.")
+    if (there === undefined) return yield* reject("opportunity_id", "The case is on no line of this order.")
     const gone = yield* moveUnits(
       after,
       [{ unit: there, field: "opportunity_id" }],
@@ -272,9 +270,9 @@ export const returnContainer = (
       target: { container, items, product }
     } = facts
     if (container.status !== "dispatched")
-      return yield* refuse("container", `The container is ${container.status}; only dispatched ones come back.`)
+      return yield* reject("container", `The container is ${container.status}; only dispatched ones come back.`)
     if (container.dispatched_at !== null && returned_at < container.dispatched_at) {
-      return yield* refuse("returned_at", "The returned at field must not be before the container went out.")
+      return yield* reject("returned_at", "The returned at field must not be before the container went out.")
     }
     // What is in a box went out unit by unit; a kit went out as its case.
     const inside = isKit(facts.target) ? [] : items.map((item) => item.serialised_item_id)
@@ -325,7 +323,7 @@ export const verifyCheckin = (
   Result.gen(function* () {
     const { container, items, product } = facts.target
     if (container.status !== "dispatched" && container.status !== "returned") {
-      return yield* refuse(
+      return yield* reject(
         "container",
         `The container is ${container.status}; only dispatched and returned ones are checked in.`
       )

@@ -4,7 +4,7 @@ import type { DemandRow } from "../../orders/demands/schema.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, deletedEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"
@@ -17,8 +17,6 @@ import { integer, list, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
-
-const refuse = (field: string, text: string): Decided<never> => Result.fail(invalidField(field, text))
 
 /** A UUID (version 8) made of the instant and the id: unique, because ids are. */
 const uuidOf = (now: string, id: number): string => {
@@ -68,28 +66,28 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
   const { housed, housing, housing_product, packed } = facts
   const product = facts.product ?? housing_product
   if (product !== undefined && !product.is_containerable) {
-    return refuse(
+    return reject(
       facts.product === undefined ? "serialised_item_id" : "product_id",
       "The product is no case; say so in its container template first."
     )
   }
   if (housing !== undefined) {
     if (housing_product?.stock_method !== serialised || housing.product_id !== product?.id) {
-      return refuse("serialised_item_id", "The case must be a serialised unit of the container's product.")
+      return reject("serialised_item_id", "The case must be a serialised unit of the container's product.")
     }
     if (housing.is_gone || housing.given_back_at !== null)
-      return refuse("serialised_item_id", "The unit is no longer in stock.")
+      return reject("serialised_item_id", "The unit is no longer in stock.")
     if (housing.is_sub_hired)
-      return refuse(
+      return reject(
         "serialised_item_id",
         "The unit is sub-hired and goes back to its supplier; a case of your own is needed."
       )
     if (housed !== undefined)
-      return refuse("serialised_item_id", `The unit is already the case of container ${housed.id}.`)
+      return reject("serialised_item_id", `The unit is already the case of container ${housed.id}.`)
     if (packed !== undefined)
-      return refuse("serialised_item_id", `The unit is packed in container ${packed.container_id}; unpack it first.`)
+      return reject("serialised_item_id", `The unit is packed in container ${packed.container_id}; unpack it first.`)
     if (input.store_id !== null && input.store_id !== housing.store_id)
-      return refuse("serialised_item_id", "The unit is at another store than the container.")
+      return reject("serialised_item_id", "The unit is at another store than the container.")
   }
   const has_template = (product?.container_template?.slots.length ?? 0) > 0
   const { event, id } = newContainer(
@@ -113,7 +111,7 @@ export const createTemporaryContainer = (
   duplicate: ContainerRow | undefined,
   context: DecideContext
 ): Decided => {
-  if (duplicate !== undefined) return refuse("barcode", barcodeTaken(duplicate))
+  if (duplicate !== undefined) return reject("barcode", barcodeTaken(duplicate))
   const { event, id } = newContainer({ ...input, is_temporary: true, scan_mode: "free" }, context)
   return Result.succeed({ events: [event], result: { id } })
 }
@@ -129,16 +127,16 @@ export const changeContainer = (
   set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>,
   duplicate: ContainerRow | undefined
 ): Decided => {
-  if (row.status === "dissolved") return refuse("container", "The container is dissolved.")
+  if (row.status === "dissolved") return reject("container", "The container is dissolved.")
   if (set.scan_mode !== undefined && set.scan_mode !== row.scan_mode) {
-    if (row.is_temporary) return refuse("scan_mode", "Temporary containers are always free.")
+    if (row.is_temporary) return reject("scan_mode", "Temporary containers are always free.")
     if (row.status !== "open")
-      return refuse("container", `The scan mode can be changed only while the container is open; it is ${row.status}.`)
+      return reject("container", `The scan mode can be changed only while the container is open; it is ${row.status}.`)
   }
   if (row.is_temporary && set.barcode === null)
-    return refuse("barcode", "A temporary container is known by its barcode; it cannot be cleared.")
+    return reject("barcode", "A temporary container is known by its barcode; it cannot be cleared.")
   if (row.is_temporary && set.barcode !== undefined && duplicate !== undefined && duplicate.id !== row.id)
-    return refuse("barcode", barcodeTaken(duplicate))
+    return reject("barcode", barcodeTaken(duplicate))
   const updated = updatedEvent(containers, row, set)
   return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: row.id } })
 }
@@ -154,20 +152,20 @@ export const sealContainer = (
   context: DecideContext
 ): Decided => {
   const { container, items } = target
-  if (container.status === "sealed") return refuse("container", "The container is sealed already.")
+  if (container.status === "sealed") return reject("container", "The container is sealed already.")
   if (container.status !== "open")
-    return refuse(
+    return reject(
       "container",
       `The container is ${container.status}; only open ones can be sealed. ${toBeOpen(container)}`
     )
-  if (items.length === 0) return refuse("container", "The container is empty; pack something first.")
+  if (items.length === 0) return reject("container", "The container is empty; pack something first.")
   const open = nested.find((one) => one.status === "open")
   if (open !== undefined)
-    return refuse("container", `The container ${open.name} inside it is still open; seal that one first.`)
+    return reject("container", `The container ${open.name} inside it is still open; seal that one first.`)
   const broken = outOfServiceInside(target)
-  if (broken !== undefined) return refuse("container", broken)
+  if (broken !== undefined) return reject("container", broken)
   const gap = container.scan_mode === "strict" ? templateGap(target) : undefined
-  if (gap !== undefined) return refuse("container", gap)
+  if (gap !== undefined) return reject("container", gap)
   return Result.succeed({
     events: [
       containerSealed.make({
@@ -219,12 +217,12 @@ export const unsealContainer = (
     container
   } = target
   if (container.status !== "sealed")
-    return refuse("container", `The container is ${container.status}; only sealed ones can be unsealed.`)
+    return reject("container", `The container is ${container.status}; only sealed ones can be unsealed.`)
   const opportunity =
     container.opportunity_id ?? housing_demands.find((demand) => demand.opportunity_id !== null)?.opportunity_id ?? null
-  if (opportunity !== null) return refuse("container", `The container is committed to opportunity ${opportunity}.`)
+  if (opportunity !== null) return reject("container", `The container is committed to opportunity ${opportunity}.`)
   if (parent !== undefined && parent.status !== "open")
-    return refuse("container", `The container is inside ${parent.name}, which is ${parent.status}.`)
+    return reject("container", `The container is inside ${parent.name}, which is ${parent.status}.`)
   return Result.succeed({
     events: [
       containerUnsealed.make({
@@ -255,8 +253,8 @@ export const dissolveContainer = (
     chain: [, parent],
     container
   } = from
-  if (container.status === "dispatched") return refuse("container", "The container is out; it has to come back first.")
-  if (container.status === "dissolved") return refuse("container", "The container is dissolved already.")
+  if (container.status === "dispatched") return reject("container", "The container is out; it has to come back first.")
+  if (container.status === "dissolved") return reject("container", "The container is dissolved already.")
   return Result.map(emptyingEvents(from, units, to, context), (events) => ({
     events: [
       ...events,
@@ -319,11 +317,11 @@ export const deleteContainer = (
   followers: ReadonlyArray<ContainerRow>
 ): Decided => {
   if (container.status !== "dissolved")
-    return refuse("container", `The container is ${container.status}; dissolve it first.`)
+    return reject("container", `The container is ${container.status}; dissolve it first.`)
   if (container.dispatched_at !== null || container.opportunity_id !== null)
-    return refuse("container", "The container was out with an order; it stays as a record of that.")
+    return reject("container", "The container was out with an order; it stays as a record of that.")
   const [follower] = followers
-  if (follower !== undefined) return refuse("container", `Container ${follower.id} (${follower.name}) refers to it.`)
+  if (follower !== undefined) return reject("container", `Container ${follower.id} (${follower.name}) refers to it.`)
   return Result.succeed({
     events: [
       ...items.map(({ container_id, id }) => itemForgotten.make({ id, container_id })),
@@ -372,11 +370,11 @@ export const startRepack = (
         `The container is ${container.status}; only returned and dissolved ones are repacked.`
       )
     )
-  if (facts.housed !== undefined) return refuse("container_id", `Its case is in use by container ${facts.housed.id}.`)
+  if (facts.housed !== undefined) return reject("container_id", `Its case is in use by container ${facts.housed.id}.`)
   if (facts.packed !== undefined)
-    return refuse("container_id", `Its case is packed in container ${facts.packed.container_id}; unpack it first.`)
+    return reject("container_id", `Its case is packed in container ${facts.packed.container_id}; unpack it first.`)
   const barcode = input.barcode ?? container.barcode
-  if (container.is_temporary && facts.duplicate !== undefined) return refuse("barcode", barcodeTaken(facts.duplicate))
+  if (container.is_temporary && facts.duplicate !== undefined) return reject("barcode", barcodeTaken(facts.duplicate))
   const { event, id } = newContainer(
     {
       name: input.name ?? container.name,

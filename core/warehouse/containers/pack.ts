@@ -7,7 +7,7 @@ import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.t
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { invalid, invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalid, invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { serialised } from "../../products/products/schema.ts"
 import { outOfServiceText } from "../../products/service.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
@@ -176,8 +176,8 @@ export const packUnit = (
   const closed = requireOpenContainer(target)
   if (closed !== undefined) return Result.fail(closed)
   const reason = unit === undefined ? "The selected serialised item does not exist." : reasonNotPackable(unit, target)
-  if (unit === undefined || reason !== undefined) return Result.fail(invalidField("serialised_item_id", reason ?? ""))
-  if (isFull(target, 1)) return Result.fail(invalidField("container", "The container is full."))
+  if (unit === undefined || reason !== undefined) return reject("serialised_item_id", reason ?? "")
+  if (isFull(target, 1)) return reject("container", "The container is full.")
   const { events, row } = entering(unit, target, place, context)
   return Result.succeed({ events, result: { id: row.id } })
 }
@@ -237,7 +237,7 @@ export const transferEvents = (
     const membership = unit?.membership
     if (unit === undefined || membership?.container_id !== from.container.id) return Result.fail(notPackedHere(field))
     const reason = reasonNotPackable(unit, to, true)
-    if (reason !== undefined) return Result.fail(invalidField(field, `Unit ${unit.level.id}: ${reason}`))
+    if (reason !== undefined) return reject(field, `Unit ${unit.level.id}: ${reason}`)
     const entered = entering(
       {
         ...unit,
@@ -253,7 +253,7 @@ export const transferEvents = (
     begun.push(entered.row.id)
   }
   return isFull(to, units.length)
-    ? Result.fail(invalidField(field, "The other container has no room for all of them."))
+    ? reject(field, "The other container has no room for all of them.")
     : Result.succeed({ events, ids: [...closed, ...begun] })
 }
 
@@ -270,13 +270,13 @@ export const repackUnit = (
 ): Decided => {
   const { container } = target
   if (container.status !== "open" || container.repack_started_at === null) {
-    return Result.fail(invalidField("container", "The container is not being repacked; start repacking it first."))
+    return reject("container", "The container is not being repacked; start repacking it first.")
   }
   const here = unit?.membership?.container_id === container.id ? unit.membership : undefined
   if (here === undefined) {
     const reason = unit === undefined ? "The selected serialised item does not exist." : reasonNotPackable(unit, target)
-    if (unit === undefined || reason !== undefined) return Result.fail(invalidField("serialised_item_id", reason ?? ""))
-    if (isFull(target, 1)) return Result.fail(invalidField("container", "The container is full."))
+    if (unit === undefined || reason !== undefined) return reject("serialised_item_id", reason ?? "")
+    if (isFull(target, 1)) return reject("container", "The container is full.")
     const { events, row } = entering(unit, target, place, context)
     return Result.succeed({
       events: [...events, itemRepacked(row, context.happened_at, row.position, row.notes)],
@@ -284,7 +284,7 @@ export const repackUnit = (
     })
   }
   if (here.repacked_at !== null)
-    return Result.fail(invalidField("serialised_item_id", "The unit has already been repacked in this session."))
+    return reject("serialised_item_id", "The unit has already been repacked in this session.")
   return Result.succeed({
     events: [itemRepacked(here, context.happened_at, place.position ?? here.position, place.notes ?? here.notes)],
     result: { id: here.id }

@@ -7,7 +7,7 @@ import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { rowCreated, rowDeleted, rowUpdated } from "../../kernel/endpoints/crud-resource.ts"
 import { dataOf, type DataOf, type EventOf, isEventOf, type NewEvent } from "../../kernel/events/event-type.ts"
 import { reaction } from "../../kernel/events/react.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
 import { bindings, chunked, columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { caseOf } from "../../products/kits/case.ts"
@@ -144,9 +144,7 @@ export const unitsStay = reaction({
     }),
   decide: (_happened, is_contained) =>
     is_contained
-      ? Result.fail(
-          invalidField("store_id", "The unit belongs to a container; unpack it or dissolve the container first.")
-        )
+      ? reject("store_id", "The unit belongs to a container; unpack it or dissolve the container first.")
       : Result.succeed([])
 })
 

@@ -9,7 +9,7 @@ import { type DemandRow, demands } from "../../orders/demands/schema.ts"
 import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
 import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { CaseProduct } from "../../products/kits/case.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -105,11 +105,9 @@ export const syncHolds = (
     const must_be_held = isPackedUnitHeld(product, item.product_id)
     if (must_be_held && !is_held) {
       if (conflicts.length > 0)
-        return Result.fail(
-          invalidField(
-            field,
-            `Unit ${unit.id}, packed in container ${container.id}, is claimed elsewhere; release it first.`
-          )
+        return reject(
+          field,
+          `Unit ${unit.id}, packed in container ${container.id}, is claimed elsewhere; release it first.`
         )
       events.push(holdUnit(container.id, item, unit, context.happened_at, context))
     }

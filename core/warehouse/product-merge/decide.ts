@@ -6,7 +6,7 @@ import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { stockLevelMerged } from "../../products/stock/events.ts"
 import { productMerged } from "./events.ts"
 import { deletedEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
 import { caseOf } from "../../products/kits/case.ts"
 import { type Composed, contains, depthThrough } from "../../products/kits/graph.ts"
 import {
@@ -72,7 +72,7 @@ export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: D
     result: { id: primary.id }
   }))
 }
-const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
+const refuse = (text: string): Decided => reject("secondary_id", text)
 
 const reasonNotMergeable = (primary: ProductRow, secondary: ProductRow): string | undefined =>
   secondary.id === primary.id

@@ -21,7 +21,7 @@ import { containerDispatched, labelOf } from "../containers/events.ts"
 import { toBeOpen } from "../containers/pack.ts"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { demandSettings } from "../../orders/opportunities/state/demands.ts"
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { allocate } from "../../orders/opportunities/units/decide.ts"
@@ -106,8 +106,6 @@ export const spread = (
   })
 }
 
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
-
 interface CaseGone {
   readonly events: ReadonlyArray<NewEvent>
   readonly _meta: HeldBack | null
@@ -130,14 +128,14 @@ export const caseOut = (
     } = target
     const { header } = known.opportunity
     if (container.status === "dispatched")
-      return yield* refuse(
+      return yield* reject(
         wanted.field,
         container.opportunity_id === header.id
           ? `${container.name} is booked out on this order already`
           : `${container.name} is out with another order (id ${container.opportunity_id}); check it in there first.`
       )
     if (container.status !== "sealed")
-      return yield* refuse(
+      return yield* reject(
         wanted.field,
         `${container.name} is ${container.status}; only a sealed case goes out whole. ` +
           `${container.status === "open" ? "" : `${toBeOpen(container)} `}Seal it first, or scan what is in it.`
@@ -150,13 +148,13 @@ export const caseOut = (
       return { events: gone.events, _meta: gone.result.meta, pieces: 1 }
     }
     if (parent !== undefined)
-      return yield* refuse(
+      return yield* reject(
         wanted.field,
         `${container.name} is packed in ${parent.name}; scan that one, or take this one out of it first.`
       )
     const [inner] = nested
     if (inner !== undefined)
-      return yield* refuse(
+      return yield* reject(
         wanted.field,
         `${container.name} has ${inner.name} in it; take that out and scan the two one after the other.`
       )
@@ -164,7 +162,7 @@ export const caseOut = (
       (demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id
     )
     if (holder !== undefined)
-      return yield* refuse(
+      return yield* reject(
         wanted.field,
         `${container.name} is promised to ${holderText(holder)} from ${holder.starts_at}.`
       )
@@ -185,7 +183,7 @@ const boxOut = (
       known.opportunity.units.some((unit) => unit.stock_level_id === level.id && unit.status <= prepared)
     const on_line = housing !== undefined && (isGiven(housing) || isWanted(known, housing, settings))
     const unfit = housing === undefined || on_line ? undefined : caseOutOfService(container, housing, context)
-    if (unfit !== undefined) return yield* refuse(wanted.field, unfit)
+    if (unfit !== undefined) return yield* reject(wanted.field, unfit)
     const gone = yield* levelsOut(on_line ? [housing, ...contents] : contents, known, wanted, context)
     return {
       events: [
@@ -226,10 +224,10 @@ const levelsOut = (
     for (const level of levels) {
       if (unitAt(known, level) !== undefined) continue
       const gone = known.opportunity.units.find((one) => one.stock_level_id === level.id && one.status > prepared)
-      if (gone !== undefined) return yield* refuse(wanted.field, wasOutText(`${labelOf(level)}, which is in it,`, gone))
+      if (gone !== undefined) return yield* reject(wanted.field, wasOutText(`${labelOf(level)}, which is in it,`, gone))
       const line = lineFor(known, level.product_id, settings, given)
       if (line === undefined)
-        return yield* refuse(
+        return yield* reject(
           wanted.field,
           `${labelOf(level)}, which is in it, is not on this order; take it out of the case or add it to the order.`
         )

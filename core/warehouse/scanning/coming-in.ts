@@ -21,9 +21,9 @@ import { stores } from "../../setup/stores.ts"
 import { service_records } from "../workshop/schema.ts"
 import { unitCode } from "./read-code.ts"
 import type { count_fields, Scanned } from "./result.ts"
-import type { Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { isInFuture, plusDays } from "../../values/time.ts"
-import { decidedAs, partOf, refuse, type ScanDecided, type ScanFacts, scannedOf, type Wanted } from "./facts.ts"
+import { decidedAs, partOf, type ScanDecided, type ScanFacts, scannedOf, type Wanted } from "./facts.ts"
 import { isKit, returnContainer } from "../containers/dispatch-return.ts"
 import { labelOf } from "../containers/events.ts"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
@@ -119,9 +119,9 @@ export const timeTold = ({ at, is_time_told }: Wanted, now: string): Result.Resu
   !is_time_told
     ? Result.succeed(undefined)
     : isInFuture(at, now)
-      ? refuse("scanned_at", `The scanned at field must not be in the future; ${way_out}`)
+      ? reject("scanned_at", `The scanned at field must not be in the future; ${way_out}`)
       : at < plusDays(now, -days_back_max)
-        ? refuse("scanned_at", `The scanned at field must not be more than a year ago; ${way_out}`)
+        ? reject("scanned_at", `The scanned at field must not be more than a year ago; ${way_out}`)
         : Result.succeed(undefined)
 
 /**
@@ -140,7 +140,7 @@ const notBefore = (
     : !isInFuture(before, at)
       ? Result.succeed(before)
       : is_time_told
-        ? refuse("scanned_at", `${refusal(before)}; ${way_out}`)
+        ? reject("scanned_at", `${refusal(before)}; ${way_out}`)
         : Result.succeed(before <= now ? before : at)
 
 /** When it came back: never before it went out. */
@@ -163,7 +163,7 @@ export const caseIn = (
     const { container, items } = as_case.target
     const { known } = facts
     if (known !== undefined && container.opportunity_id !== known.opportunity.header.id)
-      return yield* refuse(
+      return yield* reject(
         wanted.field,
         `${container.name} is out with another order (id ${container.opportunity_id}).`
       )
@@ -193,11 +193,11 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
     if (known === undefined || unit === undefined) {
       const out = is_back_alone ? undefined : around?.chain.find(({ status }) => status === "dispatched")
       if (out !== undefined)
-        return yield* refuse(
+        return yield* reject(
           wanted.field,
           `${labelOf(level)} is in ${out.name}, which is out; scan the code of the case.`
         )
-      if (known === undefined) return yield* refuse(wanted.field, `${labelOf(level)} is not out`)
+      if (known === undefined) return yield* reject(wanted.field, `${labelOf(level)} is not out`)
       const unchecked = units.find((one) => one.status === checked_in)
       if (unchecked !== undefined && checksOf(wanted, context).length > 0) {
         const at = yield* checkedAt(wanted, labelOf(level), unchecked.returned_at, context.now)
@@ -210,7 +210,7 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
           : units.some((one) => one.status > checked_in)
             ? ": it came back already"
             : ""
-      return yield* refuse(wanted.field, `${labelOf(level)} is not out on this order${back}`)
+      return yield* reject(wanted.field, `${labelOf(level)} is not out on this order${back}`)
     }
     const at = yield* returnedAt(wanted, labelOf(level), unit.dispatched_at, context.now)
     const received_by = context.viewer.user_id || null

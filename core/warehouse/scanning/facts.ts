@@ -1,5 +1,5 @@
 /** What the rule of a scan must know: what the code names, the order, and the containers that are concerned. */
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
 import { backAloneAt } from "../containers/back-alone.ts"
 import type { DispatchFacts } from "../containers/dispatch-return.ts"
@@ -25,7 +25,6 @@ import { openEnd } from "../../values/time.ts"
 import type { Found, Named } from "./codes.ts"
 import type { Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { numberText } from "../../values/text.ts"
 import type { Scanned, scanResult } from "./result.ts"
@@ -194,9 +193,6 @@ export interface Wanted {
   readonly return_store_id: number | null
 }
 export type ScanDecided = Decided<typeof scanResult.Type>
-
-export const refuse = (field: string, text: string): Result.Result<never, Rejection> =>
-  Result.fail(invalidField(field, text))
 export const orderWords = ({ opportunity: { header } }: DecisionState): string => numberText(header.number, header.id)
 
 /** A unit goes out once on a line: for another time, that it came back is taken back. */

@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { invalidField } from "../../kernel/fields/rejection.ts"
+import { invalidField, reject } from "../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, withLine } from "../../orders/opportunities/state/aggregate.ts"
 import { demandSettings } from "../../orders/opportunities/state/demands.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
@@ -15,7 +15,6 @@ import {
   loadScan,
   lockNamed,
   orderWords,
-  refuse,
   type ScanDecided,
   type ScanFacts,
   scannedOf,
@@ -79,12 +78,12 @@ const moveBulk = (
   ) => Decided<{ readonly _meta: HeldBack | null; readonly id: number; readonly item_id: number }>
 ): ScanDecided =>
   Result.gen(function* () {
-    if (known.stocked.get(product.id)?.is_serialised === true) return yield* refuse(wanted.field, bulkText(product))
+    if (known.stocked.get(product.id)?.is_serialised === true) return yield* reject(wanted.field, bulkText(product))
     const quantity = bulkQuantity(facts, wanted)
-    if (quantity < 1) return yield* refuse(wanted.field, `0 × ${product.name} moves nothing.`)
+    if (quantity < 1) return yield* reject(wanted.field, `0 × ${product.name} moves nothing.`)
     const parts = spread(known, product.id, quantity, direction)
     if (parts.length === 0)
-      return yield* refuse(wanted.field, `${product.name} is not on this order (${orderWords(known)}).`)
+      return yield* reject(wanted.field, `${product.name} is not on this order (${orderWords(known)}).`)
     let state = known
     let _meta: HeldBack | null = null
     const events: Array<NewEvent> = []
@@ -161,13 +160,13 @@ const leftAt = ({ as_case, returned, unit }: ScanFacts, wanted: Wanted, now: str
 const moreThanOne = (named: Exclude<Named, { kind: "product" }>, { quantity }: Wanted) =>
   quantity === null || quantity === 1
     ? undefined
-    : refuse("quantity", `${named.kind === "unit" ? labelOf(named.level) : named.container.name} is one piece.`)
+    : reject("quantity", `${named.kind === "unit" ? labelOf(named.level) : named.container.name} is one piece.`)
 
 /** Books what was scanned out to the order, or refuses it whole. */
 const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
   const { as_case, found, known } = facts
   const { named } = found
-  if (named === undefined || known === undefined) return refuse(wanted.field, found.problem ?? "Name an order.")
+  if (named === undefined || known === undefined) return reject(wanted.field, found.problem ?? "Name an order.")
   if (named.kind === "product") return bulkOut(facts, known, named.product, wanted, context)
   const more = moreThanOne(named, wanted)
   if (more !== undefined) return more
@@ -190,7 +189,7 @@ const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDeci
       )
     )
   return named.kind === "container"
-    ? refuse(wanted.field, `${named.container.name} is no longer in use.`)
+    ? reject(wanted.field, `${named.container.name} is no longer in use.`)
     : unitOut(facts, known, named.level, wanted, context)
 }
 
@@ -198,10 +197,10 @@ const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDeci
 const back = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
   const { as_case, found, known } = facts
   const { named } = found
-  if (named === undefined) return refuse(wanted.field, found.problem ?? "Scan a code.")
+  if (named === undefined) return reject(wanted.field, found.problem ?? "Scan a code.")
   if (named.kind === "product")
     return known === undefined
-      ? refuse(wanted.field, "no unit has this code; for a bulk product name the order: scan in ORDER")
+      ? reject(wanted.field, "no unit has this code; for a bulk product name the order: scan in ORDER")
       : moveBulk(facts, known, named.product, wanted, "in", (state, line, quantity) =>
           returnQuantity(
             state,
@@ -216,7 +215,7 @@ const back = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDec
   if (as_case !== undefined && as_case.target.container.status === "dispatched")
     return caseIn(facts, as_case, wanted, context)
   if (named.kind === "container")
-    return refuse(wanted.field, `${named.container.name} is not out: it is ${named.container.status}.`)
+    return reject(wanted.field, `${named.container.name} is not out: it is ${named.container.status}.`)
   return unitIn(facts, named.level, wanted, context)
 }
 

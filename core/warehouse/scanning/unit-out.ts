@@ -8,7 +8,7 @@ import { leaving } from "../containers/pack.ts"
 import { labelOf, scannedOutReason, sealBroken, sealedAround } from "../containers/events.ts"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, Rejection } from "../../kernel/fields/rejection.ts"
 import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
 import { demandSettings } from "../../orders/opportunities/state/demands.ts"
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
@@ -18,16 +18,7 @@ import { takesRoom } from "../../orders/opportunities/state/pieces.ts"
 import { type AssignmentRow, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/units.ts"
 import { brokenUnits } from "../../orders/opportunities/units/to-replace.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
-import {
-  decidedAs,
-  orderWords,
-  partOf,
-  refuse,
-  type ScanDecided,
-  type ScanFacts,
-  scannedOf,
-  type Wanted
-} from "./facts.ts"
+import { decidedAs, orderWords, partOf, type ScanDecided, type ScanFacts, scannedOf, type Wanted } from "./facts.ts"
 import { hasRoom, lineFor } from "./cases.ts"
 import type { Scanned } from "./result.ts"
 
@@ -42,15 +33,15 @@ export const unitOut = (
     const { opportunity } = known
     const own = opportunity.units.filter((unit) => unit.stock_level_id === level.id)
     const gone = own.find((unit) => unit.status === dispatched || unit.status === on_hire)
-    if (gone !== undefined) return yield* refuse(wanted.field, `${labelOf(level)} is booked out on this order already`)
+    if (gone !== undefined) return yield* reject(wanted.field, `${labelOf(level)} is booked out on this order already`)
     const holder = known.units_out_elsewhere.get(level.id)
     if (holder !== undefined)
-      return yield* refuse(wanted.field, `${labelOf(level)} is out with ${holder}; check it in there first.`)
+      return yield* reject(wanted.field, `${labelOf(level)} is out with ${holder}; check it in there first.`)
     if (
       own.length === 0 &&
       lineFor(known, level.product_id, demandSettings(context.settings, context.now)) === undefined
     )
-      return yield* refuse(wanted.field, notOnOrder(facts, known, level))
+      return yield* reject(wanted.field, notOnOrder(facts, known, level))
     const back = own.find((unit) => unit.status >= checked_in)
     const left = own.some((unit) => unit.status < dispatched) || back === undefined
     const taking = yield* takingOut(facts, known, wanted, !left, context)
@@ -134,7 +125,7 @@ const placedOnOrder = (
     const { opportunity } = known
     const settings = demandSettings(context.settings, context.now)
     const line = lineFor(known, level.product_id, settings)
-    if (line === undefined) return yield* refuse(wanted.field, `${labelOf(level)} is not on this order`)
+    if (line === undefined) return yield* reject(wanted.field, `${labelOf(level)} is not on this order`)
     const broken = hasRoom(known, line, level.product_id, settings)
       ? undefined
       : brokenUnits(opportunity, known.levels, context).find((one) => one.level.product_id === level.product_id)
@@ -152,7 +143,7 @@ const placedOnOrder = (
     )
     const after = knownAfter(known, events, context)
     const unit = after.opportunity.units.find((one) => one.id === result.assignment_id)
-    if (unit === undefined) return yield* refuse(wanted.field, `${labelOf(level)} is not on this order`)
+    if (unit === undefined) return yield* reject(wanted.field, `${labelOf(level)} is not on this order`)
     return { after, events, unit, in_place_of: null }
   })
 
@@ -169,13 +160,13 @@ const sentAgain = (
     const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
     const others = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
     const against = line === undefined ? undefined : allocationRefusal(known, others, line, level, context)
-    if (against !== undefined) return yield* refuse(wanted.field, against)
+    if (against !== undefined) return yield* reject(wanted.field, against)
     if (
       line !== undefined &&
       !takesRoom(unit) &&
       !hasRoom(known, line, level.product_id, demandSettings(context.settings, context.now))
     )
-      return yield* refuse(wanted.field, `${labelOf(level)} came back, and another one went in its place.`)
+      return yield* reject(wanted.field, `${labelOf(level)} came back, and another one went in its place.`)
     const { events, result } = yield* revertUnit(known, unit, dispatched, "Scanned out again", context)
     return { events, unit, in_place_of: null, meta: result._meta }
   })
@@ -214,7 +205,7 @@ const takingOut = (
   const is_free = is_back_alone && !is_held
   const out = is_free ? undefined : chain.find(({ status }) => status === "dispatched")
   if (out !== undefined)
-    return refuse(
+    return reject(
       field,
       `${labelOf(unit.level)} is in ${out.name}, which is out` +
         `${out.opportunity_id === null ? "" : ` with order ${out.opportunity_id}`}; check that in first.`
@@ -247,7 +238,7 @@ const takingOut = (
     (demand) => demand.opportunity_id !== null && demand.opportunity_id !== known.opportunity.header.id
   )
   if (promised !== undefined)
-    return refuse(
+    return reject(
       field,
       `${labelOf(unit.level)} belongs in ${container.name}, which is promised to ${holderText(promised)} ` +
         `from ${promised.starts_at}; take another unit.`

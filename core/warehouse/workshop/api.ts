@@ -21,7 +21,7 @@ import { Effect, Result } from "effect"
 import { crudResource, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { command, type DecideContext, type Endpoint, get, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { invalidField, notFound } from "../../kernel/fields/rejection.ts"
+import { invalidField, notFound, reject } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
@@ -130,23 +130,19 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
   decide: ({ product, state }, { rows: { id: record }, values }, context) =>
     Result.gen(function* () {
       if (record.opportunity_cost_id !== null)
-        return yield* Result.fail(
-          invalidField(
-            "service_record",
-            `The record is charged already by cost ${record.opportunity_cost_id}; change or remove that cost first.`
-          )
+        return yield* reject(
+          "service_record",
+          `The record is charged already by cost ${record.opportunity_cost_id}; change or remove that cost first.`
         )
       const in_base = state.opportunity.header.currency_code === state.base_currency
       const replacement = record.state === "lost" && in_base ? (product?.replacement_charge ?? 0) : 0
       const amount = values.amount ?? (replacement > 0 ? replacement : undefined)
       if (amount === undefined || amount <= 0)
-        return yield* Result.fail(
-          invalidField(
-            "amount",
-            record.state === "lost"
-              ? "The product has no replacement charge in the opportunity's currency; say what is charged."
-              : "Say what is charged for the damage."
-          )
+        return yield* reject(
+          "amount",
+          record.state === "lost"
+            ? "The product has no replacement charge in the opportunity's currency; say what is charged."
+            : "Say what is charged for the damage."
         )
       const added = yield* addCost(
         state,

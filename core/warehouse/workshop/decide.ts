@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import {
   came_back_text,
   out_of_service_labels,
@@ -23,7 +23,6 @@ import { service_records, type ServiceRecordRow } from "./schema.ts"
 
 const serialisedCategory = 50
 export const isUnit = (level: StockLevelRow): boolean => level.stock_category === serialisedCategory
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /** What rules read of one stock level. */
 export interface ServiceFacts {
@@ -101,7 +100,7 @@ const recordMeant = (
   if (id === null || id === undefined) return Result.succeed(isUnit(level) ? open[0] : undefined)
   const found = open.find((one) => one.id === id)
   return found === undefined
-    ? refuse("service_record_id", `${levelName(level)} has no open service record ${id}.`)
+    ? reject("service_record_id", `${levelName(level)} has no open service record ${id}.`)
     : Result.succeed(found)
 }
 /** The quantity the command is about. 422 `quantity`: not whole, more than 1 of a unit, more than there is. */
@@ -114,12 +113,12 @@ const quantityMeant = (
   if (isUnit(level))
     return sent === null || sent === undefined || sent === 1
       ? Result.succeed(1)
-      : refuse("quantity", "The quantity field must be 1 for a serialised unit.")
+      : reject("quantity", "The quantity field must be 1 for a serialised unit.")
   const quantity = sent ?? record?.quantity ?? 1
   const most = record?.quantity ?? inService(facts)
   return quantity <= most
     ? Result.succeed(quantity)
-    : refuse(
+    : reject(
         "quantity",
         record === undefined
           ? `${Math.max(0, most)} of stock level ${level.id} are in service; ${quantity} cannot be taken out.`
@@ -129,15 +128,15 @@ const quantityMeant = (
 
 const isHere = (level: StockLevelRow): Result.Result<void, Rejection> =>
   level.given_back_at !== null
-    ? refuse("stock_level", `${levelName(level)} went back to its supplier.`)
+    ? reject("stock_level", `${levelName(level)} went back to its supplier.`)
     : level.is_gone
-      ? refuse("stock_level", `${levelName(level)} is no longer in stock; ${came_back_text}`)
+      ? reject("stock_level", `${levelName(level)} is no longer in stock; ${came_back_text}`)
       : Result.succeed(undefined)
 const inOrder = (starts_at: string, sent: ServiceInput, context: DecideContext): Result.Result<void, Rejection> =>
   isInFuture(starts_at, context.now)
-    ? refuse("starts_at", "The starts at field must not be in the future; record it when it happens.")
+    ? reject("starts_at", "The starts at field must not be in the future; record it when it happens.")
     : sent.expected_back_at !== null && sent.expected_back_at !== undefined && sent.expected_back_at <= starts_at
-      ? refuse("expected_back_at", "The expected back at field must be a date after it went out of service.")
+      ? reject("expected_back_at", "The expected back at field must be a date after it went out of service.")
       : Result.succeed(undefined)
 
 const newRecord = (
@@ -220,7 +219,7 @@ export const takeOut = (
     const record = yield* recordMeant(facts, sent.service_record_id)
     const quantity = yield* quantityMeant(facts, record, sent.quantity)
     const refusal = record === undefined ? undefined : transitionRefusal(record.state, state)
-    if (refusal !== undefined) return yield* refuse("stock_level", `${levelName(level)} ${refusal}`)
+    if (refusal !== undefined) return yield* reject("stock_level", `${levelName(level)} ${refusal}`)
     if (record !== undefined && record.state === state && quantity === record.quantity)
       return yield* changed(facts, record, sent, context)
     const starts_at = sent.starts_at ?? context.happened_at
@@ -282,9 +281,9 @@ export const release = (facts: ServiceFacts, sent: ReleaseInput, context: Decide
     const { level, open } = facts
     yield* isHere(level)
     const [only] = open
-    if (only === undefined) return yield* refuse("stock_level", `${levelName(level)} is in service already.`)
+    if (only === undefined) return yield* reject("stock_level", `${levelName(level)} is in service already.`)
     if (open.length > 1 && typeof sent.service_record_id !== "number")
-      return yield* refuse("service_record_id", `Say which service record ends: ${listed(open)}.`)
+      return yield* reject("service_record_id", `Say which service record ends: ${listed(open)}.`)
     const record = (yield* recordMeant(facts, sent.service_record_id)) ?? only
     const quantity = yield* quantityMeant(facts, record, sent.quantity)
     const { events, left } = ended(record, quantity, { ...sent, at: context.happened_at }, context)
@@ -315,7 +314,7 @@ export const leaveStock = (
     const record = yield* recordMeant(facts, sent.service_record_id)
     const quantity = yield* quantityMeant(facts, record, sent.quantity)
     const refusal = transitionRefusal(record?.state ?? "in_service", state)
-    if (refusal !== undefined) return yield* refuse("stock_level", `${levelName(level)} ${refusal}`)
+    if (refusal !== undefined) return yield* reject("stock_level", `${levelName(level)} ${refusal}`)
     const at = sent.starts_at ?? context.happened_at
     yield* inOrder(at, {}, context)
     const posted = yield* postTransaction(

@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { isJsonObject } from "../../kernel/fields/json.ts"
 import { journal } from "../../kernel/events/journal.ts"
-import { invalidField, type Rejection } from "../../kernel/fields/rejection.ts"
+import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { product_components } from "../../products/kits/schema.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
@@ -174,11 +174,9 @@ const counting = Effect.fnUntraced(function* (
 
 /** What to say of it; 422 on `store_id` where it is held, or its store lets nobody be failed. */
 export const leaveStore = (leaving: Leaving | undefined): Result.Result<ReadonlyArray<string>, Rejection> => {
-  if (leaving?.held !== undefined) return Result.fail(invalidField("store_id", leaving.held))
+  if (leaving?.held !== undefined) return reject("store_id", leaving.held)
   if (leaving?.fails === undefined || leaving.policy === "allow") return Result.succeed([])
   return leaving.policy === "warn"
     ? Result.succeed([leaving.fails])
-    : Result.fail(
-        invalidField("store_id", `${leaving.fails} That store blocks shortages: give the order another one first.`)
-      )
+    : reject("store_id", `${leaving.fails} That store blocks shortages: give the order another one first.`)
 }

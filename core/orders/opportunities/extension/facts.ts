@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { millisOf } from "../../../values/time.ts"
 import { type DecisionState, liveLines, type Opportunity } from "../state/aggregate.ts"
@@ -83,7 +83,7 @@ const requireUnits = (
     }
     if (held.length === 0) return
     const way_out = "Give one of the two another unit, or leave the line out of lines."
-    return yield* Result.fail(invalidField("ends_at", [...held, way_out].join(" ")))
+    return yield* reject("ends_at", [...held, way_out].join(" "))
   })
 
 /** More is promised: shortening a hire is never refused for what the customer owes. */
@@ -116,7 +116,7 @@ const gate = (
   if (header.state !== order || short.length === 0 || policy.effective === "allow") return Result.succeed([])
   if (policy.effective === "block") {
     const to = promisesOf(short, promised)
-    return Result.fail(invalidField("shortages", [shortageText(short), ...to].join(" ")))
+    return reject("shortages", [shortageText(short), ...to].join(" "))
   }
   return Result.succeed([
     acknowledgementOf(context.id(acknowledgements), header.id, short, { policy, notes: reason }, context)

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import { calendarErrors } from "../../../kernel/fields/calendar-range.ts"
 import { timestamp, type ValuesOf } from "../../../kernel/fields/field.ts"
 import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
-import { type FieldErrors, invalid, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { liveLines, type Opportunity, unitsOf } from "../state/aggregate.ts"
 import { windowErrors } from "../header/decide.ts"
 import type { ItemRow } from "../tables/lines.ts"
@@ -164,13 +164,11 @@ export const planExtension = (
       })
     ) as Partial<OpportunityRow>
     if (Object.keys(sent).length === 0)
-      return yield* Result.fail(invalidField("ends_at", "Say when the hire ends now, or when it begins: give ends_at."))
+      return yield* reject("ends_at", "Say when the hire ends now, or when it begins: give ends_at.")
     if (header.starts_at === null)
-      return yield* Result.fail(
-        invalidField(
-          "starts_at",
-          "The hire has no dates yet that could be moved; set starts_at and ends_at by a plain change (orders update)."
-        )
+      return yield* reject(
+        "starts_at",
+        "The hire has no dates yet that could be moved; set starts_at and ends_at by a plain change (orders update)."
       )
     const set = headerDates(header, sent, values)
     const wrong = windowErrors({ ...header, ...set } as JsonObject)
@@ -211,12 +209,10 @@ const inOrder = (line: ItemRow, header: OpportunityRow): Result.Result<void, Rej
   const starts_at = line.starts_at ?? header.starts_at
   const ends_at = line.ends_at ?? header.ends_at
   return starts_at !== null && ends_at !== null && ends_at < starts_at
-    ? Result.fail(
-        invalidField(
-          "ends_at",
-          `${line.name} would end at ${ends_at}, before it begins at ${starts_at}. ` +
-            "Change that line first, or leave it out of lines."
-        )
+    ? reject(
+        "ends_at",
+        `${line.name} would end at ${ends_at}, before it begins at ${starts_at}. ` +
+          "Change that line first, or leave it out of lines."
       )
     : Result.succeed(undefined)
 }

@@ -9,7 +9,7 @@ import {
   type Input
 } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
-import { invalidField } from "../../../kernel/fields/rejection.ts"
+import { reject } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, type Opportunity } from "../state/aggregate.ts"
 import { opportunityCloned, opportunityCreated } from "../events/header.ts"
 import { lineAdded } from "../events/lines.ts"
@@ -94,8 +94,7 @@ const cloneOpportunity = (
 ): Decided =>
   Result.gen(function* () {
     const source = yield* redated(facts.state.opportunity, dates, zoneOf(facts.state.store?.timezone))
-    if (!facts.customer_is_valid)
-      return yield* Result.fail(invalidField("member_id", "The customer is archived or may no longer be one."))
+    if (!facts.customer_is_valid) return yield* reject("member_id", "The customer is archived or may no longer be one.")
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)
     const header: OpportunityRow = {
       ...(initialRow(opportunities, {}) as OpportunityRow),

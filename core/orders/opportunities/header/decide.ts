@@ -4,7 +4,7 @@ import { type CustomFieldFacts, readCustomFields } from "../../../kernel/lists/c
 import type { DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/json.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
-import { type FieldErrors, invalid, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
 import { numberWritten } from "../../../setup/settings/numbering.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
@@ -82,7 +82,7 @@ export const nextNumber = (store_id: number | null, settings: Settings, context:
 /** The exchange rate as stored: ten decimals. 422 on `currency` when none is known. */
 export const snapshotRate = (rate: string | undefined, currency: string): Result.Result<string, Rejection> =>
   rate === undefined
-    ? Result.fail(invalidField("currency", `No exchange rate for ${currency} is known; enter one first.`))
+    ? reject("currency", `No exchange rate for ${currency} is known; enter one first.`)
     : Result.succeed(formatDecimal(rate, 10))
 
 /** Totals from an estimate by hand, kept until there are lines or costs. */

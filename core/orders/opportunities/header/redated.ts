@@ -3,7 +3,7 @@
  * the start, by the store's clock. What comes after the hire goes with its end.
  */
 import { Result } from "effect"
-import { type FieldErrors, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { type FieldErrors, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { instantOf, millisOf, plusDays } from "../../../values/time.ts"
 import { instantOfWall, wallOf } from "../../../values/zone.ts"
 import type { Opportunity } from "../state/aggregate.ts"
@@ -55,7 +55,7 @@ export const redated = (source: Opportunity, dates: NewDates, zone: string): Res
   const { header } = source
   const starts_at = dates.starts_at ?? header.starts_at
   if ((dates.starts_at ?? null) === null && (dates.ends_at ?? null) === null) return Result.succeed(source)
-  if (starts_at === null) return Result.fail(invalidField("starts_at", "It has no dates yet: give starts_at, too."))
+  if (starts_at === null) return reject("starts_at", "It has no dates yet: give starts_at, too.")
   const starts = header.starts_at === null ? undefined : shiftBy(header.starts_at, starts_at, zone)
   const ends_at = dates.ends_at ?? (header.ends_at === null ? null : (starts ?? ((at) => at))(header.ends_at))
   const ends = header.ends_at === null || ends_at === null ? starts : shiftBy(header.ends_at, ends_at, zone)
@@ -73,8 +73,7 @@ export const redated = (source: Opportunity, dates: NewDates, zone: string): Res
   const wrong = [{ name: "The hire", starts_at, ends_at }, ...lines].find(
     (one) => one.starts_at !== null && one.ends_at !== null && one.ends_at < one.starts_at
   )
-  if (wrong !== undefined)
-    return Result.fail(invalidField("ends_at", `${wrong.name} would end at ${wrong.ends_at}, before it begins.`))
+  if (wrong !== undefined) return reject("ends_at", `${wrong.name} would end at ${wrong.ends_at}, before it begins.`)
   const moved = starts === undefined ? {} : ofHeader(header, nullable(starts), nullable(ends ?? starts))
   return Result.succeed({ ...source, header: { ...header, ...moved, starts_at, ends_at }, lines })
 }

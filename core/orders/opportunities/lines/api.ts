@@ -7,7 +7,7 @@ import {
   type Endpoint,
   type Input
 } from "../../../kernel/endpoints/endpoint.ts"
-import { invalidField } from "../../../kernel/fields/rejection.ts"
+import { reject } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines } from "../state/aggregate.ts"
 import { recalculate } from "../state/recalculate.ts"
 import { requireTransition } from "../tables/statuses.ts"
@@ -41,7 +41,7 @@ const restructure = (
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "edit")
     const lines = liveLines(opportunity)
-    const refuse = (text: string) => Result.fail(invalidField("nodes", text))
+    const refuse = (text: string) => reject("nodes", text)
     const ids = new Set(nodes.map(({ id }) => id))
     if (ids.size !== nodes.length) return yield* refuse("A line is listed twice.")
     const byId = new Map(lines.map((line) => [line.id, line]))

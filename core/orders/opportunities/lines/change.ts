@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { ValuesOf } from "../../../kernel/fields/field.ts"
 import type { JsonObject } from "../../../kernel/fields/json.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import {
   type DecisionState,
   inActiveVersion,
@@ -26,8 +26,6 @@ export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
 /** One event to record, with the columns it sets. */
 type Step = readonly [event: LineChange, set: Partial<ItemRow>]
 type Steps = Result.Result<ReadonlyArray<Step>, Rejection>
-
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const none: Steps = Result.succeed([])
 
 /** Fields that a group, which has no charge of its own, may not have. */
@@ -60,31 +58,31 @@ const quantitySteps = (
   for (const [product_id, { length }] of by_product)
     if (product_id === line.item_id || !state.stocked.has(line.item_id ?? 0)) {
       if (Number(quantity) < length)
-        return refuse("quantity", `${length} units are allocated to the line; release some first.`)
+        return reject("quantity", `${length} units are allocated to the line; release some first.`)
     } else if (roomOf(state, { ...line, quantity }, product_id, depth) < length)
-      return refuse(
+      return reject(
         "quantity",
         `${length} units of ${state.stocked.get(product_id)?.name ?? "a part"} are allocated to its kits; ` +
           "release some first."
       )
   if (Number(quantity) < Number(line.dispatched_quantity))
-    return refuse("quantity", `${Number(line.dispatched_quantity)} were dispatched already.`)
+    return reject("quantity", `${Number(line.dispatched_quantity)} were dispatched already.`)
   return Result.succeed([["item_quantity_changed", { quantity }]])
 }
 
 const windowSteps = ({ header }: Opportunity, sent: ChangeLine, now: string): Steps => {
   const window = windowOf(header, sent, now)
   return window.ends_at !== null && window.ends_at < window.starts_at
-    ? refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
+    ? reject("ends_at", "The ends at field must be a date after or equal to starts at.")
     : Result.succeed([["item_dates_changed", window]])
 }
 
 /** Another product in the line's place; the name that is sent, or else the one it has, goes with it. */
 const substitutionSteps = ({ opportunity, products }: DecisionState, line: ItemRow, sent: ChangeLine): Steps => {
-  if (line.item_type === "text") return refuse("item_id", "A text line stands for no product.")
+  if (line.item_type === "text") return reject("item_id", "A text line stands for no product.")
   if (unitsOf(opportunity, line.id).length > 0)
-    return refuse("item_id", "Units are allocated to the line; release them first.")
-  if (Number(line.dispatched_quantity) > 0) return refuse("item_id", "Units of the line were dispatched already.")
+    return reject("item_id", "Units are allocated to the line; release them first.")
+  if (Number(line.dispatched_quantity) > 0) return reject("item_id", "Units of the line were dispatched already.")
   const { item_id = null, itemable_type = null, name = line.name } = sent
   const kindOf = (id: number | null): number => kindOfProduct(id === null ? undefined : products.get(id))
   // A line that was as its product is stays so.
@@ -148,7 +146,7 @@ export const changeLine = (
     const has = (name: keyof ChangeLine): boolean => Object.hasOwn(body, name)
     const charge =
       line.item_type === "group" ? charge_fields.find((name) => has(name) && body[name] !== null) : undefined
-    if (charge !== undefined) return yield* refuse(charge, "A group carries no charge of its own.")
+    if (charge !== undefined) return yield* reject(charge, "A group carries no charge of its own.")
     yield* sameCurrency(opportunity.header, sent.currency)
     const steps = yield* stepsOf(state, line, sent, has, context)
     const changes = steps.filter(([, set]) => changesLine(line, set))

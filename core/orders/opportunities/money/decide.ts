@@ -8,7 +8,7 @@ import {
   type Input
 } from "../../../kernel/endpoints/endpoint.ts"
 import { choice, integer, text, type ValuesOf } from "../../../kernel/fields/field.ts"
-import { forbidden, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { forbidden, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { costFields, type CostRow, dealPriceFields } from "../tables/money.ts"
 import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"
 import { costAdded, costRemoved, costUpdated, dealPriceChanged } from "../events/money.ts"
@@ -25,17 +25,16 @@ import { cost, edit, one, path } from "../tables/paths.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 
 type CostValues = Partial<ValuesOf<typeof costFields>>
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 const stored = ({ currency: _currency, ...columns }: CostValues): Partial<CostRow> => columns
 const inOpportunityCurrency = (opportunity: Opportunity, sent: CostValues): Result.Result<void, Rejection> =>
   typeof sent.currency === "string" && sent.currency !== opportunity.header.currency_code
-    ? refuse("currency", `The opportunity is in ${opportunity.header.currency_code}; its costs are too.`)
+    ? reject("currency", `The opportunity is in ${opportunity.header.currency_code}; its costs are too.`)
     : Result.succeed(undefined)
 const byHand = (cost: CostRow): Result.Result<void, Rejection> =>
   cost.surcharge_id === null
     ? Result.succeed(undefined)
-    : refuse("cost", "This cost is worked out from a surcharge group; switch the group off on the opportunity instead.")
+    : reject("cost", "This cost is worked out from a surcharge group; switch the group off on the opportunity instead.")
 
 const taxed = (state: DecisionState): Partial<CostRow> => ({ tax_rate: costTaxRateOf(state, state.opportunity.header) })
 
@@ -102,7 +101,7 @@ const setDealPrice = (
     yield* requireTransition(opportunity.header, "edit")
     yield* inOpportunityCurrency(opportunity, currency === undefined ? {} : { currency })
     if (opportunity.header.exchange_rate_locked || opportunity.header.tax_locked)
-      return yield* refuse("opportunity", "Prices are locked; release the locks before setting a deal price.")
+      return yield* reject("opportunity", "Prices are locked; release the locks before setting a deal price.")
     if (opportunity.header.deal_total === deal_total) return { events: [], result: { id: opportunity.header.id } }
     return yield* withDealTotal(state, "deal_price_set", deal_total, context)
   })

@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { sameJson } from "../../../kernel/fields/json.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import { formatMoney } from "../../../values/money.ts"
@@ -40,7 +40,7 @@ export const repriceFacts = Effect.fnUntraced(function* (
 })
 
 const accepted = 2
-const refuse = (text: string): Result.Result<never, Rejection> => Result.fail(invalidField("state", text))
+const refuse = (text: string): Result.Result<never, Rejection> => reject("state", text)
 /** 422 on `state` where prices were promised: closed, invoiced, accepted, or locked (unless for its taxes alone). */
 const requireRepricing = ({ opportunity: { header }, versions }: DecisionState, only_tax: boolean) =>
   Result.gen(function* () {

@@ -12,7 +12,7 @@ import {
   get,
   type Input
 } from "../../../kernel/endpoints/endpoint.ts"
-import { type FieldErrors, invalidField } from "../../../kernel/fields/rejection.ts"
+import { type FieldErrors, reject } from "../../../kernel/fields/rejection.ts"
 import { demandSettings, hasShortageCheck, linesTakingStock, shortagesOf } from "../state/demands.ts"
 import type { DecisionState, Opportunity } from "../state/aggregate.ts"
 import { acknowledgements } from "../tables/shortages.ts"
@@ -48,7 +48,7 @@ import * as Shown from "../../../kernel/lists/answer-schema.ts"
 /** 422 on `shortages` when nothing is short. `permission_used` is false: no policy had to be overruled. */
 const acknowledgeShortages = (state: DecisionState, notes: string | null, context: DecideContext): Decided => {
   const short = shortagesOf(state, state.opportunity, state.demands, context.settings, context.now)
-  if (short.length === 0) return Result.fail(invalidField("shortages", "Nothing is short."))
+  if (short.length === 0) return reject("shortages", "Nothing is short.")
   const id = context.id(acknowledgements)
   const { store } = gatePolicy(state, context.viewer)
   const policy = { store, effective: store }

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { AvailabilitySnapshot, StockedProduct } from "../../availability/rules/snapshot.ts"
 import type { Demand } from "../../availability/rules/demand.ts"
 import type { DemandRow } from "../../demands/schema.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import type { DiscountRule } from "../../../pricing/pricing/discounts.ts"
 import type { SurchargeGroup } from "../../../pricing/pricing/surcharges.ts"
 import type { TaxTable } from "../../../pricing/pricing/tax.ts"
@@ -101,7 +101,7 @@ export const liveLines = (opportunity: Opportunity): ReadonlyArray<ItemRow> =>
 export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =>
   line.is_live
     ? Result.succeed(undefined)
-    : Result.fail(invalidField("item", `${line.name} belongs to a version that is not active; activate it first.`))
+    : reject("item", `${line.name} belongs to a version that is not active; activate it first.`)
 export const unitsOf = (opportunity: Opportunity, line_id: number): ReadonlyArray<AssignmentRow> =>
   opportunity.units.filter((unit) => unit.opportunity_item_id === line_id)
 const byLine = new WeakMap<Opportunity["units"], ReadonlyMap<number, ReadonlyArray<AssignmentRow>>>()

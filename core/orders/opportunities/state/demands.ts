@@ -33,7 +33,7 @@ import type { LineAtStore } from "../../availability/api/lines-query.ts"
 import { holdsStock, phaseOf } from "../../availability/rules/phase.ts"
 import { kitDepthIn } from "../../../products/kits/settings.ts"
 import { demandDateSourceIn, releasePointIn } from "../../availability/facts/settings.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { inOrder, meets } from "../../../values/period.ts"
 import { millisOf } from "../../../values/time.ts"
@@ -95,16 +95,13 @@ export const demandsOf = (
       settings
     )
     return demands.some((demand) => demand.quantity > demand_quantity_max)
-      ? Result.fail(
-          invalidField(
-            "quantity",
-            `${line.name}: the line would take more units of one product than can be counted. Lower its quantity.`
-          )
+      ? reject(
+          "quantity",
+          `${line.name}: the line would take more units of one product than can be counted. Lower its quantity.`
         )
       : Result.succeed(demands)
   } catch (thrown) {
-    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge)
-      return Result.fail(invalidField("item_id", thrown.message))
+    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge) return reject("item_id", thrown.message)
     throw thrown
   }
 }

@@ -10,7 +10,7 @@ import { type DemandRow, demands as demands_table } from "../../demands/schema.t
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { type Json, sameJson } from "../../../kernel/fields/json.ts"
-import { invalid, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type Without, without, withoutStamps } from "../../../kernel/tables/stored-schema.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"
 import type { PricedOpportunity } from "../../../pricing/pricing/surcharges.ts"
@@ -287,8 +287,7 @@ const requireFreeUnits = (
       to: Date.parse(demand.buffered_ends_at ?? demand.ends_at)
     }
     const unit_hold = conflictingHold(state.unit_holds, demand.asset_id, window, context.now)
-    if (unit_hold !== undefined)
-      return Result.fail(invalidField("state", unitHeldText(unitName(state, demand.asset_id), unit_hold)))
+    if (unit_hold !== undefined) return reject("state", unitHeldText(unitName(state, demand.asset_id), unit_hold))
   }
   return Result.succeed(undefined)
 }

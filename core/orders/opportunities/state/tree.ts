@@ -1,6 +1,6 @@
 /** Where a line stands: paths of four digits a level, "0001", "00010001" (rules/opportunities 7.1). */
 import { Result } from "effect"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import type { ItemRow, ItemType } from "../tables/lines.ts"
 
 const width = 4
@@ -26,7 +26,7 @@ export const nextPath = (
   type: ItemType,
   parent: string | null
 ): Result.Result<string, Rejection> => {
-  const refuse = (text: string) => Result.fail(invalidField("parent_path", text))
+  const refuse = (text: string) => reject("parent_path", text)
   const above = parent === null ? undefined : lines.find((line) => line.path === parent)
   if (parent !== null && above === undefined) return refuse("There is no line at this path.")
   if (!canNest(type, above?.item_type)) return refuse(nestingError(type))
@@ -61,7 +61,7 @@ export const restructured = (
     const depth = Math.min(node.depth, open.length + 1)
     open.length = depth - 1
     const parent = open.at(-1)
-    const refuse = (text: string) => Result.fail(invalidField(`nodes.${index}`, `${line.name}: ${text}`))
+    const refuse = (text: string) => reject(`nodes.${index}`, `${line.name}: ${text}`)
     if (!canNest(line.item_type, parent?.type)) return refuse(nestingError(line.item_type))
     if (line.item_type === "group" && depth > group_levels_max)
       return refuse(`Groups nest at most ${group_levels_max} levels deep.`)

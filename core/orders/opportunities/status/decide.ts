@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { DecideContext, Decided, Id } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/json.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, type Opportunity, type Warned, withHeader } from "../state/aggregate.ts"
 import { checked_in, dispatched, finalised, on_hire, prepared } from "../tables/units.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
@@ -38,8 +38,7 @@ export const wasDispatched = (opportunity: Opportunity): boolean =>
   opportunity.units.some((unit) => unit.status >= dispatched) ||
   opportunity.lines.some((line) => isMore(line.dispatched_quantity, "0"))
 
-const refuse = (text: string, field = "state"): Result.Result<never, Rejection> =>
-  Result.fail(invalidField(field, text))
+const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => reject(field, text)
 const done = (id: number): Id => ({ id })
 
 /**

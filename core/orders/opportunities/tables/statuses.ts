@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import type { ColumnValues } from "../../../kernel/fields/field.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 
 export const draft = 0,
   quotation = 1,
@@ -170,7 +170,7 @@ export const transitionRefusal = (opportunity: OpportunityStatus, move: Transiti
 /** 422 on `state` when the status does not allow the move. */
 export const requireTransition = (opportunity: OpportunityStatus, move: Transition): Result.Result<void, Rejection> => {
   const refusal = transitionRefusal(opportunity, move)
-  return refusal === undefined ? Result.succeed(undefined) : Result.fail(invalidField("state", refusal))
+  return refusal === undefined ? Result.succeed(undefined) : reject("state", refusal)
 }
 /** The status a move leads to. */
 export const targetStatus = (opportunity: OpportunityStatus, move: Transition): Status => {

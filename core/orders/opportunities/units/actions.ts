@@ -2,7 +2,7 @@
  * What can be done with one unit by `PATCH …/assets/{asset}`: the fields, and the rule of each action
  * (rules/opportunities 9.1).
  */
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import type {
   Alternative,
   Alternatives,
@@ -14,7 +14,7 @@ import type {
 import { wholeNumber } from "../../../kernel/fields/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../kernel/fields/json.ts"
 import { choice, code, integer, longText, ref, text, timestamp, type ValuesOf } from "../../../kernel/fields/field.ts"
-import { invalidField } from "../../../kernel/fields/rejection.ts"
+import { reject } from "../../../kernel/fields/rejection.ts"
 import type { DecisionState } from "../state/aggregate.ts"
 import type { UnitDecided } from "../state/progress.ts"
 import { substitute } from "./decide.ts"
@@ -131,8 +131,7 @@ export const unitFields = {
 }
 type UnitBody = Partial<ValuesOf<typeof unitFields>>
 type Act = (state: DecisionState, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => UnitDecided
-const missing = (field: string, words: string): Decided<never> =>
-  Result.fail(invalidField(field, `The ${words} field is required.`))
+const missing = (field: string, words: string): Decided<never> => reject(field, `The ${words} field is required.`)
 export const acts: { readonly [A in keyof typeof actions]: Act } = {
   prepare: (state, unit, sent, context) =>
     moveUnits(state, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.happened_at)], context),

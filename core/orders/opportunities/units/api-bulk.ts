@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint } from "../../../kernel/endpoints/endpoint.ts"
 import { choice, code, decimal, ref, text, type ValuesOf } from "../../../kernel/fields/field.ts"
-import { forbidden, invalidField } from "../../../kernel/fields/rejection.ts"
+import { forbidden, reject } from "../../../kernel/fields/rejection.ts"
 import { ok, renderById, viewContext } from "../../../kernel/endpoints/resource.ts"
 import { hasOnePermission } from "../../../kernel/fields/viewer.ts"
 import type { DecisionState } from "../state/aggregate.ts"
@@ -33,8 +33,7 @@ const fields = {
 }
 type Body = Partial<ValuesOf<typeof fields>>
 type Act = (state: DecisionState, line: ItemRow, sent: Body, context: DecideContext) => BulkDecided
-const required = (field: string): Decided<never> =>
-  Result.fail(invalidField(field, `The ${field.replace("_", " ")} field is required.`))
+const required = (field: string): Decided<never> => reject(field, `The ${field.replace("_", " ")} field is required.`)
 const acts: { readonly [A in keyof typeof actions]: Act } = {
   dispatch: (state, line, sent, context) =>
     typeof sent.quantity !== "string"

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/json.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { exact, formatDecimal } from "../../../values/decimal.ts"
 import { type DecisionState, inActiveVersion, withLine } from "../state/aggregate.ts"
 import { type LineChange, lineChanged } from "../events/lines.ts"
@@ -11,16 +11,14 @@ import type { ItemRow } from "../tables/lines.ts"
 import { recalculate } from "../state/recalculate.ts"
 import { requireTransition } from "../tables/statuses.ts"
 import { type BulkDecided, dispatchGate, type HeldBack, promoteStatus } from "../state/progress.ts"
-
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const sum = (one: string, other: string): string => formatDecimal(exact(one).plus(exact(other)), 2)
 
 const countable = (state: DecisionState, line: ItemRow): Result.Result<void, Rejection> => {
   const product = line.item_id === null ? undefined : state.stocked.get(line.item_id)
   if (line.item_type !== "product" && line.item_type !== "accessory")
-    return refuse("item", "Only product and accessory lines are dispatched.")
+    return reject("item", "Only product and accessory lines are dispatched.")
   return product?.is_serialised === true
-    ? refuse("item", "The line's product is tracked unit by unit; book its units out and in.")
+    ? reject("item", "The line's product is tracked unit by unit; book its units out and in.")
     : Result.succeed(undefined)
 }
 const isMore = (one: string, other: string): boolean => exact(one).greaterThan(exact(other))
@@ -56,7 +54,7 @@ export const dispatchQuantity = (
     yield* countable(state, line)
     const dispatched_quantity = sum(line.dispatched_quantity, quantity)
     if (isMore(dispatched_quantity, line.quantity))
-      return yield* refuse(
+      return yield* reject(
         "quantity",
         `${line.name}: the line asks for ${Number(line.quantity)}, ` +
           `and ${Number(line.dispatched_quantity)} went out already.`
@@ -89,7 +87,7 @@ export const returnQuantity = (
     yield* countable(state, line)
     const returned_quantity = sum(line.returned_quantity, quantity)
     if (isMore(returned_quantity, line.dispatched_quantity)) {
-      return yield* refuse("quantity", goneAndBack(line))
+      return yield* reject("quantity", goneAndBack(line))
     }
     return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
   })
@@ -106,7 +104,7 @@ export const revertDispatched = (
     yield* requireTransition(state.opportunity.header, "check_in")
     yield* countable(state, line)
     const dispatched_quantity = sum(line.dispatched_quantity, `-${quantity}`)
-    if (isMore(line.returned_quantity, dispatched_quantity)) return yield* refuse("quantity", goneAndBack(line))
+    if (isMore(line.returned_quantity, dispatched_quantity)) return yield* reject("quantity", goneAndBack(line))
     const about = { quantity, reason }
     return yield* moved(state, line, "bulk_dispatch_reverted", { dispatched_quantity }, about, context, undefined, true)
   })
@@ -122,7 +120,7 @@ export const revertReturned = (
     yield* requireTransition(state.opportunity.header, "check_in")
     yield* countable(state, line)
     const returned_quantity = sum(line.returned_quantity, `-${quantity}`)
-    if (isMore("0", returned_quantity)) return yield* refuse("quantity", `${Number(line.returned_quantity)} came back.`)
+    if (isMore("0", returned_quantity)) return yield* reject("quantity", `${Number(line.returned_quantity)} came back.`)
     const about = { quantity, reason }
     return yield* moved(state, line, "bulk_return_reverted", { returned_quantity }, about, context, undefined, true)
   })
@@ -140,7 +138,7 @@ export const adjustQuantity = (
     yield* inActiveVersion(line)
     yield* countable(state, line)
     if (isMore(line.dispatched_quantity, quantity))
-      return yield* refuse("new_quantity", `${Number(line.dispatched_quantity)} went out already.`)
+      return yield* reject("new_quantity", `${Number(line.dispatched_quantity)} went out already.`)
     const recalculated = yield* recalculate(
       state,
       withLine(state.opportunity, line.id, { quantity }),

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { updatedEvent } from "../../../kernel/endpoints/crud-resource.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { outOfServiceIn, outOfServiceText } from "../../../products/service.ts"
 import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
@@ -20,8 +20,7 @@ import { roomOf, unitsOfProduct } from "../state/pieces.ts"
 import { requireTransition } from "../tables/statuses.ts"
 import type { UnitDecided } from "../state/progress.ts"
 
-export const rejectField = (field: string, text: string): Result.Result<never, Rejection> =>
-  Result.fail(invalidField(field, text))
+export const rejectField = (field: string, text: string): Result.Result<never, Rejection> => reject(field, text)
 const serialisedCategory = 50
 
 /** Changes how many opportunities a stock level is promised to, by id; never below zero (rules/availability 10). */

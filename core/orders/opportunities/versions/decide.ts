@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
-import { invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { settingNumber } from "../../../kernel/events/settings.ts"
 import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"
 import { versionActivated, versionChanged, versionCreated, versionDeleted } from "../events/versions.ts"
@@ -29,8 +29,7 @@ export const draft = 0,
   superseded = 4
 /** Neither answered nor superseded. */
 const isOpen = ({ status }: VersionRow): boolean => status === draft || status === sent
-const refuse = (text: string, field = "state"): Result.Result<never, Rejection> =>
-  Result.fail(invalidField(field, text))
+const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => reject(field, text)
 
 /** More than one version still counts (rules/opportunities 0). */
 const hasAlternatives = (versions: ReadonlyArray<VersionRow>): boolean =>

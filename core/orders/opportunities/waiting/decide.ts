@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import { invalidField } from "../../../kernel/fields/rejection.ts"
+import { invalidField, reject } from "../../../kernel/fields/rejection.ts"
 import { leaves, waitJoined } from "../events/waiting.ts"
 import { shortage_waits, type WaitRow } from "../tables/waiting.ts"
 
@@ -22,18 +22,18 @@ export interface Join {
 
 const pick = ({ line_ids, rows, short }: Join): Result.Result<ReadonlyArray<Short>, ReturnType<typeof invalidField>> =>
   Result.gen(function* () {
-    if (short.length === 0) return yield* Result.fail(invalidField("shortages", "Nothing is short."))
+    if (short.length === 0) return yield* reject("shortages", "Nothing is short.")
     const waiting = new Set(
       rows.filter(({ status }) => status === "waiting").map(({ opportunity_item_id }) => opportunity_item_id)
     )
     if (line_ids === undefined) {
       const left = short.filter(({ shortage }) => !waiting.has(shortage.opportunity_item_id))
       if (left.length > 0) return left
-      return yield* Result.fail(invalidField("shortages", "All that is short is on the waiting list already."))
+      return yield* reject("shortages", "All that is short is on the waiting list already.")
     }
     const picked: Array<Short> = []
     for (const [at, id] of line_ids.entries()) {
-      const refuse = (text: string) => Result.fail(invalidField(`lines.${at}.opportunity_item_id`, text))
+      const refuse = (text: string) => reject(`lines.${at}.opportunity_item_id`, text)
       const one = short.find(({ shortage }) => shortage.opportunity_item_id === id)
       if (one === undefined) return yield* refuse("The line is not short; it has nothing to wait for.")
       if (waiting.has(id)) return yield* refuse("The line is on the waiting list already.")
@@ -81,7 +81,7 @@ export const leaveWaiting = (
 ): Decided =>
   Result.gen(function* () {
     const waiting = rows.filter(({ status }) => status === "waiting")
-    const refuse = (field: string, text: string) => Result.fail(invalidField(field, text))
+    const refuse = (field: string, text: string) => reject(field, text)
     if (line_ids === null && waiting.length === 0)
       return yield* refuse("opportunity_item_ids", "No line of this opportunity is on the waiting list.")
     for (const [at, id] of (line_ids ?? []).entries())
