@@ -40,21 +40,14 @@ export const explainLine = (facts: LineFacts, stored: StoredLine): ReadonlyArray
     Result.isSuccess(priced) &&
     priced.success.unit_price === stored.unit_price &&
     priced.success.subtotal - priced.success.discount === stored.discounted_total
+  const kept = money(stored.discounted_total)
+  const now = Result.isFailure(priced)
+    ? "it could not be priced anew now."
+    : `with what is known now it would be ${money(priced.success.subtotal - priced.success.discount)}.`
+  const words = `${kept} is what it came to when the line was last changed; ${now}`
   const steps: Array<Step> = agrees
     ? [...explainSubtotal(facts, priced.success), ...explainDiscount(request, priced.success)]
-    : [
-        {
-          figure: "discounted_total",
-          rule: "kept",
-          from: null,
-          to: money(stored.discounted_total),
-          words:
-            `${money(stored.discounted_total)} is what it came to when the line was last changed; ` +
-            (Result.isFailure(priced)
-              ? "it could not be priced anew now."
-              : `with what is known now it would be ${money(priced.success.subtotal - priced.success.discount)}.`)
-        }
-      ]
+    : [{ figure: "discounted_total", rule: "kept", from: null, to: kept, words }]
   if (request.prices_include_tax) {
     const rate = stored.tax_rate ?? "0"
     const { net } = inclusiveTax(stored.discounted_total, rate)
@@ -62,83 +55,45 @@ export const explainLine = (facts: LineFacts, stored: StoredLine): ReadonlyArray
       exact(stored.discounted_total).times(100).dividedBy(exact(rate).plus(100)).toDecimalPlaces(6),
       request.currency
     )
-    steps.push({
-      figure: "total",
-      rule: "tax_included",
-      from: money(stored.discounted_total),
-      to: money(net),
-      words: `Prices include tax: without ${exact(rate).toFixed()}% it is ${money(net)}${rounding}.`
-    })
+    const without_tax = `Prices include tax: without ${exact(rate).toFixed()}% it is ${money(net)}${rounding}.`
+    steps.push({ figure: "total", rule: "tax_included", from: kept, to: money(net), words: without_tax })
   }
   return steps
 }
 
 const explainSubtotal = ({ rate, request }: LineFacts, priced: PricedLine): ReadonlyArray<Step> => {
-  const money = (minor: number | bigint): string => formatMoney(minor, request.currency)
+  const unit_price = formatMoney(priced.unit_price, request.currency)
+  const subtotal = formatMoney(priced.subtotal, request.currency)
   const quantity = wholeUnits(request.quantity)
+  const rounded = `Only whole units are charged: ${request.quantity} is rounded to ${quantity}.`
   const whole: ReadonlyArray<Step> = exact(request.quantity).isInteger()
     ? []
-    : [
-        {
-          figure: "quantity",
-          rule: "whole_units",
-          from: request.quantity,
-          to: String(quantity),
-          words: `Only whole units are charged: ${request.quantity} is rounded to ${quantity}.`
-        }
-      ]
+    : [{ figure: "quantity", rule: "whole_units", from: request.quantity, to: String(quantity), words: rounded }]
   if (priced.source === "rate" && rate !== null && request.rate !== null) {
-    const starts_at = request.starts_at ?? request.ends_at ?? "",
-      ends_at = request.ends_at ?? starts_at
+    const { currency } = request
+    const { method, price } = request.rate
+    const start = request.starts_at ?? request.ends_at ?? ""
+    const hire = { start, end: request.ends_at ?? start, quantity: Math.max(1, quantity) }
     return [
       ...whole,
-      ...explainLineRate(rate, request.rate, request.currency),
-      ...explainCalculation({
-        ...request.rate.method,
-        price: request.rate.price,
-        currency: request.currency,
-        start: starts_at,
-        end: ends_at,
-        quantity: Math.max(1, quantity)
-      })
+      ...explainLineRate(rate, request.rate, currency),
+      ...explainCalculation({ ...method, price, currency, ...hire })
     ]
   }
-  if (request.manual_total !== undefined && request.manual_total !== null)
-    return [
-      ...whole,
-      {
-        figure: "total",
-        rule: "manual_total",
-        from: null,
-        to: money(priced.subtotal),
-        words: `The total of ${money(priced.subtotal)} was set by hand for the whole line; no rate is asked.`
-      }
-    ]
+  if (request.manual_total !== undefined && request.manual_total !== null) {
+    const words = `The total of ${subtotal} was set by hand for the whole line; no rate is asked.`
+    return [...whole, { figure: "total", rule: "manual_total", from: null, to: subtotal, words }]
+  }
   const found = rate === null ? [] : explainLineRate(rate, null, request.currency)
-  const price: Step =
+  const [rule, words] =
     priced.source === "manual"
-      ? {
-          figure: "unit_price",
-          rule: "manual_price",
-          from: null,
-          to: money(priced.unit_price),
-          words: `The price of ${money(priced.unit_price)} was set by hand; no rate is asked.`
-        }
-      : {
-          figure: "unit_price",
-          rule: "carried_price",
-          from: null,
-          to: money(priced.unit_price),
-          words: `No rate prices the line; it keeps ${money(priced.unit_price)}.`
-        }
+      ? ["manual_price", `The price of ${unit_price} was set by hand; no rate is asked.`]
+      : ["carried_price", `No rate prices the line; it keeps ${unit_price}.`]
+  const price: Step = { figure: "unit_price", rule, from: null, to: unit_price, words }
   const days = explainDays(request, priced.units)
-  const total: Step = {
-    figure: "total",
-    rule: "quantity",
-    from: money(priced.unit_price),
-    to: money(priced.subtotal),
-    words: `${quantity} × ${money(priced.unit_price)}${isOnce(request) ? "" : ` × ${countText(priced.units, "day")}`} is ${money(priced.subtotal)}.`
-  }
+  const time = isOnce(request) ? "" : ` × ${countText(priced.units, "day")}`
+  const product = `${quantity} × ${unit_price}${time} is ${subtotal}.`
+  const total: Step = { figure: "total", rule: "quantity", from: unit_price, to: subtotal, words: product }
   return [...whole, ...found, price, days, total]
 }
 
@@ -153,18 +108,13 @@ const explainLineRate = (
   if (applicableRates(own, question).length > 0) return [explainChoice(own, question)]
   const before = base.find(({ id }) => id === won.product_rate_id)
   if (before === undefined) return []
-  return [
-    explainChoice(base, question),
-    {
-      figure: "unit_price",
-      rule: "exchange_rate",
-      from: `${formatMoney(before.price, before.currency)} ${before.currency}`,
-      to: `${formatMoney(won.price, currency)} ${currency}`,
-      words:
-        `No rate in ${currency} holds, so the one in ${before.currency} is converted at the opportunity's own rate, ` +
-        `1 ${currency} = ${exact(money.exchange_rate).toFixed()} ${before.currency}: ${formatMoney(won.price, currency)}.`
-    }
-  ]
+  const from = `${formatMoney(before.price, before.currency)} ${before.currency}`
+  const price = formatMoney(won.price, currency)
+  const words =
+    `No rate in ${currency} holds, so the one in ${before.currency} is converted at the opportunity's own rate, ` +
+    `1 ${currency} = ${exact(money.exchange_rate).toFixed()} ${before.currency}: ${price}.`
+  const converted = { figure: "unit_price", rule: "exchange_rate", from, to: `${price} ${currency}`, words }
+  return [explainChoice(base, question), converted]
 }
 
 const isOnce = ({ is_fixed, transaction_type }: LineRequest): boolean =>
@@ -177,20 +127,14 @@ const explainDays = (request: LineRequest, units: number): Step => {
   if (request.transaction_type === "sale")
     return { ...step, rule: "sold", words: "What is sold is charged once, whatever the time." }
   if (use_chargeable_days && chargeable_days !== null) {
-    return {
-      ...step,
-      from: chargeable_days,
-      rule: "chargeable_days",
-      words: `The opportunity charges for ${chargeable_days} days, in whole days: ${units}.`
-    }
+    const charged = `The opportunity charges for ${chargeable_days} days, in whole days: ${units}.`
+    return { ...step, from: chargeable_days, rule: "chargeable_days", words: charged }
   }
-  return request.starts_at === null || request.ends_at === null || chargeableDays(request, request.days) !== units
-    ? { ...step, rule: "at_least_one", words: "Without dates one day is charged." }
-    : {
-        ...step,
-        rule: "whole_days",
-        words: `From ${request.starts_at} to ${request.ends_at}, in whole days of 24 hours, rounded down, at least one: ${units}.`
-      }
+  const { ends_at, starts_at } = request
+  if (starts_at === null || ends_at === null || chargeableDays(request, request.days) !== units)
+    return { ...step, rule: "at_least_one", words: "Without dates one day is charged." }
+  const words = `From ${starts_at} to ${ends_at}, in whole days of 24 hours, rounded down, at least one: ${units}.`
+  return { ...step, rule: "whole_days", words }
 }
 
 const explainDiscount = (request: LineRequest, priced: PricedLine): ReadonlyArray<Step> => {
@@ -200,13 +144,7 @@ const explainDiscount = (request: LineRequest, priced: PricedLine): ReadonlyArra
     exact(priced.subtotal).times(exact(request.discount_percent)).dividedBy(100),
     request.currency
   )
-  return [
-    {
-      figure: "discounted_total",
-      rule: "line_discount",
-      from: money(priced.subtotal),
-      to: money(priced.subtotal - priced.discount),
-      words: `The line's own discount of ${request.discount_percent}% takes off ${money(priced.discount)}${rounding}.`
-    }
-  ]
+  const [from, to] = [money(priced.subtotal), money(priced.subtotal - priced.discount)]
+  const words = `The line's own discount of ${request.discount_percent}% takes off ${money(priced.discount)}${rounding}.`
+  return [{ figure: "discounted_total", rule: "line_discount", from, to, words }]
 }

@@ -45,47 +45,28 @@ const explainRules = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const { priced, request } = facts
   const money = moneyOf(facts)
   if (request.deal_total !== null) {
+    const words = "A price was agreed for the whole deal, so discount rules and surcharges are passed over."
     return request.rules.length + request.surcharge_groups.length === 0
       ? []
-      : [
-          {
-            figure: "charge_total",
-            rule: "deal_price",
-            from: null,
-            to: money(request.deal_total),
-            words: "A price was agreed for the whole deal, so discount rules and surcharges are passed over."
-          }
-        ]
+      : [{ figure: "charge_total", rule: "deal_price", from: null, to: money(request.deal_total), words }]
   }
   const kept = request.locked !== null
   const contest = kept ? [] : explainContest(facts)
   const rules = priced.applied_rules.map((applied): Step => {
     const rule = request.rules.find(({ id }) => id === applied.rule_id)
-    const words =
+    const how =
       kept || rule === undefined
         ? "as it stood when pricing was locked"
         : ruleWords(rule, applied.amount, request, money)
-    return {
-      figure: "charge_total",
-      rule: "discount_rule",
-      from: null,
-      to: money(-applied.amount),
-      words: `"${applied.name}" (rule ${applied.rule_id}) takes off ${money(applied.amount)}: ${words}.`
-    }
+    const words = `"${applied.name}" (rule ${applied.rule_id}) takes off ${money(applied.amount)}: ${how}.`
+    return { figure: "charge_total", rule: "discount_rule", from: null, to: money(-applied.amount), words }
   })
   const lines = request.lines.flatMap((line): ReadonlyArray<Step> => {
     const net = priced.line_nets.get(line.id) ?? line.net
+    const words = `Discount rules take ${money(line.net - net)} off this line.`
     return net === line.net
       ? []
-      : [
-          {
-            figure: `items.${line.id}.total`,
-            rule: "discount_rule",
-            from: money(line.net),
-            to: money(net),
-            words: `Discount rules take ${money(line.net - net)} off this line.`
-          }
-        ]
+      : [{ figure: `items.${line.id}.total`, rule: "discount_rule", from: money(line.net), to: money(net), words }]
   })
   return [...contest, ...rules, ...lines]
 }
@@ -121,15 +102,8 @@ const explainContest = (facts: TotalsFacts): ReadonlyArray<Step> => {
   if (ways.length < 2) return []
   const taken = ways.reduce((best, way) => (worth(way) > worth(best) ? way : best))
   const others = ways.filter((way) => way !== taken).map((way) => `${namesOf(way)} (${money(worth(way))})`)
-  return [
-    {
-      figure: "charge_total",
-      rule: "best_for_customer",
-      from: null,
-      to: money(-worth(taken)),
-      words: `${namesOf(taken)} takes off the most, ${money(worth(taken))}; left aside: ${others.join(", ")}.`
-    }
-  ]
+  const words = `${namesOf(taken)} takes off the most, ${money(worth(taken))}; left aside: ${others.join(", ")}.`
+  return [{ figure: "charge_total", rule: "best_for_customer", from: null, to: money(-worth(taken)), words }]
 }
 
 const explainSurcharges = (facts: TotalsFacts): ReadonlyArray<Step> => {
@@ -143,12 +117,17 @@ const explainSurcharges = (facts: TotalsFacts): ReadonlyArray<Step> => {
   )
   return priced.surcharges.map((applied): Step => {
     const one = computed.get(applied.surcharge_id)
+    const to = money(applied.net)
+    const [from, how] =
+      one === undefined
+        ? [null, `${to} as it stood when pricing was locked`]
+        : [money(one.base), surchargeWords(one, request, money)]
     return {
       figure: "service_charge_total",
       rule: "surcharge",
-      from: one === undefined ? null : money(one.base),
-      to: money(applied.net),
-      words: `Surcharge "${applied.name}": ${one === undefined ? `${money(applied.net)} as it stood when pricing was locked` : surchargeWords(one, request, money)}.`
+      from,
+      to,
+      words: `Surcharge "${applied.name}": ${how}.`
     }
   })
 }
@@ -179,11 +158,9 @@ const explainCosts = (facts: TotalsFacts): ReadonlyArray<Step> => {
     const step = { figure: `costs.${cost.id}.net`, from: gross, to: money(net) }
     if (cost.is_optional)
       return { ...step, to: money(0), rule: "optional", words: `"${cost.description}" is optional and does not count.` }
-    return {
-      ...step,
-      rule: "cost",
-      words: `"${cost.description}": ${cost.quantity} × ${gross}, in whole units${request.prices_include_tax ? ", without the tax in it" : ""}, is ${money(net)}.`
-    }
+    const units = `in whole units${request.prices_include_tax ? ", without the tax in it" : ""}`
+    const words = `"${cost.description}": ${cost.quantity} × ${gross}, ${units}, is ${money(net)}.`
+    return { ...step, rule: "cost", words }
   })
 }
 
@@ -200,31 +177,16 @@ const explainParts = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const { totals } = facts.priced
   const money = moneyOf(facts)
   const filled = parts.filter(([name]) => totals[name] !== 0)
-  const sums = filled.map(([name, label]): Step => ({
-    figure: name,
-    rule: "sum",
-    from: null,
-    to: money(totals[name]),
-    words: `What counts as ${label} adds up to ${money(totals[name])}, net.`
-  }))
-  const added = filled.reduce((sum, [name]) => sum + totals[name], 0)
-  const headline: Step =
-    facts.request.deal_total === null
-      ? {
-          figure: "charge_excluding_tax_total",
-          rule: "sum",
-          from: null,
-          to: money(totals.charge_total),
-          words: `Together that is ${money(totals.charge_total)}, net.`
-        }
-      : {
-          figure: "charge_excluding_tax_total",
-          rule: "deal_price",
-          from: money(added),
-          to: money(totals.charge_total),
-          words: `The agreed price of ${money(totals.charge_total)} stands in place of the sum, ${money(added)}.`
-        }
-  return [...sums, headline]
+  const sums = filled.map(([name, label]): Step => {
+    const words = `What counts as ${label} adds up to ${money(totals[name])}, net.`
+    return { figure: name, rule: "sum", from: null, to: money(totals[name]), words }
+  })
+  const added = money(filled.reduce((sum, [name]) => sum + totals[name], 0))
+  const headline = { figure: "charge_excluding_tax_total", to: money(totals.charge_total) }
+  if (facts.request.deal_total === null)
+    return [...sums, { ...headline, rule: "sum", from: null, words: `Together that is ${headline.to}, net.` }]
+  const words = `The agreed price of ${headline.to} stands in place of the sum, ${added}.`
+  return [...sums, { ...headline, rule: "deal_price", from: added, words }]
 }
 
 const explainTax = (facts: TotalsFacts): ReadonlyArray<Step> => {
@@ -239,27 +201,16 @@ const explainTax = (facts: TotalsFacts): ReadonlyArray<Step> => {
       : `${group.name}, ${exact(group.percentage).toFixed()}% of ${money(group.net)} (product tax class ${group.product_tax_class_id}), is ${money(group.tax)}` +
         roundingWords(exact(group.net).times(exact(group.percentage)).dividedBy(100), request.currency) +
         ", rounded once for the whole group"
+  const groups = tax_groups.map((group): Step => {
+    const [from, to] = [money(group.net), money(group.tax)]
+    return { figure: "tax_total", rule: "tax_group", from, to, words: `${groupWords(group)}.` }
+  })
+  const tax = money(totals.tax_total)
+  const [rule, rates] = request.tax_locked ? ["tax_locked", ", at the rates locked"] : ["sum", ""]
+  const [from, to] = [money(totals.charge_total), money(totals.charge_including_tax_total)]
   return [
-    ...tax_groups.map((group): Step => ({
-      figure: "tax_total",
-      rule: "tax_group",
-      from: money(group.net),
-      to: money(group.tax),
-      words: `${groupWords(group)}.`
-    })),
-    {
-      figure: "tax_total",
-      rule: request.tax_locked ? "tax_locked" : "sum",
-      from: null,
-      to: money(totals.tax_total),
-      words: `The tax of all groups is ${money(totals.tax_total)}${request.tax_locked ? ", at the rates locked" : ""}.`
-    },
-    {
-      figure: "charge_including_tax_total",
-      rule: "sum",
-      from: money(totals.charge_total),
-      to: money(totals.charge_including_tax_total),
-      words: `${money(totals.charge_total)} and ${money(totals.tax_total)} of tax are ${money(totals.charge_including_tax_total)}.`
-    }
+    ...groups,
+    { figure: "tax_total", rule, from: null, to: tax, words: `The tax of all groups is ${tax}${rates}.` },
+    { figure: "charge_including_tax_total", rule: "sum", from, to, words: `${from} and ${tax} of tax are ${to}.` }
   ]
 }

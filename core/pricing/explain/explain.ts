@@ -55,23 +55,13 @@ const explainUnits = (period: BasePeriod, config: JsonObject, start: Moment, end
 const explainCutOffs = (count: UnitCount, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> => {
   const first = String(config["first_day_cutoff"]),
     last = String(config["last_day_cutoff"])
-  const atStart: Step = {
-    figure: "start",
-    rule: "first_day_cutoff",
-    from: clockOf(start),
-    to: clockOf(count.start),
-    words: `It starts after the first day's cut-off ${first}, so it is counted from the beginning of that day.`
-  }
-  const atEnd: Step = {
-    figure: "end",
-    rule: "last_day_cutoff",
-    from: clockOf(end),
-    to: clockOf(count.end),
-    words: `It ends before the last day's cut-off ${last}, so it is counted to the beginning of that day.`
-  }
+  const late = `It starts after the first day's cut-off ${first}, so it is counted from the beginning of that day.`
+  const early = `It ends before the last day's cut-off ${last}, so it is counted to the beginning of that day.`
+  const moved = (figure: string, rule: string, words: string, before: Moment, after: Moment): ReadonlyArray<Step> =>
+    after.epoch_ms === before.epoch_ms ? [] : [{ figure, rule, from: clockOf(before), to: clockOf(after), words }]
   return [
-    ...(count.start.epoch_ms === start.epoch_ms ? [] : [atStart]),
-    ...(count.end.epoch_ms === end.epoch_ms ? [] : [atEnd])
+    ...moved("start", "first_day_cutoff", late, start, count.start),
+    ...moved("end", "last_day_cutoff", early, end, count.end)
   ]
 }
 
@@ -82,25 +72,15 @@ const explainMinutes = (count: UnitCount, config: JsonObject): ReadonlyArray<Ste
   const open = timeOr(config["business_hours_start"], "00:00"),
     close = timeOr(config["business_hours_end"], "24:00")
   const step = { figure: "minutes", from: null, to: String(minutes) }
-  const counted: Step =
+  const time = countText(minutes, "minute")
+  const [rule, words] =
     config["day_type"] === "business"
-      ? {
-          ...step,
-          rule: "business_hours",
-          words: `${window} only the time from ${open} to ${close} of each day counts: ${countText(minutes, "minute")}.`
-        }
-      : {
-          ...step,
-          rule: "elapsed",
-          words: `${window} ${minutes === 1 ? "passes" : "pass"} ${countText(minutes, "minute")}.`
-        }
+      ? ["business_hours", `${window} only the time from ${open} to ${close} of each day counts: ${time}.`]
+      : ["elapsed", `${window} ${minutes === 1 ? "passes" : "pass"} ${time}.`]
+  const counted: Step = { ...step, rule, words }
   const taken = `${countText(leeway_minutes, "minute")} of leeway ${leeway_minutes === 1 ? "is" : "are"} taken off, once.`
-  return leeway_minutes === 0
-    ? [counted]
-    : [
-        counted,
-        { figure: "minutes", rule: "leeway", from: String(minutes), to: String(remainingOf(count)), words: taken }
-      ]
+  if (leeway_minutes === 0) return [counted]
+  return [counted, { ...step, rule: "leeway", from: step.to, to: String(remainingOf(count)), words: taken }]
 }
 const remainingOf = ({ leeway_minutes, minutes }: UnitCount): number => Math.max(0, minutes - leeway_minutes)
 
@@ -121,13 +101,8 @@ const explainCount = (count: UnitCount, period: BasePeriod): Step => {
             "part_counts_whole",
             `${whole} whole and ${countText(over, "minute")} over, and a part counts as a whole one`
           ]
-  return {
-    figure: "units",
-    rule,
-    from: null,
-    to: String(count.units),
-    words: `${size}: ${how}, so ${unitWords(count.units, period)}.`
-  }
+  const words = `${size}: ${how}, so ${unitWords(count.units, period)}.`
+  return { figure: "units", rule, from: null, to: String(count.units), words }
 }
 
 const timeOr = (value: unknown, fallback: string): string =>
@@ -170,20 +145,15 @@ export const explainCalculation = (request: RateRequest): ReadonlyArray<Step> =>
   if (start === undefined || end === undefined || Result.isFailure(priced)) return []
   const calculation = priced.success
   const { base_period, calculation_strategy, currency } = request
-  const money = (minor: bigint): string => formatMoney(minor, currency)
+  const [from, to] = [formatMoney(calculation.per_unit_subtotal, currency), formatMoney(calculation.total, currency)]
+  const words = `${request.quantity} × ${from} is ${to} ${currency}.`
   return [
     ...(calculation_strategy === "fixed" || base_period === null
       ? []
       : explainUnits(base_period, request.strategy_config, start, end)),
     explainStrategy(request, calculation),
     ...calculation.applied.flatMap((applied) => explainModifier(applied, request, calculation)),
-    {
-      figure: "total",
-      rule: "quantity",
-      from: money(calculation.per_unit_subtotal),
-      to: money(calculation.total),
-      words: `${request.quantity} × ${money(calculation.per_unit_subtotal)} is ${money(calculation.total)} ${currency}.`
-    }
+    { figure: "total", rule: "quantity", from, to, words }
   ]
 }
 
@@ -192,28 +162,19 @@ const explainStrategy = (
   { applied, per_unit_subtotal, unit_price, units }: RateCalculation
 ): Step => {
   const money = (minor: bigint): string => formatMoney(minor, request.currency)
-  const subtotal = applied[0]?.before ?? per_unit_subtotal
-  const step = {
-    figure: "per_unit_subtotal",
-    rule: request.calculation_strategy,
-    from: money(unit_price),
-    to: money(subtotal)
-  }
+  const [from, to] = [money(unit_price), money(applied[0]?.before ?? per_unit_subtotal)]
+  const step = { figure: "per_unit_subtotal", rule: request.calculation_strategy, from, to }
   const period = request.base_period
-  if (request.calculation_strategy === "fixed" || period === null) {
-    return { ...step, words: `One price for the whole hire, however long it is: ${money(subtotal)}.` }
-  }
-  if (request.calculation_strategy === "period") {
-    return { ...step, words: `${unitWords(units, period)} at ${money(unit_price)}: ${money(subtotal)} for one.` }
-  }
+  if (request.calculation_strategy === "fixed" || period === null)
+    return { ...step, words: `One price for the whole hire, however long it is: ${to}.` }
+  if (request.calculation_strategy === "period")
+    return { ...step, words: `${unitWords(units, period)} at ${from}: ${to} for one.` }
   const block = Math.max(0, integerOr(request.strategy_config["fixed_period_units"], 0))
   const charge = BigInt(integerOr(request.strategy_config["fixed_charge"], 0))
   const extra = Math.max(0, units - block)
-  const beyond = extra === 0 ? "none lies beyond" : `${unitWords(extra, period)} beyond at ${money(unit_price)} each`
-  return {
-    ...step,
-    words: `The first ${unitWords(block, period)} cost ${money(charge)} together, however few are used; ${beyond}: ${money(subtotal)} for one.`
-  }
+  const beyond = extra === 0 ? "none lies beyond" : `${unitWords(extra, period)} beyond at ${from} each`
+  const first = `The first ${unitWords(block, period)} cost ${money(charge)} together, however few are used`
+  return { ...step, words: `${first}; ${beyond}: ${to} for one.` }
 }
 
 const explainModifier = (
@@ -223,24 +184,16 @@ const explainModifier = (
 ): ReadonlyArray<Step> => {
   const { currency } = request
   const money = (minor: bigint): string => formatMoney(minor, currency)
-  const sum: Omit<Step, "words"> = {
-    figure: "per_unit_subtotal",
-    rule: applied.key,
-    from: money(applied.before),
-    to: money(applied.after)
-  }
+  const [before, after] = [money(applied.before), money(applied.after)]
+  const sum = { figure: "per_unit_subtotal", rule: applied.key, from: before, to: after }
   if (applied.key === "factor") {
     const config = request.modifier_configs["factor"]
     const factor = factorFor(config !== undefined && isJsonObject(config) ? config : {}, request.quantity)
     if (factor === undefined)
       return [{ ...sum, words: `No range holds a quantity of ${request.quantity}: the factor is 1.0.` }]
     const rounding = roundingWords(exact(applied.before).times(exact(factor)), currency)
-    return [
-      {
-        ...sum,
-        words: `Factor ${factor} for a quantity of ${request.quantity}: ${money(applied.before)} × ${factor} is ${money(applied.after)}${rounding}.`
-      }
-    ]
+    const product = `${before} × ${factor} is ${after}${rounding}`
+    return [{ ...sum, words: `Factor ${factor} for a quantity of ${request.quantity}: ${product}.` }]
   }
   const period = request.base_period ?? "daily"
   const lines = calculation.lines.map((line, at): Step => {
@@ -249,21 +202,13 @@ const explainModifier = (
         ? `${singular[period]} ${line.from}`
         : `${basePeriods[period].unit_label} ${line.from} to ${line.to}`
     const rounding = roundingWords(exact(calculation.unit_price).times(exact(line.multiplier)), currency)
-    return {
-      figure: `line_items.${at}.unit_price`,
-      rule: "multiplier",
-      from: money(calculation.unit_price),
-      to: money(line.unit_price),
-      words: `Multiplier ${line.multiplier} for ${places}: ${money(calculation.unit_price)} × ${line.multiplier} is ${money(line.unit_price)}${rounding}${line.from === line.to ? "" : `, ${line.to - line.from + 1} times`}.`
-    }
+    const [from, to] = [money(calculation.unit_price), money(line.unit_price)]
+    const times = line.from === line.to ? "" : `, ${line.to - line.from + 1} times`
+    const product = `${from} × ${line.multiplier} is ${to}${rounding}${times}`
+    const words = `Multiplier ${line.multiplier} for ${places}: ${product}.`
+    return { figure: `line_items.${at}.unit_price`, rule: "multiplier", from, to, words }
   })
-  return [
-    ...lines,
-    {
-      ...sum,
-      words: `With its multipliers the time costs ${money(applied.after)} for one instead of ${money(applied.before)}.`
-    }
-  ]
+  return [...lines, { ...sum, words: `With its multipliers the time costs ${after} for one instead of ${before}.` }]
 }
 
 /** Explains an answer of calculate_rate: the choice of the rate, then the calculation. */
