@@ -78,7 +78,7 @@ const factsOf = (input: Input<typeof one, Fields>): Effect.Effect<Facts, Failure
     const is_withheld =
       role === "replica" && !viewer.is_owner && ![...viewer.permissions].some((key) => sees_addresses.test(key))
     const { member_id } = input.rows.id
-    const rows = yield* (yield* Store).find(emails, { member_id }, { order: ["id"] })
+    const rows = yield* Store.find(emails, { member_id }, { order: ["id"] })
     return { known: chosenContact(rows, yield* billingTypeIds)?.address, is_withheld }
   })
 

@@ -74,7 +74,7 @@ const sourceFacts = Effect.fnUntraced(function* (
 ): Effect.fn.Return<SourceFacts, Failure, Store | CommandRuntime> {
   const { role } = yield* CommandRuntime
   const table = tables[type]
-  const rows: ReadonlyArray<AnyRow> = yield* (yield* Store).getMany(table, ids)
+  const rows: ReadonlyArray<AnyRow> = yield* Store.getMany(table, ids)
   const there = rows.filter((row) => row["deleted_at"] === null)
   return {
     sources: new Map(there.map((row) => [Number(row["id"]), sourceOf(type, row)])),
@@ -85,12 +85,12 @@ const sourceFacts = Effect.fnUntraced(function* (
 /** Invoices are issued; whatever else documents are made of has no drafts that would say so on paper. */
 const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Effect.fn.Return<FinaliseFacts, Failure, Store> {
   if (row.documentable_type !== "Invoice") return { is_draft: false }
-  const invoice = yield* (yield* Store).get(invoices, row.documentable_id)
+  const invoice = yield* Store.get(invoices, row.documentable_id)
   return { is_draft: invoice?.status === "draft" && invoice.deleted_at === null }
 })
 
 const linkIds = Effect.fnUntraced(function* (document_id: number) {
-  const links = yield* (yield* Store).find(document_links, { document_id }, { order: ["id"] })
+  const links = yield* Store.find(document_links, { document_id }, { order: ["id"] })
   return links.map(({ id }) => id)
 })
 
@@ -132,11 +132,7 @@ const readable_statuses: ReadonlyArray<DocumentStatus> = ["generated", "finalise
 /** The newest public address of each of these documents: one query for a page of them. */
 const newestLinks = Effect.fnUntraced(function* (document_ids: ReadonlyArray<number>) {
   if (document_ids.length === 0) return new Map<number, DocumentLinkRow>()
-  const rows = yield* (yield* Store).find(
-    document_links,
-    { document_id: document_ids, deleted_at: null },
-    { order: ["id"] }
-  )
+  const rows = yield* Store.find(document_links, { document_id: document_ids, deleted_at: null }, { order: ["id"] })
   return new Map(rows.map((row) => [row.document_id, row]))
 })
 /** Addresses are the server's to give. */

@@ -81,7 +81,7 @@ export const storesSlice = crudResource({
   rules: {
     facts: () =>
       Effect.gen(function* () {
-        return { defaults: yield* (yield* Store).find(stores, { is_default: true }) }
+        return { defaults: yield* Store.find(stores, { is_default: true }) }
       }),
     // The first store becomes the default, a new default replaces the old one, and one is always the default.
     save: ({ next, before, facts }) => {

@@ -109,7 +109,7 @@ const pictures = ["image/png", "image/jpeg", "image/svg+xml"]
 const checkLogo = Effect.fnUntraced(function* (given: JsonObject, errors: Errors) {
   const id = given["logo_attachment_id"]
   if (typeof id !== "number" || !Number.isSafeInteger(id)) return
-  const row = yield* (yield* Store).get(attachments, id)
+  const row = yield* Store.get(attachments, id)
   if (row === undefined || row.deleted_at !== null)
     errors["logo_attachment_id"] = ["The logo_attachment_id field must be the id of an attachment."]
   else if (!pictures.includes(row.mime_type))
@@ -214,7 +214,7 @@ const candidates = Effect.fnUntraced(function* (now: string) {
 const zones = Effect.gen(function* () {
   const settings = yield* (yield* CommandRuntime).settings
   const company = settingText(settings, "company", "timezone")
-  const own = new Map((yield* (yield* Store).find(stores, {})).map(({ id, timezone }) => [id, timezone]))
+  const own = new Map((yield* Store.find(stores, {})).map(({ id, timezone }) => [id, timezone]))
   return (store_id: number | null): string => zoneOf((store_id === null ? undefined : own.get(store_id)) || company)
 })
 

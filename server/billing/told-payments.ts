@@ -53,10 +53,10 @@ const invoiceNamed = Effect.fnUntraced(function* (named: string) {
 /** Under the invoice's lock, so that two deliveries, or a delivery and a person, wait for each other. */
 const locked = Effect.fnUntraced(function* (invoice_id: number) {
   yield* lockStreams([invoiceStream(invoice_id)])
-  return yield* (yield* Store).get(invoices, invoice_id)
+  return yield* Store.get(invoices, invoice_id)
 })
 const paymentUnder = Effect.fnUntraced(function* (external_id: string) {
-  const [row] = yield* (yield* Store).find(payments, { external_id }, { limit: 1 })
+  const [row] = yield* Store.find(payments, { external_id }, { limit: 1 })
   return row
 })
 
@@ -149,7 +149,7 @@ const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["m
  * or by the reference, or is of the only one there is. `unclear`: refunds by hand that name none of several.
  */
 const refundsOf = Effect.fnUntraced(function* (paid: PaymentRow) {
-  const moved = yield* (yield* Store).find(payments, { invoice_id: paid.invoice_id })
+  const moved = yield* Store.find(payments, { invoice_id: paid.invoice_id })
   const is_only = moved.every(({ id, kind }) => kind === "refund" || id === paid.id)
   const references = new Set(
     moved.flatMap(({ kind, reference }) => (kind === "payment" && reference !== null ? [reference] : []))

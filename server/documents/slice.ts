@@ -62,9 +62,7 @@ const checkedLayouts = (call: ServerCall, next: ServerEndpoint<Answer>): ServerE
 /** The layout as it would be; undefined where its row is gone or its type is none, which is answered without us. */
 const layoutAfter = Effect.fnUntraced(function* ({ endpoint, params }: ServerCall, body: JsonObject) {
   const row =
-    endpoint.name === "document_layouts.create"
-      ? undefined
-      : yield* (yield* Store).get(document_layouts, Number(params["id"]))
+    endpoint.name === "document_layouts.create" ? undefined : yield* Store.get(document_layouts, Number(params["id"]))
   if (row === undefined && endpoint.name !== "document_layouts.create") return undefined
   const given = "document_type" in body ? body["document_type"] : row?.document_type
   const type = typeNamed(given)
@@ -125,7 +123,7 @@ const checkTexts = Effect.fnUntraced(function* (
 const pictures = ["image/png", "image/jpeg", "image/svg+xml"]
 const checkLogo = Effect.fnUntraced(function* (id: unknown, errors: Errors) {
   if (typeof id !== "number" || !Number.isSafeInteger(id)) return
-  const row = yield* (yield* Store).get(attachments, id)
+  const row = yield* Store.get(attachments, id)
   if (row !== undefined && !pictures.includes(row.mime_type))
     errors["logo_attachment_id"] = ["The attachment of the logo must be a PNG, JPEG or SVG picture."]
 })
@@ -193,7 +191,7 @@ const batch = jobKind({
         yield* alone.withPermits(1)(drawOrFail(id, { job_id, waits: false, is_waited_for: false }))
         yield* progress((at + 1) / document_ids.length)
       }
-      const rows = yield* (yield* Store).getMany(documents, document_ids)
+      const rows = yield* Store.getMany(documents, document_ids)
       const failed = rows.filter(({ status }) => status === "failed").length
       return { done: rows.length - failed, failed }
     }),
@@ -225,7 +223,7 @@ const restored = Effect.fnUntraced(function* ({ params, request: { query } }: Se
   const { blobs, key } = yield* serverContext
   const uuid = params["uuid"] ?? ""
   if (!isSignedFor(key, uuid, query, yield* Clock.currentTimeMillis)) return
-  const [row] = yield* (yield* Store).find(documents, { uuid }, { limit: 1 })
+  const [row] = yield* Store.find(documents, { uuid }, { limit: 1 })
   if (row === undefined || row.sha256 === null || (yield* blobs.has(row.sha256))) return
   const { pdfThere } = yield* Effect.promise(() => import("./papers/snapshot.ts"))
   yield* pdfThere(row)
@@ -268,7 +266,7 @@ const onceDrawn = Effect.fnUntraced(function* (id: number) {
 /** Why it could not be drawn: by itself, or by what may pass. */
 const refusalOf = Effect.fnUntraced(function* (row: DocumentRow): Effect.fn.Return<Rejection, Failure, Store> {
   const error = row.error ?? "It could not be drawn."
-  const [event] = yield* (yield* Store).find(
+  const [event] = yield* Store.find(
     journal,
     { stream: documentStream(row.id), type: documentFailed.type },
     { order: ["-position"], limit: 1 }

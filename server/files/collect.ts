@@ -175,7 +175,7 @@ export const collectWork: TimedWork = {
 export const deviceFiles: DeviceFilesShape = {
   present: (sha256) =>
     Effect.gen(function* () {
-      const rows = yield* (yield* Store).getMany(blobs, sha256)
+      const rows = yield* Store.getMany(blobs, sha256)
       // What is removed soon is wanted again, so that the command that names it finds it.
       const fresh = instantOf((yield* Clock.currentTimeMillis) - kept_unreferenced_millis / 2)
       const stays = rows.filter(

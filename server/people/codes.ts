@@ -92,7 +92,7 @@ export const codeWith = Effect.fnUntraced(function* (
   hash: string,
   now: string
 ): Effect.fn.Return<LoginCodeRow | undefined, Failure, Store> {
-  const row = yield* (yield* Store).first(login_codes, { hash })
+  const row = yield* Store.first(login_codes, { hash })
   return row !== undefined && isSecretOf(row, hash) && row.expires_at > now ? row : undefined
 })
 

@@ -245,7 +245,7 @@ const redeem = postQuery("/api/v1/login_codes/redeem", {
 // A new code for somebody who cannot get in any more, or who must not with what they have.
 
 const beforeOf = Effect.fnUntraced(function* (user: UserRow) {
-  const resets = yield* (yield* Store).find(
+  const resets = yield* Store.find(
     journal,
     { stream: streamOf("user", user.id), type: userAccessReset.type },
     { order: ["-version"], limit: access_resets_max }

@@ -195,7 +195,7 @@ const dueOf = Effect.fnUntraced(function* (rows: ReadonlyArray<PurchaseOrderRow>
 
 /** Whoever made the order, while they may log in; else the company. */
 const recipientOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settings: Settings) {
-  const user = order.created_by === null ? undefined : yield* (yield* Store).get(users, order.created_by)
+  const user = order.created_by === null ? undefined : yield* Store.get(users, order.created_by)
   const company = settingText(settings, "company", "email")
   return user?.is_active === true ? user.email : company === "" ? undefined : company
 })
@@ -206,7 +206,7 @@ const mailReminder = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, Failure, Store> {
   const to = yield* recipientOf(order, settings)
   if (to === undefined) return
-  const supplier = yield* (yield* Store).get(members, order.supplier_id)
+  const supplier = yield* Store.get(members, order.supplier_id)
   const name = `purchase order ${order.number ?? order.id}`
   const day = dayOf(Date.parse(due_at), zone)
   const goods = items

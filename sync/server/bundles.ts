@@ -166,7 +166,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
       if (given.schema_version < client_schema_min) return upgradeRequired(given.schema_version, client_schema_min)
       const shown = yield* claimsOf(given)
       const recorded = yield* wireCommands(given.commands)
-      const before = yield* (yield* Store).get(replicas, given.replica_id)
+      const before = yield* Store.get(replicas, given.replica_id)
       // The server has forgotten commands before these: the answer says so, and the device sends them again.
       const commands = (recorded[0]?.n ?? 1) > (before?.last_n ?? 0) + 1 ? [] : recorded
       yield* keepFilesOf(before?.user_id, given.files, input.now)

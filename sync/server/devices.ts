@@ -246,7 +246,7 @@ const isCopy = Effect.fnUntraced(function* (
   if (replica.last_n > last_n) return true
   const decided = pending.filter(({ n }) => n <= replica.last_n)
   if (decided.length === 0) return false
-  const rows = yield* (yield* Store).getMany(
+  const rows = yield* Store.getMany(
     replica_verdicts,
     decided.map(({ id }) => verdictKey(replica.id, id))
   )

@@ -161,7 +161,7 @@ const decideNew = Effect.fnUntraced(function* (
  */
 const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [] }: WireCommand) {
   if (needs.length === 0) return undefined
-  const refused = (yield* (yield* Store).getMany(
+  const refused = (yield* Store.getMany(
     replica_verdicts,
     needs.map((id) => verdictKey(replica_id, id))
   ))

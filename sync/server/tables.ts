@@ -222,7 +222,7 @@ const keyOf = (user_id: number, sha256: string): string => `${user_id}:${sha256}
 export const receivedFrom = Effect.fnUntraced(function* (user_id: number, sha256: ReadonlyArray<string>, now: string) {
   const files = yield* Effect.serviceOption(DeviceFiles)
   if (Option.isNone(files) || sha256.length === 0) return new Map<string, FileContent>()
-  const rows = yield* (yield* Store).getMany(
+  const rows = yield* Store.getMany(
     received_files,
     sha256.map((one) => keyOf(user_id, one))
   )

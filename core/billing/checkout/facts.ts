@@ -74,7 +74,7 @@ export const depositsOf = Effect.fnUntraced(function* ({
 export const checkoutFactsOf = Effect.fnUntraced(function* (
   header: OpportunityRow
 ): Effect.fn.Return<CheckoutFacts, Failure, Store> {
-  const member = header.member_id === null ? undefined : yield* (yield* Store).get(members, header.member_id)
+  const member = header.member_id === null ? undefined : yield* Store.get(members, header.member_id)
   return {
     source: yield* chargedSource(header, member?.sale_tax_class_id ?? null),
     member,

@@ -55,7 +55,7 @@ export const vatReportsNow = Effect.fnUntraced(function* (
   settings: Settings
 ) {
   const ids = new Set(items.flatMap(({ tax_rate_id }) => tax_rate_id ?? []))
-  const rows = yield* (yield* Store).getMany(tax_rates, [...ids])
+  const rows = yield* Store.getMany(tax_rates, [...ids])
   const said = (key: string): string | null => settingText(settings, "einvoice", key).trim() || null
   const rates = rows.map((row): VatReport => ({
     tax_rate_id: row.id,

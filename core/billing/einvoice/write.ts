@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { buyerOf, sellerOf } from "../state/parties.ts"
+import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
 import {
   credit_note_items,
   type CreditNoteRow,
@@ -128,20 +128,6 @@ const commonSource = Effect.fnUntraced(function* (
   } satisfies Partial<Source>
 })
 
-const nobody: NamedParty = {
-  name: "",
-  street: null,
-  city: null,
-  county: null,
-  postcode: null,
-  country_code: null,
-  tax_number: null,
-  registration_number: null,
-  peppol_id: null,
-  email: null,
-  phone: null,
-  account_number: null
-}
 /** As it was when the document was issued, and what it did not say then from `now`. */
 const filled = (then: NamedParty | null, now: NamedParty | null): NamedParty => ({
   ...nobody,

@@ -74,9 +74,7 @@ export const createFactsOf = Effect.fnUntraced(function* (
 })
 
 const inOrder = { order: ["sort_order", "id"] }
-export const itemsOf = Effect.fnUntraced(function* (invoice_id: number) {
-  return yield* (yield* Store).find(invoice_items, { invoice_id }, inOrder)
-})
+export const itemsOf = (invoice_id: number) => Store.find(invoice_items, { invoice_id }, inOrder)
 export const updateFactsOf = Effect.fnUntraced(function* (
   row: InvoiceRow,
   sent: UpdateValues
@@ -149,6 +147,6 @@ export const issueFactsOf = Effect.fnUntraced(function* (
 })
 
 export const voidFactsOf = Effect.fnUntraced(function* (row: InvoiceRow): Effect.fn.Return<VoidFacts, Failure, Store> {
-  const notes = yield* (yield* Store).find(credit_notes, { invoice_id: row.id }, { limit: 1 })
+  const notes = yield* Store.find(credit_notes, { invoice_id: row.id }, { limit: 1 })
   return { credit_notes: notes.length, deducted_by: yield* deductedBy(row) }
 })

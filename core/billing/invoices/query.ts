@@ -65,7 +65,7 @@ const unpriced = Effect.fnUntraced(function* (
 ) {
   const at_nothing = items.filter(({ subtotal }) => subtotal === 0).flatMap((one) => one.opportunity_item_id ?? [])
   if (opportunity_id === null || at_nothing.length === 0) return []
-  const header = yield* (yield* Store).get(opportunities, opportunity_id)
+  const header = yield* Store.get(opportunities, opportunity_id)
   if (header === undefined) return []
   return unpricedText(
     header,
@@ -127,7 +127,7 @@ const deciding = later(() => import("./decide.ts"))
 const with_items = ["include", "items"] as const
 export const invoiceAnswer = (status: Status) => (result: Id, input: Input) =>
   Effect.gen(function* () {
-    const row = yield* (yield* Store).get(invoices, result.id)
+    const row = yield* Store.get(invoices, result.id)
     if (row === undefined) return yield* Effect.die(new Error(`invoice ${result.id} vanished while it was being shown`))
     return status(yield* warnedInvoice(row, [with_items, ...input.query], input))
   })

@@ -38,7 +38,7 @@ import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/zone.ts"
-import { partiesOf } from "../state/parties.ts"
+import { nobody, partiesOf } from "../state/parties.ts"
 import { withValues } from "../../values/text.ts"
 
 export interface InvoicePaper extends Parties {
@@ -254,20 +254,6 @@ const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray
 
 // What documents are drawn from, read from the store and the settings.
 
-export const nobody: NamedParty = {
-  name: "",
-  street: null,
-  city: null,
-  county: null,
-  postcode: null,
-  country_code: null,
-  tax_number: null,
-  registration_number: null,
-  peppol_id: null,
-  email: null,
-  phone: null,
-  account_number: null
-}
 const inOrder = { order: ["sort_order", "id"] }
 
 /** What the settings and the customer say; `logo_sha256`: the content of the picture that is shown. */

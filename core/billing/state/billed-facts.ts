@@ -91,7 +91,7 @@ export const billingOf = Effect.fnUntraced(function* (
   items: ReadonlyArray<InvoiceItemRow>
 ): Effect.fn.Return<Billing | undefined, Failure, Store> {
   if (invoice.type !== "standard" || invoice.opportunity_id === null) return undefined
-  const opportunity = yield* (yield* Store).get(opportunities, invoice.opportunity_id)
+  const opportunity = yield* Store.get(opportunities, invoice.opportunity_id)
   if (opportunity === undefined) return undefined
   const others = (yield* billedOf([opportunity], invoice.id)).get(opportunity.id)
   return others === undefined ? undefined : { others, own: amountsIn(opportunity, invoice)(netOfRows(items)) }

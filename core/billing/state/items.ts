@@ -1,5 +1,6 @@
 /** The rows of a draft from what a request says of them (rules/billing 1.3). */
 import { Result } from "effect"
+import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import type { DecideContext } from "../../kernel/events/settings.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
@@ -164,30 +165,10 @@ const readPrice = (
 
 /** A row with every column at its default; its id is drawn where it is added. */
 export const newItem = (header: Pick<InvoiceRow, "id" | "currency_code">): InvoiceItemRow => ({
+  ...initialRow(invoice_items, {}),
   id: 0,
   invoice_id: header.id,
-  opportunity_item_id: null,
-  opportunity_cost_id: null,
-  product_id: null,
-  item_type: "custom",
   name: "",
-  description: null,
-  quantity: "1.00",
-  unit_price: 0,
-  discount_percent: null,
-  discount_amount: 0,
-  subtotal: 0,
-  tax_class_id: null,
-  tax_rate_id: null,
-  tax_rate_name: null,
-  tax_rate: null,
-  tax_total: 0,
-  total: 0,
-  revenue_group_id: null,
-  starts_at: null,
-  ends_at: null,
-  sort_order: 0,
-  deposit_invoice_id: null,
   currency_code: header.currency_code,
   created_at: "",
   updated_at: "",

@@ -25,7 +25,7 @@ export const chosenContact = <R extends ContactRow>(
 const inOrder = { order: ["id"] }
 /** Ids of list values called "Billing", of whichever list. */
 export const billingTypeIds = Effect.gen(function* () {
-  const rows = yield* (yield* Store).find(list_values, { name: "Billing" })
+  const rows = yield* Store.find(list_values, { name: "Billing" })
   return new Set(rows.map(({ id }) => id))
 })
 
@@ -57,7 +57,7 @@ export const buyerOf = Effect.fnUntraced(function* (member_id: number) {
 
 /** The seller: the company of the settings; what they leave out is the store's. */
 export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
-  const store = store_id === null ? undefined : yield* (yield* Store).get(stores, store_id)
+  const store = store_id === null ? undefined : yield* Store.get(stores, store_id)
   const company = (key: string): string | null => settingText(settings, "company", key) || null
   // An address is the one or the other, never parts of both.
   const place =
@@ -96,3 +96,19 @@ export const partiesOf = Effect.fnUntraced(function* (
     billed_by: invoice.billed_by ?? (yield* sellerOf(invoice.store_id, settings))
   }
 })
+
+/** A party of whom nothing is known. */
+export const nobody: NamedParty = {
+  name: "",
+  street: null,
+  city: null,
+  county: null,
+  postcode: null,
+  country_code: null,
+  tax_number: null,
+  registration_number: null,
+  peppol_id: null,
+  email: null,
+  phone: null,
+  account_number: null
+}

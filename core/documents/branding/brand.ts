@@ -57,7 +57,7 @@ export const brandOf = Effect.fnUntraced(function* (
   settings: Settings
 ): Effect.fn.Return<Brand, Failure, Store> {
   const scopes = [document_type, null].flatMap((type) => [store_id, null].map((id) => scopeOf(id, type)))
-  const layouts = yield* (yield* Store).find(document_layouts, { scope: [...new Set(scopes)] })
+  const layouts = yield* Store.find(document_layouts, { scope: [...new Set(scopes)] })
   const layout = narrowest(layouts, document_type, store_id)
   return {
     layout,

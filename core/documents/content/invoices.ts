@@ -184,14 +184,14 @@ export const creditNoteGroups: ReadonlyArray<FieldGroup<CreditNoteFacts>> = [
 ]
 
 const isOrganisation = Effect.fnUntraced(function* (member_id: number) {
-  return (yield* (yield* Store).get(members, member_id))?.membership_type === "organisation"
+  return (yield* Store.get(members, member_id))?.membership_type === "organisation"
 })
 
 export const prepareInvoice = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
 ): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
-  const invoice = yield* (yield* Store).get(invoices, source.documentable_id)
+  const invoice = yield* Store.get(invoices, source.documentable_id)
   if (invoice === undefined || invoice.deleted_at !== null) return undefined
   if (source.document_type !== "invoice" && source.document_type !== typeOfInvoice(invoice)) return undefined
   const plain = yield* paperOptions(invoice, settings)
@@ -231,7 +231,7 @@ export const prepareCreditNote = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
 ): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
-  const credit_note = yield* (yield* Store).get(credit_notes, source.documentable_id)
+  const credit_note = yield* Store.get(credit_notes, source.documentable_id)
   if (credit_note === undefined) return undefined
   // Terms of the settings are those of invoices.
   const plain = { ...(yield* paperOptions(credit_note, settings)), terms: null }

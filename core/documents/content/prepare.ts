@@ -3,8 +3,8 @@
  * gives facts, texts with fields are filled in between (that needs a thread of its own), and `compose` is pure.
  */
 import { Effect } from "effect"
-import { nobody, paperOptions } from "../../billing/paper/document.ts"
-import { buyerOf, sellerOf } from "../../billing/state/parties.ts"
+import { paperOptions } from "../../billing/paper/document.ts"
+import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
 import type { Failure } from "../../kernel/store/failure.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
@@ -69,7 +69,7 @@ const prepareWarehousePaper = Effect.fnUntraced(function* (
   settings: Settings
 ): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
   const paper = yield* warehousePaper(source, settings)
-  const header = paper === undefined ? undefined : yield* (yield* Store).get(opportunities, source.documentable_id)
+  const header = paper === undefined ? undefined : yield* Store.get(opportunities, source.documentable_id)
   if (paper === undefined || header === undefined) return paper
   const store_id = source.store_id ?? header.store_id
   const brand = yield* brandOf(source.document_type, store_id, settings)

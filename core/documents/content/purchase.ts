@@ -1,6 +1,6 @@
 /** Purchase orders as the supplier gets them (rules/billing 2, 3). */
 import { Effect } from "effect"
-import { nobody, paperOptions } from "../../billing/paper/document.ts"
+import { paperOptions } from "../../billing/paper/document.ts"
 import {
   addressLines,
   dayText,
@@ -14,7 +14,7 @@ import {
 } from "../../billing/paper/letter.ts"
 import { hireOf, shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
-import { buyerOf, sellerOf } from "../../billing/state/parties.ts"
+import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
 import type { Failure } from "../../kernel/store/failure.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"

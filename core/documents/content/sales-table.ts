@@ -17,8 +17,7 @@ import { Effect } from "effect"
 import { chargedSource, depositsOf } from "../../billing/checkout/facts.ts"
 import { billedRows } from "../../billing/state/rows.ts"
 import type { Deposit } from "../../billing/checkout/decide.ts"
-import { nobody } from "../../billing/paper/document.ts"
-import { buyerOf, sellerOf } from "../../billing/state/parties.ts"
+import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { Failure } from "../../kernel/store/failure.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -344,7 +343,7 @@ export const salesFacts = Effect.fnUntraced(function* (
 })
 
 const membersOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number | null>) {
-  const found = yield* (yield* Store).getMany(
+  const found = yield* Store.getMany(
     members,
     ids.filter((id) => id !== null)
   )

@@ -67,7 +67,7 @@ export const prepareSales = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
 ): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
-  const header = yield* (yield* Store).get(opportunities, source.documentable_id)
+  const header = yield* Store.get(opportunities, source.documentable_id)
   if (header === undefined || header.deleted_at !== null) return undefined
   const store_id = source.store_id ?? header.store_id
   // Terms of the settings are those of invoices.

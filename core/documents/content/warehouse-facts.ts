@@ -249,7 +249,7 @@ const unitsOf = Effect.fnUntraced(function* (
   lines: ReadonlyArray<ItemRow>
 ): Effect.fn.Return<ReadonlyArray<AssignmentRow>, Failure, Store> {
   const shown = new Set(lines.map((line) => line.id))
-  const all = yield* (yield* Store).find(asset_assignments, { opportunity_id: order.id }, { order: ["id"] })
+  const all = yield* Store.find(asset_assignments, { opportunity_id: order.id }, { order: ["id"] })
   return all.filter((unit) => shown.has(unit.opportunity_item_id))
 })
 

@@ -100,11 +100,7 @@ const verify = postQuery(`${path}/verify`, {
       if (found === undefined || !seesDocument(found.document, input.viewer))
         return ok({ known: false, part: null, document: null, acceptances: [] } as const)
       const context = viewContext(input)
-      const rows = yield* (yield* Store).find(
-        document_acceptances,
-        { document_id: found.document.id },
-        { order: ["id"] }
-      )
+      const rows = yield* Store.find(document_acceptances, { document_id: found.document.id }, { order: ["id"] })
       return ok({
         known: true,
         part: found.part,

@@ -208,7 +208,7 @@ type Saved = typeof savedResult.Type
 const answerWith = <F extends Fields, X>({ resource, rules }: Draft<F, X>, status: Status) =>
   Effect.fnUntraced(function* (result: Saved, input: Input): Effect.fn.Return<Answer<SavedBody>, Failure, Store> {
     const body = yield* renderById(resource, result.id, input.query, viewContext(input))
-    const row = rules?.meta === undefined ? undefined : yield* (yield* Store).get(resource.table, result.id)
+    const row = rules?.meta === undefined ? undefined : yield* Store.get(resource.table, result.id)
     const more = row === undefined ? undefined : yield* rules?.meta?.(row) ?? Effect.succeed(undefined)
     const { warnings } = result
     const meta: JsonObject = { ...more, ...(warnings === undefined ? {} : { warnings }) }

@@ -102,13 +102,8 @@ export const list_values = table(
 )
 
 /** The active definitions of a module, in their order. */
-export const customFieldsFor = Effect.fnUntraced(function* (module: string) {
-  return yield* Store.find(
-    custom_fields,
-    { module_type: module, is_active: true },
-    { order: ["sort_order", "id"], cached: true }
-  )
-})
+export const customFieldsFor = (module: string) =>
+  Store.find(custom_fields, { module_type: module, is_active: true }, { order: ["sort_order", "id"], cached: true })
 
 /** The kind of field a definition stands for; undefined for those no body sets (auto number, file). */
 const text_length_max = 255
@@ -350,8 +345,7 @@ export const customValuesOut = (
           .flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? []))
           .filter((id): id is number => typeof id === "number")
         const names = new Map<number, string>()
-        if (ids.length > 0)
-          for (const row of yield* (yield* Store).getMany(list_values, ids)) names.set(row.id, row.name)
+        if (ids.length > 0) for (const row of yield* Store.getMany(list_values, ids)) names.set(row.id, row.name)
         const named = (id: Json): Json => (typeof id === "number" ? (names.get(id) ?? null) : null)
         return documents.map((document) =>
           Object.fromEntries(

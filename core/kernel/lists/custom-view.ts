@@ -107,7 +107,7 @@ export const requestedView = (
   if (asked === "") return Effect.succeed(undefined)
   return Effect.gen(function* () {
     const id = /^[1-9]\d{0,15}$/.test(asked) ? Number(asked) : undefined
-    const view = id === undefined || !Number.isSafeInteger(id) ? undefined : yield* (yield* Store).get(custom_views, id)
+    const view = id === undefined || !Number.isSafeInteger(id) ? undefined : yield* Store.get(custom_views, id)
     if (view === undefined || view.entity_type !== entity_type || !isVisible(view, viewer)) return yield* noSuchView()
     return view
   })

@@ -212,7 +212,7 @@ const create = command("POST", "/api/v1/attachments", {
     Effect.gen(function* () {
       const kind = attachableOf(attachable_type)
       if (kind === undefined || !mayWrite(kind, viewer)) return yield* refused(kind, "write")
-      const target: AnyRow | undefined = yield* (yield* Store).get(kind.table, attachable_id ?? 0)
+      const target: AnyRow | undefined = yield* Store.get(kind.table, attachable_id ?? 0)
       if (target === undefined || target["deleted_at"] !== null)
         return yield* notFound(`No such ${wordsOf(kind.table)}.`)
     }),

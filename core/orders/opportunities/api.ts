@@ -183,7 +183,7 @@ const activity = get(`${path}/{id}/activity`, {
       const page = pageOf(input.query)
       const kinds = activityKinds((yield* CommandRuntime).catalogue)
       const { rows, total } = yield* entriesOf(id, [...kinds.keys()], page)
-      const actors = yield* (yield* Store).getMany(
+      const actors = yield* Store.getMany(
         users,
         rows.map((row) => row.actor_id).filter((actor) => actor !== null)
       )

@@ -7,6 +7,6 @@ import { zoneOf } from "../../values/zone.ts"
 
 /** That of the row's store; of rows without one the company's, which is `timezone`. */
 export const zoneOfRow = Effect.fnUntraced(function* ({ store_id }: AnyRow, timezone: string | null) {
-  const place = typeof store_id === "number" ? yield* (yield* Store).get(stores, store_id) : undefined
+  const place = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined
   return zoneOf(place?.timezone || timezone)
 })

@@ -156,7 +156,7 @@ const unitsShown = Effect.fnUntraced(function* (found: FoundByKind, { now, viewe
     now
   )
   const names = new Map(
-    (yield* (yield* Store).pickMany(
+    (yield* Store.pickMany(
       products,
       ["id", "name"],
       units.map(({ row }) => row.product_id)

@@ -24,7 +24,7 @@ export const serviceReasons = Effect.fnUntraced(function* (
   viewer: Viewer
 ): Effect.fn.Return<ServiceReasons, Failure, Store> {
   if (entries.length === 0 || !columnsSeen(service_records, viewer)("reason")) return new Map()
-  const rows = yield* (yield* Store).getMany(
+  const rows = yield* Store.getMany(
     service_records,
     entries.map((one) => one.service_record_id)
   )

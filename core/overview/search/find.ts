@@ -248,7 +248,7 @@ const casesAmong = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlySet<unknown>, Failure, Store> {
   const product_ids = [...new Set(matches.map(({ row }) => Number(row["product_id"])))]
   if (product_ids.length < 2) return new Set()
-  const found = yield* (yield* Store).pickMany(products, ["id", "is_containerable"], product_ids)
+  const found = yield* Store.pickMany(products, ["id", "is_containerable"], product_ids)
   return new Set(found.flatMap((one) => (one.is_containerable ? [one.id] : [])))
 })
 /** With whole rows: of those that are looked at only these are shown. */
@@ -256,7 +256,7 @@ const whole = Effect.fnUntraced(function* (
   table: Table,
   matches: ReadonlyArray<Match>
 ): Effect.fn.Return<ReadonlyArray<Match>, Failure, Store> {
-  const rows = yield* (yield* Store).getMany(
+  const rows = yield* Store.getMany(
     table,
     matches.map(({ row }) => Number(row[table.key]))
   )

@@ -257,7 +257,7 @@ export const whereaboutsOf = Effect.fnUntraced(function* (
     [...standings.values()].map(({ order_id }) => order_id),
     viewer
   )
-  const places = new Map((yield* (yield* Store).find(stores, {})).map((one) => [one.id, one]))
+  const places = new Map((yield* Store.find(stores, {})).map((one) => [one.id, one]))
   const supplied = yield* suppliedBy(units, viewer)
   return new Map(
     units.flatMap((unit) => {

@@ -135,7 +135,7 @@ const openOrders = (store_id: number | undefined, open: Open) =>
   Store.find(purchase_orders, { ...open, deleted_at: null, ...(store_id === undefined ? {} : { store_id }) })
 const itemsOf = Effect.fnUntraced(function* (orders: ReadonlyArray<PurchaseOrderRow>) {
   const ids = orders.map(({ id }) => id)
-  const rows = ids.length === 0 ? [] : yield* (yield* Store).find(purchase_order_items, { purchase_order_id: ids })
+  const rows = ids.length === 0 ? [] : yield* Store.find(purchase_order_items, { purchase_order_id: ids })
   return Map.groupBy(rows, (row) => row.purchase_order_id)
 })
 const soonest = (due: ReadonlyArray<Due>): ReadonlyArray<Due> =>

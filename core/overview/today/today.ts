@@ -49,7 +49,7 @@ const clocksFor = Effect.fnUntraced(function* (
   given: string | undefined,
   { now, settings }: Pick<Input, "now" | "settings">
 ): Effect.fn.Return<Clocks, Failure, Store> {
-  const rows = yield* (yield* Store).find(stores, store_id === undefined ? {} : { id: store_id })
+  const rows = yield* Store.find(stores, store_id === undefined ? {} : { id: store_id })
   const company = zoneOf(settingText(settings, "company", "timezone"))
   const clock = (zone: string) => ({ zone, day: dayIn(zone, millisOf(now), given) })
   const store = store_id === undefined ? undefined : rows[0]
@@ -68,7 +68,7 @@ const namesOf = Effect.fnUntraced(function* (
   viewer: Viewer
 ): Effect.fn.Return<(id: number | null) => string | null, Failure, Store> {
   if (!columnsSeen(members, viewer)("name")) return () => null
-  const rows = yield* (yield* Store).pickMany(
+  const rows = yield* Store.pickMany(
     members,
     ["id", "name"],
     ids.flatMap((id) => id ?? [])

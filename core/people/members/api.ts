@@ -92,10 +92,7 @@ const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Field
         Effect.gen(function* () {
           if (!primaries) return []
           const { member } = input.rows as { readonly member: { readonly id: number } }
-          return (yield* (yield* Store).find(table, {
-            member_id: member.id,
-            is_primary: true
-          })) as ReadonlyArray<Contact>
+          return (yield* Store.find(table, { member_id: member.id, is_primary: true })) as ReadonlyArray<Contact>
         }),
       save: ({ next, facts }) => {
         const row = next as Contact

@@ -29,24 +29,24 @@ const idsOf = (rows: ReadonlyArray<AnyRow>): ReadonlyArray<number> =>
 const order = { order: ["id"] }
 const email: ViewColumn = (rows) =>
   Effect.gen(function* () {
-    const first = firstOf(yield* (yield* Store).find(emails, { member_id: idsOf(rows) }, order))
+    const first = firstOf(yield* Store.find(emails, { member_id: idsOf(rows) }, order))
     return (row) => first.get(row["id"])?.address ?? null
   })
 const phone: ViewColumn = (rows) =>
   Effect.gen(function* () {
-    const first = firstOf(yield* (yield* Store).find(phones, { member_id: idsOf(rows) }, order))
+    const first = firstOf(yield* Store.find(phones, { member_id: idsOf(rows) }, order))
     return (row) => first.get(row["id"])?.number ?? null
   })
 const primaryAddresses = (rows: ReadonlyArray<AnyRow>) =>
   Effect.gen(function* () {
-    return firstOf(yield* (yield* Store).find(addresses, { member_id: idsOf(rows), is_primary: true }, order))
+    return firstOf(yield* Store.find(addresses, { member_id: idsOf(rows), is_primary: true }, order))
   })
 const city: ViewColumn = (rows) =>
   Effect.map(primaryAddresses(rows), (first) => (row) => first.get(row["id"])?.city ?? null)
 const country: ViewColumn = (rows) =>
   Effect.gen(function* () {
     const first = yield* primaryAddresses(rows)
-    const found = yield* (yield* Store).getMany(
+    const found = yield* Store.getMany(
       countries,
       [...first.values()].flatMap((address) => address.country_id ?? [])
     )

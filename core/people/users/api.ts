@@ -199,7 +199,7 @@ const inPath = { id: { table: users } }
 export const factsFor = Effect.fnUntraced(function* (viewer: Viewer) {
   const { catalogue } = yield* CommandRuntime
   return {
-    roles: yield* (yield* Store).find(roles, {}, { order: ["sort_order", "id"] }),
+    roles: yield* Store.find(roles, {}, { order: ["sort_order", "id"] }),
     level: yield* viewerLevel(viewer),
     catalogue
   }
@@ -286,7 +286,7 @@ const endpoints = [
     fields: { name: text({ required: true }), email: text({ required: true, format: "email" }), roles: list(text()) },
     facts: ({ viewer, rows }) =>
       Effect.gen(function* () {
-        return { ...(yield* factsFor(viewer)), member: yield* (yield* Store).get(members, rows.id.member_id) }
+        return { ...(yield* factsFor(viewer)), member: yield* Store.get(members, rows.id.member_id) }
       }),
     decide: (facts, { rows, values, viewer }) => changeUser(rows.id, values, viewer, facts),
     respond: (result, input) => Effect.map(shownUser(result.id, input), ok)

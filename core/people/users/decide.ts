@@ -96,7 +96,7 @@ export const grantToSystemRoles =
   (granted: { readonly [role: string]: ReadonlyArray<string> }): LaterSeed =>
   () =>
     Effect.gen(function* () {
-      const system_roles = yield* (yield* Store).find(roles, { is_system: true }, { order: ["sort_order", "id"] })
+      const system_roles = yield* Store.find(roles, { is_system: true }, { order: ["sort_order", "id"] })
       return system_roles
         .map((role) => {
           const permissions = [...new Set([...role.permissions, ...(granted[role.name] ?? [])])]

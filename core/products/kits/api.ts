@@ -204,7 +204,7 @@ const containerTemplateEndpoints = [
     decide: (_facts, { rows, values }) => changeTemplate(rows.product, values),
     respond: (_result, { rows }) =>
       Effect.gen(function* () {
-        const row = yield* (yield* Store).get(products, rows.product.id)
+        const row = yield* Store.get(products, rows.product.id)
         return ok({ container_template: containerTemplate(row ?? rows.product) })
       })
   })
@@ -243,7 +243,7 @@ const componentFacts = Effect.fnUntraced(function* (
   const component_id = before?.component_product_id ?? Number(input.body["component_product_id"])
   return {
     product,
-    siblings: yield* (yield* Store).find(product_components, { product_id: product.id }),
+    siblings: yield* Store.find(product_components, { product_id: product.id }),
     edges: before === undefined ? yield* loadCompositionSteps([product.id], [component_id]) : [],
     depth_max: kitDepthIn(input.settings)
   }

@@ -114,7 +114,7 @@ const writes = crudResource({
     meta_shows: Shown.keys({ overlapping_rate_ids: list(integer()) }),
     meta: (row) =>
       Effect.gen(function* () {
-        const others = yield* (yield* Store).find(product_rates, {
+        const others = yield* Store.find(product_rates, {
           product_id: row.product_id,
           transaction_type: row.transaction_type,
           priority: row.priority

@@ -99,7 +99,7 @@ const inOrder = { order: ["sort_order", "id"] }
 
 /** Surcharges by the id of their group, in order. One query. */
 const surchargesOf = Effect.fnUntraced(function* (group_ids: ReadonlyArray<number>) {
-  const rows = yield* (yield* Store).find(surcharges, { surcharge_group_id: group_ids }, inOrder)
+  const rows = yield* Store.find(surcharges, { surcharge_group_id: group_ids }, inOrder)
   const byGroup = new Map<number, Array<SurchargeRow>>(group_ids.map((id) => [id, []]))
   for (const row of rows) byGroup.get(row.surcharge_group_id)?.push(row)
   return byGroup
@@ -184,10 +184,7 @@ const crud = crudResource({
     facts: (_input, before) =>
       Effect.gen(function* () {
         return {
-          stored:
-            before === undefined
-              ? []
-              : yield* (yield* Store).find(surcharges, { surcharge_group_id: before.id }, inOrder)
+          stored: before === undefined ? [] : yield* Store.find(surcharges, { surcharge_group_id: before.id }, inOrder)
         }
       }),
     save: ({ next, facts, input, context }) => {
@@ -203,14 +200,14 @@ const crud = crudResource({
 
 /** Groups by id with their surcharges, as stage 3 of pricing takes them. Two queries. */
 export const surchargeFacts = Effect.fnUntraced(function* (group_ids: ReadonlyArray<number>) {
-  const groups = yield* (yield* Store).getMany(surcharge_groups, group_ids)
+  const groups = yield* Store.getMany(surcharge_groups, group_ids)
   const byGroup = yield* surchargesOf(groups.map(({ id }) => id))
   return groups.map((group): SurchargeGroup => ({ ...group, surcharges: byGroup.get(group.id) ?? [] }))
 })
 
 /** The ids of the groups a new opportunity of a store starts with. */
 export const defaultSurchargeGroupIds = Effect.fnUntraced(function* (store_id: number | null) {
-  const groups = yield* (yield* Store).find(surcharge_groups, { is_active: true, default_enabled: true }, inOrder)
+  const groups = yield* Store.find(surcharge_groups, { is_active: true, default_enabled: true }, inOrder)
   return groups.filter((group) => group.store_id === null || group.store_id === store_id).map(({ id }) => id)
 })
 

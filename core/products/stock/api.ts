@@ -212,7 +212,7 @@ const transactions = [
 /** The newest line of a level's ledger, except the one given. */
 const newestLineExcept = (stock_level_id: number, without: number | undefined) =>
   Effect.gen(function* () {
-    const newest = yield* (yield* Store).find(
+    const newest = yield* Store.find(
       stock_transactions,
       { stock_level_id },
       { order: ["-transaction_at", "-id"], limit: 2 }

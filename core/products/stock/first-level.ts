@@ -46,7 +46,7 @@ export const productStocked = reaction({
   on: [productCreated],
   facts: (happened) =>
     Effect.gen(function* () {
-      return withoutStock(happened).length === 0 ? [] : yield* (yield* Store).find(stores, {})
+      return withoutStock(happened).length === 0 ? [] : yield* Store.find(stores, {})
     }),
   decide: (happened, found, context) =>
     Result.succeed(withoutStock(happened).flatMap((product) => firstStockLevel(product, found, context)))

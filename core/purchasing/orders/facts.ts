@@ -57,7 +57,7 @@ const inOrder = { order: ["sort_order", "id"] }
 const itemsOf = Effect.fnUntraced(function* (
   purchase_order_id: number
 ): Effect.fn.Return<ReadonlyArray<PurchaseOrderItemRow>, Failure, Store> {
-  return yield* (yield* Store).find(purchase_order_items, { purchase_order_id }, inOrder)
+  return yield* Store.find(purchase_order_items, { purchase_order_id }, inOrder)
 })
 export const updateFactsOf = Effect.fnUntraced(function* (
   row: PurchaseOrderRow,

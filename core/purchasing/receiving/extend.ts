@@ -172,7 +172,7 @@ export const hireExtended = reaction({
   facts: ({ events }) =>
     Effect.gen(function* (): Effect.fn.Return<ReadonlyArray<StockLevelRow>, Failure, Store> {
       const ids = events.flatMap(({ data }) => data.hired_items.map((id) => ({ id })))
-      return ids.length === 0 ? [] : yield* (yield* Store).find(stock_levels, hereWhere(ids), { order: ["id"] })
+      return ids.length === 0 ? [] : yield* Store.find(stock_levels, hereWhere(ids), { order: ["id"] })
     }),
   decide: ({ events }, levels) =>
     Result.succeed(

@@ -20,9 +20,8 @@ import { claimText, type UnitClaim } from "./claims.ts"
 
 // What the rules of deliveries must know, read in the transaction once nobody else writes to the same stock.
 
-export const itemsOfOrder = Effect.fnUntraced(function* (purchase_order_id: number) {
-  return yield* (yield* Store).find(purchase_order_items, { purchase_order_id }, { order: ["sort_order", "id"] })
-})
+export const itemsOfOrder = (purchase_order_id: number) =>
+  Store.find(purchase_order_items, { purchase_order_id }, { order: ["sort_order", "id"] })
 
 /** The level that more of a row in bulk goes to: the store's own for a purchase, that of the same hire otherwise. */
 const openLevels = Effect.fnUntraced(function* (

@@ -82,7 +82,7 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
   run: ({ rows, settings }) =>
     Effect.gen(function* () {
       const base = baseCurrency(settings)
-      const found = yield* (yield* Store).find(
+      const found = yield* Store.find(
         purchase_orders,
         { opportunity_id: rows.id.id, deleted_at: null },
         { order: ["id"] }

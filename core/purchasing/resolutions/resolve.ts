@@ -200,7 +200,7 @@ const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return
   const { row, values } = asked
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
   const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))
-  const rows = yield* (yield* Store).find(shortage_waits, { opportunity_id: row.id }, { order: ["id"] })
+  const rows = yield* Store.find(shortage_waits, { opportunity_id: row.id }, { order: ["id"] })
   const checked = hasShortageCheck(row, asked.settings)
   return {
     rows,

@@ -125,8 +125,7 @@ export const customFieldDefinitions = crudResource({
       Effect.gen(function* () {
         const list = (input.values as Partial<CustomFieldRow>).list_name_id ?? before?.list_name_id ?? null
         const { catalogue } = yield* CommandRuntime
-        const values =
-          list === null ? [] : yield* (yield* Store).find(list_values, { list_name_id: list, is_active: true })
+        const values = list === null ? [] : yield* Store.find(list_values, { list_name_id: list, is_active: true })
         return { modules: modulesOf(catalogue), values }
       }),
     save: ({ next, before, facts }) => {

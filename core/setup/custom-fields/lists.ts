@@ -128,7 +128,7 @@ export const listValues = crudResource({
       Effect.gen(function* () {
         const list_name_id = (input.rows as { readonly list_name: { readonly id: number } }).list_name.id
         return {
-          values: yield* (yield* Store).find(list_values, { list_name_id }),
+          values: yield* Store.find(list_values, { list_name_id }),
           chosen_by: before === undefined ? undefined : yield* chosenBy(before)
         }
       }),

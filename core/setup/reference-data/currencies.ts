@@ -78,7 +78,7 @@ const enable = command("PUT", "/api/v1/currencies/{id}", {
     Effect.gen(function* () {
       const named = (params["id"] ?? "").toUpperCase()
       const by = /^\d{1,15}$/.test(named) ? { id: Number(named) } : { code: named }
-      const [row] = yield* (yield* Store).find(currencies, by, { limit: 1 })
+      const [row] = yield* Store.find(currencies, by, { limit: 1 })
       if (row === undefined) return yield* notFound("No such currency.")
       return { row, is_base: row.code === baseCurrency(settings) }
     }),
@@ -161,7 +161,7 @@ export const exchangeRateAt = Effect.fnUntraced(function* (question: {
 }) {
   if (question.from === question.to) return findExchangeRate([], question)
   const codes = [question.from, question.to, question.base_currency]
-  const rows = yield* (yield* Store).find(exchange_rates, { source_currency_code: codes, target_currency_code: codes })
+  const rows = yield* Store.find(exchange_rates, { source_currency_code: codes, target_currency_code: codes })
   return findExchangeRate(
     rows.map((row) => ({ ...row, effective_at: row.effective_at ?? row.created_at })),
     question

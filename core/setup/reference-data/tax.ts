@@ -78,10 +78,7 @@ const taxClasses = (table: ClassTable): Slice =>
     // Locks the default: two classes made the default at once must not both keep it.
     streams: ({ id }) => [`${table.entity}:default`, ...(id === undefined ? [] : [`${table.entity}:${id}`])],
     rules: {
-      facts: () =>
-        Effect.gen(function* () {
-          return yield* (yield* Store).find(table, { is_default: true })
-        }),
+      facts: () => Store.find(table, { is_default: true }),
       save: ({ next, before, facts }) => {
         if (before?.is_default === true && !next.is_default) {
           return reject("is_default", "Make another tax class the default instead.")
@@ -225,7 +222,7 @@ export const assignedClass = Effect.fnUntraced(function* (
   settings: Settings
 ): Effect.fn.Return<number | undefined, Failure, Store> {
   if (settings["tax"]?.["assign_default_classes"] !== true) return undefined
-  return (yield* (yield* Store).find(table, { is_default: true }, { limit: 1 }))[0]?.id
+  return (yield* Store.find(table, { is_default: true }, { limit: 1 }))[0]?.id
 })
 /** These columns with the class, but those that are sent. */
 export const classesFor = <const Column extends string>(

@@ -149,7 +149,7 @@ const change = (booked_rows: Table) =>
             group,
             Object.keys(secretsGiven(secretFields(fields).secret, settingsIn(input)))
           ),
-          booked: group === "availability" && (yield* (yield* Store).exists(booked_rows, {}))
+          booked: group === "availability" && (yield* Store.exists(booked_rows, {}))
         } satisfies ChangeFacts
       }),
     decide: decideChange,

@@ -64,7 +64,7 @@ export const knownSecrets = Effect.fnUntraced(function* (
       errors: { [at_server]: asked }
     })
   }
-  const rows = yield* (yield* Store).find(secret_settings, { group })
+  const rows = yield* Store.find(secret_settings, { group })
   return new Map(rows.map(({ key, sealed }) => [key.slice(group.length + 1), secrets.open(sealed)]))
 })
 
@@ -102,7 +102,7 @@ export const shownSecrets = Effect.fnUntraced(function* (groups: {
   )
   const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
   if (keys.length === 0 || runtime?.secrets === undefined) return {}
-  const found = yield* (yield* Store).getMany(
+  const found = yield* Store.getMany(
     secret_settings,
     keys.map(({ group, key }) => `${group}.${key}`)
   )
@@ -121,7 +121,7 @@ export const secretSetting = Effect.fnUntraced(function* (
   group: string,
   key: string
 ): Effect.fn.Return<string | undefined, Failure, Store | CommandRuntime> {
-  const row = yield* (yield* Store).get(secret_settings, `${group}.${key}`)
+  const row = yield* Store.get(secret_settings, `${group}.${key}`)
   if (row === undefined) return undefined
   const secret = (yield* CommandRuntime).secrets?.open(row.sealed)
   return secret ?? (yield* new Rejection({ kind: "unavailable", message: unreadableSecrets([row.key]) }))
@@ -134,6 +134,6 @@ export const unreadableSecrets = (keys: ReadonlyArray<string>): string =>
 /** Secrets that this server's key does not open, by group and key. */
 export const lostSecrets: StoreRead<ReadonlyArray<string>> = Effect.gen(function* () {
   const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
-  const rows = yield* (yield* Store).find(secret_settings, {})
+  const rows = yield* Store.find(secret_settings, {})
   return rows.filter(({ sealed }) => runtime?.secrets?.open(sealed) === undefined).map(({ key }) => key)
 })

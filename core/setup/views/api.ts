@@ -231,7 +231,7 @@ const endpoints = [
     run: (input) =>
       Effect.gen(function* () {
         const { entity_type } = input.values
-        const views = yield* (yield* Store).find(custom_views, entity_type === undefined ? {} : { entity_type })
+        const views = yield* Store.find(custom_views, entity_type === undefined ? {} : { entity_type })
         const ids = views.filter((view) => isVisible(view, input.viewer)).map((view) => view.id)
         return ok(
           yield* listOf(customViewResource, input.query, viewContext(input), { unpaged: true, where: { id: ids } })

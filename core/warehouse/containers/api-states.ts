@@ -91,7 +91,7 @@ const backAlone = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
   if (root.status !== "dispatched") return new Map()
   const stock_level_id = items.map((item) => item.serialised_item_id)
-  const steps = yield* (yield* Store).find(asset_assignments, { stock_level_id, opportunity_id: root.opportunity_id })
+  const steps = yield* Store.find(asset_assignments, { stock_level_id, opportunity_id: root.opportunity_id })
   const stepsOf = Map.groupBy(steps, (one) => one.stock_level_id)
   return new Map(
     stock_level_id.flatMap((id) => {
@@ -163,10 +163,7 @@ const sealing = command("POST", `${one}/seal`, {
   streams: streamsOfMovement(),
   facts: ({ rows }) =>
     Effect.gen(function* () {
-      const nested = yield* (yield* Store).find(containers, {
-        parent_container_id: rows.container.id,
-        status: live_statuses
-      })
+      const nested = yield* Store.find(containers, { parent_container_id: rows.container.id, status: live_statuses })
       return { target: yield* loadTarget(rows.container), nested }
     }),
   decide: ({ nested, target }, { values }, context) => sealContainer(target, nested, values.notes ?? null, context),
@@ -220,7 +217,7 @@ const dissolving = command("POST", `${one}/dissolve`, {
       const to =
         values.transfer_to_container_id == null
           ? undefined
-          : yield* (yield* Store).get(containers, values.transfer_to_container_id)
+          : yield* Store.get(containers, values.transfer_to_container_id)
       return { from, to: to === undefined ? undefined : yield* loadTarget(to), units: yield* contents(from, now) }
     }),
   decide: ({ from, to, units }, { values }, context) =>

@@ -338,7 +338,7 @@ const moves = [
     result: transferred,
     facts: ({ now, rows, values }) =>
       Effect.gen(function* () {
-        const to = yield* (yield* Store).get(containers, values.target_container_id ?? 0)
+        const to = yield* Store.get(containers, values.target_container_id ?? 0)
         const ids = values.serialised_item_ids ?? []
         const units = yield* loadUnits(ids, now)
         return {

@@ -100,7 +100,7 @@ export const renderContainer = Effect.fnUntraced(function* (
   id: number,
   status: Status
 ): Effect.fn.Return<Answer<One<"container">>, Failure, Store> {
-  const row = yield* (yield* Store).get(containers, id)
+  const row = yield* Store.get(containers, id)
   if (row === undefined) return yield* Effect.die(new Error(`container ${id} vanished while it was being shown`))
   const rendered = yield* render(
     containerResource,
@@ -116,7 +116,7 @@ export const itemsShown = Effect.fnUntraced(function* (
   input: Pick<Input, "viewer" | "settings" | "now" | "composed">,
   ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<JsonObject>, Failure, Store> {
-  const rows = new Map((yield* (yield* Store).getMany(container_items, ids)).map((row) => [row.id, row]))
+  const rows = new Map((yield* Store.getMany(container_items, ids)).map((row) => [row.id, row]))
   return yield* render(
     containerItemResource,
     ids.flatMap((id) => rows.get(id) ?? []),
@@ -131,7 +131,5 @@ export const findDuplicateBarcode = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ContainerRow | undefined, Failure, Store> {
   return barcode === null
     ? undefined
-    : (yield* (yield* Store).find(containers, { barcode, is_temporary: true })).find(
-        (one) => one.status !== "dissolved"
-      )
+    : (yield* Store.find(containers, { barcode, is_temporary: true })).find((one) => one.status !== "dissolved")
 })

@@ -70,7 +70,7 @@ const paperText = Effect.fnUntraced(function* ({
 
 /** By id, for those who know it already. */
 export const unitById = Effect.fnUntraced(function* (id: number): Effect.fn.Return<Found, Failure, Store> {
-  const level = yield* (yield* Store).get(stock_levels, id)
+  const level = yield* Store.get(stock_levels, id)
   const read = { code: String(id), quantity: undefined, texts: [String(id)] }
   return level === undefined
     ? { read, named: undefined, problem: "The selected stock level does not exist." }
@@ -107,7 +107,7 @@ export const unitWith = Effect.fnUntraced(function* (
 })
 
 const unit = Effect.fnUntraced(function* (level: StockLevelRow): Effect.fn.Return<Named, Failure, Store> {
-  const container = yield* (yield* Store).first(containers, { serialised_item_id: level.id, status: live_statuses })
+  const container = yield* Store.first(containers, { serialised_item_id: level.id, status: live_statuses })
   return { kind: "unit", level, container }
 })
 
@@ -221,7 +221,7 @@ const codesWhere = Effect.fnUntraced(function* (
   const part = (table: string, column: string, where: string): string =>
     `select code from (select ${column} as code from ${table} where ${where} and ${condition(column)} ` +
     `order by ${column} limit ${candidates_max}) as "${table}_${column}"`
-  const rows = yield* (yield* Store).run<{ code: string }>(
+  const rows = yield* Store.run<{ code: string }>(
     [
       ...(quantity === undefined
         ? [

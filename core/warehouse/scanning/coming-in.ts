@@ -53,7 +53,7 @@ export const loadCounts = Effect.fnUntraced(function* (
   settings: Settings
 ): Effect.fn.Return<Counts, Failure, Store> {
   const piecesOf = yield* loadLinePieces([opportunity_id], settings)
-  const records = yield* (yield* Store).find(service_records, { opportunity_id, state: "lost", ended_at: null })
+  const records = yield* Store.find(service_records, { opportunity_id, state: "lost", ended_at: null })
   // Checks of lines make records that name the line; what somebody reports lost meanwhile is not back.
   const checked_in = records.filter((record) => record.opportunity_item_id !== null)
   return sumOf(

@@ -135,7 +135,7 @@ const isBackAlone = (stock_level_id: number, root: ContainerRow) =>
   Effect.gen(function* () {
     if (root.status !== "dispatched" || root.opportunity_id === null) return false
     const where = { stock_level_id, opportunity_id: root.opportunity_id }
-    return backAloneAt(yield* (yield* Store).find(asset_assignments, where), root) !== undefined
+    return backAloneAt(yield* Store.find(asset_assignments, where), root) !== undefined
   })
 
 /** What a scan on this order is decided on; `header` undefined: on none. */

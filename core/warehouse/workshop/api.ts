@@ -203,8 +203,7 @@ const reads: ReadonlyArray<Endpoint> = [
       Effect.gen(function* () {
         const record = input.rows.id
         const shown = yield* renderOne(serviceRecordResource, record, input.query, viewContext(input))
-        const level =
-          record.ended_at === null ? yield* (yield* Store).get(stock_levels, record.stock_level_id) : undefined
+        const level = record.ended_at === null ? yield* Store.get(stock_levels, record.stock_level_id) : undefined
         return ok({ ...shown, meta: level === undefined ? { conflicts: [] } : yield* conflictsOf(level, input) })
       })
   })
@@ -242,7 +241,7 @@ const moved = (result: ServiceDecision["result"], input: Input) =>
     const view = viewContext(input)
     const level = yield* renderById(stockLevelResource, result.id, [], view)
     const record = yield* renderById(serviceRecordResource, result.service_record_id ?? 0, [], view)
-    const row = yield* (yield* Store).get(stock_levels, result.id)
+    const row = yield* Store.get(stock_levels, result.id)
     return ok({ ...level, ...record, meta: row === undefined ? { conflicts: [] } : yield* conflictsOf(row, input) })
   })
 

@@ -55,7 +55,7 @@ const travelled = Effect.fnUntraced(function* (unit_id: number, opportunity_id: 
 })
 /** A unit that broke on site and was exchanged stands on no line any more. */
 const wasExchanged = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, opportunity_id: number) {
-  const events = yield* (yield* Store).find(journal, {
+  const events = yield* Store.find(journal, {
     stream: opportunityStream(opportunity_id),
     type: "opportunity.asset_substituted"
   })

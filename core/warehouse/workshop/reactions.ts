@@ -134,7 +134,7 @@ const unitsBack = Effect.fnUntraced(function* (
   const unfit = checks.filter(({ also }) => isUnfit(also["condition"]))
   if (unfit.length === 0) return []
   const units = new Map(
-    (yield* (yield* Store).getMany(
+    (yield* Store.getMany(
       asset_assignments,
       unfit.map(({ assignment_id }) => assignment_id)
     )).map((unit) => [unit.id, unit])
@@ -295,7 +295,7 @@ const checkReverted = reaction({
   facts: ({ events }) =>
     Effect.gen(function* () {
       const unfit = events.filter(({ data }) => isUnfit(data.was.condition_on_return))
-      const units = yield* (yield* Store).getMany(
+      const units = yield* Store.getMany(
         asset_assignments,
         unfit.map(({ data }) => data.assignment_id)
       )
@@ -324,7 +324,7 @@ const returnReverted = reaction({
   facts: ({ events }) =>
     Effect.gen(function* () {
       const line_ids = events.map(({ data }) => data.item_id)
-      const open = yield* (yield* Store).find(service_records, { opportunity_item_id: line_ids, ended_at: null })
+      const open = yield* Store.find(service_records, { opportunity_item_id: line_ids, ended_at: null })
       const ids = [...new Set(open.map((one) => one.stock_level_id))]
       yield* lockStreams(ids.map((id) => streamOf("stock_level", id)))
       return yield* loadServiceFacts(ids)

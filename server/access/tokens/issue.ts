@@ -139,7 +139,7 @@ export const deviceTokens: DeviceTokensShape = {
     return { id: row.id, secret }
   }),
   abilitiesOf: Effect.fnUntraced(function* (token_id, now) {
-    const token = yield* (yield* Store).get(tokens, token_id)
+    const token = yield* Store.get(tokens, token_id)
     return token === undefined || token.revoked_at !== null || (token.expires_at !== null && token.expires_at <= now)
       ? undefined
       : token.abilities

@@ -42,7 +42,7 @@ interface Case {
 }
 const zoneFor = Effect.fnUntraced(function* ({ document, settings }: Case) {
   const { store_id } = document
-  const place = store_id === null ? undefined : yield* (yield* Store).get(stores, store_id)
+  const place = store_id === null ? undefined : yield* Store.get(stores, store_id)
   return { place, zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")) }
 })
 

@@ -29,7 +29,7 @@ export const customerOf = (document: DocumentRow): StoreRead<string | undefined>
   Effect.gen(function* () {
     const member_id = yield* memberOf(document)
     if (member_id === null || member_id === undefined) return undefined
-    const rows = yield* (yield* Store).find(emails, { member_id }, { order: ["id"] })
+    const rows = yield* Store.find(emails, { member_id }, { order: ["id"] })
     const is_bill = document.documentable_type === "Invoice" || document.documentable_type === "CreditNote"
     return chosenContact(rows, is_bill ? yield* billingTypeIds : new Set())?.address
   })

@@ -50,11 +50,7 @@ export interface Text {
 }
 /** What the document says, as it was drawn. */
 export const textOf = Effect.fnUntraced(function* (document_id: number) {
-  const [row] = yield* (yield* Store).find(
-    document_snapshots,
-    { document_id, mime_type: "application/json" },
-    { limit: 1 }
-  )
+  const [row] = yield* Store.find(document_snapshots, { document_id, mime_type: "application/json" }, { limit: 1 })
   if (row === undefined) return yield* Effect.die(new Error(`document ${document_id} has no text`))
   const bytes = yield* Effect.catch(contentOf(row.sha256), filesUnavailable)
   const read = readDocument(JSON.parse(bytes.toString("utf8")))
@@ -74,6 +70,6 @@ export const picturesFor = Effect.fnUntraced(function* ({ blocks }: PrintDocumen
 
 /** By whose clock the days of a document are. */
 export const zoneFor = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
-  const place = store_id === null ? undefined : yield* (yield* Store).get(stores, store_id)
+  const place = store_id === null ? undefined : yield* Store.get(stores, store_id)
   return zoneOf(place?.timezone || settingText(settings, "company", "timezone"))
 })

@@ -118,7 +118,7 @@ const admit = Effect.fnUntraced(function* ({ link }: Opened, pin: string, call: 
   const server = yield* serverContext
   const now = yield* Clock.currentTimeMillis
   const language = languageFor(headerOf(call, "accept-language"))
-  const hash = (yield* (yield* Store).get(document_link_pins, link.id))?.hash
+  const hash = (yield* Store.get(document_link_pins, link.id))?.hash
   if (hash !== undefined && hasPass(server.key, link.id, hash, now, headerOf(call, "cookie")))
     return { kind: "in" } satisfies Admission
   if (pin === "")
@@ -203,7 +203,7 @@ const show = Effect.fnUntraced(function* ({ cookie, opened, settings, status = 2
 })
 const isNoLongerValid = Effect.fnUntraced(function* (document: DocumentRow, zone: string) {
   if (!isAcceptable(document)) return false
-  const opportunity = yield* (yield* Store).get(opportunities, document.documentable_id)
+  const opportunity = yield* Store.get(opportunities, document.documentable_id)
   const now = instantOf(yield* Clock.currentTimeMillis)
   return opportunity !== undefined && isPastValidity(opportunity, now, zone)
 })

@@ -38,7 +38,7 @@ const recordIfPending = Effect.fnUntraced(function* (
   eventOf: (row: DocumentRow, now: string) => Effect.Effect<NewEvent, Failure, Store | CommandRuntime>
 ): Effect.fn.Return<boolean, Failure, Store | CommandRuntime> {
   yield* lockStreams([documentStream(id)])
-  const row = yield* (yield* Store).get(documents, id)
+  const row = yield* Store.get(documents, id)
   if (row?.status !== "pending") return false
   const runtime = yield* CommandRuntime
   const now = instantOf(yield* Clock.currentTimeMillis)
@@ -61,7 +61,7 @@ export const recordFailed = (id: number, error: string, may_work_later: boolean)
 
 const isOfDraft = Effect.fnUntraced(function* ({ documentable_id, documentable_type }: DocumentRow) {
   if (documentable_type !== "Invoice") return false
-  return (yield* (yield* Store).get(invoices, documentable_id))?.status === "draft"
+  return (yield* Store.get(invoices, documentable_id))?.status === "draft"
 })
 
 const sourceGone = new Undrawable({

@@ -64,7 +64,7 @@ export const contentOf = Effect.fnUntraced(function* (
 
 /** Draws the document anew from what it was drawn from. */
 export const drawnAgain = Effect.fnUntraced(function* (document_id: number) {
-  const rows = yield* (yield* Store).find(document_snapshots, { document_id }, { order: ["id"] })
+  const rows = yield* Store.find(document_snapshots, { document_id }, { order: ["id"] })
   const tree = rows.find(({ mime_type }) => mime_type === tree_type)
   if (tree === undefined)
     return yield* new DocumentLost({ message: "What this document was drawn from is not known here." })

@@ -300,7 +300,7 @@ const takeFile = (owned: Draft, ownerOnly: OwnerOnly) =>
       Effect.gen(function* () {
         yield* ownerOnly({ viewer })
         const sha256 = params["sha256"] ?? ""
-        const row = isSha256(sha256) ? yield* (yield* Store).get(blobs, sha256) : undefined
+        const row = isSha256(sha256) ? yield* Store.get(blobs, sha256) : undefined
         if (row === undefined || row.state !== "kept") return yield* notFound("There is no such file.")
         // Bytes to be written down as they are, whatever they hold.
         return yield* answerOfFile({ ...row, mime_type: "application/octet-stream", name: sha256 })

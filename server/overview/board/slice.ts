@@ -177,7 +177,7 @@ const list = get(path, {
   run: ({ query, viewer }) =>
     Effect.gen(function* () {
       const server = yield* serverContext
-      const rows = (yield* (yield* Store).find(boards, {})).filter((row) => isTheirs(viewer, row))
+      const rows = (yield* Store.find(boards, {})).filter((row) => isTheirs(viewer, row))
       const told = rows.map((row) => toldTo(viewer, row, server))
       return ok({ boards: told, meta: unpagedMeta(told.length, query) })
     })
@@ -198,7 +198,7 @@ const create = command("POST", path, {
       return {
         sees_day: mayAsk(catalogue, "today.show", viewer),
         sees_money: mayAsk(catalogue, "invoices.list", viewer),
-        count: (yield* (yield* Store).find(boards, { user_id: viewer.user_id })).length
+        count: (yield* Store.find(boards, { user_id: viewer.user_id })).length
       }
     }),
   decide: (facts, { values, viewer }, context) => {

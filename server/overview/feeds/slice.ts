@@ -126,7 +126,7 @@ const feedsOf = Effect.fnUntraced(function* (
   user: UserRow,
   kinds: ReadonlyArray<CalendarKind>
 ): Effect.fn.Return<ReadonlyArray<FeedOf>, Failure, Store> {
-  const held = yield* (yield* Store).getMany(roles, user.role_ids)
+  const held = yield* Store.getMany(roles, user.role_ids)
   if (!user.is_active || missingPermission(viewerOf(user, held, null), kinds) !== undefined) return []
   const sees_all = !kinds.includes("activities") || isAdministrator(user, held)
   return [{ scope: "user", user_id: user.id, kinds }, ...(sees_all ? [{ scope: "all", kinds } as const] : [])]
@@ -168,7 +168,7 @@ const served = (
     const of: FeedOf = { ...whose, kinds: signed.kinds }
     const person = yield* personOf(key, of, signed.signature)
     if (person === undefined || !(yield* mayHave(person, of))) return yield* closed
-    const held = yield* (yield* Store).getMany(roles, person.role_ids)
+    const held = yield* Store.getMany(roles, person.role_ids)
     const text = yield* feedText({
       user_id: of.scope === "user" ? of.user_id : undefined,
       kinds: of.kinds,

@@ -65,7 +65,7 @@ const textIn = (row: AnyRow | undefined, column: string): string | null => {
 }
 export const actorOf = Effect.fnUntraced(function* ({ actor_id }: StoredEvent) {
   if (actor_id === null) return null
-  const user = yield* (yield* Store).get(users, actor_id)
+  const user = yield* Store.get(users, actor_id)
   return { id: actor_id, name: user?.name ?? null } satisfies Actor
 })
 export const isSameValue = (one: unknown, other: unknown): boolean =>

@@ -174,7 +174,7 @@ const comparison = Effect.fnUntraced(function* (
     if (isMadeOrDeletedOnce(mine, theirs))
       found.push({ row, field: null, here: mine?.op ?? null, there: theirs?.op ?? null })
     else {
-      const now: AnyRow | undefined = yield* (yield* Store).get(touch.table, touch.key)
+      const now: AnyRow | undefined = yield* Store.get(touch.table, touch.key)
       const rows = { mine: mine?.columns, theirs: confirmed === undefined ? undefined : theirs?.columns, now }
       // Where nothing was confirmed here and the row is not here either, there is nothing to compare with.
       if (confirmed === undefined && now === undefined) continue

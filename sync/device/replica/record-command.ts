@@ -31,13 +31,13 @@ const rows_max = 2_000
 
 /** The number of the newest image of a row before a provisional change. */
 const lastImage = Effect.gen(function* () {
-  const [last] = yield* (yield* Store).run<{ seq: number | null }>("select max(seq) as seq from undo")
+  const [last] = yield* Store.run<{ seq: number | null }>("select max(seq) as seq from undo")
   return last?.seq ?? 0
 })
 
 /** The rows changed since an image: those that were there as they were, and those that were made, by `table/key`. */
 const changedRows = Effect.fnUntraced(function* (after_seq: number) {
-  const images = yield* (yield* Store).run<{ table_name: string; row_key: string; before: string | null }>(
+  const images = yield* Store.run<{ table_name: string; row_key: string; before: string | null }>(
     `select table_name, row_key, before from undo where seq > ? order by seq limit ${rows_max + 1}`,
     [after_seq]
   )
@@ -80,7 +80,7 @@ const withSeen = Effect.fnUntraced(function* (call: EndpointCall) {
   const [name = "", param] = Object.entries(endpoint.params as Params).at(-1) ?? []
   const id = wholeNumber(params[name])
   const row: AnyRow | undefined =
-    param === undefined || id === undefined ? undefined : yield* (yield* Store).get(param.table, id)
+    param === undefined || id === undefined ? undefined : yield* Store.get(param.table, id)
   if (row === undefined) return call
   const seen = Object.fromEntries(missing.map(([field, column]) => [field, (row[column] ?? null) as Json]))
   return { ...call, request: { ...request, body: { ...body, ...seen } } }

@@ -91,7 +91,7 @@ const flat = get("/api/v1/availability", {
   run: (input) =>
     Effect.gen(function* () {
       const product_id = input.values.product_id ?? 0
-      return yield* pointOrRange(input, yield* (yield* Store).get(products, product_id), product_id)
+      return yield* pointOrRange(input, yield* Store.get(products, product_id), product_id)
     })
 })
 

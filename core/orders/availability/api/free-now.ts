@@ -37,7 +37,7 @@ export const freeNow = Effect.fnUntraced(function* (
 ): Effect.fn.Return<(row: AnyRow) => typeof free_shown.Type, Failure, Store> {
   const product_ids = rows.flatMap((row) => (row["product_type"] === "service" ? [] : [Number(row["id"])]))
   if (product_ids.length === 0 || !maySee(context.viewer)) return () => []
-  const places = yield* (yield* Store).find(stores, { include_in_default_queries: true }, { order: ["id"] })
+  const places = yield* Store.find(stores, { include_in_default_queries: true }, { order: ["id"] })
   const at = millisOf(context.now)
   const snapshots = yield* loadSnapshots(
     { store_ids: places.map(({ id }) => id), product_ids, window: withMargin({ from: at, to: at }) },

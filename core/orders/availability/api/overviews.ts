@@ -198,7 +198,7 @@ const sweep = get("/api/v1/availability/shortages", {
   run: (input) =>
     Effect.gen(function* () {
       const { page = 1, per_page = 50, store_id } = input.values
-      const swept = yield* (yield* Store).find(
+      const swept = yield* Store.find(
         stores,
         typeof store_id === "number" ? { id: store_id } : { include_in_default_queries: true }
       )
@@ -285,7 +285,7 @@ const opportunityNames = Effect.fnUntraced(function* (
   ]
   const table = (yield* CommandRuntime).catalogue.tables.find((one) => one.name === "opportunities")
   if (ids.length === 0 || table === undefined) return new Map()
-  const rows: ReadonlyArray<AnyRow> = yield* (yield* Store).getMany(table, ids)
+  const rows: ReadonlyArray<AnyRow> = yield* Store.getMany(table, ids)
   return new Map(
     rows.map((row) => [
       row["id"] as number,

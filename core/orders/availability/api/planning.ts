@@ -32,7 +32,7 @@ export const access = { ability: "availability:read", permission: "availability.
 export const requestedStore = Effect.fnUntraced(function* (
   input: Pick<Input, "body">
 ): Effect.fn.Return<StoreRow, Failure, Store> {
-  const row = yield* (yield* Store).get(stores, Number(input.body["store_id"]))
+  const row = yield* Store.get(stores, Number(input.body["store_id"]))
   return row ?? (yield* Effect.die(new Error("the store was checked and is gone")))
 })
 
@@ -132,7 +132,7 @@ const linesOf = Effect.fnUntraced(function* (
   const sent = input.body["lines"] as ReadonlyArray<JsonObject>
   const otherwise = (input.values as { readonly store_id?: number | null }).store_id ?? null
   const store_ids = given.map((line) => line.store_id ?? otherwise).filter((id) => id !== null)
-  const zones = new Map((yield* (yield* Store).getMany(stores, store_ids)).map((store) => [store.id, zoneOf(store)]))
+  const zones = new Map((yield* Store.getMany(stores, store_ids)).map((store) => [store.id, zoneOf(store)]))
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   const lines = given.flatMap(({ product_id, quantity, store_id }, line) => {
     const at = store_id ?? otherwise

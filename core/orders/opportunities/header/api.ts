@@ -223,8 +223,7 @@ const stockFor = Effect.fnUntraced(function* (
   as_they_will_be?: ReadonlyArray<ItemRow>
 ): Effect.fn.Return<LoadOptions, Failure, Store> {
   if (!hasShortageCheck(after, settings)) return {}
-  const lines =
-    as_they_will_be ?? (yield* (yield* Store).find(opportunity_items, { opportunity_id: before.id, is_live: true }))
+  const lines = as_they_will_be ?? (yield* Store.find(opportunity_items, { opportunity_id: before.id, is_live: true }))
   const isCopy = after.id !== before.id
   return {
     stock: true,

@@ -115,7 +115,7 @@ const add = command("POST", `${path}/{id}/items`, {
       const included =
         item_id === null || (sent.item_type ?? "product") !== "product"
           ? []
-          : yield* (yield* Store).find(
+          : yield* Store.find(
               product_accessories,
               { product_id: item_id, included: true },
               { order: ["sort_order", "id"] }

@@ -82,7 +82,7 @@ export const explanationOf = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Input
 ): Effect.fn.Return<ReadonlyArray<JsonObject>, Failure, Store> {
-  const lines = yield* (yield* Store).find(opportunity_items, { opportunity_id: header.id, is_live: true })
+  const lines = yield* Store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
   const rated = [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))]
   const state = yield* loadDecisionState(header, input, { live_only: true, rated_product_ids: rated })
   return explainOpportunity(state, input.now).map((step) => ({ ...step }))

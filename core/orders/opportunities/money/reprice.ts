@@ -34,7 +34,7 @@ export const repriceFacts = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Pick<Input, "now" | "settings">
 ): Effect.fn.Return<DecisionState, Failure, Store> {
-  const lines = yield* (yield* Store).find(opportunity_items, { opportunity_id: header.id, is_live: true })
+  const lines = yield* Store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
   const rated = [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))]
   return yield* loadDecisionState(header, input, { live_only: true, rated_product_ids: rated, touched_line_ids: [] })
 })

@@ -23,7 +23,7 @@ export const unpricedLines = Effect.fnUntraced(function* (
   input: Now
 ): Effect.fn.Return<ReadonlyArray<ItemRow>, Failure, Store> {
   const live = { opportunity_id: header.id, is_live: true }
-  const found = yield* (yield* Store).find(opportunity_items, live, { order: ["path", "id"] })
+  const found = yield* Store.find(opportunity_items, live, { order: ["path", "id"] })
   const lines = found.filter((line) => !line.is_optional && comesToNothing(line))
   if (lines.length === 0 || header.deal_total !== null) return []
   const rated_product_ids = lines.flatMap(({ item_id }) => item_id ?? [])

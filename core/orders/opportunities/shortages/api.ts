@@ -174,7 +174,7 @@ const withNames = Effect.fnUntraced(function* (
     settings
   )
   const customers = new Map(
-    (yield* (yield* Store).getMany(
+    (yield* Store.getMany(
       members,
       found.flatMap(({ header }) => header.member_id ?? [])
     )).map((member) => [member.id, member])
@@ -241,7 +241,7 @@ const withShortages = Effect.fnUntraced(function* (): Effect.fn.Return<ReadonlyA
 /** When: lines whose time meets the days from `from` to `to`, both included; all that are not over unless given. */
 const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>) {
   const { store_id } = input.values
-  const store = typeof store_id === "number" ? yield* (yield* Store).get(stores, store_id) : undefined
+  const store = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined
   const zone = zoneOf(store)
   if (typeof input.values.from !== "string" || typeof input.values.to !== "string") return undefined
   const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))

@@ -238,7 +238,7 @@ const loadFacts = Effect.fnUntraced(function* (
   demands: DemandsMoved,
   context: FactsContext
 ): Effect.fn.Return<ShortageFacts, Failure, Store> {
-  const headers = yield* (yield* Store).getMany(opportunities, ids)
+  const headers = yield* Store.getMany(opportunities, ids)
   return { ...(yield* loadWithDemands(headers, context)), moved, demands }
 })
 

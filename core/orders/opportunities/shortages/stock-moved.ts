@@ -38,7 +38,7 @@ export const stockMoved = Effect.fnUntraced(function* (
   const changed = dataOf(levelChanged, all).filter((data) => counting.some((name) => name in data))
   const deleted = dataOf(levelDeleted, all)
   const made = dataOf(levelMade, all) as ReadonlyArray<StockLevelRow>
-  const before = yield* (yield* Store).getMany(stock_levels, [...new Set([...changed, ...deleted].map(({ id }) => id))])
+  const before = yield* Store.getMany(stock_levels, [...new Set([...changed, ...deleted].map(({ id }) => id))])
   const after = new Map([...before, ...made].map((row) => [row.id, row]))
   for (const { id, ...set } of changed) {
     const row = after.get(id)

@@ -27,7 +27,7 @@ export const withHolders = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<HeldDemand>, Failure, Store> {
   const ids = [...new Set(demands.flatMap(({ opportunity_id }) => opportunity_id ?? []))]
   if (ids.length === 0) return demands
-  const found = new Map((yield* (yield* Store).getMany(opportunities, ids)).map((one) => [one.id, one]))
+  const found = new Map((yield* Store.getMany(opportunities, ids)).map((one) => [one.id, one]))
   return demands.map((demand) => {
     const { opportunity_id: id } = demand
     return id === null ? demand : { ...demand, holder: opportunityName(id, found.get(id)) }

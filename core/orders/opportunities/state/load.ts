@@ -97,7 +97,7 @@ const loadOpportunity = Effect.fnUntraced(function* (
 export const loadCustomer = Effect.fnUntraced(function* (
   member_id: number | null
 ): Effect.fn.Return<Customer | undefined, Failure, Store> {
-  return member_id === null ? undefined : yield* (yield* Store).get(members, member_id)
+  return member_id === null ? undefined : yield* Store.get(members, member_id)
 })
 
 /** Products with their parts, at any depth. */

@@ -8,6 +8,7 @@ import type { NewDemand } from "../../demands/demand.ts"
 import { demandsPhaseChanged, demandsReplaced } from "../../demands/events.ts"
 import { type DemandRow, demands as demands_table } from "../../demands/schema.ts"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
+import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { type Json, sameJson } from "../../../kernel/fields/json.ts"
 import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
@@ -159,21 +160,11 @@ const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context
 export const unstamped = { created_at: "", updated_at: "", deleted_at: null }
 /** A cost of the opportunity with every column at its default. */
 export const newCostRow = (header: OpportunityRow, context: DecideContext): CostRow => ({
+  ...initialRow(opportunity_costs, {}),
   id: context.id(opportunity_costs),
   opportunity_id: header.id,
   description: "",
-  cost_type: 5,
-  transaction_type: 2,
-  amount: 0,
-  quantity: "1.00",
-  tax_rate: null,
   currency_code: header.currency_code,
-  is_optional: false,
-  sort_order: 0,
-  notes: null,
-  surcharge_id: null,
-  surcharge_group_id: null,
-  product_tax_class_id: null,
   ...unstamped
 })
 

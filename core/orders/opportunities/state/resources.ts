@@ -317,7 +317,7 @@ export const plainAnswer = Effect.fnUntraced(function* (
   embedded: ReadonlyArray<string> = [],
   status: 200 | 201 = 200
 ): Effect.fn.Return<OpportunityAnswer, Failure, Store> {
-  const row = yield* (yield* Store).get(opportunities, id)
+  const row = yield* Store.get(opportunities, id)
   if (row === undefined) return yield* Effect.die(new Error(`opportunity ${id} vanished while it was being shown`))
   const context = viewContext(input)
   const [opportunity] = yield* render(
@@ -333,6 +333,6 @@ export const opportunityAnswer = Effect.fnUntraced(function* (
   ...asked: Parameters<typeof plainAnswer>
 ): Effect.fn.Return<OpportunityAnswer, Failure, Store> {
   const answer = yield* plainAnswer(...asked)
-  const row = yield* (yield* Store).get(opportunities, asked[0])
+  const row = yield* Store.get(opportunities, asked[0])
   return row === undefined ? answer : warned(answer, yield* untaxedWarnings(row))
 })

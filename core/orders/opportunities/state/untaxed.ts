@@ -26,7 +26,7 @@ const classRequest = (table: Table, id: number, column: string, class_id: number
   `PUT /api/v1/${table.name}/${id} ${JSON.stringify({ [column]: class_id })} ` +
   `(flightcase ${table.name} update ${id} --${column.replaceAll("_", "-")} ${class_id})`
 const defaultOf = Effect.fnUntraced(function* (table: typeof product_tax_classes | typeof organisation_tax_classes) {
-  return (yield* (yield* Store).find(table, { is_default: true }, { limit: 1 }))[0]?.id ?? null
+  return (yield* Store.find(table, { is_default: true }, { limit: 1 }))[0]?.id ?? null
 })
 const customerWithoutClass = (customer: { readonly id: number; readonly name: string }) =>
   Effect.map(

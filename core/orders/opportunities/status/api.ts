@@ -74,7 +74,7 @@ const toQuotation = command("POST", `${path}/{id}/convert_to_quotation`, {
 })
 /** The answer, with lines in `meta.warnings` that come out at nothing without being meant to. */
 const orderAnswer = Effect.fnUntraced(function* ({ id, warnings }: Warned, input: Input) {
-  const header = yield* (yield* Store).get(opportunities, id)
+  const header = yield* Store.get(opportunities, id)
   const unpriced = header === undefined ? [] : unpricedText(header, yield* unpricedLines(header, input))
   return yield* warnedOpportunity({ id, warnings: [...warnings, ...unpriced] }, input)
 })

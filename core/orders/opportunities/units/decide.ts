@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { updatedEvent } from "../../../kernel/endpoints/crud-resource.ts"
+import { initialRow, updatedEvent } from "../../../kernel/endpoints/crud-resource.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { outOfServiceIn, outOfServiceText } from "../../../products/service.ts"
 import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
@@ -161,19 +161,13 @@ export const allocate = (
         opportunity = withLine(opportunity, line.id, { dispatch_store_id: level.store_id })
       }
       const unit: AssignmentRow = {
+        ...initialRow(asset_assignments, {}),
         id: context.id(asset_assignments),
         opportunity_id: header.id,
         opportunity_item_id: line.id,
         stock_level_id,
         status: allocated,
         allocated_at: context.happened_at,
-        prepared_at: null,
-        dispatched_at: null,
-        returned_at: null,
-        checked_at: null,
-        container_stock_level_id: null,
-        condition_on_return: null,
-        notes: null,
         created_at: context.now,
         updated_at: context.now,
         deleted_at: null

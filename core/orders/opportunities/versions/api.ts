@@ -263,7 +263,7 @@ const remove = command("DELETE", `${versions}/{version}`, {
 })
 
 const linesOf = Effect.fnUntraced(function* (row: VersionRow, input: Input) {
-  const lines = yield* (yield* Store).find(opportunity_items, { version_id: row.id }, { order: ["path", "id"] })
+  const lines = yield* Store.find(opportunity_items, { version_id: row.id }, { order: ["path", "id"] })
   return { version: row, lines, shown: yield* render(itemResource, lines, [], viewContext(input)) }
 })
 const diff = get(`${versions}/{from}/diff/{to}`, {
