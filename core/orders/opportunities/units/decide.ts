@@ -3,7 +3,7 @@ import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { initialRow, updatedEvent } from "../../../kernel/endpoints/crud-resource.ts"
-import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject } from "../../../kernel/fields/rejection.ts"
 import { outOfServiceIn, outOfServiceText } from "../../../products/service.ts"
 import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
@@ -20,7 +20,6 @@ import { roomOf, unitsOfProduct } from "../state/pieces.ts"
 import { requireTransition } from "../tables/statuses.ts"
 import type { UnitDecided } from "../state/progress.ts"
 
-export const rejectField = (field: string, text: string): Result.Result<never, Rejection> => reject(field, text)
 const serialisedCategory = 50
 
 /** Changes how many opportunities a stock level is promised to, by id; never below zero (rules/availability 10). */
@@ -152,10 +151,10 @@ export const allocate = (
       yield* inActiveVersion(line)
       const level = state.levels.get(stock_level_id)
       const full = fullText(state, opportunity, line, level, context)
-      if (full !== undefined) return yield* rejectField(count_field, full)
+      if (full !== undefined) return yield* reject(count_field, full)
       const reason = allocationRefusal(state, opportunity, line, level, context)
       if (reason !== undefined || level === undefined)
-        return yield* rejectField(field, reason ?? "The selected stock level does not exist.")
+        return yield* reject(field, reason ?? "The selected stock level does not exist.")
       if (header.store_id === null && line.dispatch_store_id === null) {
         events.push(lineChanged(line, "item_store_set", { dispatch_store_id: level.store_id }))
         opportunity = withLine(opportunity, line.id, { dispatch_store_id: level.store_id })
@@ -200,10 +199,7 @@ export const deallocate = (
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "allocate")
     if (unit.status > prepared)
-      return yield* rejectField(
-        "asset",
-        `${unitName(state, unit.stock_level_id)} went out already; check it in instead.`
-      )
+      return yield* reject("asset", `${unitName(state, unit.stock_level_id)} went out already; check it in instead.`)
     const remaining = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
     // A line that took its store from its units may take another one once it has no unit.
     const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
@@ -252,7 +248,7 @@ export const substitute = (
           (before !== undefined && before.product_id !== next?.product_id && next?.product_id !== line.item_id
             ? `${unitName(state, stock_level_id)} is of another product than ${unitName(state, unit.stock_level_id)}.`
             : undefined))
-    if (reason_against !== undefined) return yield* rejectField("stock_level_id", reason_against)
+    if (reason_against !== undefined) return yield* reject("stock_level_id", reason_against)
     const after = {
       ...opportunity,
       units: opportunity.units.map((one) => (one.id === unit.id ? { ...one, stock_level_id } : one))

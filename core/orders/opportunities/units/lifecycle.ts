@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/json.ts"
-import type { Rejection } from "../../../kernel/fields/rejection.ts"
+import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, inActiveVersion, type Opportunity, withLine, withUnit } from "../state/aggregate.ts"
 import { lineChanged } from "../events/lines.ts"
 import type { ItemRow } from "../tables/lines.ts"
@@ -27,7 +27,7 @@ import { unitName } from "../state/recalculate.ts"
 import { requireTransition, type Transition } from "../tables/statuses.ts"
 import { dispatchGate, promoteStatus, type UnitDecided } from "../state/progress.ts"
 import { demandSettings } from "../state/demands.ts"
-import { allocatedCountChanged, rejectField } from "./decide.ts"
+import { allocatedCountChanged } from "./decide.ts"
 import { roomOf, takesRoom, unitsOfProduct } from "../state/pieces.ts"
 
 /** One step: the statuses it starts from, the columns it sets, and what the activity shows beside them. */
@@ -141,7 +141,7 @@ export const moveUnits = (
       for (const step of steps) {
         if (step.made_in?.includes(unit.status) === true) continue
         if (!step.from.includes(unit.status)) {
-          return yield* rejectField(
+          return yield* reject(
             field,
             `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)} and cannot be ${step.verb}.`
           )
@@ -179,7 +179,7 @@ const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): R
   const holder = state.units_out_elsewhere.get(unit.stock_level_id)
   return holder === undefined
     ? Result.succeed(undefined)
-    : rejectField(field, `${unitName(state, unit.stock_level_id)} is out with ${holder}; check it in there first.`)
+    : reject(field, `${unitName(state, unit.stock_level_id)} is out with ${holder}; check it in there first.`)
 }
 /** 422 on the unit's field while it is out of service: what is broken or lost does not leave. */
 const isInService = (
@@ -191,7 +191,7 @@ const isInService = (
   const out = outOfServiceIn(state.levels.get(unit.stock_level_id)?.out_of_service ?? [], { from: at, to: at }, at)
   return out === undefined
     ? Result.succeed(undefined)
-    : rejectField(
+    : reject(
         field,
         `${unitName(state, unit.stock_level_id)} ${outOfServiceText(out.entry)}; release it first, or substitute it.`
       )
@@ -232,7 +232,7 @@ const mayLeaveAgain = (
     unitsOfProduct(state, state.opportunity, line, product_id).length >=
       roomOf(state, line, product_id, demandSettings(context.settings, context.now))
   if (is_replaced)
-    return rejectField(
+    return reject(
       "status",
       `${unitName(state, unit.stock_level_id)} came back damaged or missing, and another one went in its place.`
     )
@@ -251,9 +251,9 @@ export const revertUnit = (
     const { header } = state.opportunity
     yield* requireTransition(header, status >= dispatched ? "dispatch" : "check_in")
     if (!state.levels.has(unit.stock_level_id))
-      return yield* rejectField("status", "The unit has been deleted; its status can no longer change.")
+      return yield* reject("status", "The unit has been deleted; its status can no longer change.")
     if (status >= unit.status)
-      return yield* rejectField(
+      return yield* reject(
         "status",
         `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)}; it can only go back to an earlier status.`
       )
@@ -293,9 +293,9 @@ export const setContainer = (
     const { header } = state.opportunity
     yield* requireTransition(header, "allocate")
     if (container_stock_level_id === unit.stock_level_id)
-      return yield* rejectField("container_stock_level_id", "A unit cannot travel in itself.")
+      return yield* reject("container_stock_level_id", "A unit cannot travel in itself.")
     if (container_stock_level_id === null && unit.container_stock_level_id === null)
-      return yield* rejectField("container_stock_level_id", "The unit is in no container.")
+      return yield* reject("container_stock_level_id", "The unit is in no container.")
     const name = container_stock_level_id === null ? "asset_container_cleared" : "asset_container_set"
     return {
       events: [unitChanged(unit, name, { container_stock_level_id })],

@@ -81,12 +81,11 @@ export const leaveWaiting = (
 ): Decided =>
   Result.gen(function* () {
     const waiting = rows.filter(({ status }) => status === "waiting")
-    const refuse = (field: string, text: string) => reject(field, text)
     if (line_ids === null && waiting.length === 0)
-      return yield* refuse("opportunity_item_ids", "No line of this opportunity is on the waiting list.")
+      return yield* reject("opportunity_item_ids", "No line of this opportunity is on the waiting list.")
     for (const [at, id] of (line_ids ?? []).entries())
       if (!waiting.some(({ opportunity_item_id }) => opportunity_item_id === id))
-        return yield* refuse(`opportunity_item_ids.${at}`, "The line is not on the waiting list.")
+        return yield* reject(`opportunity_item_ids.${at}`, "The line is not on the waiting list.")
     const going = waiting.filter(({ opportunity_item_id }) => line_ids?.includes(opportunity_item_id) ?? true)
     return { events: going.map((row) => leaves(row, "asked")), result: { id: opportunity_id } }
   })
