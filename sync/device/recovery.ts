@@ -72,31 +72,22 @@ const compared = async (parts: CompareParts): Promise<ComparisonResult> => {
 }
 const positionOf = (offset: string, position: number): number => Math.max(position, Number(offset.split("_")[0]))
 
-/** Carries the checksums out of a transaction that is rolled back: provisional changes are reverted for it alone. */
-class Summed extends Error {
-  readonly sums: ReadonlyArray<string | undefined>
-  constructor(sums: ReadonlyArray<string | undefined>) {
-    super("summed")
-    this.sums = sums
-  }
-}
+/** Checksums of the confirmed rows: provisional changes are reverted for them alone. */
 const ownSums = (sums: ReadonlyArray<Checksum>) =>
-  Effect.gen(function* () {
-    const store = yield* Store
-    return yield* store.transaction(
+  Effect.flatMap(Store, (store) =>
+    store.rolledBack(
       Effect.gen(function* () {
         yield* revertProvisional(catalogue)
-        const own = yield* Effect.forEach(sums, (sum) => {
+        return yield* Effect.forEach(sums, (sum) => {
           const table = catalogue.tables.find((one) => one.name === sum.table)
           // Only a later release knows this table: it counts as alike.
           return table === undefined
             ? Effect.succeed(sum.digest)
             : Effect.map(rowsOf(table, sum), (rows) => rowsDigest(table, Object.keys(table.columns), rows))
         })
-        return yield* Effect.die(new Summed(own))
       })
     )
-  }).pipe(Effect.catchDefect((defect) => (defect instanceof Summed ? Effect.succeed(defect.sums) : Effect.die(defect))))
+  )
 
 const rowsOf = Effect.fnUntraced(function* (table: Table, { after, through }: Checksum) {
   const store = yield* Store
@@ -219,22 +210,12 @@ const dump = Effect.gen(function* () {
   return tables
 })
 
-/** Carries the result of a check out of a transaction that is rolled back. */
-class Examined extends Error {
-  readonly differing: ReadonlyArray<string>
-  constructor(differing: ReadonlyArray<string>) {
-    super("examined")
-    this.differing = differing
-  }
-}
-
 /**
  * Reverts provisional changes, projects the confirmed journal into emptied tables and compares; commits only to repair.
  */
 const tablesAgainstJournal = (repair: boolean) =>
-  Effect.gen(function* () {
-    const store = yield* Store
-    return yield* store.transaction(
+  Effect.flatMap(Store, (store) =>
+    store.rolledBack(
       Effect.gen(function* () {
         yield* revertProvisional(catalogue)
         const before = yield* dump
@@ -242,12 +223,10 @@ const tablesAgainstJournal = (repair: boolean) =>
         yield* projectJournal(catalogue)
         const after = yield* dump
         const differing = Object.keys(after).filter((name) => after[name] !== before[name])
-        if (!repair || differing.length === 0) return yield* Effect.die(new Examined(differing))
         // Pending commands are decided again on opening.
         yield* writeMeta(store, "run_n", "0")
         return differing
-      })
+      }),
+      (differing) => repair && differing.length > 0
     )
-  }).pipe(
-    Effect.catchDefect((defect) => (defect instanceof Examined ? Effect.succeed(defect.differing) : Effect.die(defect)))
   )

@@ -62,6 +62,11 @@ export interface StoreShape {
     change: RowChange
   ) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
+  /** Runs `work` in a transaction and rolls it back, except for results that `commits` accepts. */
+  readonly rolledBack: <A, E, R>(
+    work: Effect.Effect<A, E, R>,
+    commits?: (result: A) => boolean
+  ) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
 
 /** Rows as the statements of this transaction (or savepoint) that wrote them one by one gave them back. */
@@ -266,9 +271,28 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     imagesBefore,
     first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
-    transaction
+    transaction,
+    rolledBack: (work, commits) => rolledBack(transaction, work, commits)
   }
 }
+
+/** Only a failure ends a transaction without a commit, so the result leaves it as a defect. */
+const rolledBack = <A, E, R>(
+  transaction: StoreShape["transaction"],
+  work: Effect.Effect<A, E, R>,
+  commits: (result: A) => boolean = () => false
+) =>
+  Effect.suspend(() => {
+    const ended: { result?: Effect.Effect<A> } = {}
+    const tried = Effect.tap(work, (result) => {
+      if (commits(result)) return Effect.void
+      ended.result = Effect.succeed(result)
+      return Effect.die(ended)
+    })
+    return Effect.catchDefect(transaction(tried), (defect) =>
+      defect === ended ? (ended.result ?? Effect.die(defect)) : Effect.die(defect)
+    )
+  })
 
 /**
  * The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku,

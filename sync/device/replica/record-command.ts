@@ -176,22 +176,6 @@ const changedSettings = (settings: Settings, group: string, body: JsonObject): J
   return Object.keys(own).length === 0 ? undefined : { ...body, settings: own }
 }
 
-/** Ends the transaction of a command that is only tried out: its events are taken back, its outcome is kept. */
-class Planned extends Error {
-  readonly outcome: Outcome
-  constructor(outcome: Outcome) {
-    super("planned")
-    this.outcome = outcome
-  }
-}
-/** The same for several commands, of which some may have been refused. */
-class PlannedSeries extends Error {
-  readonly answers: ReadonlyArray<QueryResult>
-  constructor(answers: ReadonlyArray<QueryResult>) {
-    super("planned")
-    this.answers = answers
-  }
-}
 const eventsOf = ({ events }: Outcome) => events.map(({ stream, type, data }) => ({ stream, type, data }))
 
 /** Decides an update by the fields its person changed; where that is refused or changes nothing, as it was sent. */
@@ -222,12 +206,8 @@ export const recordCommand = (
   plan: boolean,
   again?: Rerecording
 ): Effect.Effect<QueryResult, Failure, Store | CommandRuntime> =>
-  Effect.flatMap(Store, (store) => relaxedDurability(store.transaction(recordInside(parts, call, plan, again)))).pipe(
-    Effect.catchDefect((defect) =>
-      defect instanceof Planned
-        ? Effect.succeed<QueryResult>({ ...defect.outcome.answer, events: eventsOf(defect.outcome) })
-        : Effect.die(defect)
-    )
+  Effect.flatMap(Store, (store) =>
+    relaxedDurability(store.rolledBack(recordInside(parts, call, plan, again), () => !plan))
   )
 
 /** A command that may name rows which those before it in a series made: their ids, by the place of the command. */
@@ -241,11 +221,7 @@ export const planSeries = (
   calls: ReadonlyArray<CallAfter>,
   ids: ReadonlyArray<WireCommand["ids"]>
 ): Effect.Effect<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> =>
-  Effect.flatMap(Store, (store) => store.transaction(planInside(parts, calls, ids))).pipe(
-    Effect.catchDefect((defect) =>
-      defect instanceof PlannedSeries ? Effect.succeed(defect.answers) : Effect.die(defect)
-    )
-  )
+  Effect.flatMap(Store, (store) => store.rolledBack(planInside(parts, calls, ids)))
 const refusalOf = (rejection: Rejection): QueryResult => ({ status: statusOf[rejection.kind], body: bodyOf(rejection) })
 const planInside = Effect.fnUntraced(function* (
   parts: ReplicaParts,
@@ -275,7 +251,7 @@ const planInside = Effect.fnUntraced(function* (
     answers.push(answer)
     made.push(ids)
   }
-  return yield* Effect.die(new PlannedSeries(answers))
+  return answers
 })
 
 const recordInside = Effect.fnUntraced(function* (
@@ -291,7 +267,7 @@ const recordInside = Effect.fnUntraced(function* (
   const rows = yield* rowsOfPath(call.endpoint, call.params)
   const images_before = yield* lastImage
   const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})
-  if (plan) return yield* Effect.die(new Planned(outcome))
+  if (plan) return { ...outcome.answer, events: eventsOf(outcome) }
   const [first] = outcome.events
   // A write that changes nothing needs no verdict.
   if (first === undefined) return outcome.answer

@@ -122,10 +122,10 @@ export interface Replica {
   readonly open: LocalEffect<void>
   readonly ask: (request: Request, plan: boolean, again?: Rerecording) => LocalEffect<QueryResult>
   /**
-   * All that is recorded and withdrawn within it is kept, here and in the outbox, or none of it: where it fails, and
-   * where the machine stops before its end.
+   * All that is recorded and withdrawn within it is kept, here and in the outbox, or none of it: where it fails or is
+   * not `ok`, and where the machine stops before its end.
    */
-  readonly together: <A>(work: LocalEffect<A>) => LocalEffect<A>
+  readonly together: <A extends { readonly ok: boolean }>(work: LocalEffect<A>) => LocalEffect<A>
   /** What these commands would come to one after the other; nothing is recorded. `ids`: those each uses first. */
   readonly plan: (
     requests: ReadonlyArray<PlannedRequest>,

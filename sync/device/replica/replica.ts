@@ -3,7 +3,7 @@
  * top. Each step is one transaction of the replica's file; the outbox is written inside it, before it commits, so a
  * command is either in neither file, or in the outbox and run here now or on the next opening.
  */
-import { Effect, Exit } from "effect"
+import { Effect } from "effect"
 import {
   type Endpoint,
   type Failure,
@@ -148,15 +148,16 @@ export type {
 } from "./replica-parts.ts"
 
 /** The outbox is on the disk before the replica commits: a stop between the two is made up for on the next opening. */
-const together = <A>({ outbox }: ReplicaParts, work: LocalEffect<A>): LocalEffect<A> =>
+const together = <A extends { readonly ok: boolean }>({ outbox }: ReplicaParts, work: LocalEffect<A>): LocalEffect<A> =>
   Effect.flatMap(Store, (store) =>
     relaxedDurability(
-      store.transaction(
+      store.rolledBack(
         Effect.acquireUseRelease(
           Effect.sync(outbox.begin),
-          ({ commit }) => Effect.tap(work, Effect.sync(commit)),
-          ({ rollback }, exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(rollback))
-        )
+          ({ commit }) => Effect.tap(work, ({ ok }) => (ok ? Effect.sync(commit) : Effect.void)),
+          ({ rollback }) => Effect.sync(rollback)
+        ),
+        ({ ok }) => ok
       )
     )
   )
@@ -286,14 +287,6 @@ const rebase = Effect.fnUntraced(function* (parts: ReplicaParts) {
   parts.outbox.rebased()
 })
 
-/** Ends a transaction in which something was only tried out. */
-class TriedOut extends Error {
-  readonly stalled: ReadonlyArray<number>
-  constructor(stalled: ReadonlyArray<number>) {
-    super("tried out")
-    this.stalled = stalled
-  }
-}
 const stalledNumbers = Effect.gen(function* () {
   const rows = yield* (yield* Store).run<{ n: number }>("select n from stalled order by n")
   return rows.map(({ n }) => n)
@@ -304,17 +297,15 @@ const stalledWithout = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<number>, Failure, Store | CommandRuntime> {
   const store = yield* Store
   const before = new Set(yield* stalledNumbers)
-  const tried = store.transaction(
+  const after = yield* store.rolledBack(
     Effect.gen(function* () {
       const left = (yield* unsettled(parts.outbox)).filter(({ id }) => !ids.includes(id))
       yield* revertProvisional(parts.catalogue)
       yield* redecide(parts, left)
-      return yield* Effect.die(new TriedOut(yield* stalledNumbers))
+      return yield* stalledNumbers
     })
   )
-  return yield* Effect.catchDefect(tried, (defect) =>
-    defect instanceof TriedOut ? Effect.succeed(defect.stalled.filter((n) => !before.has(n))) : Effect.die(defect)
-  )
+  return after.filter((n) => !before.has(n))
 })
 
 const fillPage = Effect.fnUntraced(function* (

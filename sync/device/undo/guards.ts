@@ -234,22 +234,9 @@ export const laterText = ({ field, n, what, when, who }: Later): string => {
   return sentence(`${what}${field === null ? "" : `: ${field.replaceAll("_", " ")}`} was changed since by ${by}${at}`)
 }
 
-/** Ends a transaction of which nothing is kept. */
-class Abandoned extends Error {
-  readonly result: UndoResult
-  constructor(result: UndoResult) {
-    super("abandoned")
-    this.result = result
-  }
-}
 /** Does all of it, or none where it fails. */
 export const allOrNone = async ({ replica, run }: UndoParts, work: LocalEffect<UndoResult>): Promise<UndoResult> => {
-  const done = Effect.tap(work, (result) => (result.ok ? Effect.void : Effect.die(new Abandoned(result))))
-  const result = await run(
-    Effect.catchDefect(replica.together(done), (defect) =>
-      defect instanceof Abandoned ? Effect.succeed(defect.result) : Effect.die(defect)
-    )
-  )
+  const result = await run(replica.together(work))
   await run(replica.rebase)
   return result
 }

@@ -108,6 +108,11 @@ describe.each(both_engines)("rows on %s", (engine) => {
   ])("a column of kind %s gives back what was put in", async (name, values) => {
     expect(await column(name, ...values)).toEqual(values)
   })
+  it("gives the result of work that is rolled back, and commits results that were asked for", async () => {
+    const work = (id: number) =>
+      withStore((store) => store.rolledBack(Effect.as(store.apply([cell({ id })]), id), (result) => result === 2))
+    expect([await work(1), await work(2), (await found()).map((row) => row["id"])]).toEqual([1, 2, [2]])
+  })
   it("ids up to 2^53 - 1 are kept", async () => {
     await apply(cell({ id: Number.MAX_SAFE_INTEGER }), cell({ id: 1 }))
     expect((await found()).map((row) => row["id"])).toEqual([1, Number.MAX_SAFE_INTEGER])
