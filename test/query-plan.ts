@@ -1,6 +1,6 @@
 /** How the engine would find the rows of a statement: for tests that hold that something is answered from indexes. */
 import { Effect } from "effect"
-import type { SqlError } from "effect/sql"
+import { type SqlError, Statement } from "effect/sql"
 import { Store, type StoreShape } from "../core/kernel/store/store.ts"
 
 export interface Planned {
@@ -37,6 +37,26 @@ export const indexedPlan = (
       : yield* store.transaction(Effect.andThen(store.run("set local enable_seqscan = off"), plan))
   })
 
+/** The same store, which does this before each statement that is put together by hand. */
+export const watchedStore = <E>(
+  store: StoreShape,
+  before: (text: string, values: ReadonlyArray<unknown>) => Effect.Effect<void, E>
+): StoreShape => ({
+  ...store,
+  run: <Row extends object>(text: string, values: ReadonlyArray<unknown> = []) =>
+    Effect.andThen(Effect.orDie(before(text, values)), store.run<Row>(text, values)),
+  sql: new Proxy(store.sql, {
+    apply: (sql, self, given) => {
+      const made: unknown = Reflect.apply(sql, self, given)
+      if (!Statement.isFragment(made) || !Effect.isEffect(made)) return made
+      const statement = made as Statement.Statement<object>
+      const watched = Effect.suspend(() => Effect.orDie(before(...statement.compile())))
+      // Within another template it is a part of that.
+      return Object.assign(Effect.andThen(watched, statement), Statement.fragment(statement.segments))
+    }
+  })
+})
+
 /**
  * Reads, and gives the {@link indexedPlan} of every statement the reading put together by hand (`run`), or of those
  * alone that match.
@@ -48,11 +68,12 @@ export const plansOf = <A, E, R>(
   Effect.gen(function* () {
     const store = yield* Store
     const asked: Array<readonly [text: string, values: ReadonlyArray<unknown>]> = []
-    const run: StoreShape["run"] = (text, values = []) => {
-      if (matching.test(text)) asked.push([text, values])
-      return store.run(text, values)
-    }
-    yield* Effect.provideService(reading, Store, { ...store, run })
+    const noting = watchedStore(store, (text, values) =>
+      Effect.sync(() => {
+        if (matching.test(text)) asked.push([text, values])
+      })
+    )
+    yield* Effect.provideService(reading, Store, noting)
     return yield* Effect.forEach(asked, ([text, values]) =>
       Effect.map(indexedPlan(text, values), (lines) => ({ text, lines }))
     )

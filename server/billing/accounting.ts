@@ -28,7 +28,6 @@ import { invalidField, reject } from "../../core/kernel/fields/rejection.ts"
 import { ok } from "../../core/kernel/endpoints/resource.ts"
 import { insert } from "../../core/kernel/tables/row-change.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { emails, members } from "../../core/people/members/schema.ts"
 import { isPlainDate } from "../../core/values/moment.ts"
@@ -78,15 +77,13 @@ const selected: {
   payments: { table: "payments", at: "paid_at", where: "1 = 1" }
 }
 const idsOf = Effect.fnUntraced(function* ({ after_id, again, kind, since }: Asked) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
+  const { sql } = yield* Store
   const { at, table, where } = selected[kind]
-  const rows = yield* store.run<{ id: number | string }>(
-    `select t.id from ${table} t where t.id > ${bind(after_id)} and t.${at} >= ${bind(since)} and ${where} ` +
-      (again ? "" : `and not exists (select 1 from accounting_exports e where e.key = '${kind}/' || t.id) `) +
-      `order by t.id limit ${page_max}`,
-    values
-  )
+  const rows = yield* sql<{ id: number | string }>`
+    select t.id from ${sql.literal(table)} t where t.id > ${after_id} and t.${sql.literal(at)} >= ${since}
+    and ${sql.literal(where)}
+    ${sql.literal(again ? "" : `and not exists (select 1 from accounting_exports e where e.key = '${kind}/' || t.id) `)}
+    order by t.id limit ${page_max}`
   return rows.map(({ id }) => Number(id))
 })
 

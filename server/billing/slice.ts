@@ -22,7 +22,7 @@ import { invoiceChange, invoiceOverdue, invoiceStream } from "../../core/billing
 import { isToBeTold } from "../../core/billing/state/overdue.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
-import { bindings, chunked } from "../../core/kernel/store/statement.ts"
+import { chunked } from "../../core/kernel/store/statement.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { zoneOf } from "../../core/values/zone.ts"
@@ -199,14 +199,10 @@ const at_once = 100
 
 /** Whatever may be overdue by any zone's day; what was told already is left out. */
 const candidates = Effect.fnUntraced(function* (now: string) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const rows = yield* store.run<{ id: number | string }>(
-    `select id from invoices where status in (${bind("issued")}, ${bind("partially_paid")}) ` +
-      `and due_at < ${bind(now)} ` +
-      "and overdue_told_at is null and deleted_at is null order by id",
-    values
-  )
+  const { sql } = yield* Store
+  const rows = yield* sql<{ id: number | string }>`
+    select id from invoices where status in ('issued', 'partially_paid') and due_at < ${now}
+    and overdue_told_at is null and deleted_at is null order by id`
   return rows.map(({ id }) => Number(id))
 })
 

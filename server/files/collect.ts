@@ -5,7 +5,7 @@
 import { Clock, Effect, Schema, Stream } from "effect"
 import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
 import type { Failure } from "../../core/kernel/store/failure.ts"
-import { bindings, chunked, quote } from "../../core/kernel/store/statement.ts"
+import { chunked, quote } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { FileColumns, Table } from "../../core/kernel/tables/table.ts"
 import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
@@ -44,16 +44,13 @@ export const fileOf = Effect.fnUntraced(function* (
   uuid: string,
   now: string
 ): Effect.fn.Return<NamedFile | undefined, Failure, Store> {
-  const store = yield* Store
+  const { sql } = yield* Store
   for (const { table, file } of fileTables(catalogue)) {
-    const { bind, values } = bindings(store.dialect)
-    const columns = [file.sha256, file.name, file.mime_type, file.size_bytes]
-    const [found] = yield* store.run<{ sha256: string; name: string; mime_type: string; size_bytes: number | string }>(
-      `select ${columns.map((column, at) => `${quote(column)} as ${["sha256", "name", "mime_type", "size_bytes"][at]}`).join(", ")} ` +
-        `from ${quote(table.name)} where ${quote(file.uuid)} = ${bind(uuid)} and ${isCurrent(table)}` +
-        ("expires_at" in table.columns ? ` and expires_at > ${bind(now)}` : ""),
-      values
-    )
+    const [found] = yield* sql<{ sha256: string; name: string; mime_type: string; size_bytes: number | string }>`
+      select ${sql(file.sha256)} as sha256, ${sql(file.name)} as name, ${sql(file.mime_type)} as mime_type,
+      ${sql(file.size_bytes)} as size_bytes from ${sql(table.name)} where ${sql(file.uuid)} = ${uuid}
+      and ${sql.literal(isCurrent(table))}
+      ${"expires_at" in table.columns ? sql`and expires_at > ${now}` : sql.literal("")}`
     if (found !== undefined) return { ...found, size_bytes: Number(found.size_bytes) }
   }
   return undefined
@@ -78,39 +75,31 @@ const isNamed = (catalogue: Catalogue): string =>
 export const collectFiles = Effect.fnUntraced(function* (
   now_millis: number
 ): Effect.fn.Return<number, Failure | BlobStoreFailure, Store | CommandRuntime> {
-  const store = yield* Store
+  const { sql } = yield* Store
   const { blobs } = yield* serverContext
-  const named = isNamed((yield* CommandRuntime).catalogue)
-  const run = (text: (bind: (value: unknown) => string) => string) => {
-    const { bind, values } = bindings(store.dialect)
-    return store.run<{ sha256: string }>(text(bind), values)
-  }
+  const named = sql.literal(isNamed((yield* CommandRuntime).catalogue))
   const now = instantOf(now_millis)
-  yield* run((bind) => `delete from downloads where expires_at <= ${bind(now)}`)
-  yield* run(
-    (bind) =>
-      `update blobs set unreferenced_since = ${bind(now)} where unreferenced_since is null and state = 'kept' and not ${named}`
-  )
+  yield* sql`delete from downloads where expires_at <= ${now}`
+  yield* sql`
+    update blobs set unreferenced_since = ${now} where unreferenced_since is null and state = 'kept'
+    and not ${named}`
   // Rows that were not recorded by a command: a journal that was brought in.
-  yield* run(
-    () =>
-      `update blobs set unreferenced_since = null where unreferenced_since is not null and state = 'kept' and ${named}`
-  )
+  yield* sql`
+    update blobs set unreferenced_since = null where unreferenced_since is not null and state = 'kept'
+    and ${named}`
   const unused = instantOf(now_millis - kept_unreferenced_millis)
   const abandoned = instantOf(now_millis - removal_millis)
   let removed = 0
   for (;;) {
-    const claimed = yield* run(
-      (bind) =>
-        `update blobs set state = 'removing', unreferenced_since = ${bind(now)} where sha256 in (` +
-        `select sha256 from blobs where (state <> 'removing' and unreferenced_since <= ${bind(unused)} and not ${named}) ` +
-        `or (state = 'removing' and unreferenced_since <= ${bind(abandoned)}) order by sha256 limit ${at_a_time}) ` +
-        `and unreferenced_since <= ${bind(abandoned)} returning sha256`
-    )
+    const claimed = yield* sql<{ sha256: string }>`
+      update blobs set state = 'removing', unreferenced_since = ${now} where sha256 in ( select sha256 from blobs
+      where (state <> 'removing' and unreferenced_since <= ${unused} and not ${named}) or (state = 'removing'
+      and unreferenced_since <= ${abandoned}) order by sha256 limit ${at_a_time})
+      and unreferenced_since <= ${abandoned} returning sha256`
     if (claimed.length === 0) return removed
     for (const { sha256 } of claimed) {
       yield* blobs.remove(sha256)
-      yield* run((bind) => `delete from blobs where sha256 = ${bind(sha256)} and state = 'removing'`)
+      yield* sql`delete from blobs where sha256 = ${sha256} and state = 'removing'`
     }
     removed += claimed.length
   }
@@ -121,7 +110,7 @@ export const findUnknown = Effect.fnUntraced(function* (
   blobs: BlobStore,
   now_millis: number
 ): Effect.fn.Return<void, Failure | BlobStoreFailure, Store> {
-  const store = yield* Store
+  const { sql } = yield* Store
   const before = instantOf(now_millis - kept_unreferenced_millis)
   yield* Stream.runForEachArray(
     Stream.rechunk(
@@ -132,15 +121,13 @@ export const findUnknown = Effect.fnUntraced(function* (
       Effect.forEach(
         chunked(page, at_a_time),
         (some) => {
-          const { bind, values } = bindings(store.dialect)
           const rows = some.map(
             ({ sha256, stored_at }) =>
-              `(${[sha256, 0, "application/octet-stream", "kept", stored_at, instantOf(now_millis)].map(bind).join(", ")})`
+              sql`(${sha256}, 0, 'application/octet-stream', 'kept', ${stored_at}, ${instantOf(now_millis)})`
           )
-          return store.run(
-            `insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since) values ${rows.join(", ")} on conflict (sha256) do nothing`,
-            values
-          )
+          return sql`
+            insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since)
+            values ${sql.csv(rows)} on conflict (sha256) do nothing`
         },
         { discard: true }
       )

@@ -7,7 +7,6 @@ import { SqlError } from "effect/sql"
 import type { Failure } from "../../core/kernel/store/failure.ts"
 import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
 import type { RowChange } from "../../core/kernel/tables/row-change.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { serverContext } from "../ports/server-context.ts"
@@ -27,9 +26,8 @@ export const keepReceived = Effect.fnUntraced(function* (
 ): Effect.fn.Return<StoredBlob, BlobStoreFailure | SqlError.SqlError, Store> {
   yield* announce(blob, removal_tries)
   yield* keep
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(`update blobs set state = 'kept' where sha256 = ${bind(blob.sha256)} and state = 'storing'`, values)
+  const { sql } = yield* Store
+  yield* sql`update blobs set state = 'kept' where sha256 = ${blob.sha256} and state = 'storing'`
   return blob
 })
 
@@ -40,17 +38,14 @@ const removal_tries = 50
  */
 const announce = (blob: StoredBlob, tries: number): Effect.Effect<void, BlobStoreFailure | SqlError.SqlError, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
+    const { sql } = yield* Store
     const now = instantOf(yield* Clock.currentTimeMillis)
-    const { bind, values } = bindings(store.dialect)
-    const row = [blob.sha256, blob.size_bytes, blob.mime_type, "storing", now, now].map(bind).join(", ")
-    const announced = yield* store.run(
-      `insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since) values (${row}) ` +
-        `on conflict (sha256) do update set stored_at = excluded.stored_at, ` +
-        `unreferenced_since = case when blobs.unreferenced_since is null then null else excluded.unreferenced_since end ` +
-        `where blobs.state <> 'removing' returning sha256`,
-      values
-    )
+    const announced = yield* sql`
+      insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since)
+      values (${blob.sha256}, ${blob.size_bytes}, ${blob.mime_type}, 'storing', ${now}, ${now})
+      on conflict (sha256) do update set stored_at = excluded.stored_at, unreferenced_since = case
+      when blobs.unreferenced_since is null then null else excluded.unreferenced_since end
+      where blobs.state <> 'removing' returning sha256`
     if (announced.length > 0) return
     if (tries === 0)
       return yield* new BlobStoreFailure({
@@ -86,12 +81,10 @@ export const filesNamed = (changes: ReadonlyArray<RowChange>): Effect.Effect<voi
   return named.size === 0 ? Effect.void : hold([...named].sort())
 }
 const hold = Effect.fnUntraced(function* (named: ReadonlyArray<string>): Effect.fn.Return<void, Failure, Store> {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const held = yield* store.run<{ sha256: string }>(
-    `update blobs set unreferenced_since = null where state = 'kept' and sha256 in (${named.map(bind).join(", ")}) returning sha256`,
-    values
-  )
+  const { sql } = yield* Store
+  const held = yield* sql<{ sha256: string }>`
+    update blobs set unreferenced_since = null where state = 'kept' and sha256 in ${sql.in(named)}
+    returning sha256`
   if (held.length < named.length)
     return yield* invalidField("file", "The file's content is not here; send the file itself.")
 })

@@ -15,7 +15,6 @@ import { folderFailure, isMissing, spool, sweepSpool } from "./spool.ts"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import type { Failure } from "../../core/kernel/store/failure.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Outside } from "../ports/outside.ts"
 import { StartupError } from "../ports/startup-error.ts"
@@ -199,11 +198,9 @@ export const claimBlobStore = Effect.fnUntraced(function* ({
   }
   yield* Effect.ignore(store.sweep)
   const database = yield* Store
-  const { bind, values } = bindings(database.dialect)
-  yield* database.run(
-    `insert into file_stores (id, mark, place) values (1, ${bind(marked.success)}, ${bind(store.place.slice(0, 1_000))}) on conflict (id) do nothing`,
-    values
-  )
+  yield* database.sql`
+    insert into file_stores (id, mark, place)
+    values (1, ${marked.success}, ${store.place.slice(0, 1_000)}) on conflict (id) do nothing`
   const known = yield* database.get(file_stores, 1)
   if (known === undefined || known.mark === marked.success) return
   // Two servers that met the same empty bucket for the first time: the one that was first has its mark kept.

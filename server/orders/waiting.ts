@@ -7,17 +7,16 @@ import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/comman
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { dataOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
 import type { Failure } from "../../core/kernel/store/failure.ts"
-import { bindings, chunked } from "../../core/kernel/store/statement.ts"
+import { chunked } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { demandsReplacedEvent } from "../../core/orders/demands/events.ts"
-import { product_streams } from "../../core/orders/demands/schema.ts"
+
 import { opportunityStream } from "../../core/orders/opportunities/events/event-families.ts"
 import { levelChanged, levelDeleted, levelMade } from "../../core/orders/opportunities/shortages/stock-moved.ts"
 import { waitChanged, waitLeft, waitMatched } from "../../core/orders/opportunities/events/waiting.ts"
 import { lookAtWaiting } from "../../core/orders/opportunities/waiting/load.ts"
 import { settleQueue } from "../../core/orders/opportunities/waiting/queue.ts"
 import { shortage_waits } from "../../core/orders/opportunities/tables/waiting.ts"
-import { products } from "../../core/products/products/schema.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { jobKind, jobOffer, type TimedWork } from "../ports/job-kind.ts"
 import { serverContext } from "../ports/server-context.ts"
@@ -128,23 +127,20 @@ const concerned = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent
   const deals = [...new Set(relevant.flatMap(({ stream }) => opportunityIn(stream) ?? []))]
   if (freeing.length === 0 && deals.length === 0) return left
   if (freeing.length + deals.length > streams_max) return yield* waitedFor
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const ours = deals.length === 0 ? [] : [`w.opportunity_id in (${deals.map(bind).join(", ")})`]
-  const product_of_kit = "p.id = w.product_id and (p.is_kit or p.container_availability_mode is not null)"
-  const keys = freeing.map((stream) => `w.product_id || '/' || ${bind(stream)}`).join(", ")
+  const { sql } = yield* Store
+  const ours = deals.length === 0 ? [] : [sql`w.opportunity_id in ${sql.in(deals)}`]
+  const keys = sql.csv(freeing.map((stream) => sql`w.product_id || '/' || ${stream}`))
   const theirs =
     freeing.length === 0
       ? []
       : [
-          `exists (select 1 from ${products.name} p where ${product_of_kit})`,
-          `exists (select 1 from ${product_streams.name} s where s.key in (${keys}))`
+          sql`
+            exists (select 1 from products p where p.id = w.product_id and (p.is_kit
+            or p.container_availability_mode is not null))`,
+          sql`exists (select 1 from product_streams s where s.key in (${keys}))`
         ]
-  const rows = yield* store.run<{ id: number }>(
-    `select distinct w.product_id as id from ${shortage_waits.name} w ` +
-      `where ${[...ours, ...theirs].join(" or ")} order by 1`,
-    values
-  )
+  const rows = yield* sql<{ id: number }>`
+    select distinct w.product_id as id from shortage_waits w where ${sql.or([...ours, ...theirs])} order by 1`
   return [...new Set([...left, ...rows.map(({ id }) => Number(id))])]
 })
 

@@ -10,7 +10,6 @@ import { Effect } from "effect"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import type { Failure } from "../../core/kernel/store/failure.ts"
 import { insert, remove, removeWhere } from "../../core/kernel/tables/row-change.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
 import { userDeactivated } from "../../core/people/users/decide.ts"
@@ -111,7 +110,6 @@ export const endCodes = (events: ReadonlyArray<StoredEvent>): Effect.Effect<void
 }
 
 export const dropExpired = Effect.fnUntraced(function* (now: string) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(`delete from login_codes where expires_at <= ${bind(now)}`, values)
+  const { sql } = yield* Store
+  yield* sql`delete from login_codes where expires_at <= ${now}`
 })

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Key } from "../../core/kernel/tables/row-change.ts"
 import type { Json } from "../../core/kernel/fields/json.ts"
-import { bindings, columnList, quote } from "../../core/kernel/store/statement.ts"
+import { columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
 import { type Checksum, rowsDigest } from "../protocol/snapshot.ts"
@@ -91,16 +91,15 @@ const ownSums = (sums: ReadonlyArray<Checksum>) =>
 
 const rowsOf = Effect.fnUntraced(function* (table: Table, { after, through }: Checksum) {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
+  const { sql } = store
   const keyed = (text: string): Key => (table.columns[table.key]?.type.kind === "text" ? text : Number(text))
   const conditions = [
-    ...(after === "" ? [] : [`${quote(table.key)} > ${bind(keyed(after))}`]),
-    ...(through === null ? [] : [`${quote(table.key)} <= ${bind(keyed(through))}`])
+    ...(after === "" ? [] : [sql`${sql(table.key)} > ${keyed(after)}`]),
+    ...(through === null ? [] : [sql`${sql(table.key)} <= ${keyed(through)}`])
   ]
-  const found = yield* store.run(
-    `select ${columnList(table)} from ${quote(table.name)}${conditions.length === 0 ? "" : ` where ${conditions.join(" and ")}`} order by ${quote(table.key)}`,
-    values
-  )
+  const found = yield* sql`
+    select ${sql.literal(columnList(table))} from ${sql(table.name)} where ${sql.and(conditions)}
+    order by ${sql(table.key)}`
   return found.map((row) => {
     const decoded = store.decode(table, row) as AnyRow
     return Object.keys(table.columns).map((name) => decoded[name] as Json)

@@ -11,7 +11,7 @@ import { journal } from "../../core/kernel/events/journal.ts"
 import { later } from "../../core/kernel/fields/later.ts"
 import { lockFirst } from "../../core/kernel/runtime/locks.ts"
 import { statusOf } from "../../core/kernel/fields/rejection.ts"
-import { bindings, chunked } from "../../core/kernel/store/statement.ts"
+import { chunked } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/fields/viewer.ts"
 import { users } from "../../core/people/users/schema.ts"
@@ -56,15 +56,14 @@ const isTouchOf = (touch: RowTouch, { by, watched }: WatchedChange): boolean =>
 const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, since, streams }: UnlessChanged) {
   const store = yield* Store
   const all = Object.values(rows).some((values) => values.some((one) => one !== columnOf(one)))
+  const { sql } = store
+  const later = all
+    ? sql.literal("")
+    : sql`and position > ${since} and (replica_id is null or replica_id <> ${replica_id})`
   const found: Array<number> = []
   for (const some of chunked([...new Set(streams)], 5_000)) {
-    const { bind, values } = bindings(store.dialect)
-    const rows = yield* store.run<{ position: number }>(
-      `select position from journal where stream in (${some.map(bind).join(", ")}) and type <> ` +
-        bind(commandDecided.type) +
-        (all ? "" : ` and position > ${bind(since)} and (replica_id is null or replica_id <> ${bind(replica_id)})`),
-      values
-    )
+    const rows = yield* sql<{ position: number }>`
+      select position from journal where stream in ${sql.in(some)} and type <> ${commandDecided.type} ${later}`
     for (const { position } of rows) found.push(Number(position))
   }
   const events = yield* store.getMany(journal, found)

@@ -12,7 +12,6 @@ import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { bodyOf, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
 import { recordEvents, CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, RowOf } from "../../core/kernel/tables/table.ts"
 import type { Viewer } from "../../core/kernel/fields/viewer.ts"
@@ -276,19 +275,16 @@ const otherRow = Effect.fnUntraced(function* ({
 
 /** An id the replica was never leased, if it claims one. */
 const foreignId = Effect.fnUntraced(function* (replica_id: number, command: WireCommand) {
-  const store = yield* Store
+  const { sql } = yield* Store
   for (const [table, ids] of Object.entries(command.ids)) {
     if (ids.length === 0) continue
-    const { bind, values } = bindings(store.dialect)
     const [first, last] = ids.reduce(
       ([low, high], one) => [Math.min(low, one), Math.max(high, one)],
       [ids[0]!, ids[0]!]
     )
-    const leases = yield* store.run<{ from: number; to: number }>(
-      `select "from", "to" from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(table)} ` +
-        `and "to" >= ${bind(first)} and "from" <= ${bind(last)}`,
-      values
-    )
+    const leases = yield* sql<{ from: number; to: number }>`
+      select "from", "to" from id_leases where replica_id = ${replica_id} and entity = ${table}
+      and "to" >= ${first} and "from" <= ${last}`
     const id = ids.find((one) => !leases.some((lease) => one >= lease.from && one <= lease.to))
     if (id !== undefined) return { table, id }
   }

@@ -8,7 +8,6 @@ import { insert, type RowChange } from "../../core/kernel/tables/row-change.ts"
 import { allocateIdRanges, nextIds } from "../../core/kernel/runtime/ids.ts"
 import { invalidField } from "../../core/kernel/fields/rejection.ts"
 import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../protocol/wire.ts"
 import { id_claims, id_leases, lockReplica } from "./tables.ts"
@@ -48,11 +47,9 @@ export const lease = Effect.fnUntraced(function* (
   yield* lockReplica(replica_id)
   const known = yield* store.find(id_leases, { replica_id, entity, request_no })
   if (known.length > 0) return known.map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
-  const { bind, values } = bindings(store.dialect)
-  const [row] = yield* store.run<{ blocks: number }>(
-    `select count(distinct request_no) as blocks from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(entity)}`,
-    values
-  )
+  const [row] = yield* store.sql<{ blocks: number }>`
+    select count(distinct request_no) as blocks from id_leases where replica_id = ${replica_id}
+    and entity = ${entity}`
   if (Number(row!.blocks) >= blocks_at_first_max + blocks_per_command_max * last_n) {
     return yield* invalidField(
       "request_no",
@@ -81,12 +78,10 @@ export const lease_reclaim_fields = object({
 
 /** How many blocks the server remembers to have leased to a replica, initial ones included. */
 export const countLeases = Effect.fnUntraced(function* (replica_id: number) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const [row] = yield* store.run<{ blocks: number }>(
-    `select coalesce(sum(last), 0) as blocks from (select max(request_no) as last from id_leases where replica_id = ${bind(replica_id)} group by entity) leased`,
-    values
-  )
+  const { sql } = yield* Store
+  const [row] = yield* sql<{ blocks: number }>`
+    select coalesce(sum(last), 0) as blocks from (select max(request_no) as last from id_leases
+    where replica_id = ${replica_id} group by entity) leased`
   return Number(row!.blocks)
 })
 
@@ -127,17 +122,14 @@ interface Spare extends Range {
 
 /** A replica's ranges of a table that may touch what is claimed, in order. */
 const leasedTo = Effect.fnUntraced(function* (replica_id: number, entity: string, claims: ReadonlyArray<Range>) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
+  const { sql } = yield* Store
   const [first, last] = claims.reduce(
     ([low, high], { from, to }) => [Math.min(low, from), Math.max(high, to)],
     [Infinity, 0]
   )
-  const rows = yield* store.run<{ key: string; from: number; to: number }>(
-    `select "key", "from", "to" from id_leases where replica_id = ${bind(replica_id)} and entity = ${bind(entity)} ` +
-      `and "to" >= ${bind(first)} and "from" <= ${bind(last)} order by "from"`,
-    values
-  )
+  const rows = yield* sql<{ key: string; from: number; to: number }>`
+    select "key", "from", "to" from id_leases where replica_id = ${replica_id} and entity = ${entity}
+    and "to" >= ${first} and "from" <= ${last} order by "from"`
   return rows.map(({ key, from, to }): LeaseRange & { readonly key: string } => ({
     key,
     entity,

@@ -5,7 +5,6 @@ import { Context, Effect, Option } from "effect"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { eventsAfter, journal, lastPosition } from "../../core/kernel/events/journal.ts"
 import { epochOf } from "../../core/kernel/runtime/schema.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/fields/viewer.ts"
 import { reader_grants } from "./tables.ts"
@@ -65,13 +64,12 @@ export const shape_says = {
 const grantVersion = Effect.fnUntraced(function* (store: StoreShape, user_id: number, fingerprint: string) {
   const known = yield* store.get(reader_grants, user_id)
   if (known?.fingerprint === fingerprint) return known.version
-  const { bind, values } = bindings(store.dialect)
   // Several devices of one user may ask for the first time at once: one of them counts.
-  const [row] = yield* store.run<{ version: number }>(
-    `insert into reader_grants (user_id, fingerprint, version) values (${bind(user_id)}, ${bind(fingerprint)}, 1) on conflict (user_id) do update set ` +
-      `version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint returning version`,
-    values
-  )
+  const [row] = yield* store.sql<{ version: number }>`
+    insert into reader_grants (user_id, fingerprint, version) values (${user_id}, ${fingerprint}, 1)
+    on conflict (user_id) do update set version = reader_grants.version + case
+    when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint
+    returning version`
   return Number(row!.version)
 })
 
@@ -94,8 +92,7 @@ export const newHandle = Effect.fnUntraced(function* (
   fingerprint: string,
   token = ""
 ) {
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(`update reader_grants set version = version + 1 where user_id = ${bind(viewer.user_id)}`, values)
+  yield* store.sql`update reader_grants set version = version + 1 where user_id = ${viewer.user_id}`
   return yield* handleOf(store, viewer, replica_id, fingerprint, token)
 })
 

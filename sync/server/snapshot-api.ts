@@ -14,7 +14,7 @@ import { scrubsOf, type StoredEvent } from "../../core/kernel/events/event-type.
 import { eventsAfter, journal, lastPosition, redacted_event } from "../../core/kernel/events/journal.ts"
 import type { Json } from "../../core/kernel/fields/json.ts"
 import { invalidField, type Rejection } from "../../core/kernel/fields/rejection.ts"
-import { bindings, columnList, quote } from "../../core/kernel/store/statement.ts"
+import { columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
 import type { Viewer } from "../../core/kernel/fields/viewer.ts"
@@ -117,11 +117,9 @@ export const planAnswer = Effect.fnUntraced(function* (
 const erasedAfter = Effect.fnUntraced(function* (store: StoreShape, { scrubs }: Catalogue, position: number) {
   const types = Object.keys(scrubs).filter((type) => type !== redacted_event)
   if (types.length === 0) return []
-  const { bind, values } = bindings(store.dialect)
-  const events = yield* store.run(
-    `select ${columnList(journal)} from journal where type in (${types.map(bind).join(", ")}) and position > ${bind(position)} order by position`,
-    values
-  )
+  const events = yield* store.sql`
+    select ${store.sql.literal(columnList(journal))} from journal where type in ${store.sql.in(types)}
+    and position > ${position} order by position`
   return scrubsOf(
     scrubs,
     events.map((row) => store.decode(journal, row) as StoredEvent)
@@ -281,14 +279,12 @@ const keyOf = (table: Table, text: string): Effect.Effect<Key, Rejection> =>
 
 /** Rows and the position they stand at, seen at one moment: one statement. */
 const rowsAfter = Effect.fnUntraced(function* (store: StoreShape, table: Table, key: Key | undefined, limit: number) {
-  const { bind, values } = bindings(store.dialect)
-  const where = key === undefined ? "" : ` where ${quote(table.key)} > ${bind(key)}`
-  const found = yield* store.run<{ page_head?: number }>(
-    `select head.position as page_head, ${columnList(table, "page")} from journal_head as head left join ` +
-      `(select ${columnList(table)} from ${quote(table.name)}${where} order by ${quote(table.key)} limit ${limit}) as page on 1 = 1 ` +
-      `where head.id = 1 order by page.${quote(table.key)}`,
-    values
-  )
+  const { sql } = store
+  const where = key === undefined ? sql.literal("") : sql`where ${sql(table.key)} > ${key}`
+  const found = yield* sql<{ page_head?: number }>`
+    select head.position as page_head, ${sql.literal(columnList(table, "page"))} from journal_head as head left
+    join (select ${sql.literal(columnList(table))} from ${sql(table.name)} ${where} order by ${sql(table.key)}
+    limit ${limit}) as page on 1 = 1 where head.id = 1 order by page.${sql(table.key)}`
   const head = Number(found[0]?.page_head ?? 0)
   const rows = found
     .map((row) => {

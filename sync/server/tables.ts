@@ -14,7 +14,6 @@ import { type RowChange, update, updateWhere } from "../../core/kernel/tables/ro
 import { type Scrubs, scrubsOf, type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
 import { users } from "../../core/people/users/schema.ts"
 import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { WireCommand, WireError } from "../protocol/wire.ts"
 
@@ -271,19 +270,12 @@ export const noteReceived = Effect.fnUntraced(function* (
   { mime_type, sha256, size_bytes }: FileContent,
   now: string
 ) {
-  const store = yield* Store
-  const old = bindings(store.dialect)
-  yield* store.run(
-    `delete from received_files where received_at < ${old.bind(before(now, forgotten_after_hours))}`,
-    old.values
-  )
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(
-    `insert into received_files (key, user_id, sha256, mime_type, size_bytes, received_at) ` +
-      `values (${[keyOf(user_id, sha256), user_id, sha256, mime_type, size_bytes, now].map(bind).join(", ")}) ` +
-      `on conflict (key) do update set received_at = excluded.received_at`,
-    values
-  )
+  const { sql } = yield* Store
+  yield* sql`delete from received_files where received_at < ${before(now, forgotten_after_hours)}`
+  yield* sql`
+    insert into received_files (key, user_id, sha256, mime_type, size_bytes, received_at)
+    values (${keyOf(user_id, sha256)}, ${user_id}, ${sha256}, ${mime_type}, ${size_bytes}, ${now})
+    on conflict (key) do update set received_at = excluded.received_at`
 })
 
 /** Keeps a file that came in a bundle. */

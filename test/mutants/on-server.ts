@@ -478,8 +478,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "a page of rows begins with the last row of the one before",
     file: "sync/server/snapshot-api.ts",
     within: "rowsAfter",
-    find: "` where ${quote(table.key)} > ${bind(key)}`",
-    replace: "` where ${quote(table.key)} >= ${bind(key)}`",
+    find: "sql`where ${sql(table.key)} > ${key}`",
+    replace: "sql`where ${sql(table.key)} >= ${key}`",
     killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
   },
   {

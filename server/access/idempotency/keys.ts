@@ -117,23 +117,15 @@ export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Fail
 /** Removes the reservation of a request that changed nothing: the key is unused again. */
 export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const { bind, values } = bindings(store.dialect)
-    yield* store.run(
-      `delete from idempotency_keys where id = ${bind(id)} and attempt = ${bind(attempt)} and state = 'in_flight'`,
-      values
-    )
+    const { sql } = yield* Store
+    yield* sql`delete from idempotency_keys where id = ${id} and attempt = ${attempt} and state = 'in_flight'`
   })
 
 /** Releases every key in flight since before this instant, where no other server can be at work on them. */
 export const releaseAbandoned = (now: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const { bind, values } = bindings(store.dialect)
-    yield* store.run(
-      `delete from idempotency_keys where state = 'in_flight' and begun_at < ${bind(instantOf(now))}`,
-      values
-    )
+    const { sql } = yield* Store
+    yield* sql`delete from idempotency_keys where state = 'in_flight' and begun_at < ${instantOf(now)}`
   })
 
 type Fingerprints = ReadonlyArray<string>
@@ -144,34 +136,26 @@ export const changeAnswer = (
   { body, status }: Pick<StoredResult, "status"> & { readonly body?: Json }
 ): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const { bind, values } = bindings(store.dialect)
+    const { sql } = yield* Store
     const text = body === undefined ? null : JSON.stringify(body)
-    yield* store.run(
-      `update idempotency_keys set status = ${bind(status)}, body = ${bind(text)} ` +
-        `where id = ${bind(id)} and state = 'done' and fingerprint in (${fingerprints.map(bind).join(", ")})`,
-      values
-    )
+    yield* sql`
+      update idempotency_keys set status = ${status}, body = ${text} where id = ${id} and state = 'done'
+      and fingerprint in ${sql.in(fingerprints)}`
   })
 /** The key is unused again: what was done under it came to nothing. */
 export const forgetAnswer = (id: string, fingerprints: Fingerprints): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const { bind, values } = bindings(store.dialect)
-    yield* store.run(
-      `delete from idempotency_keys where id = ${bind(id)} and state = 'done' ` +
-        `and fingerprint in (${fingerprints.map(bind).join(", ")})`,
-      values
-    )
+    const { sql } = yield* Store
+    yield* sql`
+      delete from idempotency_keys where id = ${id} and state = 'done' and fingerprint in ${sql.in(fingerprints)}`
   })
 
 /** Deletes keys whose retention is over at `now` (milliseconds since 1970), with their results. */
 export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const { bind, values } = bindings(store.dialect)
-    yield* store.run(`delete from idempotency_keys where expires_at <= ${bind(instantOf(now))}`, values)
-    yield* store.run("delete from idempotency_results where id not in (select id from idempotency_keys)")
+    const { sql } = yield* Store
+    yield* sql`delete from idempotency_keys where expires_at <= ${instantOf(now)}`
+    yield* sql`delete from idempotency_results where id not in (select id from idempotency_keys)`
   })
 
 /**

@@ -6,7 +6,6 @@ import { Clock, Effect, Schema } from "effect"
 import { parseJson } from "../../../core/kernel/fields/body-limits.ts"
 import { isJsonObject } from "../../../core/kernel/fields/json.ts"
 import { update } from "../../../core/kernel/tables/row-change.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { GivenUp, type JobKind, jobKind, type TimedWork } from "../../ports/job-kind.ts"
@@ -155,14 +154,10 @@ export const forgetOld: TimedWork = {
     at_a_time: 1,
     run: ({ due_at }) =>
       Effect.gen(function* () {
-        const store = yield* Store
+        const { sql } = yield* Store
         const before = instantOf(Date.parse(due_at) - kept_days * 86_400_000)
-        const { bind, values } = bindings(store.dialect)
-        yield* store.run(
-          `delete from inbound_deliveries where created_at < ${bind(before)} and kind <> 'generic' ` +
-            "and status <> 'queued'",
-          values
-        )
+        yield* sql`
+          delete from inbound_deliveries where created_at < ${before} and kind <> 'generic' and status <> 'queued'`
         yield* forgetBodies(before)
       })
   })
@@ -171,11 +166,8 @@ export const forgetOld: TimedWork = {
 /** Empties what was sent before an instant and is done with. */
 export const forgetBodies = (before: string) =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const { bind, values } = bindings(store.dialect)
-    yield* store.run(
-      `update inbound_deliveries set body = null, body_excerpt = null where created_at < ${bind(before)} ` +
-        "and body is not null and status <> 'queued'",
-      values
-    )
+    const { sql } = yield* Store
+    yield* sql`
+      update inbound_deliveries set body = null, body_excerpt = null where created_at < ${before}
+      and body is not null and status <> 'queued'`
   })

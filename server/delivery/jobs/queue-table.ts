@@ -8,7 +8,6 @@ import type { Dialect } from "../../../core/kernel/store/dialect.ts"
 import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import { bindings, type Bindings } from "../../../core/kernel/store/statement.ts"
 import type { StoreShape } from "../../../core/kernel/store/store.ts"
 import type { JobCount } from "../../ports/offers.ts"
 
@@ -101,20 +100,19 @@ export const jobsViewSql = (dialect: Dialect): string => {
   )
 }
 
-const now = (store: StoreShape): string => (store.dialect === "pg" ? "now()" : "current_timestamp")
+const now = ({ dialect, sql }: StoreShape) => sql.literal(dialect === "pg" ? "now()" : "current_timestamp")
+const held = ({ dialect, sql }: StoreShape) => sql.literal(isHeld(dialect))
+type Done = Effect.Effect<void, SqlError.SqlError>
 
 /**
  * A queue is woken by an offer only. For a kind whose jobs fall due otherwise, the id of a row that is no job is
  * offered again, which writes nothing.
  */
-export const makeBell = (store: StoreShape, kind: string): Effect.Effect<void, SqlError.SqlError> =>
-  Effect.asVoid(
-    store.run(
-      `insert into effect_queue (id, queue_name, element, state, attempts, visible_at, created_at, updated_at) ` +
-        `values ('bell:${kind}', '${kind}', 'null', '${bell_state}', 0, ${now(store)}, ${now(store)}, ${now(store)}) ` +
-        `on conflict (id, queue_name) do nothing`
-    )
-  )
+export const makeBell = (store: StoreShape, kind: string): Done =>
+  Effect.asVoid(store.sql`
+    insert into effect_queue (id, queue_name, element, state, attempts, visible_at, created_at, updated_at)
+    values (${`bell:${kind}`}, ${kind}, 'null', ${bell_state}, 0, ${now(store)}, ${now(store)}, ${now(store)}) on
+    conflict (id, queue_name) do nothing`)
 
 /** Which of these kinds have a job to do now that nobody does. One probe of an index for each. */
 export const dueKinds = (
@@ -122,16 +120,14 @@ export const dueKinds = (
   kinds: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError> => {
   if (kinds.length === 0) return Effect.succeed([])
-  const bound = bindings(store.dialect)
-  const asked = kinds.map((kind) => `(${bound.bind(kind)})`).join(", ")
-  const text = store.dialect === "pg" ? "::text" : ""
+  const { sql } = store
+  const asked = sql.csv(kinds.map((kind) => sql`(${kind})`))
+  const text = sql.literal(store.dialect === "pg" ? "::text" : "")
   return Effect.map(
-    store.run<{ kind: string }>(
-      `with asked (kind) as (values ${asked}) select kind from asked where exists (select 1 from effect_queue q ` +
-        `where q.queue_name = asked.kind${text} and q.state = 'pending' and q.visible_at <= ${now(store)} ` +
-        `and (q.acquired_at is null or not ${isHeld(store.dialect)}))`,
-      bound.values
-    ),
+    sql<{ kind: string }>`
+      with asked (kind) as (values ${asked}) select kind from asked where exists (select 1 from effect_queue q
+      where q.queue_name = asked.kind${text} and q.state = 'pending' and q.visible_at <= ${now(store)}
+      and (q.acquired_at is null or not ${held(store)}))`,
     (rows) => rows.map(({ kind }) => kind)
   )
 }
@@ -142,171 +138,77 @@ export interface Taken {
   readonly job_id: string
   readonly attempt: number
 }
-const ofAttempt = ({ kind, job_id, attempt }: Taken, bound: Bindings): string =>
-  `where id = ${bound.bind(job_id)} and queue_name = ${bound.bind(kind)} and attempts = ${bound.bind(attempt)} ` +
-  `and state = 'pending' and acquired_by is not null`
+const ofAttempt = ({ sql }: StoreShape, { kind, job_id, attempt }: Taken) => sql`
+  where id = ${job_id} and queue_name = ${kind} and attempts = ${attempt} and state = 'pending'
+  and acquired_by is not null`
 
 /** Ends the attempt as failed for good. What the queue settles afterwards finds nothing that is this attempt's. */
-export const setFailed = (
-  store: StoreShape,
-  taken: Taken,
-  error: string,
-  attempts = taken.attempt
-): Effect.Effect<void, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
-  return Effect.asVoid(
-    store.run(
-      `update effect_queue set state = 'failed', last_failure = ${bound.bind(error)}, acquired_at = null, ` +
-        `attempts = ${bound.bind(attempts)}, ` +
-        `acquired_by = null, updated_at = ${now(store)} ${ofAttempt(taken, bound)}`,
-      bound.values
-    )
-  )
-}
+export const setFailed = (store: StoreShape, taken: Taken, error: string, attempts = taken.attempt): Done =>
+  Effect.asVoid(store.sql`
+    update effect_queue set state = 'failed', last_failure = ${error}, acquired_at = null, attempts = ${attempts},
+    acquired_by = null, updated_at = ${now(store)} ${ofAttempt(store, taken)}`)
 /** Ends the attempt; the next one begins after the wait. */
-export const setWaiting = (
-  store: StoreShape,
-  taken: Taken,
-  error: string,
-  wait_seconds: number
-): Effect.Effect<void, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
+export const setWaiting = (store: StoreShape, taken: Taken, error: string, wait_seconds: number): Done => {
   const seconds = Math.max(0, Math.ceil(wait_seconds))
   const due =
     store.dialect === "pg" ? `now() + interval '${seconds} seconds'` : `datetime('now', '+${seconds} seconds')`
-  return Effect.asVoid(
-    store.run(
-      `update effect_queue set visible_at = ${due}, last_failure = ${bound.bind(error)}, acquired_at = null, ` +
-        `acquired_by = null, updated_at = ${now(store)} ${ofAttempt(taken, bound)}`,
-      bound.values
-    )
-  )
+  return Effect.asVoid(store.sql`
+    update effect_queue set visible_at = ${store.sql.literal(due)}, last_failure = ${error}, acquired_at = null,
+    acquired_by = null, updated_at = ${now(store)} ${ofAttempt(store, taken)}`)
 }
 
-export const noteFailures = (
-  store: StoreShape,
-  job_id: string,
-  failures: number
-): Effect.Effect<void, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
-  return Effect.asVoid(
-    store.run(
-      `insert into job_notes (job_id, failures) values (${bound.bind(job_id)}, ${bound.bind(failures)}) ` +
-        `on conflict (job_id) do update set failures = excluded.failures`,
-      bound.values
-    )
+export const noteFailures = ({ sql }: StoreShape, job_id: string, failures: number): Done =>
+  Effect.asVoid(sql`
+    insert into job_notes (job_id, failures) values (${job_id}, ${failures}) on conflict (job_id) do update
+    set failures = excluded.failures`)
+export const failuresOf = ({ sql }: StoreShape, job_id: string): Effect.Effect<number, SqlError.SqlError> =>
+  Effect.map(sql<{ failures: number | null }>`select failures from job_notes where job_id = ${job_id}`, ([row]) =>
+    Number(row?.failures ?? 0)
   )
-}
-export const failuresOf = (store: StoreShape, job_id: string): Effect.Effect<number, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
-  return Effect.map(
-    store.run<{ failures: number | null }>(
-      `select failures from job_notes where job_id = ${bound.bind(job_id)}`,
-      bound.values
-    ),
-    ([row]) => Number(row?.failures ?? 0)
-  )
-}
 
 /** Begins a failed job anew; one that was emptied stays as it is. */
-export const requeue = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
-  const anew = store.run(
-    `update job_notes set failures = null where failures is not null and job_id = ${bound.bind(id)} and exists ` +
-      `(select 1 from effect_queue q where q.id = job_notes.job_id and q.state = 'failed')`,
-    bound.values
-  )
-  return Effect.andThen(anew, begunAnew(store, id))
-}
-const begunAnew = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
-  return Effect.asVoid(
-    store.run(
-      `update effect_queue set state = 'pending', attempts = 0, last_failure = null, visible_at = ${now(store)}, ` +
-        `updated_at = ${now(store)} where id = ${bound.bind(id)} and state = 'failed' and element <> '${emptied}'`,
-      bound.values
-    )
-  )
-}
+export const requeue = Effect.fnUntraced(function* (store: StoreShape, id: string) {
+  yield* store.sql`
+    update job_notes set failures = null where failures is not null and job_id = ${id} and exists (select 1
+    from effect_queue q where q.id = job_notes.job_id and q.state = 'failed')`
+  yield* store.sql`
+    update effect_queue set state = 'pending', attempts = 0, last_failure = null, visible_at = ${now(store)},
+    updated_at = ${now(store)} where id = ${id} and state = 'failed' and element <> ${emptied}`
+})
 /** What is left of a job's data when it was erased. */
 const emptied = "{}"
 /** Empties what has ended of these kinds. That it was done stays known. */
-export const emptyEnded = Effect.fnUntraced(function* (store: StoreShape, kinds: ReadonlyArray<string>) {
+export const emptyEnded = Effect.fnUntraced(function* ({ sql }: StoreShape, kinds: ReadonlyArray<string>) {
   if (kinds.length === 0) return
-  const { bind, values } = bindings(store.dialect)
-  const ended = `q.queue_name in (${kinds.map(bind).join(", ")}) and q.state in ('completed', 'failed')`
-  yield* store.run(
-    `update job_notes set result = null where job_id in (select q.id from effect_queue q where ${ended})`,
-    values
-  )
-  yield* store.run(
-    `update effect_queue as q set element = '${emptied}', last_failure = case when q.state = 'failed' then ` +
-      `'What it was about was erased with a person''s data; it cannot be tried again.' end where ${ended}`,
-    values
-  )
+  const ended = sql`q.queue_name in ${sql.in(kinds)} and q.state in ('completed', 'failed')`
+  yield* sql`update job_notes set result = null where job_id in (select q.id from effect_queue q where ${ended})`
+  yield* sql`
+    update effect_queue as q set element = ${emptied}, last_failure = case when q.state = 'failed'
+    then 'What it was about was erased with a person''s data; it cannot be tried again.' end where ${ended}`
 })
 /** Removes a job that nobody is doing. Says whether it did. */
 export const dropJob = Effect.fnUntraced(function* (store: StoreShape, id: string) {
-  const bound = bindings(store.dialect)
-  const dropped = yield* store.run(
-    `delete from effect_queue as q where q.id = ${bound.bind(id)} and (q.state = 'failed' or (q.state = 'pending' ` +
-      `and (q.acquired_at is null or not ${isHeld(store.dialect)}))) returning id`,
-    bound.values
-  )
-  if (dropped.length > 0) yield* removeNote(store, id)
+  const dropped = yield* store.sql`
+    delete from effect_queue as q where q.id = ${id} and (q.state = 'failed' or (q.state = 'pending'
+    and (q.acquired_at is null or not ${held(store)}))) returning id`
+  if (dropped.length > 0) yield* store.sql`delete from job_notes where job_id = ${id}`
   return dropped.length > 0
 })
-const removeNote = (store: StoreShape, id: string) => {
-  const bound = bindings(store.dialect)
-  return store.run(`delete from job_notes where job_id = ${bound.bind(id)}`, bound.values)
-}
 
-export const noteOwner = (
-  store: StoreShape,
-  job_id: string,
-  owner_id: number
-): Effect.Effect<void, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
-  return Effect.asVoid(
-    store.run(
-      `insert into job_notes (job_id, owner_id) values (${bound.bind(job_id)}, ${bound.bind(owner_id)}) ` +
-        `on conflict (job_id) do nothing`,
-      bound.values
-    )
-  )
-}
-export const noteProgress = (
-  store: StoreShape,
-  job_id: string,
-  thousandths: number
-): Effect.Effect<void, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
-  return Effect.asVoid(
-    store.run(
-      `insert into job_notes (job_id, progress) values (${bound.bind(job_id)}, ${bound.bind(thousandths)}) ` +
-        `on conflict (job_id) do update set progress = excluded.progress`,
-      bound.values
-    )
-  )
-}
-export const noteResult = (
-  store: StoreShape,
-  job_id: string,
-  result: JsonObject
-): Effect.Effect<void, SqlError.SqlError> => {
-  const bound = bindings(store.dialect)
-  const json = store.dialect === "pg" ? "::jsonb" : ""
-  return Effect.asVoid(
-    store.run(
-      `insert into job_notes (job_id, result) ` +
-        `values (${bound.bind(job_id)}, ${bound.bind(JSON.stringify(result))}${json}) ` +
-        `on conflict (job_id) do update set result = excluded.result`,
-      bound.values
-    )
-  )
-}
+export const noteOwner = ({ sql }: StoreShape, job_id: string, owner_id: number): Done =>
+  Effect.asVoid(sql`
+    insert into job_notes (job_id, owner_id) values (${job_id}, ${owner_id}) on conflict (job_id) do nothing`)
+export const noteProgress = ({ sql }: StoreShape, job_id: string, thousandths: number): Done =>
+  Effect.asVoid(sql`
+    insert into job_notes (job_id, progress) values (${job_id}, ${thousandths}) on conflict (job_id) do update
+    set progress = excluded.progress`)
+export const noteResult = ({ dialect, sql }: StoreShape, job_id: string, result: JsonObject): Done =>
+  Effect.asVoid(sql`
+    insert into job_notes (job_id, result)
+    values (${job_id}, ${JSON.stringify(result)}${sql.literal(dialect === "pg" ? "::jsonb" : "")})
+    on conflict (job_id) do update set result = excluded.result`)
 /** Removes the notes of jobs that have gone. */
-export const dropLooseNotes = (store: StoreShape): Effect.Effect<void, SqlError.SqlError> =>
+export const dropLooseNotes = (store: StoreShape): Done =>
   Effect.asVoid(
     store.run("delete from job_notes where not exists (select 1 from effect_queue q where q.id = job_notes.job_id)")
   )

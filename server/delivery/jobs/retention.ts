@@ -2,27 +2,23 @@
 import { Effect, Schema } from "effect"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { jobKind, type TimedWork } from "../../ports/job-kind.ts"
 
 const rows_at_a_time = 2_000
 
-/** Deletes rows by their ids, the first of an order first. `before`: the condition, given how values are bound. */
+/** Deletes the rows whose `column` is below a value by their ids, the lowest first. */
 export const deleteInParts = (
   table: string,
-  order: string,
-  before: (bind: (value: unknown) => string) => string
+  column: string,
+  below: string | number
 ): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
+    const { sql } = yield* Store
     for (;;) {
-      const { bind, values } = bindings(store.dialect)
-      const deleted = yield* store.run(
-        `delete from ${table} where id in (select id from ${table} where ${before(bind)} ` +
-          `order by ${order} limit ${rows_at_a_time}) returning id`,
-        values
-      )
+      const deleted = yield* sql`
+        delete from ${sql(table)} where id in (select id from ${sql(table)}
+        where ${sql(column)} < ${below} order by ${sql(column)}, id limit ${rows_at_a_time}) returning id`
       if (deleted.length < rows_at_a_time) return
       yield* Effect.yieldNow
     }

@@ -9,7 +9,6 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { jobOffer, type Process, type TimedWork } from "../../ports/job-kind.ts"
 import type { Jobs } from "../../ports/offers.ts"
 import { insert } from "../../../core/kernel/tables/row-change.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { timed_work } from "./queue-table.ts"
 
@@ -92,13 +91,9 @@ const skew_millis_max = 3_600_000
  * waiting until then.
  */
 const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, now_millis: number) {
-  const { bind, values } = bindings((yield* Store).dialect)
   const ahead = instantOf(now_millis + skew_millis_max)
-  yield* (yield* Store).run(
-    `update timed_work set due_at = ${bind(instantOf(now_millis))} where kind = ${bind(kind.kind)} ` +
-      `and due_at > ${bind(ahead)}`,
-    values
-  )
+  yield* (yield* Store).sql`
+    update timed_work set due_at = ${instantOf(now_millis)} where kind = ${kind.kind} and due_at > ${ahead}`
   return now_millis
 })
 
@@ -123,12 +118,9 @@ const queueOnce = (
   Effect.flatMap(Store, (store) =>
     store.transaction(
       Effect.gen(function* () {
-        const { bind, values } = bindings(store.dialect)
-        const moved = yield* store.run(
-          `update timed_work set due_at = ${bind(due_at)} where kind = ${bind(work.kind.kind)} ` +
-            `and due_at < ${bind(due_at)} returning kind`,
-          values
-        )
+        const moved = yield* store.sql`
+          update timed_work set due_at = ${due_at} where kind = ${work.kind.kind} and due_at < ${due_at}
+          returning kind`
         if (moved.length > 0) yield* jobs.offer(jobOffer(work.kind, { due_at }, { subject: due_at }))
       })
     )

@@ -6,7 +6,6 @@ import { Clock, Effect } from "effect"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { insert, remove, update } from "../../../core/kernel/tables/row-change.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { plainTable } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"
@@ -80,11 +79,7 @@ export const dropSecret = Effect.fnUntraced(function* ({
 })
 /** What is left of messages whose jobs were dropped, and of those that were sent long ago. */
 export const dropOldSecrets = Effect.fnUntraced(function* (now: string, sent_before: string) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(
-    `delete from mail_secrets where (sealed is not null and expires_at < ${bind(now)}) ` +
-      `or expires_at < ${bind(sent_before)}`,
-    values
-  )
+  const { sql } = yield* Store
+  yield* sql`
+    delete from mail_secrets where (sealed is not null and expires_at < ${now}) or expires_at < ${sent_before}`
 })

@@ -13,7 +13,6 @@ import {
 } from "./schema.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { dailyRetention, deleteInParts } from "../jobs/retention.ts"
 import { decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
@@ -71,15 +70,13 @@ const day_millis = 86_400_000
 
 /** Removes what is older, read or not. */
 export const dropOld = Effect.gen(function* () {
-  const store = yield* Store
+  const { sql } = yield* Store
   const { settings } = yield* CommandRuntime
   const days = settingNumber(yield* settings, "notifications", "retention_days")
-  const cutoff_at = instantOf((yield* Clock.currentTimeMillis) - days * day_millis)
-  const { bind, values } = bindings(store.dialect)
-  const cutoff = bind(cutoff_at)
-  yield* deleteInParts("notifications", "created_at, id", (bind) => `created_at < ${bind(cutoff_at)}`)
-  yield* store.run(`delete from notification_burst_commands where created_at < ${cutoff}`, values)
-  yield* store.run(`delete from notification_bursts where paced_until < ${cutoff}`, values)
+  const cutoff = instantOf((yield* Clock.currentTimeMillis) - days * day_millis)
+  yield* deleteInParts("notifications", "created_at", cutoff)
+  yield* sql`delete from notification_burst_commands where created_at < ${cutoff}`
+  yield* sql`delete from notification_bursts where paced_until < ${cutoff}`
 })
 
 const dropOldDaily = dailyRetention(

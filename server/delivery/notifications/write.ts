@@ -7,7 +7,7 @@ import { notification_burst_commands, notification_bursts, type NotificationRow,
 import { Clock, Effect } from "effect"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { insert, remove, type RowChange, updateWhere } from "../../../core/kernel/tables/row-change.ts"
-import { bindings, columnList } from "../../../core/kernel/store/statement.ts"
+import { columnList } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
@@ -172,12 +172,9 @@ const openRows = Effect.fnUntraced(function* (
   now: number
 ): Effect.fn.Return<Map<string, NotificationRow>, Failure, Store> {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const rows = yield* store.run(
-    `select ${columnList(notifications)} from ${notifications.name} where burst in (${bursts.map(bind).join(", ")}) ` +
-      `and created_at > ${bind(instantOf(now - row_millis))} order by id`,
-    values
-  )
+  const rows = yield* store.sql`
+    select ${store.sql.literal(columnList(notifications))} from notifications
+    where burst in ${store.sql.in(bursts)} and created_at > ${instantOf(now - row_millis)} order by id`
   const open = rows
     .map((row) => store.decode(notifications, row))
     .filter(({ is_own, mail_state, read_at }) => (read_at === null || is_own) && mail_state !== "sent")

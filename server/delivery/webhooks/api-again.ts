@@ -2,11 +2,10 @@
 import { Effect, Result } from "effect"
 import { command, type Endpoint, type Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
+import { lastPosition } from "../../../core/kernel/events/journal.ts"
 import { invalidField } from "../../../core/kernel/fields/rejection.ts"
 import { baseView, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { insert } from "../../../core/kernel/tables/row-change.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { access, one, ownOnly, type WebhookApi } from "./api.ts"
 import { deliveryOf, messagesOf, replayOf, testOf, type WebhookKinds } from "./payloads.ts"
@@ -68,11 +67,8 @@ const replayed_max = 10_000
 /** Everything this webhook is subscribed to that happened since an instant, queued then or not. */
 const missedSince = Effect.fnUntraced(function* (kinds: WebhookKinds, webhook: WebhookRow, since: string, now: string) {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const [first] = yield* store.run<{ position: number | null }>(
-    `select min(position) as position from ${journal.name} where recorded_at >= ${bind(since)}`,
-    values
-  )
+  const [first] = yield* store.sql<{ position: number | null }>`
+    select min(position) as position from journal where recorded_at >= ${since}`
   const wanted = kinds.all.filter(({ name }) => wants(webhook, name))
   const types = [...new Set(wanted.map(({ on }) => on))]
   const causedBy = (type: string) => wanted.filter(({ on }) => on === type)

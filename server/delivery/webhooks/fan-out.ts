@@ -14,7 +14,7 @@ import { bodiesOf, bodyOf, deliveryOf, type Message, messagesOf, toldOf, type We
 import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
-import { bindings, chunked, columnList } from "../../../core/kernel/store/statement.ts"
+import { chunked, columnList } from "../../../core/kernel/store/statement.ts"
 import { type JobKind, jobKind, jobOffer } from "../../ports/job-kind.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import type { ServerEndpoint } from "../../ports/server-slice.ts"
@@ -200,12 +200,9 @@ const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEv
 /** Events of these types in a range, from its beginning, a page of them. */
 export const eventsOfTypes = Effect.fnUntraced(function* (types: ReadonlyArray<string>, from: number, to: number) {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const rows = yield* store.run(
-    `select ${columnList(journal)} from journal where position >= ${bind(from)} and position <= ${bind(to)} ` +
-      `and type in (${types.map(bind).join(", ")}) order by position limit ${page_events}`,
-    values
-  )
+  const rows = yield* store.sql`
+    select ${store.sql.literal(columnList(journal))} from journal where position >= ${from} and position <= ${to}
+    and type in ${store.sql.in(types)} order by position limit ${page_events}`
   return rows.map((row): StoredEvent => store.decode(journal, row))
 })
 
@@ -272,12 +269,9 @@ const writeMessages = Effect.fnUntraced(function* (
  * queued after the moment that drops what waits would wait for ever.
  */
 const stillActive = Effect.fnUntraced(function* (subscribers: ReadonlyArray<WebhookRow>) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const rows = yield* store.run<{ id: number }>(
-    `select id from webhooks where id in (${subscribers.map(({ id }) => bind(id)).join(", ")}) and is_active ` +
-      `order by id${store.dialect === "pg" ? " for share" : ""}`,
-    values
-  )
+  const { dialect, sql } = yield* Store
+  const rows = yield* sql<{ id: number }>`
+    select id from webhooks where id in ${sql.in(subscribers.map(({ id }) => id))} and is_active
+    order by id ${sql.literal(dialect === "pg" ? "for share" : "")}`
   return new Set(rows.map(({ id }) => Number(id)))
 })

@@ -3,7 +3,7 @@ import { boolean, id, integer, list, longText, text, timestamp } from "../../../
 import { plainTable, type RowOf, table } from "../../../core/kernel/tables/table.ts"
 import { Effect } from "effect"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
-import { bindings, columnList } from "../../../core/kernel/store/statement.ts"
+import { columnList } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { createHmac, randomBytes } from "node:crypto"
@@ -151,34 +151,25 @@ const attemptable = "d.state = 'waiting' and (w.is_active or d.purpose <> 'event
 export const dueWebhooks = Effect.fnUntraced(function* (
   now: number
 ): Effect.fn.Return<ReadonlyArray<number>, Failure, Store> {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
+  const { sql } = yield* Store
   const at = instantOf(now)
-  const rows = yield* store.run<{ id: number }>(
-    `select w.id from webhooks w where exists (` +
-      `select 1 from webhook_deliveries d where d.webhook_id = w.id and ${attemptable} ` +
-      `and d.due_at <= ${bind(at)} and (d.claimed_until is null or d.claimed_until <= ${bind(at)})) order by w.id`,
-    values
-  )
+  const rows = yield* sql<{ id: number }>`
+    select w.id from webhooks w where exists ( select 1 from webhook_deliveries d where d.webhook_id = w.id
+    and ${sql.literal(attemptable)} and d.due_at <= ${at} and (d.claimed_until is null
+    or d.claimed_until <= ${at})) order by w.id`
   return rows.map(({ id }) => Number(id))
 })
 
 /** The first instant after this one at which something is due, or a claim ends; undefined where nothing waits. */
 export const nextDue = Effect.fnUntraced(function* (now: number): Effect.fn.Return<number | undefined, Failure, Store> {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
   const at = instantOf(now)
-  const rows = yield* store.run(
-    `select d.due_at from webhook_deliveries d join webhooks w on w.id = d.webhook_id ` +
-      `where ${attemptable} and d.due_at > ${bind(at)} order by d.due_at limit 1`,
-    values
-  )
-  const claims = bindings(store.dialect)
-  const claimed = yield* store.run(
-    `select claimed_until as due_at from webhook_deliveries ` +
-      `where claimed_until is not null and claimed_until > ${claims.bind(at)} order by claimed_until limit 1`,
-    claims.values
-  )
+  const rows = yield* store.sql`
+    select d.due_at from webhook_deliveries d join webhooks w on w.id = d.webhook_id
+    where ${store.sql.literal(attemptable)} and d.due_at > ${at} order by d.due_at limit 1`
+  const claimed = yield* store.sql`
+    select claimed_until as due_at from webhook_deliveries where claimed_until is not null
+    and claimed_until > ${at} order by claimed_until limit 1`
   const instants = [...rows, ...claimed].map((row) => Date.parse(store.decode(webhook_deliveries, row).due_at))
   return instants.length === 0 ? undefined : Math.min(...instants)
 })
@@ -200,22 +191,16 @@ export const claim = (webhook_id: number, server_id: string, room: number, now: 
         const webhook = yield* lockWebhook(webhook_id)
         if (webhook === undefined) return []
         const at = instantOf(now)
-        const counting = bindings(store.dialect)
-        const [counted] = yield* store.run<{ count: number }>(
-          `select count(*) as count from webhook_deliveries ` +
-            `where webhook_id = ${counting.bind(webhook_id)} and claimed_until > ${counting.bind(at)}`,
-          counting.values
-        )
+        const [counted] = yield* store.sql<{ count: number }>`
+          select count(*) as count from webhook_deliveries where webhook_id = ${webhook_id}
+          and claimed_until > ${at}`
         const free = Math.min(room, in_flight_per_webhook - Number(counted?.count ?? 0))
         if (free <= 0) return []
-        const { bind, values } = bindings(store.dialect)
-        const rows = yield* store.run(
-          `select ${columnList(webhook_deliveries, "d")} ` +
-            `from webhook_deliveries d join webhooks w on w.id = d.webhook_id ` +
-            `where d.webhook_id = ${bind(webhook_id)} and ${attemptable} and d.due_at <= ${bind(at)} ` +
-            `and (d.claimed_until is null or d.claimed_until <= ${bind(at)}) order by d.due_at, d.key limit ${free}`,
-          values
-        )
+        const rows = yield* store.sql`
+          select ${store.sql.literal(columnList(webhook_deliveries, "d"))} from webhook_deliveries d
+          join webhooks w on w.id = d.webhook_id where d.webhook_id = ${webhook_id}
+          and ${store.sql.literal(attemptable)} and d.due_at <= ${at} and (d.claimed_until is null
+          or d.claimed_until <= ${at}) order by d.due_at, d.key limit ${free}`
         const deliveries = rows.map((row) => store.decode(webhook_deliveries, row))
         yield* store.apply(
           deliveries.map(({ key }) => ({
@@ -232,23 +217,17 @@ export const claim = (webhook_id: number, server_id: string, room: number, now: 
 
 /** Keeps these claims of this server for as long again. */
 export const renewClaims = Effect.fnUntraced(function* (server_id: string, keys: ReadonlyArray<string>, now: number) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(
-    `update webhook_deliveries set claimed_until = ${bind(instantOf(now + claim_millis))} ` +
-      `where claimed_by = ${bind(server_id)} and key in (${keys.map(bind).join(", ")})`,
-    values
-  )
+  const { sql } = yield* Store
+  yield* sql`
+    update webhook_deliveries set claimed_until = ${instantOf(now + claim_millis)} where claimed_by = ${server_id}
+    and key in ${sql.in(keys)}`
 })
 /** Gives a claim back whose attempt was broken off: another server, or the next start, makes it. */
 export const releaseClaim = Effect.fnUntraced(function* (key: string, server_id: string) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(
-    `update webhook_deliveries set claimed_until = null, claimed_by = null ` +
-      `where key = ${bind(key)} and claimed_by = ${bind(server_id)}`,
-    values
-  )
+  const { sql } = yield* Store
+  yield* sql`
+    update webhook_deliveries set claimed_until = null, claimed_by = null where key = ${key}
+    and claimed_by = ${server_id}`
 })
 /** On an SQLite file, which one server opens at a time: whoever held claims is gone. */
 export const releaseClaimsOfTheDead = Effect.gen(function* () {

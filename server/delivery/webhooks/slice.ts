@@ -18,7 +18,6 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import type { Measurement, ServerCall, ServerSlice } from "../../ports/server-slice.ts"
 import { attempt_errors, type AttemptError, webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { dailyRetention } from "../jobs/retention.ts"
 import { type RowChange, update } from "../../../core/kernel/tables/row-change.ts"
@@ -163,18 +162,14 @@ const day_millis = 86_400_000
 
 /** Removes what is older; what still waits for an attempt stays. */
 const dropOld = Effect.gen(function* () {
-  const store = yield* Store
+  const { sql } = yield* Store
   const { settings } = yield* CommandRuntime
   const days = settingNumber(yield* settings, "webhooks", "retention_days")
   const cutoff = instantOf((yield* Clock.currentTimeMillis) - days * day_millis)
-  const logs = bindings(store.dialect)
-  yield* store.run(`delete from webhook_logs where created_at < ${logs.bind(cutoff)}`, logs.values)
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(
-    `delete from webhook_deliveries where created_at < ${bind(cutoff)} ` +
-      `and (state <> 'waiting' or webhook_id not in (select id from webhooks))`,
-    values
-  )
+  yield* sql`delete from webhook_logs where created_at < ${cutoff}`
+  yield* sql`
+    delete from webhook_deliveries where created_at < ${cutoff} and (state <> 'waiting'
+    or webhook_id not in (select id from webhooks))`
 })
 
 const dropOldDaily = dailyRetention(

@@ -11,7 +11,6 @@ import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
 import { insert, remove } from "../../../core/kernel/tables/row-change.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { documentChange, documentFinalised, documentStream } from "../../../core/documents/events.ts"
@@ -134,11 +133,7 @@ export const reserveTry = (link_id: number, network: string) =>
         const tries = rows.map((row) => ({ network: row.network, millis: Date.parse(row.tried_at) }))
         const wait_seconds = waitFor(tries, network, now)
         if (wait_seconds > 0) return { wait_seconds } satisfies Reserved
-        const { bind, values } = bindings(store.dialect)
-        yield* store.run(
-          `delete from document_link_tries where tried_at < ${bind(instantOf(now - day_seconds * 1_000))}`,
-          values
-        )
+        yield* store.sql`delete from document_link_tries where tried_at < ${instantOf(now - day_seconds * 1_000)}`
         const key = randomUUID()
         yield* store.apply([insert(document_link_tries, { key, link_id, network, tried_at: instantOf(now) })])
         return { key } satisfies Reserved

@@ -2,7 +2,6 @@
 import { Clock, Effect, Schema } from "effect"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { memberAnonymised } from "../../../core/people/personal-data/erase.ts"
 import { jobKind, jobOffer } from "../../ports/job-kind.ts"
@@ -28,13 +27,10 @@ import { exportEndpoint, exportUsage, usageEndpoint } from "./usage-api.ts"
 
 const emptyLogs = (user_ids: ReadonlyArray<number>): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const { bind, values } = bindings(store.dialect)
-    yield* store.run(
-      `update request_logs set ip_address = null, user_agent = null ` +
-        `where user_id in (${user_ids.map(bind).join(", ")}) and (ip_address is not null or user_agent is not null)`,
-      values
-    )
+    const { sql } = yield* Store
+    yield* sql`
+      update request_logs set ip_address = null, user_agent = null where user_id in ${sql.in(user_ids)}
+      and (ip_address is not null or user_agent is not null)`
   })
 
 /** What other servers, and calls under way, still had to write when the person was erased. */
@@ -139,11 +135,11 @@ export const dropOld = Effect.gen(function* () {
   const now = yield* Clock.currentTimeMillis
   const logs = now - settingNumber(settings, "metering", "log_retention_days") * 24 * hour_millis
   const whole_hour = instantOf(Math.floor(logs / hour_millis) * hour_millis)
-  yield* deleteInParts("request_logs", "created_at, id", (bind) => `created_at < ${bind(whole_hour)}`)
+  yield* deleteInParts("request_logs", "created_at", whole_hour)
   const sums = new Date(now)
   sums.setUTCMonth(sums.getUTCMonth() - settingNumber(settings, "metering", "usage_retention_months"))
   const first_hour = Math.floor(sums.getTime() / hour_millis)
-  yield* deleteInParts("usage_hours", "hour", (bind) => `hour < ${bind(first_hour)}`)
+  yield* deleteInParts("usage_hours", "hour", first_hour)
   yield* dropMonthsBefore(monthOf(sums.getTime()))
 })
 

@@ -4,7 +4,7 @@ import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
-import { bindings, chunked } from "../../../core/kernel/store/statement.ts"
+import { chunked } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { instantOf } from "../../../core/values/time.ts"
@@ -77,27 +77,22 @@ const added =
   "cast(sum(request_count) as bigint) as request_count, cast(sum(weighted_units) as bigint) as weighted_units"
 
 const sumsOf = Effect.fnUntraced(function* (asked: UsageAsked, logs_from_millis: number) {
-  const store = yield* Store
+  const { sql } = yield* Store
   const { end, first, part } = hoursOf(asked.window, logs_from_millis)
   const { logs, sums } = grouped[asked.dimension]
-  const hours = bindings(store.dialect)
-  const alike = (bind: (value: unknown) => string): string =>
-    (asked.channel === undefined ? "" : ` and channel = ${bind(asked.channel)}`) +
-    (asked.token_id === undefined ? "" : ` and personal_access_token_id = ${bind(asked.token_id)}`)
-  const found = yield* store.run<Sum>(
-    `select ${sums} as "group", ${added} from usage_hours where hour >= ${hours.bind(first)} ` +
-      `and hour < ${hours.bind(end)}${alike(hours.bind)} group by 1`,
-    hours.values
-  )
+  const alike = sql.and([
+    ...(asked.channel === undefined ? [] : [sql`channel = ${asked.channel}`]),
+    ...(asked.token_id === undefined ? [] : [sql`personal_access_token_id = ${asked.token_id}`])
+  ])
+  const found = yield* sql<Sum>`
+    select ${sql.literal(sums)} as "group", ${sql.literal(added)} from usage_hours where hour >= ${first}
+    and hour < ${end} and ${alike} group by 1`
   if (part === undefined) return found
-  const { bind, values } = bindings(store.dialect)
   const group = asked.dimension === "day" ? String(Math.floor(part.from_millis / (24 * hour_millis))) : logs
-  const more = yield* store.run<Sum>(
-    `select "group", ${summed} from (select ${group} as "group", weighted_units from request_logs ` +
-      `where created_at >= ${bind(instantOf(part.from_millis))} and created_at < ${bind(instantOf(part.to_millis))}` +
-      `${alike(bind)}) as part group by 1`,
-    values
-  )
+  const more = yield* sql<Sum>`
+    select "group", ${sql.literal(summed)} from (select ${sql.literal(group)} as "group", weighted_units
+    from request_logs where created_at >= ${instantOf(part.from_millis)}
+    and created_at < ${instantOf(part.to_millis)} and ${alike}) as part group by 1`
   return [...found, ...more]
 })
 
@@ -166,17 +161,15 @@ const titleCase = (name: string): string =>
 /** Names of tokens by their id; those taken away keep the last they had. */
 const tokenNames = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const store = yield* Store
+  const { sql } = store
   const names = new Map<string, string>()
   for (const { id, name } of yield* store.getMany(tokens, ids)) names.set(String(id), name)
   const gone = ids.filter((id) => !names.has(String(id)))
   for (const some of chunked(gone, 500)) {
-    const { bind, values } = bindings(store.dialect)
-    const streams = some.map((id) => bind(streamOf(tokens.entity, id))).join(", ")
-    const named = yield* store.run<{ id: string | number; name: string | null }>(
-      `select data ->> 'id' as id, data ->> 'name' as name from journal where stream in (${streams}) ` +
-        `and type in (${bind(tokenIssued.type)}, ${bind(tokenChanged.type)}) order by position`,
-      values
-    )
+    const streams = some.map((id) => streamOf(tokens.entity, id))
+    const named = yield* sql<{ id: string | number; name: string | null }>`
+      select data ->> 'id' as id, data ->> 'name' as name from journal where stream in ${sql.in(streams)}
+      and type in ${sql.in([tokenIssued.type, tokenChanged.type])} order by position`
     for (const { id, name } of named) if (name !== null) names.set(String(id), name)
   }
   return names

@@ -19,7 +19,7 @@ import { beginEpoch, projectJournal, schema_version } from "../../../core/kernel
 import { Store } from "../../../core/kernel/store/store.ts"
 import { keyOf, rowsAfter } from "../../../core/kernel/store/scan.ts"
 import { invalid, invalidField, notFound, type Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { bindings, quote } from "../../../core/kernel/store/statement.ts"
+import { quote } from "../../../core/kernel/store/statement.ts"
 import { users } from "../../../core/people/users/schema.ts"
 import { owner_user_id } from "../../ports/users.ts"
 import { created, ok } from "../../../core/kernel/endpoints/resource.ts"
@@ -188,8 +188,7 @@ export const applyRestore = Effect.fnUntraced(function* (
   const columns = Object.keys(journal.columns).map(quote).join(", ")
   yield* store.run("delete from journal")
   yield* store.run(`insert into journal (${columns}) select ${columns} from restored_events order by position`)
-  const head = bindings(store.dialect)
-  yield* store.run(`update journal_head set position = ${head.bind(manifest.position)} where id = 1`, head.values)
+  yield* store.sql`update journal_head set position = ${manifest.position} where id = 1`
   for (const table of catalogue.tables) yield* store.run(`delete from ${quote(table.name)}`)
   yield* projectJournal(catalogue)
   const expected = new Map(manifest.tables.map((table) => [table.name, table]))
@@ -217,12 +216,9 @@ export const applyRestore = Effect.fnUntraced(function* (
     if (next !== undefined) yield* advanceIdSequence(table.name, next)
   }
   for (const [name, next] of Object.entries(manifest.numbers)) {
-    const { values, bind } = bindings(store.dialect)
-    const given = [bind(name), bind(next)]
-    yield* store.run(
-      `insert into number_sequences (name, next) values (${given.join(", ")}) on conflict (name) do update set next = excluded.next`,
-      values
-    )
+    yield* store.sql`
+      insert into number_sequences (name, next) values (${name}, ${next}) on conflict (name) do update
+      set next = excluded.next`
   }
   yield* store.run("delete from restored_events")
   // A new epoch: devices that followed the empty journal sync again from the start.
@@ -271,15 +267,13 @@ const listFiles = (owned: Draft, ownerOnly: OwnerOnly) =>
     run: ({ viewer, values }) =>
       Effect.gen(function* () {
         yield* ownerOnly({ viewer })
-        const store = yield* Store
+        const { sql } = yield* Store
         const named = namedFiles((yield* CommandRuntime).catalogue)
         if (named === undefined) return ok({ files: [], meta: { after: "" } })
-        const { bind, values: bound } = bindings(store.dialect)
-        const rows = yield* store.run<{ sha256: string; size_bytes: number | string | null }>(
-          `select named.sha256, blobs.size_bytes from ${named} left join blobs on blobs.sha256 = named.sha256 and blobs.state = 'kept' ` +
-            `where named.sha256 > ${bind(values.after ?? "")} order by named.sha256 limit ${values.limit ?? per_page_max}`,
-          bound
-        )
+        const rows = yield* sql<{ sha256: string; size_bytes: number | string | null }>`
+          select named.sha256, blobs.size_bytes from ${sql.literal(named)} left
+          join blobs on blobs.sha256 = named.sha256 and blobs.state = 'kept'
+          where named.sha256 > ${values.after ?? ""} order by named.sha256 limit ${values.limit ?? per_page_max}`
         const files = rows.map(({ sha256, size_bytes }) => ({
           sha256,
           size_bytes: size_bytes === null ? null : Number(size_bytes)

@@ -12,6 +12,7 @@ import { rowsAnswer } from "../../../sync/server/snapshot-api.ts"
 import type { SnapshotPage } from "../../../sync/protocol/snapshot.ts"
 import { both_engines, owner } from "../../app.ts"
 import { openShop, type Shop, shopSlices } from "../../core/kernel/lamp-shop.ts"
+import { watchedStore } from "../../query-plan.ts"
 
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 
@@ -66,19 +67,17 @@ describe.each(both_engines)("events on %s", (engine) => {
       Effect.gen(function* () {
         const store = yield* Store
         let meddled = false
-        const run = <Row extends object>(text: string, values?: ReadonlyArray<unknown>) => {
-          if (meddled || !text.includes("page_head")) return store.run<Row>(text, values)
-          meddled = true
-          const somebodyWrites = Effect.orDie(
-            answer(catalogue, { method: "POST", path: "/api/v1/lamps", query: [], body: { name: "Meanwhile" } }, owner)
-          )
-          return Effect.andThen(Effect.provide(somebodyWrites, site), store.run<Row>(text, values))
-        }
         const site = yield* Effect.context<CommandRuntime | Store>()
+        const meddling = watchedStore(store, (text) => {
+          if (meddled || !text.includes("page_head")) return Effect.void
+          meddled = true
+          const asked = { method: "POST", path: "/api/v1/lamps", query: [], body: { name: "Meanwhile" } }
+          return Effect.asVoid(Effect.provide(answer(catalogue, asked, owner), site))
+        })
         return yield* Effect.provideService(
           rowsAnswer(catalogue, { viewer: owner, replica_id: 0, handle, offset, after: "" }),
           Store,
-          { ...store, run }
+          meddling
         )
       })
     )

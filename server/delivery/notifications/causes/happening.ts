@@ -11,7 +11,7 @@ import {
   completed
 } from "../../../../core/office/activities/schema.ts"
 import { journal } from "../../../../core/kernel/events/journal.ts"
-import { bindings, columnList } from "../../../../core/kernel/store/statement.ts"
+import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { roles, users } from "../../../../core/people/users/schema.ts"
 import {
@@ -93,13 +93,10 @@ const ownersBefore = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEv
   const [first] = changed
   if (first === undefined) return before
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
   const streams = [...new Set(changed.map(({ stream }) => stream))]
-  const rows = yield* store.run(
-    `select ${columnList(journal)} from journal where stream in (${streams.map(bind).join(", ")}) ` +
-      `and type in (${bind(created)}, ${bind(updated)}) and position < ${bind(first.position)} order by position`,
-    values
-  )
+  const rows = yield* store.sql`
+    select ${store.sql.literal(columnList(journal))} from journal where stream in ${store.sql.in(streams)}
+    and type in (${created}, ${updated}) and position < ${first.position} order by position`
   for (const row of rows) {
     const { data } = store.decode(journal, row)
     if (typeof data["owned_by"] === "number") before.set(Number(data["id"]), data["owned_by"])

@@ -6,7 +6,6 @@ import { Clock, Effect, Result, Schema } from "effect"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
 import type { Failure } from "../../../../core/kernel/store/failure.ts"
 import { settingNumber, settingText } from "../../../../core/kernel/events/settings.ts"
-import { bindings } from "../../../../core/kernel/store/statement.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { notificationType, notificationTypes } from "../../../../core/office/notifications/types.ts"
 import { serverContext } from "../../../ports/server-context.ts"
@@ -67,14 +66,10 @@ const lockPeople = Effect.fnUntraced(function* (
 const firstWaiting = Effect.fnUntraced(function* (
   user_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, number>, Failure, Store> {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const rows = yield* store.run<{ user_id: number; first: number }>(
-    `select user_id, min(id) as first from ${notifications.name} where mail_state = 'waiting' ` +
-      `and user_id in (${user_ids.map(bind).join(", ")}) ` +
-      `and notification_type in (${gathered_types.map(bind).join(", ")}) group by user_id`,
-    values
-  )
+  const { sql } = yield* Store
+  const rows = yield* sql<{ user_id: number; first: number }>`
+    select user_id, min(id) as first from notifications where mail_state = 'waiting'
+    and user_id in ${sql.in(user_ids)} and notification_type in ${sql.in(gathered_types)} group by user_id`
   return new Map(rows.map(({ first, user_id }) => [Number(user_id), Number(first)]))
 })
 
@@ -236,20 +231,14 @@ const kept_millis = 3 * 86_400_000
 
 /** A job that failed for good or was dropped leaves rows that wait: they are offered again, for a while. */
 const offerLeft = Effect.fnUntraced(function* (due_at: string) {
-  const store = yield* Store
+  const { sql } = yield* Store
   const now = yield* Clock.currentTimeMillis
-  const old = bindings(store.dialect)
-  yield* store.run(
-    `update ${notifications.name} set mail_state = 'none' where mail_state = 'waiting' ` +
-      `and created_at < ${old.bind(instantOf(now - kept_millis))}`,
-    old.values
-  )
-  const left = bindings(store.dialect)
-  const rows = yield* store.run<{ user_id: number }>(
-    `select distinct user_id from ${notifications.name} where mail_state = 'waiting' ` +
-      `and created_at < ${left.bind(instantOf(now - 2 * 3_600_000))}`,
-    left.values
-  )
+  yield* sql`
+    update notifications set mail_state = 'none' where mail_state = 'waiting'
+    and created_at < ${instantOf(now - kept_millis)}`
+  const rows = yield* sql<{ user_id: number }>`
+    select distinct user_id from notifications where mail_state = 'waiting'
+    and created_at < ${instantOf(now - 2 * 3_600_000)}`
   yield* offerGathered(
     rows.map(({ user_id }) => Number(user_id)),
     `.${due_at}`

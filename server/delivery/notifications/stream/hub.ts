@@ -2,7 +2,7 @@
 import { Clock, Context, Effect, Latch, Option, Queue, Stream } from "effect"
 import type { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
 import type { Failure } from "../../../../core/kernel/store/failure.ts"
-import { bindings, columnList } from "../../../../core/kernel/store/statement.ts"
+import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { userById } from "../../../ports/users.ts"
 import { readerOf, shownRows } from "../api.ts"
@@ -37,12 +37,11 @@ const rowsAfter = Effect.fnUntraced(function* (
   user_id?: number
 ): Effect.fn.Return<ReadonlyArray<NotificationRow>, Failure, Store> {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const rows = yield* store.run(
-    `select ${columnList(notifications)} from ${notifications.name} where id > ${bind(last)} ` +
-      `${user_id === undefined ? "" : `and user_id = ${bind(user_id)} `}order by id limit ${rows_at_once}`,
-    values
-  )
+  const { sql } = store
+  const rows = yield* sql`
+    select ${sql.literal(columnList(notifications))} from notifications
+    where id > ${last} ${user_id === undefined ? sql.literal("") : sql`and user_id = ${user_id}`} order by id
+    limit ${rows_at_once}`
   return rows.map((row) => store.decode(notifications, row))
 })
 

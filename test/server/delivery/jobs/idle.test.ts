@@ -1,5 +1,6 @@
 /** What jobs cost when there is nothing to do. */
 import { Clock, Duration, Effect, Latch } from "effect"
+import { Statement } from "effect/sql"
 import { afterEach, describe, expect, it } from "vitest"
 import { makeJobQueues } from "../../../../server/delivery/jobs/jobs.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -24,13 +25,6 @@ describe.each(both_engines)("a server without jobs on %s", (engine) => {
         const store = yield* Store
         const live = yield* Clock.Clock
         const fourth = yield* Latch.make()
-        const counted = {
-          ...store,
-          run: (text: string, values?: ReadonlyArray<unknown>) => {
-            statements.push(text)
-            return store.run(text, values)
-          }
-        }
         const noted: Clock.Clock = {
           ...live,
           sleep: (duration) => {
@@ -38,9 +32,15 @@ describe.each(both_engines)("a server without jobs on %s", (engine) => {
             return waits.length < 4 ? Effect.void : Effect.andThen(fourth.open, Effect.never)
           }
         }
-        const { work } = yield* makeJobQueues(kinds, counted as typeof store)
+        const { work } = yield* makeJobQueues(kinds, store)
         statements.length = 0
-        yield* Effect.raceFirst(Effect.provideService(work, Clock.Clock, noted), fourth.await)
+        const counted = Effect.provideService(work, Statement.CurrentTransformer, (statement) =>
+          Effect.sync(() => {
+            statements.push(statement.compile()[0])
+            return statement
+          })
+        )
+        yield* Effect.raceFirst(Effect.provideService(counted, Clock.Clock, noted), fourth.await)
       }).pipe(Effect.scoped)
     )
     expect(waits).toEqual([1_000, 1_000, 1_000, 1_000])
