@@ -14,10 +14,9 @@ import type { DocumentSource, PreparedDocument } from "../../core/documents/cont
 import { document_types, typeOfInvoice } from "../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, type TimedWork } from "../ports/job-kind.ts"
-import { queueMail } from "../delivery/mail/jobs.ts"
-import { filledDocument, filledMail } from "../documents/papers/filled.ts"
+import { filledDocument, filledMail, mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
 import { contents } from "../documents/papers/preparing.ts"
-import { drawingRefused, drawn, isUndrawable } from "../documents/papers/draw.ts"
+import { drawingRefused, drawn } from "../documents/papers/draw.ts"
 import { invoiceChange, invoiceOverdue, invoiceStream } from "../../core/billing/state/events.ts"
 import { isToBeTold } from "../../core/billing/state/overdue.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
@@ -118,8 +117,6 @@ const checkLogo = Effect.fnUntraced(function* (given: JsonObject, errors: Errors
 
 // The durable job that draws an invoice and hands it to the mail queue (rules/billing 1.3).
 
-const idOf = ({ emailed_at, invoice_id }: InvoiceMail): string => `invoice.${invoice_id}.${emailed_at}`
-
 /** As they were given, else as the layout or the settings word them, else plainly. */
 const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, prepared: PreparedDocument) {
   if (mail.subject !== null && mail.message !== null) return { subject: mail.subject, text: mail.message }
@@ -128,69 +125,32 @@ const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, prepared: Prepar
 })
 
 const mailInvoice: JobKind<InvoiceMail> = jobKind({
+  ...mailing,
   kind: "invoices.mail",
   meaning: "draws an invoice and queues the mail with it",
   data: invoiceMail,
-  attempts_max: 8,
-  waits_seconds: [5, 60, 300, 1_800, 7_200],
-  at_a_time: 1,
   run: (mail) =>
     Effect.gen(function* () {
-      const store = yield* Store
-      const settings = yield* (yield* CommandRuntime).settings
-      const invoice = yield* store.get(invoices, mail.invoice_id)
+      const invoice = yield* (yield* Store).get(invoices, mail.invoice_id)
       if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
-      const { prepareDocument } = yield* contents
-      const prepared = yield* prepareDocument(
+      const { cc, emailed_at: now, sender_user_id, to } = mail
+      return yield* mailDocument(
         {
           document_type: typeOfInvoice(invoice),
           documentable_id: invoice.id,
           store_id: null,
           document_number: null,
-          now: mail.emailed_at
+          now
         },
-        settings
+        "The invoice is gone.",
+        { id: `invoice.${invoice.id}.${now}`, store_id: invoice.store_id, sender_user_id, to, cc },
+        (prepared) => textsOf(mail, prepared)
       )
-      if (prepared === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
-      const { bytes } = yield* drawn(yield* filledDocument(prepared), {
-        limit_millis: (yield* Effect.promise(() => import("../print/renderer.ts"))).background_limit_millis
-      })
-      const queued = yield* store.transaction(
-        queueMail(
-          {
-            id: idOf(mail),
-            store_id: invoice.store_id,
-            sender_user_id: mail.sender_user_id === 0 ? null : mail.sender_user_id,
-            to: mail.to,
-            cc: mail.cc,
-            ...(yield* textsOf(mail, prepared)),
-            attachments: [{ name: `${prepared.file_name}.pdf`, mime_type: "application/pdf", bytes }]
-          },
-          settings
-        )
-      )
-      return { mail_job_id: queued.job_id }
-    }).pipe(
-      Effect.catch((failure) =>
-        Effect.fail(isForGood(failure) ? new GivenUp({ message: messageOf(failure) }) : failure)
-      )
-    )
+    })
 })
-/** What only a person can mend: the document, an address of the settings. */
-const isForGood = (failure: unknown): boolean =>
-  (failure instanceof Rejection && failure.kind === "invalid") || isUndrawable(failure)
-const messageOf = (failure: unknown): string =>
-  failure instanceof Rejection
-    ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message)
-    : failure instanceof Error
-      ? failure.message
-      : String(failure)
 
 const invoiceMailOffer = (mail: InvoiceMail): JobOffer<InvoiceMail> =>
-  jobOffer(mailInvoice, mail, {
-    subject: `${mail.invoice_id}.${mail.emailed_at}`,
-    owner_id: mail.sender_user_id === 0 ? null : mail.sender_user_id
-  })
+  jobOffer(mailInvoice, mail, { subject: `${mail.invoice_id}.${mail.emailed_at}`, owner_id: senderOf(mail) })
 
 // The sweep that records `invoice.overdue`. It looks every hour, as days end at another hour in each zone, and at every
 // start (rules/billing 1.3).

@@ -5,7 +5,6 @@ import { sellerOf } from "../../core/billing/state/parties.ts"
 import { brandOf, fragmentsOf, mail_places } from "../../core/documents/branding/brand.ts"
 import type { PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
-import { Rejection } from "../../core/kernel/fields/rejection.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { members } from "../../core/people/members/schema.ts"
@@ -20,11 +19,9 @@ import {
 } from "../../core/purchasing/schema.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { dayOf, zoneOf } from "../../core/values/zone.ts"
-import { drawn, isUndrawable } from "../documents/papers/draw.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, type TimedWork } from "../ports/job-kind.ts"
 import { queueMail } from "../delivery/mail/jobs.ts"
-import { filledDocument } from "../documents/papers/filled.ts"
-import { preparation } from "../documents/papers/preparing.ts"
+import { mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
 import { serverContext } from "../ports/server-context.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import type { Failure } from "../../core/kernel/store/failure.ts"
@@ -88,77 +85,27 @@ const textsOf = Effect.fnUntraced(function* (
   }
 })
 
-/** The order as PDF. One that cannot be drawn is not mailed without it. */
-const paperOf = Effect.fnUntraced(function* (mail: PurchaseOrderMail, order: PurchaseOrderRow, settings: Settings) {
-  const prepare = yield* preparation
-  const prepared = yield* prepare(
-    {
-      document_type: "purchase_order",
-      documentable_id: order.id,
-      store_id: order.store_id,
-      document_number: order.number,
-      now: mail.sent_at
-    },
-    settings
-  )
-  if (prepared === undefined)
-    return yield* new GivenUp({
-      message: `There is no document of purchase order ${order.number ?? order.id} to mail.`
-    })
-  const { bytes } = yield* drawn(yield* filledDocument(prepared), {
-    limit_millis: (yield* Effect.promise(() => import("../print/renderer.ts"))).background_limit_millis
-  })
-  return { bytes, data: prepared.data, file_name: prepared.file_name }
-})
-
 const mailPurchaseOrder: JobKind<PurchaseOrderMail> = jobKind({
+  ...mailing,
   kind: "purchase_orders.mail",
   meaning: "draws a purchase order and queues the mail with it",
   data: purchaseOrderMail,
-  attempts_max: 8,
-  waits_seconds: [5, 60, 300, 1_800, 7_200],
-  at_a_time: 1,
   names_people: true,
   run: (mail) =>
     Effect.gen(function* () {
-      const { to } = mail
-      const store = yield* Store
-      const settings = yield* (yield* CommandRuntime).settings
-      const order = yield* store.get(purchase_orders, mail.purchase_order_id)
+      const { sender_user_id, sent_at: now, to } = mail
+      const order = yield* (yield* Store).get(purchase_orders, mail.purchase_order_id)
       if (order === undefined) return yield* new GivenUp({ message: "The purchase order is gone." })
       if (to === null) return {}
-      const { bytes, data, file_name } = yield* paperOf(mail, order, settings)
-      const queued = yield* store.transaction(
-        queueMail(
-          {
-            id: `purchase_order.${order.id}.${mail.sent_at}`,
-            store_id: order.store_id,
-            sender_user_id: senderOf(mail),
-            to: [to],
-            ...(yield* textsOf(mail, order, data, settings)),
-            attachments: [{ name: `${file_name}.pdf`, mime_type: "application/pdf", bytes }]
-          },
-          settings
-        )
+      const { id, number, store_id } = order
+      return yield* mailDocument(
+        { document_type: "purchase_order", documentable_id: id, store_id, document_number: number, now },
+        `There is no document of purchase order ${number ?? id} to mail.`,
+        { id: `purchase_order.${id}.${now}`, store_id, sender_user_id, to: [to] },
+        (prepared, settings) => textsOf(mail, order, prepared.data, settings)
       )
-      return { mail_job_id: queued.job_id }
-    }).pipe(
-      Effect.catch((failure) =>
-        Effect.fail(isForGood(failure) ? new GivenUp({ message: messageOf(failure) }) : failure)
-      )
-    )
+    })
 })
-/** What only a person can mend: the document, an address of the settings. */
-const isForGood = (failure: unknown): boolean =>
-  (failure instanceof Rejection && failure.kind === "invalid") || isUndrawable(failure) || failure instanceof GivenUp
-const messageOf = (failure: unknown): string =>
-  failure instanceof Rejection
-    ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message)
-    : failure instanceof Error
-      ? failure.message
-      : String(failure)
-const senderOf = ({ sender_user_id }: PurchaseOrderMail): number | null =>
-  sender_user_id === 0 ? null : sender_user_id
 
 const purchaseOrderMailOffer = (mail: PurchaseOrderMail): JobOffer<PurchaseOrderMail> =>
   jobOffer(mailPurchaseOrder, mail, { subject: `${mail.purchase_order_id}.${mail.sent_at}`, owner_id: senderOf(mail) })

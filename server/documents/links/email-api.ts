@@ -15,18 +15,17 @@ import { accepted, accepted_shown } from "../../delivery/jobs/accepted.ts"
 import { jobKind, jobOffer } from "../../ports/job-kind.ts"
 import { freshMailId } from "../../delivery/mail/compose.ts"
 import { serverContext } from "../../ports/server-context.ts"
+import { mailing } from "../papers/filled.ts"
 import { customerOf } from "./customer.ts"
 import { type DocumentMail, documentMail } from "./mail.ts"
 import { freshToken, linkOf } from "./tokens.ts"
 
 /** Draws nothing: the PDF is there. */
 export const mailDocument = jobKind<DocumentMail>({
+  ...mailing,
   kind: "documents.mail",
   meaning: "words a mail with a document and queues it",
   data: documentMail,
-  attempts_max: 8,
-  waits_seconds: [5, 60, 300, 1_800, 7_200],
-  at_a_time: 1,
   names_people: true,
   run: (mail) =>
     Effect.flatMap(

@@ -4,13 +4,11 @@ import { linkAddress } from "../../../core/documents/address.ts"
 import { linkWords } from "../../../core/documents/links/words.ts"
 import { type DocumentRow, documents } from "../../../core/documents/schema.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { GivenUp } from "../../ports/job-kind.ts"
-import { queueMail } from "../../delivery/mail/jobs.ts"
 import { serverContext } from "../../ports/server-context.ts"
-import { filledMail } from "../papers/filled.ts"
+import { filledMail, queueDocumentMail } from "../papers/filled.ts"
 import { preparation } from "../papers/preparing.ts"
 import { pdfThere } from "../papers/snapshot.ts"
 import type { DocumentMail } from "./mail.ts"
@@ -76,29 +74,7 @@ export const sendDocument: (
           }
         ]
       : []
-  const queued = yield* store
-    .transaction(
-      queueMail(
-        {
-          id: mail.id,
-          store_id: document.store_id,
-          sender_user_id: mail.sender_user_id === 0 ? null : mail.sender_user_id,
-          to: mail.to,
-          cc: mail.cc,
-          ...texts,
-          attachments
-        },
-        settings
-      )
-    )
-    .pipe(
-      Effect.catch((failure) =>
-        Effect.fail(
-          failure instanceof Rejection && failure.kind === "invalid"
-            ? new GivenUp({ message: Object.values(failure.errors ?? {}).flat()[0] ?? failure.message })
-            : failure
-        )
-      )
-    )
-  return { mail_job_id: queued.job_id }
+  const { cc, id, sender_user_id, to } = mail
+  const { store_id } = document
+  return yield* queueDocumentMail({ id, store_id, sender_user_id, to, cc, ...texts, attachments }, settings)
 })

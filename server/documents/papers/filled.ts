@@ -1,7 +1,16 @@
-/** Documents with the texts that layouts give them, filled. */
+/** Documents with the texts that layouts give them, filled; and the mails that carry them. */
 import { Effect } from "effect"
-import type { PreparedDocument } from "../../../core/documents/content/invoices.ts"
+import type { DocumentSource, PreparedDocument } from "../../../core/documents/content/invoices.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { Rejection } from "../../../core/kernel/fields/rejection.ts"
+import type { Settings } from "../../../core/kernel/events/settings.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import type { PrintDocument } from "../../../core/pricing/print/blocks.ts"
+import type { MailDraft } from "../../delivery/mail/compose.ts"
+import { queueMail } from "../../delivery/mail/jobs.ts"
+import { GivenUp } from "../../ports/job-kind.ts"
+import { drawn, isUndrawable } from "./draw.ts"
+import { preparation } from "./preparing.ts"
 import type { Renderer } from "../../print/renderer.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
@@ -42,3 +51,49 @@ export const filledMail = Effect.fnUntraced(function* ({ data, mail }: PreparedD
     text: filled["mail_text"]?.trim() ? filled["mail_text"] : (mail?.plain.text ?? "")
   }
 })
+
+// Jobs that mail a document.
+
+/** How often and how fast they are tried. */
+export const mailing = { attempts_max: 8, waits_seconds: [5, 60, 300, 1_800, 7_200], at_a_time: 1 } as const
+
+/** `sender_user_id`: 0 where no person sends it. */
+type DocumentDraft = Omit<MailDraft, "sender_user_id"> & { readonly sender_user_id: number }
+export const senderOf = ({ sender_user_id }: Pick<DocumentDraft, "sender_user_id">): number | null =>
+  sender_user_id === 0 ? null : sender_user_id
+
+/** Faults that only a person can mend end the job: the document, an address, what the settings say. */
+const endedByFaults = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | GivenUp, R> =>
+  Effect.mapError(work, (failure) => {
+    if (isUndrawable(failure))
+      return new GivenUp({ message: failure instanceof Error ? failure.message : String(failure) })
+    return failure instanceof Rejection && failure.kind === "invalid"
+      ? new GivenUp({ message: Object.values(failure.errors ?? {}).flat()[0] ?? failure.message })
+      : failure
+  })
+
+export const queueDocumentMail = Effect.fnUntraced(function* (draft: DocumentDraft, settings: Settings) {
+  const store = yield* Store
+  const queued = yield* store.transaction(queueMail({ ...draft, sender_user_id: senderOf(draft) }, settings))
+  return { mail_job_id: queued.job_id }
+}, endedByFaults)
+
+/** Draws a document and queues the mail with it. One that cannot be drawn is not mailed without it. */
+export const mailDocument = Effect.fnUntraced(function* <E>(
+  source: DocumentSource,
+  gone: string,
+  draft: Omit<DocumentDraft, "subject" | "text">,
+  textsOf: (
+    prepared: PreparedDocument,
+    settings: Settings
+  ) => Effect.Effect<Pick<MailDraft, "subject" | "text">, E, Store>
+) {
+  const settings = yield* (yield* CommandRuntime).settings
+  const prepared = yield* (yield* preparation)(source, settings)
+  if (prepared === undefined) return yield* new GivenUp({ message: gone })
+  const { bytes } = yield* drawn(yield* filledDocument(prepared), {
+    limit_millis: (yield* Effect.promise(() => import("../../print/renderer.ts"))).background_limit_millis
+  })
+  const attachments = [{ name: `${prepared.file_name}.pdf`, mime_type: "application/pdf", bytes }]
+  return yield* queueDocumentMail({ ...draft, ...(yield* textsOf(prepared, settings)), attachments }, settings)
+}, endedByFaults)
