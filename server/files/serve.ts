@@ -1,5 +1,4 @@
 /** `GET /files/{uuid}`: a file, for whoever has its signed address. */
-import { createHmac, timingSafeEqual } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { type Answer, type Failure, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
 import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
@@ -12,21 +11,20 @@ import { isShownInPlace } from "./content-type.ts"
 import { filesUnavailable } from "./keep.ts"
 import { collectWork, fileOf, type NamedFile } from "./collect.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
+import { isSameSignature, signatureOf } from "../ports/secret-box.ts"
 import { blobs, downloads, file_stores } from "./downloads.ts"
 
 // Signed addresses of files: they open without a token, for an hour.
 
 const address_seconds = 3_600
 
-/** Files sign with a key of their own, so that no other signature of this server opens one. */
-const fileKey = (key: string): Buffer => createHmac("sha256", key).update("flightcase files").digest()
 /** Of the path alone, as scheme, host and port may change between the signer and the reader. */
-const signatureOf = (key: string, uuid: string, expires: string): string =>
-  createHmac("sha256", fileKey(key)).update(`/files/${uuid}?expires=${expires}`).digest("hex")
+const fileSignature = (key: string, uuid: string, expires: string): string =>
+  signatureOf(key, "files", `/files/${uuid}?expires=${expires}`)
 
 export const fileUrl = (public_url: string, key: string, uuid: string, now: string): string => {
   const expires = String(Math.floor(Date.parse(now) / 1_000) + address_seconds)
-  return `${public_url}/files/${uuid}?expires=${expires}&signature=${signatureOf(key, uuid, expires)}`
+  return `${public_url}/files/${uuid}?expires=${expires}&signature=${fileSignature(key, uuid, expires)}`
 }
 
 /** Exactly `expires` and `signature`, once each: anything beside them makes the address invalid. */
@@ -41,9 +39,7 @@ export const isSignedFor = (
   const signature = given.get("signature")
   if (query.length !== 2 || expires === undefined || signature === undefined) return false
   if (!/^[1-9]\d{0,11}$/.test(expires)) return false
-  const right = Buffer.from(signatureOf(key, uuid, expires), "utf8")
-  const sent = Buffer.from(signature, "utf8")
-  return sent.length === right.length && timingSafeEqual(sent, right) && Number(expires) * 1_000 > now_millis
+  return isSameSignature(signature, fileSignature(key, uuid, expires)) && Number(expires) * 1_000 > now_millis
 }
 
 /** The file as it is sent: in place where that runs nothing, else to be saved; never under another type. */

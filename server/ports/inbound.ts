@@ -2,12 +2,13 @@
  * Webhooks from outside: their signatures, and how slices handle them. Each kind of source signs the raw body with its
  * secret, in its own headers (rules/conventions 14). Signatures are compared in constant time.
  */
-import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import { createHash, createHmac } from "node:crypto"
 import { Effect, Schema } from "effect"
 import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { GivenUp } from "./job-kind.ts"
+import { isSameSignature } from "./secret-box.ts"
 import type { Headers } from "./raw-request.ts"
 import type { ServerContext } from "./server-context.ts"
 
@@ -45,7 +46,7 @@ export const signedBy = (
  */
 const generic: Verify = (secret, { headers, bytes }) => {
   const given = headerOf(headers, "x-signals-signature")?.trim().toLowerCase() ?? ""
-  return isSame(given, hmac(secret, [bytes]).toString("hex"))
+  return isSameSignature(given, hmac(secret, [bytes]).toString("hex"))
     ? { delivery_id: createHash("sha256").update(bytes).digest("hex") }
     : undefined
 }
@@ -96,15 +97,10 @@ const hmac = (key: string | Buffer, parts: ReadonlyArray<string | Uint8Array>): 
   for (const part of parts) made.update(part)
   return made.digest()
 }
-const isSame = (given: string, right: string): boolean => {
-  const one = Buffer.from(given, "utf8"),
-    other = Buffer.from(right, "utf8")
-  return one.length === other.length && timingSafeEqual(one, other)
-}
 /** Senders give two while a secret is replaced; who sends more than these few is none of them. */
 const signatures_max = 10
 const anyIsSame = (given: ReadonlyArray<string>, right: string): boolean =>
-  given.length <= signatures_max && given.some((one) => isSame(one, right))
+  given.length <= signatures_max && given.some((one) => isSameSignature(one, right))
 
 /** A delivery whose signature held, as handlers get it. */
 export interface Delivery {

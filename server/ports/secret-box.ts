@@ -1,8 +1,9 @@
 /**
  * Texts that the server must be able to read again but that its database alone does not tell: sealed by AES-256-GCM
  * under a key made from FLIGHTCASE_KEY. Without that key, or under another, they are lost and have to be given again.
+ * And signatures of addresses that open without a token, so that they are as secret as one.
  */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto"
 import type { SecretBox } from "../../core/kernel/endpoints/command-runtime.ts"
 
 export type { SecretBox } from "../../core/kernel/endpoints/command-runtime.ts"
@@ -12,6 +13,23 @@ const form = "v1."
 const cipher = "aes-256-gcm"
 const nonce_bytes = 12
 const tag_bytes = 16
+
+/** HMAC-SHA256 under a key made for this purpose alone, so that no other signature of this server opens an address. */
+export const signatureOf = (
+  key: string,
+  purpose: "boards" | "calendar feeds" | "files",
+  address: string,
+  encoding: "hex" | "base64url" = "hex"
+): string => {
+  const own_key = createHmac("sha256", key).update(`flightcase ${purpose}`).digest()
+  return createHmac("sha256", own_key).update(address).digest(encoding)
+}
+/** Compares signatures in constant time. */
+export const isSameSignature = (given: string, right: string): boolean => {
+  const one = Buffer.from(given, "utf8")
+  const other = Buffer.from(right, "utf8")
+  return one.length === other.length && timingSafeEqual(one, other)
+}
 
 /** What is sealed for one purpose, such as `webhooks`, cannot be opened for another. */
 export const secretBox = (key: string, purpose: string): SecretBox => {

@@ -2,7 +2,6 @@
  * The page of a board. Its script only puts in place what the server sends, and says when it has heard nothing. Sizes
  * follow the screen: on one of 1920 pixels a capital letter is as high as four metres ask for.
  */
-import { createHmac, timingSafeEqual } from "node:crypto"
 import { boolean, integer, ref, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
 import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
@@ -16,6 +15,7 @@ import {
 } from "../../../core/overview/today/words.ts"
 import type { Today } from "../../../core/overview/today/today.ts"
 import { dayText, numberText, wallText } from "../../../core/values/text.ts"
+import { isSameSignature, signatureOf } from "../../ports/secret-box.ts"
 import { board_style } from "./style.ts"
 import { Clock, Effect } from "effect"
 import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
@@ -29,8 +29,6 @@ import { viewerOf } from "../../../core/people/users/permissions.ts"
 
 // Signed addresses of boards: as secret as a token that may read the day, and nothing else.
 
-/** Boards sign with a key of their own, so that no other signature of this server opens one. */
-const boardKey = (key: string): Buffer => createHmac("sha256", key).update("flightcase boards").digest()
 interface BoardAddress {
   readonly id: number
   /** Which of its addresses: each one that is made ends those before it. */
@@ -40,9 +38,7 @@ interface MarkedAddress extends BoardAddress {
   readonly mark: string | null
 }
 const signature = (key: string, { address_no, id, mark }: MarkedAddress): string =>
-  createHmac("sha256", boardKey(key))
-    .update(`board ${id} ${address_no}${mark === null ? "" : ` ${mark}`}`)
-    .digest("base64url")
+  signatureOf(key, "boards", `board ${id} ${address_no}${mark === null ? "" : ` ${mark}`}`, "base64url")
 
 /** Neither its id nor its mark is given twice: the address of a board that was removed opens nothing. */
 export const boardUrl = (public_url: string, key: string, address: MarkedAddress): string =>
@@ -56,11 +52,8 @@ export const boardAddressIn = (token: string): GivenAddress | undefined => {
   if (id === undefined || address_no === undefined) return undefined
   return { id: Number(id), address_no: Number(address_no), signature: given }
 }
-const isSigned = (key: string, { signature: given, ...named }: GivenAddress, mark: string | null): boolean => {
-  const right = Buffer.from(signature(key, { ...named, mark }))
-  const other = Buffer.from(given)
-  return right.length === other.length && timingSafeEqual(right, other)
-}
+const isSigned = (key: string, { signature: given, ...named }: GivenAddress, mark: string | null): boolean =>
+  isSameSignature(given, signature(key, { ...named, mark }))
 
 // Which lists stand in which column, and how many rows of each, so that a wall shows all without scrolling. Pure.
 

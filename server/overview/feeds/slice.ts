@@ -2,7 +2,7 @@
  * Calendar feeds as phones and mail programs subscribe to them (rules/members-activities 7): opened by a signature
  * instead of a token, and not sent again while nothing in them changed.
  */
-import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import { createHash } from "node:crypto"
 import {
   calendar_access,
   type CalendarKind,
@@ -15,7 +15,7 @@ import {
   requireKinds,
   with_field
 } from "../../../core/overview/calendar/kinds.ts"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { feedText } from "../../../core/overview/calendar/api.ts"
 import {
   type Answer,
@@ -30,7 +30,8 @@ import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runt
 import { Store } from "../../../core/kernel/store/store.ts"
 import { roles, type UserRow, users } from "../../../core/people/users/schema.ts"
 import { isAdministrator, viewerOf } from "../../../core/people/users/permissions.ts"
-import { ServerContext } from "../../ports/server-context.ts"
+import { isSameSignature, signatureOf } from "../../ports/secret-box.ts"
+import { ServerContext, serverContext } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { choice, integer, list, text } from "../../../core/kernel/fields/field.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
@@ -49,18 +50,13 @@ const feedPath = (of: FeedOf): string => {
   return chosen === undefined ? bare(of) : `${bare(of)}?with=${chosen}`
 }
 
-/** Feeds sign with a key of their own, so that no other signature of this server opens one. */
-const feedKey = (key: string): Buffer => createHmac("sha256", key).update("flightcase calendar feeds").digest()
-
 /**
- * Hex HMAC-SHA256 of path and choice alone, as scheme, host and port may change between the signer and the reader. One
+ * A signature of path and choice alone, as scheme, host and port may change between the signer and the reader. One
  * person's calendar is that person's link; of everybody's calendar each person who may have it gets a link of their
  * own.
  */
 const feedSignature = (key: string, of: FeedOf, person_id: number): string =>
-  createHmac("sha256", feedKey(key))
-    .update(of.scope === "all" ? `${feedPath(of)} for ${person_id}` : feedPath(of))
-    .digest("hex")
+  signatureOf(key, "calendar feeds", of.scope === "all" ? `${feedPath(of)} for ${person_id}` : feedPath(of))
 
 /**
  * The one signature of a query, and what was chosen before it. Any other parameter, or a second one of these, makes the
@@ -76,12 +72,8 @@ const signedQuery = (
   const kinds = chosen === undefined ? chosenKinds(undefined) : kindsIn(chosen)
   return kinds === undefined ? undefined : { signature, kinds }
 }
-/** Compared in constant time. */
-export const isSignedFor = (key: string, of: FeedOf, person_id: number, signature: string): boolean => {
-  const given = Buffer.from(signature, "utf8"),
-    right = Buffer.from(feedSignature(key, of, person_id), "utf8")
-  return given.length === right.length && timingSafeEqual(given, right)
-}
+export const isSignedFor = (key: string, of: FeedOf, person_id: number, signature: string): boolean =>
+  isSameSignature(signature, feedSignature(key, of, person_id))
 
 /** The whole address to subscribe to. */
 export const feedUrl = (public_url: string, key: string, of: FeedOf, person_id: number): string =>
@@ -112,11 +104,6 @@ const open = {
   error_answers: { 403: null },
   answer_headers: feedSays
 } as const satisfies SharedDraft
-
-/**
- * The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own.
- */
-const hosted = Effect.map(Effect.serviceOption(ServerContext), Option.getOrThrow)
 
 /**
  * The calendars somebody may subscribe to as they stand now, of the kinds they chose; a link to another holds no
@@ -162,7 +149,7 @@ const served = (
   query: Input["query"]
 ): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
-    const { key } = yield* hosted
+    const { key } = yield* serverContext
     const signed = signedQuery(query)
     if (signed === undefined) return yield* closed
     const of: FeedOf = { ...whose, kinds: signed.kinds }
@@ -233,8 +220,8 @@ export const feedsSlice: ServerSlice = {
         Effect.gen(function* () {
           const kinds = chosenKinds(values.with)
           yield* requireKinds(viewer, kinds)
-          const server = yield* hosted
-          const user = yield* Store.get(users, viewer.user_id)
+            const server = yield* serverContext
+            const user = yield* Store.get(users, viewer.user_id)
           const feeds = user === undefined ? [] : (yield* feedsOf(user, kinds)).map((of) => entry(server, of, user))
           return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length, query) })
         })
