@@ -3,7 +3,7 @@
  * pulled. The bundle's signature authenticates the device; whoever delivers it needs a token that may sync, and no
  * more.
  */
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect } from "effect"
 import { type Failure, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
 import { boolean, integer, json, list, object, text, type ValueOf } from "../../core/kernel/fields/field.ts"
 import { forbidden, invalid, invalidField, notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
@@ -159,8 +159,8 @@ const deliver = postQuery("/api/v1/sync/bundles", {
   fields: { bundle: json<JsonObject>({ required: true, levels: wire_body_depth_max }) },
   run: (input) =>
     Effect.gen(function* () {
-      const key = yield* Effect.serviceOption(BundleKey)
-      if (Option.isNone(key))
+      const key = yield* BundleKey
+      if (key === undefined)
         return yield* new Rejection({ kind: "unavailable", message: "This server signs no bundles." })
       const { given, viewer } = yield* opened(input.values.bundle!, input.now)
       if (given.schema_version < client_schema_min) return upgradeRequired(given.schema_version, client_schema_min)
@@ -194,7 +194,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
       const rejected = verdicts.filter((one) => one.status === "rejected").length
       const made_at = instantOf(yield* Clock.currentTimeMillis)
       return ok({
-        bundle: { ...(yield* Effect.promise(() => signBundleInPieces("events", body, key.value.seed, made_at))) },
+        bundle: { ...(yield* Effect.promise(() => signBundleInPieces("events", body, key.seed, made_at))) },
         delivered: {
           replica_id: given.replica_id,
           device: given.device,
@@ -253,11 +253,9 @@ const userOf = Effect.fnUntraced(function* (
   const user = yield* Store.get(users, user_id)
   if (user === undefined || !user.is_active)
     return yield* forbidden("The account of the device's user has been deactivated.")
-  const tokens = yield* Effect.serviceOption(DeviceTokens)
+  const tokens = yield* DeviceTokens
   const abilities =
-    Option.isSome(tokens) && device.token_id !== null
-      ? yield* tokens.value.abilitiesOf(device.token_id, now)
-      : undefined
+    tokens !== undefined && device.token_id !== null ? yield* tokens.abilitiesOf(device.token_id, now) : undefined
   if (abilities === undefined)
     return yield* forbidden("The device's token opens nothing any more; the device must log in anew.")
   const viewer = viewerOf(user, yield* Store.find(roles, {}), { id: device.token_id!, abilities })

@@ -1,5 +1,5 @@
 /** Devices as the server knows them: met, listed, renamed, revoked. */
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect } from "effect"
 import {
   type Answer,
   type ErrorBody,
@@ -121,9 +121,7 @@ const mineOrManaged = Effect.fnUntraced(function* ({
   if (lacked !== undefined) return yield* forbidden(`This device's user holds ${lacked}, which you do not have.`)
 })
 
-const keyOf = Effect.map(Effect.serviceOption(BundleKey), (key) =>
-  Option.isSome(key) ? publicKeyOf(key.value.seed) : null
-)
+const keyOf = Effect.map(BundleKey, (key) => (key === undefined ? null : publicKeyOf(key.seed)))
 /** What a device should know of the server it speaks to. */
 const serverView = Effect.gen(function* () {
   return { schema_version, client_schema_min, public_key: yield* keyOf }
@@ -140,11 +138,11 @@ export const registerDevice = Effect.fnUntraced(function* (
   const store = yield* Store
   if (public_key !== undefined && !isPublicKey(public_key))
     return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
-  const tokens = yield* Effect.serviceOption(DeviceTokens)
+  const tokens = yield* DeviceTokens
   // Whoever brings no key keeps no secret either: such a device goes on with the token it came with.
   const token =
-    Option.isSome(tokens) && public_key !== undefined
-      ? yield* tokens.value.issue(`Device ${name}`.slice(0, 255), viewer, now)
+    tokens !== undefined && public_key !== undefined
+      ? yield* tokens.issue(`Device ${name}`.slice(0, 255), viewer, now)
       : undefined
   yield* store.apply([
     insert(replica_devices, {
@@ -270,13 +268,13 @@ const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer<never>, Fail
     const replica = input.rows.id
     if (replica.revoked_at !== null) return noContent
     const now = instantOf(yield* Clock.currentTimeMillis)
-    const tokens = yield* Effect.serviceOption(DeviceTokens)
+    const tokens = yield* DeviceTokens
     yield* store.transaction(
       Effect.gen(function* () {
         yield* store.apply([update(replicas, replica.id, { revoked_at: now, updated_at: now })])
         const device = yield* store.get(replica_devices, replica.id)
-        if (Option.isSome(tokens) && device !== undefined && device.token_id !== null)
-          yield* tokens.value.end(device.token_id, input.viewer, now)
+        if (tokens !== undefined && device !== undefined && device.token_id !== null)
+          yield* tokens.end(device.token_id, input.viewer, now)
       })
     )
     return noContent

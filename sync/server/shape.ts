@@ -1,7 +1,7 @@
 /** The journal as one shape of Electric's protocol: its events in order, redacted to what the reader may see. */
 import { choice, integer, json, list, text, timestamp } from "../../core/kernel/fields/field.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
-import { Context, Effect, Option } from "effect"
+import { Context, Effect } from "effect"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { eventsAfter, journal, lastPosition } from "../../core/kernel/events/journal.ts"
 import { epochOf } from "../../core/kernel/runtime/schema.ts"
@@ -128,7 +128,9 @@ interface TailShape {
   /** Resolves when the journal may have grown since the mark, or when the time is over. */
   readonly grown: (mark: number, timeout_millis: number) => Effect.Effect<void>
 }
-export class JournalTail extends Context.Service<JournalTail, TailShape>()("flightcase/sync/Tail") {}
+export const JournalTail = Context.Reference<TailShape | undefined>("flightcase/sync/Tail", {
+  defaultValue: () => undefined
+})
 
 /** A tail within one process; `wake` is called after each commit (and by LISTEN on Postgres). */
 export const makeJournalTail = (): { readonly tail: TailShape; readonly wake: () => void } => {
@@ -213,8 +215,8 @@ export const shapeAnswer = Effect.fnUntraced(function* (
     return yield* invalidField("offset", "The offset must be -1, now or one this server gave.")
   if (live && (offset === "-1" || offset === "now"))
     return yield* invalidField("live", "Following live needs an offset this server gave.")
-  const tail = yield* Effect.serviceOption(JournalTail)
-  const mark = Option.isSome(tail) ? yield* tail.value.mark : 0
+  const tail = yield* JournalTail
+  const mark = tail === undefined ? 0 : yield* tail.mark
   const head = yield* lastPosition(store)
   const from = offset === "-1" ? 0 : offset === "now" ? head : Number(offset.split("_")[0])
   if (offset !== "-1" && offset !== "now") {
@@ -225,7 +227,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
         yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
       )
   }
-  if (live && from >= head && Option.isSome(tail)) yield* tail.value.grown(mark, live_wait_millis)
+  if (live && from >= head && tail !== undefined) yield* tail.grown(mark, live_wait_millis)
   const until = yield* lastPosition(store)
   const found = (yield* eventsAfter(store, from, events_per_chunk)).filter((event) => event.position <= until)
   // The reader's rights were loaded before the wait: events after one that may change them wait for the next request.

@@ -1,5 +1,5 @@
 /** The server's tables about devices, outside the journal. */
-import { Context, Effect, Option } from "effect"
+import { Context, Effect } from "effect"
 import type { Failure, UploadedFile } from "../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -34,7 +34,9 @@ export interface DeviceTokensShape {
   /** Ends it, for good. */
   readonly end: (token_id: number, viewer: Viewer, now: string) => Effect.Effect<void, Failure, Store | CommandRuntime>
 }
-export class DeviceTokens extends Context.Service<DeviceTokens, DeviceTokensShape>()("flightcase/sync/DeviceTokens") {}
+export const DeviceTokens = Context.Reference<DeviceTokensShape | undefined>("flightcase/sync/DeviceTokens", {
+  defaultValue: () => undefined
+})
 
 interface FileContent {
   readonly sha256: string
@@ -47,10 +49,14 @@ export interface DeviceFilesShape {
   readonly present: (sha256: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>, Failure, Store>
   readonly keep: (content: Uint8Array) => Effect.Effect<FileContent, Failure, Store>
 }
-export class DeviceFiles extends Context.Service<DeviceFiles, DeviceFilesShape>()("flightcase/sync/DeviceFiles") {}
+export const DeviceFiles = Context.Reference<DeviceFilesShape | undefined>("flightcase/sync/DeviceFiles", {
+  defaultValue: () => undefined
+})
 
 /** Signs the server's bundles. */
-export class BundleKey extends Context.Service<BundleKey, { readonly seed: Seed }>()("flightcase/sync/BundleKey") {}
+export const BundleKey = Context.Reference<{ readonly seed: Seed } | undefined>("flightcase/sync/BundleKey", {
+  defaultValue: () => undefined
+})
 
 export const replicas = table(
   "replicas",
@@ -219,14 +225,14 @@ const keyOf = (user_id: number, sha256: string): string => `${user_id}:${sha256}
 
 /** Those of these contents that this person sent and that are still here. */
 export const receivedFrom = Effect.fnUntraced(function* (user_id: number, sha256: ReadonlyArray<string>, now: string) {
-  const files = yield* Effect.serviceOption(DeviceFiles)
-  if (Option.isNone(files) || sha256.length === 0) return new Map<string, FileContent>()
+  const files = yield* DeviceFiles
+  if (files === undefined || sha256.length === 0) return new Map<string, FileContent>()
   const rows = yield* Store.getMany(
     received_files,
     sha256.map((one) => keyOf(user_id, one))
   )
   const counting = rows.filter(({ received_at }) => received_at > before(now, counts_hours))
-  const present = yield* files.value.present(counting.map((row) => row.sha256))
+  const present = yield* files.present(counting.map((row) => row.sha256))
   return new Map<string, FileContent>(counting.filter((row) => present.has(row.sha256)).map((row) => [row.sha256, row]))
 })
 
@@ -285,9 +291,9 @@ export const keepBundledFile = Effect.fnUntraced(function* (
   content: string,
   now: string
 ) {
-  const files = yield* Effect.serviceOption(DeviceFiles)
-  if (Option.isNone(files)) return yield* new Rejection({ kind: "unavailable", message: "This server keeps no files." })
-  const kept = yield* files.value.keep(Buffer.from(content, "base64"))
+  const files = yield* DeviceFiles
+  if (files === undefined) return yield* new Rejection({ kind: "unavailable", message: "This server keeps no files." })
+  const kept = yield* files.keep(Buffer.from(content, "base64"))
   if (kept.sha256 !== sha256) return yield* otherContent
   yield* noteReceived(user_id, kept, now)
 })

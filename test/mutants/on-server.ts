@@ -163,7 +163,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "a revoked device's own token opens as ever",
     file: "sync/server/devices.ts",
     within: "revoke",
-    find: "yield* tokens.value.end(device.token_id, input.viewer, now)",
+    find: "yield* tokens.end(device.token_id, input.viewer, now)",
     replace: "yield* Effect.void",
     killed_by: [
       { file: "test/sync/server/devices.test.ts", test: "lose every door when they are revoked", engine: "sqlite" }

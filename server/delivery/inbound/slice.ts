@@ -18,7 +18,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { text } from "../../../core/kernel/fields/field.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { jobOffer } from "../../ports/job-kind.ts"
-import { rawRequest } from "../../ports/raw-request.ts"
+import { RawRequest } from "../../ports/raw-request.ts"
 import { secretBox } from "../../ports/secret-box.ts"
 import { serverContext, type ServerContextShape } from "../../ports/server-context.ts"
 import {
@@ -84,7 +84,7 @@ const receiveEndpoint = (offered: DeliveryWork) =>
     run: ({ params, now }) =>
       Effect.gen(function* () {
         const server = yield* serverContext
-        const received = yield* rawRequest
+        const received = yield* RawRequest
         const source = yield* (yield* Store).first(inbound_sources, { name: params["source"] ?? "" })
         if (source === undefined) return yield* notFound("No such source.")
         const secret = sourceSecrets(server).open(source.sealed_secret)

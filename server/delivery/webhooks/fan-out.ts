@@ -3,7 +3,7 @@
  * the body as the events left the rows. A job writes what a server missed that had not heard of a subscription. Rows
  * are known by webhook, event and position, so that doing it again adds nothing.
  */
-import { Clock, Context, Effect, Option, Schema } from "effect"
+import { Clock, Context, Effect, Schema } from "effect"
 import type { Failure, StoreRead } from "../../../core/kernel/store/failure.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { webhook_deliveries, type WebhookRow, webhooks } from "./schema.ts"
@@ -65,13 +65,14 @@ export const makeSubscriptions = (): Subscriptions => {
 
 export const pdf_generated = "pdf_generated"
 
-export class WebhookTeller extends Context.Service<
-  WebhookTeller,
-  (name: string, data: JsonObject) => Effect.Effect<void, never, Store>
->()("flightcase/WebhookTeller") {}
+type Teller = (name: string, data: JsonObject) => Effect.Effect<void, never, Store>
+/** Where there are no webhooks, nothing. */
+export const WebhookTeller = Context.Reference<Teller>("flightcase/WebhookTeller", {
+  defaultValue: () => () => Effect.void
+})
 
 export const makeTeller =
-  (subscriptions: Subscriptions, wake: () => void): WebhookTeller["Service"] =>
+  (subscriptions: Subscriptions, wake: () => void): Teller =>
   (name, data) =>
     Effect.gen(function* () {
       const names = yield* subscriptions.names
@@ -88,12 +89,8 @@ export const makeTeller =
 
 /** A PDF was written of a row of business, and kept nowhere. */
 export const tellPdf = (documentable_type: string, documentable_id: number): Effect.Effect<void, never, Store> =>
-  Effect.flatMap(
-    Effect.serviceOption(WebhookTeller),
-    Option.match({
-      onNone: () => Effect.void,
-      onSome: (tell) => tell(pdf_generated, { document_id: null, documentable_type, documentable_id, job_id: null })
-    })
+  Effect.flatMap(WebhookTeller, (tell) =>
+    tell(pdf_generated, { document_id: null, documentable_type, documentable_id, job_id: null })
   )
 
 const range = Schema.Struct({

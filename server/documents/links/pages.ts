@@ -28,12 +28,12 @@ import { hasSign, printableLine } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { networkOf } from "../../http/client-address.ts"
 import { filesUnavailable } from "../../files/keep.ts"
-import { rawRequest } from "../../ports/raw-request.ts"
+import { RawRequest } from "../../ports/raw-request.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import { accept, acceptanceOf, forgetTry, type Form, readSmallForm, reserveTry } from "./accept.ts"
 import { customerOf } from "./customer.ts"
 import { type Opened, openLink, picturesFor, textOf, zoneFor } from "./opened.ts"
-import { document_link_pins, headerOf, isPin, publicCall, type PublicCallShape } from "./pin.ts"
+import { document_link_pins, headerOf, isPin, PublicCall, type PublicCallShape } from "./pin.ts"
 
 // What a browser holds once it gave the right PIN: a signed word for an hour, sent to this one address only. It ends
 // with the PIN it was given for.
@@ -320,7 +320,7 @@ const answerForm = Effect.fnUntraced(function* (
 
 /** `GET /d/{token}`. */
 export const showPublic = Effect.fnUntraced(function* (input: Input) {
-  const call = yield* publicCall
+  const call = yield* PublicCall
   const pin = input.query.find(([name]) => name === "pin")?.[1].trim() ?? ""
   const entry = yield* entered(input, call, pin)
   if (entry.kind === "out") return entry.answer
@@ -334,8 +334,8 @@ const noForm: Answered = {
 }
 /** `POST /d/{token}`. */
 export const answerPublic = Effect.fnUntraced(function* (input: Input) {
-  const call = yield* publicCall
-  const form = readSmallForm((yield* rawRequest).bytes, headerOf(call, "content-type"))
+  const call = yield* PublicCall
+  const form = readSmallForm((yield* RawRequest).bytes, headerOf(call, "content-type"))
   if (form === undefined) return noForm
   // Browsers say where a form was sent from. Another site's is nobody's answer.
   if (headerOf(call, "sec-fetch-site") === "cross-site")

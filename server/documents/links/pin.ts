@@ -1,5 +1,5 @@
 /** PINs of public addresses: kept as scrypt hashes, each with a salt of its own. */
-import { Context, Effect, Option } from "effect"
+import { Context, Effect } from "effect"
 import type { Headers } from "../../ports/raw-request.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { plainTable } from "../../../core/kernel/tables/table.ts"
@@ -14,13 +14,12 @@ export interface PublicCallShape {
   readonly headers: Headers
   readonly remote_address: string
 }
-export class PublicCall extends Context.Service<PublicCall, PublicCallShape>()("flightcase/server/PublicCall") {}
-
 /** The slice provides it to every endpoint below /d. */
-export const publicCall: Effect.Effect<PublicCallShape> = Effect.map(
-  Effect.serviceOption(PublicCall),
-  Option.getOrThrow
-)
+export const PublicCall = Context.Reference<PublicCallShape>("flightcase/server/PublicCall", {
+  defaultValue: () => {
+    throw new Error("this endpoint is not below /d")
+  }
+})
 export const headerOf = ({ headers }: PublicCallShape, name: string): string => {
   const value = headers[name]
   return typeof value === "string" ? value : (value?.join(", ") ?? "")

@@ -3,7 +3,7 @@
  * import arrives in pages, each of which may be sent again. It takes effect at once, in one transaction: only when the
  * tables projected from it match the export's checksums, and only on a server where nothing has happened yet.
  */
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import { get, postQuery, type SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
 import { retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
@@ -18,7 +18,7 @@ import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.t
 import { schema_version, withoutTimeouts } from "../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
-import { ServerContext } from "../../ports/server-context.ts"
+import { serverContext } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import {
   applyRestore,
@@ -233,7 +233,8 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
           return ok(yield* progressOf({ ...rows.id, finished_at: now }))
         })
       )
-      Option.getOrThrow(yield* Effect.serviceOption(ServerContext)).journalReplaced()
+      const { journalReplaced } = yield* serverContext
+      journalReplaced()
       return finished
     }).pipe(retryOnConflict)
 })

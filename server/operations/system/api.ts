@@ -1,6 +1,6 @@
 /** Endpoints about the server itself: health, OpenAPI, the endpoint catalogue, measurements. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
-import { Clock, Context, Effect, Metric, Option } from "effect"
+import { Clock, Context, Effect, Metric } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"
 import type { JobCount, KindCount } from "../../ports/offers.ts"
 import { type AnsweredServerCall, measurementsText, type ServerSlice } from "../../ports/server-slice.ts"
@@ -189,7 +189,7 @@ const healthAnswer = (dialect: string, condition: Condition, now: string): Healt
   }
 }
 const healthNow = Effect.gen(function* () {
-  const { health } = Option.getOrThrow(yield* Effect.serviceOption(ServerContext))
+  const { health } = yield* serverContext
   return healthAnswer((yield* Store).dialect, yield* health, instantOf(yield* Clock.currentTimeMillis))
 })
 const databases = choice({ postgres: "Postgres", sqlite: "SQLite" })

@@ -220,8 +220,8 @@ export const feedsSlice: ServerSlice = {
         Effect.gen(function* () {
           const kinds = chosenKinds(values.with)
           yield* requireKinds(viewer, kinds)
-            const server = yield* serverContext
-            const user = yield* Store.get(users, viewer.user_id)
+          const server = yield* serverContext
+          const user = yield* Store.get(users, viewer.user_id)
           const feeds = user === undefined ? [] : (yield* feedsOf(user, kinds)).map((of) => entry(server, of, user))
           return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length, query) })
         })

@@ -1,5 +1,5 @@
 /** What people are told of, handed to the programs that listen for it. */
-import { Clock, Context, Effect, Latch, Option, Queue, Stream } from "effect"
+import { Clock, Context, Effect, Latch, Queue, Stream } from "effect"
 import type { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
 import type { Failure } from "../../../../core/kernel/store/failure.ts"
 import { columnList } from "../../../../core/kernel/store/statement.ts"
@@ -326,7 +326,9 @@ const fields = {
 }
 
 /** The id of the last event that a client got before it connected again. */
-class LastEventId extends Context.Service<LastEventId, number>()("flightcase/server/LastEventId") {}
+const LastEventId = Context.Reference<number | undefined>("flightcase/server/LastEventId", {
+  defaultValue: () => undefined
+})
 /** Endpoints are given no headers of their request: this one gets the one it needs. */
 export const withLastEventId = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   if (call.endpoint.name !== stream_name) return next
@@ -350,7 +352,7 @@ export const streamEndpoint = (hub: Hub) =>
     answer_headers: { "X-Accel-Buffering": "no: proxies are to pass on each event as it comes" },
     run: ({ values, viewer }) =>
       Effect.gen(function* () {
-        const after = Option.getOrElse(yield* Effect.serviceOption(LastEventId), () => values.after)
+        const after = (yield* LastEventId) ?? values.after
         const stream = yield* hub.listen({ user_id: viewer.user_id, token_id: viewer.token_id, after })
         return {
           status: 200,
