@@ -1,5 +1,5 @@
 /** What billing needs a server for: PDF, mail, what is due at certain times, and payments told from outside. */
-import { Clock, Context, Effect, Schema } from "effect"
+import { Clock, Context, Effect } from "effect"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import { isBic, isIban, mail_fields, paymentLinkFault } from "../../core/billing/paper/mail-text.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
@@ -13,7 +13,7 @@ import { invoices } from "../../core/billing/state/tables.ts"
 import type { DocumentSource, PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { document_types, typeOfInvoice } from "../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
-import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, type TimedWork } from "../ports/job-kind.ts"
+import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, timedWork } from "../ports/job-kind.ts"
 import { filledDocument, filledMail, mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
 import { contents } from "../documents/papers/preparing.ts"
 import { drawingRefused, drawn } from "../documents/papers/draw.ts"
@@ -189,27 +189,22 @@ const tell = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis
   return due.length
 })
 
-export const overdueSweep: TimedWork = {
+export const overdueSweep = timedWork({
   cron: "7 * * * *",
   at_start: (now) => Effect.map(candidates(now), (ids) => ids.length > 0),
-  kind: jobKind({
-    kind: "invoices.overdue",
-    meaning: "tells of invoices that became overdue",
-    data: Schema.Struct({ due_at: Schema.String }),
-    attempts_max: 5,
-    waits_seconds: [10, 60, 600],
-    at_a_time: 1,
-    run: () =>
-      Effect.gen(function* () {
-        const store = yield* Store
-        const now_millis = yield* Clock.currentTimeMillis
-        let told = 0
-        for (const some of chunked(yield* candidates(instantOf(now_millis)), at_once))
-          told += yield* store.transaction(tell(some, now_millis))
-        return { told }
-      })
-  })
-}
+  kind: "invoices.overdue",
+  meaning: "tells of invoices that became overdue",
+  waits_seconds: [10, 60, 600],
+  run: () =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const now_millis = yield* Clock.currentTimeMillis
+      let told = 0
+      for (const some of chunked(yield* candidates(instantOf(now_millis)), at_once))
+        told += yield* store.transaction(tell(some, now_millis))
+      return { told }
+    })
+})
 
 // The PDF of an invoice and of a credit note (rules/billing 1.3).
 

@@ -2,7 +2,7 @@
  * Removes content that no row has named for a day. Nothing waits for the store while it does so: content to be removed
  * is marked first, and from then on neither named by a row nor taken for stored (`keep.ts`), until it is gone.
  */
-import { Clock, Effect, Schema, Stream } from "effect"
+import { Clock, Effect, Stream } from "effect"
 import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
 import type { Failure } from "../../core/kernel/store/failure.ts"
 import { chunked, quote } from "../../core/kernel/store/statement.ts"
@@ -10,7 +10,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { FileColumns, Table } from "../../core/kernel/tables/table.ts"
 import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { jobKind, type TimedWork } from "../ports/job-kind.ts"
+import { timedWork } from "../ports/job-kind.ts"
 import { serverContext } from "../ports/server-context.ts"
 import type { BlobStore, BlobStoreFailure } from "../ports/blob-store.ts"
 import { upload_bytes_max } from "../../core/kernel/fields/body-limits.ts"
@@ -137,25 +137,20 @@ export const findUnknown = Effect.fnUntraced(function* (
 /** The hour in which the whole store is compared with its rows. */
 const comparing_hour = 3
 
-export const collectWork: TimedWork = {
+export const collectWork = timedWork({
   cron: "17 * * * *",
-  kind: jobKind({
-    kind: "files.collect",
-    meaning: "removes files that nothing has named for a day",
-    data: Schema.Struct({ due_at: Schema.String }),
-    attempts_max: 3,
-    waits_seconds: [60, 600],
-    at_a_time: 1,
-    run: ({ due_at }) =>
-      Effect.gen(function* () {
-        const { blobs } = yield* serverContext
-        const now_millis = Date.parse(due_at)
-        yield* blobs.sweep
-        if (new Date(now_millis).getUTCHours() === comparing_hour) yield* findUnknown(blobs, now_millis)
-        return { removed: yield* collectFiles(now_millis) }
-      })
-  })
-}
+  kind: "files.collect",
+  meaning: "removes files that nothing has named for a day",
+  attempts_max: 3,
+  run: ({ due_at }) =>
+    Effect.gen(function* () {
+      const { blobs } = yield* serverContext
+      const now_millis = Date.parse(due_at)
+      yield* blobs.sweep
+      if (new Date(now_millis).getUTCHours() === comparing_hour) yield* findUnknown(blobs, now_millis)
+      return { removed: yield* collectFiles(now_millis) }
+    })
+})
 
 // Where files of devices are kept until their commands name them.
 

@@ -18,7 +18,7 @@ import { lookAtWaiting } from "../../core/orders/opportunities/waiting/load.ts"
 import { settleQueue } from "../../core/orders/opportunities/waiting/queue.ts"
 import { shortage_waits } from "../../core/orders/opportunities/tables/waiting.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { jobKind, jobOffer, type TimedWork } from "../ports/job-kind.ts"
+import { jobKind, jobOffer, timedWork } from "../ports/job-kind.ts"
 import { serverContext } from "../ports/server-context.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
@@ -92,21 +92,18 @@ const waitedFor = Effect.gen(function* () {
 })
 
 /** Once an hour everything that waits: time alone frees goods, and so do settings. */
-export const waitingSweep: TimedWork = {
+export const waitingSweep = timedWork({
   cron: "27 * * * *",
-  kind: jobKind({
-    kind: "opportunities.waiting_hourly",
-    meaning: "looks at all that wait for goods to come free",
-    data: Schema.Struct({ due_at: Schema.String }),
-    ...attempts,
-    run: () =>
-      Effect.gen(function* () {
-        let matched = 0
-        for (const some of chunked(yield* waitedFor, products_at_once)) matched += yield* settleWaiting(some)
-        return { matched }
-      })
-  })
-}
+  kind: "opportunities.waiting_hourly",
+  meaning: "looks at all that wait for goods to come free",
+  ...attempts,
+  run: () =>
+    Effect.gen(function* () {
+      let matched = 0
+      for (const some of chunked(yield* waitedFor, products_at_once)) matched += yield* settleWaiting(some)
+      return { matched }
+    })
+})
 
 /** Goods may be free after these: other demands, other stock, and what happens to lines that wait. */
 const frees = new Set([demandsReplacedEvent, levelMade, levelChanged, levelDeleted].map(({ type }) => type))

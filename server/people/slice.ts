@@ -27,7 +27,7 @@ import {
 import { type UserRow, users } from "../../core/people/users/schema.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { zoneOf } from "../../core/values/zone.ts"
-import { jobKind, jobOffer, processOf } from "../ports/job-kind.ts"
+import { jobKind, jobOffer, processOf, timedWork } from "../ports/job-kind.ts"
 import { dropMail, queueMail } from "../delivery/mail/jobs.ts"
 import { serverContext } from "../ports/server-context.ts"
 import { codeWith, dropExpired, endCodes, firstCode, hashOfCode, login_codes, makeCode } from "./codes.ts"
@@ -292,23 +292,17 @@ const reset = command("POST", "/api/v1/users/{id}/reset_password", {
 /** Longer than the job of a message is known, which would be queued anew once its secret is forgotten. */
 const sent_kept_millis = 30 * 86_400_000
 
-const dropOldDaily = {
+const dropOldDaily = timedWork({
   cron: "41 3 * * *",
-  kind: jobKind({
-    kind: "access.cleanup",
-    meaning: "forgets codes to log in with that have expired",
-    data: Schema.Struct({ due_at: Schema.String }),
-    attempts_max: 5,
-    waits_seconds: [60, 600],
-    at_a_time: 1,
-    run: () =>
-      Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        yield* dropExpired(instantOf(now))
-        yield* dropOldSecrets(instantOf(now), instantOf(now - sent_kept_millis))
-      })
-  })
-}
+  kind: "access.cleanup",
+  meaning: "forgets codes to log in with that have expired",
+  run: () =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      yield* dropExpired(instantOf(now))
+      yield* dropOldSecrets(instantOf(now), instantOf(now - sent_kept_millis))
+    })
+})
 
 export const accessSlice: ServerSlice = {
   name: "access",

@@ -3,7 +3,7 @@
  * transaction of the event that causes it, so that it exists exactly when the event does, and is done after the commit,
  * at least once: `run` must be safe to repeat for the same job.
  */
-import { Data, type Effect, type Schema, type Scope } from "effect"
+import { Data, type Effect, Schema, type Scope } from "effect"
 import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import type { AnyEventType, DataOf, EventOf, StoredEvent } from "../../core/kernel/events/event-type.ts"
 import type { StoreRead } from "../../core/kernel/store/failure.ts"
@@ -103,3 +103,20 @@ export interface TimedWork {
   /** Its data is the instant it was due. */
   readonly kind: JobKind<{ readonly due_at: string }>
 }
+type Due = JobKind<{ readonly due_at: string }>
+/** Declares timed work: five attempts, one at a time, where nothing else is said. */
+export const timedWork = ({
+  at_start,
+  cron,
+  ...kind
+}: Omit<TimedWork, "kind"> & Pick<Due, "kind" | "meaning" | "run"> & Partial<Due>): TimedWork => ({
+  cron,
+  ...(at_start === undefined ? {} : { at_start }),
+  kind: {
+    data: Schema.Struct({ due_at: Schema.String }),
+    attempts_max: 5,
+    waits_seconds: [60, 600],
+    at_a_time: 1,
+    ...kind
+  }
+})

@@ -1,5 +1,5 @@
 /** What procurement needs a server for: mail to suppliers, and what is due at certain times. */
-import { Clock, Context, Effect, Schema } from "effect"
+import { Clock, Context, Effect } from "effect"
 import { paperLanguage } from "../../core/billing/paper/words.ts"
 import { sellerOf } from "../../core/billing/state/parties.ts"
 import { brandOf, fragmentsOf, mail_places } from "../../core/documents/branding/brand.ts"
@@ -19,7 +19,7 @@ import {
 } from "../../core/purchasing/schema.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { dayOf, zoneOf } from "../../core/values/zone.ts"
-import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, type TimedWork } from "../ports/job-kind.ts"
+import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, timedWork } from "../ports/job-kind.ts"
 import { queueMail } from "../delivery/mail/jobs.ts"
 import { mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
 import { serverContext } from "../ports/server-context.ts"
@@ -194,38 +194,33 @@ const remind = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_mill
   return due.length
 })
 
-export const returnSweep: TimedWork = {
+export const returnSweep = timedWork({
   cron: "12 * * * *",
-  kind: jobKind({
-    kind: "purchase_orders.return_due",
-    meaning: "reminds of sub-hired goods that are due back",
-    data: Schema.Struct({ due_at: Schema.String }),
-    attempts_max: 5,
-    waits_seconds: [10, 60, 600],
-    at_a_time: 1,
-    run: () =>
-      Effect.gen(function* () {
-        const store = yield* Store
-        const now_millis = yield* Clock.currentTimeMillis
-        const open = yield* store.find(purchase_orders, {
-          po_type: "sub_hire",
-          status: ["partially_received", "received"],
-          returned_at: null,
-          deleted_at: null
-        })
-        const due = yield* dueOf(open, now_millis)
-        let reminded = 0
-        for (const some of chunked(due, at_once))
-          reminded += yield* store.transaction(
-            remind(
-              some.map(({ order }) => order.id),
-              now_millis
-            )
-          )
-        return { reminded }
+  kind: "purchase_orders.return_due",
+  meaning: "reminds of sub-hired goods that are due back",
+  waits_seconds: [10, 60, 600],
+  run: () =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const now_millis = yield* Clock.currentTimeMillis
+      const open = yield* store.find(purchase_orders, {
+        po_type: "sub_hire",
+        status: ["partially_received", "received"],
+        returned_at: null,
+        deleted_at: null
       })
-  })
-}
+      const due = yield* dueOf(open, now_millis)
+      let reminded = 0
+      for (const some of chunked(due, at_once))
+        reminded += yield* store.transaction(
+          remind(
+            some.map(({ order }) => order.id),
+            now_millis
+          )
+        )
+      return { reminded }
+    })
+})
 
 export const procurementServerSlice: ServerSlice = {
   name: "procurement_server",

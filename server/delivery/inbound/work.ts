@@ -8,7 +8,7 @@ import { isJsonObject } from "../../../core/kernel/fields/json.ts"
 import { update } from "../../../core/kernel/tables/row-change.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { GivenUp, type JobKind, jobKind, type TimedWork } from "../../ports/job-kind.ts"
+import { GivenUp, type JobKind, jobKind, timedWork } from "../../ports/job-kind.ts"
 
 // Where webhooks come from and what came, on the server alone (rules/conventions 14).
 
@@ -143,25 +143,19 @@ export const kept_days = 90
  * Forgets what came long ago. Of generic sources, which sign no time, the ids stay for good: a copy of an old delivery
  * would be taken for a new one.
  */
-export const forgetOld: TimedWork = {
+export const forgetOld = timedWork({
   cron: "41 3 * * *",
-  kind: jobKind({
-    kind: "inbound.forget",
-    meaning: "forgets webhooks that came in long ago",
-    data: Schema.Struct({ due_at: Schema.String }),
-    attempts_max: 5,
-    waits_seconds: [60, 600],
-    at_a_time: 1,
-    run: ({ due_at }) =>
-      Effect.gen(function* () {
-        const { sql } = yield* Store
-        const before = instantOf(Date.parse(due_at) - kept_days * 86_400_000)
-        yield* sql`
-          delete from inbound_deliveries where created_at < ${before} and kind <> 'generic' and status <> 'queued'`
-        yield* forgetBodies(before)
-      })
-  })
-}
+  kind: "inbound.forget",
+  meaning: "forgets webhooks that came in long ago",
+  run: ({ due_at }) =>
+    Effect.gen(function* () {
+      const { sql } = yield* Store
+      const before = instantOf(Date.parse(due_at) - kept_days * 86_400_000)
+      yield* sql`
+        delete from inbound_deliveries where created_at < ${before} and kind <> 'generic' and status <> 'queued'`
+      yield* forgetBodies(before)
+    })
+})
 
 /** Empties what was sent before an instant and is done with. */
 export const forgetBodies = (before: string) =>

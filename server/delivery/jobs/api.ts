@@ -16,7 +16,7 @@ import { serverPermissions } from "../../../core/people/users/permissions.ts"
 import { grantToSystemRoles } from "../../../core/people/users/decide.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
-import { type AnyJobKind, asking_abilities, jobKind } from "../../ports/job-kind.ts"
+import { type AnyJobKind, asking_abilities, timedWork } from "../../ports/job-kind.ts"
 import { shownError } from "./outcome.ts"
 import { dropJob, emptyEnded, job_notes, type JobRow, requeue, system_jobs, timed_work } from "./queue-table.ts"
 
@@ -77,13 +77,10 @@ const refusalToDrop = ({ status }: JobRow): string | undefined =>
 const kept_days = 14
 
 /** Done jobs are forgotten; an id is known, and not queued again, as long as its job is. */
-const cleanup = jobKind({
+const cleanup = timedWork({
+  cron: "20 3 * * *",
   kind: "jobs.cleanup",
   meaning: "forgets jobs that were done two weeks ago",
-  data: Schema.Struct({ due_at: Schema.String }),
-  attempts_max: 5,
-  waits_seconds: [60, 600],
-  at_a_time: 1,
   run: () => Effect.flatMap(serverContext, ({ jobs }) => jobs.forget(kept_days))
 })
 
@@ -172,7 +169,7 @@ export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerS
     name: "jobs",
     server_tables: [job_notes, timed_work],
     resources: [jobs],
-    timed: [{ cron: "20 3 * * *", kind: cleanup }],
+    timed: [cleanup],
     recorded: (events) =>
       Effect.gen(function* () {
         const { scrubs } = (yield* CommandRuntime).catalogue

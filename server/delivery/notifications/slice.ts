@@ -14,9 +14,9 @@ import {
 import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { dailyRetention, deleteInParts } from "../jobs/retention.ts"
+import { deleteInParts } from "../jobs/timed.ts"
 import { decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { type JobKind, jobKind, jobOffer } from "../../ports/job-kind.ts"
+import { type JobKind, jobKind, jobOffer, timedWork } from "../../ports/job-kind.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import { eventsOfTypes, page_events } from "../webhooks/fan-out.ts"
 import { causes, causesOf, telling_events } from "./causes/causes.ts"
@@ -79,12 +79,12 @@ export const dropOld = Effect.gen(function* () {
   yield* sql`delete from notification_bursts where paced_until < ${cutoff}`
 })
 
-const dropOldDaily = dailyRetention(
-  "notifications.retention",
-  "27 3 * * *",
-  "removes notifications that are older than the settings keep them",
-  dropOld
-)
+const dropOldDaily = timedWork({
+  cron: "27 3 * * *",
+  kind: "notifications.retention",
+  meaning: "removes notifications that are older than the settings keep them",
+  run: () => dropOld
+})
 
 // From events to what people are told: a command whose events cause a type queues one job in its transaction; after the
 // commit the job finds who may see it and writes a row for each. Rows are known by person and happening, so that doing

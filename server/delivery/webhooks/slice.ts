@@ -15,11 +15,11 @@ import { access, logResource, type WebhookApi, webhookEndpoints, webhookEvents, 
 import { payloadShown, test_event, type WebhookKind, type WebhookKinds } from "./payloads.ts"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
+import { timedWork } from "../../ports/job-kind.ts"
 import type { Measurement, ServerCall, ServerSlice } from "../../ports/server-slice.ts"
 import { attempt_errors, type AttemptError, webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { dailyRetention } from "../jobs/retention.ts"
 import { type RowChange, update } from "../../../core/kernel/tables/row-change.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { roles, users } from "../../../core/people/users/schema.ts"
@@ -172,12 +172,12 @@ const dropOld = Effect.gen(function* () {
     or webhook_id not in (select id from webhooks))`
 })
 
-const dropOldDaily = dailyRetention(
-  "webhooks.retention",
-  "17 3 * * *",
-  "removes deliveries and log entries of webhooks that are older than the settings keep them",
-  dropOld
-)
+const dropOldDaily = timedWork({
+  cron: "17 3 * * *",
+  kind: "webhooks.retention",
+  meaning: "removes deliveries and log entries of webhooks that are older than the settings keep them",
+  run: () => dropOld
+})
 
 interface WebhooksOptions {
   /** Told of each attempt; the first one at an event is what is metered (rules/conventions 16). */

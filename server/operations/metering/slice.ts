@@ -4,7 +4,7 @@ import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { memberAnonymised } from "../../../core/people/personal-data/erase.ts"
-import { jobKind, jobOffer } from "../../ports/job-kind.ts"
+import { jobKind, jobOffer, timedWork } from "../../ports/job-kind.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { get } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -19,7 +19,7 @@ import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.t
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { dropMonthsBefore, monthOf } from "../../http/limit-month.ts"
-import { dailyRetention, deleteInParts } from "../../delivery/jobs/retention.ts"
+import { deleteInParts } from "../../delivery/jobs/timed.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { exportEndpoint, exportUsage, usageEndpoint } from "./usage-api.ts"
 
@@ -143,12 +143,12 @@ export const dropOld = Effect.gen(function* () {
   yield* dropMonthsBefore(monthOf(sums.getTime()))
 })
 
-const dropOldDaily = dailyRetention(
-  "metering.retention",
-  "37 3 * * *",
-  "removes calls and sums of calls that are older than the settings keep them",
-  dropOld
-)
+const dropOldDaily = timedWork({
+  cron: "37 3 * * *",
+  kind: "metering.retention",
+  meaning: "removes calls and sums of calls that are older than the settings keep them",
+  run: () => dropOld
+})
 
 export const meteringSlice = (meter: Meter): ServerSlice => ({
   name: "metering",

@@ -15,7 +15,7 @@ import { users } from "../../../../core/people/users/schema.ts"
 import { parseMailAddress } from "../../../../core/values/mail-address.ts"
 import { instantOf } from "../../../../core/values/time.ts"
 import { zoneOf } from "../../../../core/values/zone.ts"
-import { jobKind, type TimedWork } from "../../../ports/job-kind.ts"
+import { jobKind, timedWork } from "../../../ports/job-kind.ts"
 import { queueMail } from "../../mail/jobs.ts"
 import { type User, userById } from "../../../ports/users.ts"
 import { isMailedTo, readerOf, textsOf } from "../api.ts"
@@ -244,15 +244,10 @@ const offerLeft = Effect.fnUntraced(function* (due_at: string) {
     `.${due_at}`
   )
 })
-export const offerLeftHourly: TimedWork = {
+export const offerLeftHourly = timedWork({
   cron: "37 * * * *",
-  kind: jobKind({
-    kind: "notifications.mail_left",
-    meaning: "offers mail again that should have gone out",
-    data: Schema.Struct({ due_at: Schema.String }),
-    attempts_max: 3,
-    waits_seconds: [60, 600],
-    at_a_time: 1,
-    run: ({ due_at }) => Effect.flatMap(Store, (store) => store.transaction(offerLeft(due_at)))
-  })
-}
+  kind: "notifications.mail_left",
+  meaning: "offers mail again that should have gone out",
+  attempts_max: 3,
+  run: ({ due_at }) => Effect.flatMap(Store, (store) => store.transaction(offerLeft(due_at)))
+})
