@@ -243,7 +243,7 @@ export const definitionOf = (document: PrintDocument, tools: Tools): TDocumentDe
     ...(head === undefined && document.watermark === undefined
       ? {}
       : { header: () => headerOf(drawing, { ...head, mark: document.watermark }, margins) }),
-    footer: (current: number, pages: number) => footerOf(drawing, document, margins, width, current, pages),
+    footer: (current: number, pages: number) => footerOf(drawing, document, { margins, width, current, pages }),
     ...(document.watermark === undefined
       ? {}
       : {
@@ -300,13 +300,16 @@ const headerOf = (
   }
 }
 
+interface Page {
+  readonly margins: Margins
+  readonly width: number
+  readonly current: number
+  readonly pages: number
+}
 const footerOf = (
   drawing: Drawing,
   { footer }: PrintDocument,
-  [left, , right]: Margins,
-  width: number,
-  current: number,
-  pages: number
+  { current, margins: [left, , right], pages, width }: Page
 ): Content => {
   const lines = footer?.lines ?? []
   const label = (footer?.page_label ?? "").replaceAll("{page}", String(current)).replaceAll("{pages}", String(pages))

@@ -17,17 +17,21 @@ const settling = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced(5
 /** One that hangs would keep its worker for ever, as its lock is renewed. */
 const usual_limit_seconds = 3_600
 
+interface Job {
+  readonly store: StoreShape
+  readonly kind: AnyJobKind
+  readonly data: unknown
+  readonly taken: Taken
+}
 /**
  * Succeeds where nothing is left to do, be it that the job is done or that its failure was written down here, with an
  * error for people. Fails only where that could not be written: the queue then tries again by itself.
  */
 export const runAttempt = Effect.fnUntraced(function* (
-  store: StoreShape,
   counters: JobCounters,
-  kind: AnyJobKind,
-  data: unknown,
-  taken: Taken
+  job: Job
 ): Effect.fn.Return<void, SqlError.SqlError, Store | CommandRuntime | ServerContext> {
+  const { data, kind, store, taken } = job
   const { job_id } = taken
   const counts_all = kind.counts_broken_off !== false
   const attempt = counts_all || taken.attempt === 1 ? taken.attempt : 1 + (yield* failuresOf(store, job_id))
@@ -35,7 +39,7 @@ export const runAttempt = Effect.fnUntraced(function* (
   if (attempt > kind.attempts_max) {
     yield* Effect.logWarning("a job failed for good", { job_id, attempt, error: ended_with_server })
     counters.failed(kind.kind, true)
-    return yield* Effect.retry(failedForGood(store, kind, data, taken, ended_with_server, taken.attempt - 1), settling)
+    return yield* Effect.retry(failedForGood(job, ended_with_server, taken.attempt - 1), settling)
   }
   counters.begun(kind.kind)
   const run = Effect.suspend(() =>
@@ -68,20 +72,14 @@ export const runAttempt = Effect.fnUntraced(function* (
       counts_all ? Effect.void : noteFailures(store, job_id, attempt),
       setWaiting(store, taken, error, seconds)
     )
-  yield* Effect.retry(
-    wait_seconds === undefined ? failedForGood(store, kind, data, taken, error) : waiting(wait_seconds),
-    settling
-  )
+  yield* Effect.retry(wait_seconds === undefined ? failedForGood(job, error) : waiting(wait_seconds), settling)
 })
 
 /**
  * Ends the job with what follows for its kind, in one transaction. Where that fails unexpectedly, the job still ends.
  */
 const failedForGood = (
-  store: StoreShape,
-  kind: AnyJobKind,
-  data: unknown,
-  taken: Taken,
+  { data, kind, store, taken }: Job,
   error: string,
   attempts = taken.attempt
 ): Effect.Effect<void, SqlError.SqlError, Store | CommandRuntime | ServerContext> => {

@@ -161,7 +161,10 @@ const workOf = Effect.fnUntraced(function* (
     worker.is_busy = false
   })
   const one = crew.queue.take(({ data }, { attempts, id }) =>
-    Effect.andThen(begin, runAttempt(store, counters, crew.kind, data, { kind, job_id: id, attempt: attempts }))
+    Effect.andThen(
+      begin,
+      runAttempt(counters, { store, kind: crew.kind, data, taken: { kind, job_id: id, attempt: attempts } })
+    )
   )
   yield* crew.gate.await
   for (let failures = 0; !stopping.is_stopping;) {

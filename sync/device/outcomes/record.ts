@@ -74,7 +74,7 @@ const concurrentChanges = Effect.fnUntraced(function* (
   const values = new Map<string, unknown>()
   for (const event of events) {
     for (const touch of touchesOf(context, event, event.recorded_at)) {
-      found.push(...(yield* changesOf(context, scope, event, touch, recorded.rows[rowKey(touch)], values)))
+      found.push(...(yield* changesOf(context, scope, { event, touch }, recorded.rows[rowKey(touch)], values)))
     }
   }
   const relevant = found.filter((one) => one.is_relevant)
@@ -88,8 +88,7 @@ const concurrentChanges = Effect.fnUntraced(function* (
 const changesOf = Effect.fnUntraced(function* (
   context: DescriptionContext,
   scope: Scope,
-  event: StoredEvent,
-  touch: RowTouch,
+  { event, touch }: { readonly event: StoredEvent; readonly touch: RowTouch },
   seen: AnyRow | undefined,
   values: Map<string, unknown>
 ): Effect.fn.Return<ReadonlyArray<FoundChange>, Failure, Store> {

@@ -39,16 +39,20 @@ export interface Later {
   readonly n: number | null
 }
 
+/** A command that left the device, and what it did. */
+interface DoneCommand {
+  readonly context: UndoContext
+  readonly command: OutboxCommand
+  readonly effects: DoneEffects
+  readonly done: Done
+}
 /**
  * The first later change that an undo would take back with its own. `with_it`: commands that are undone before it in
  * the same go.
  */
 export const laterChange = Effect.fnUntraced(function* (
-  context: UndoContext,
+  { command, context, done, effects }: DoneCommand,
   outbox: Outbox,
-  command: OutboxCommand,
-  effects: DoneEffects,
-  done: Done,
   undoing: Extract<Undoing, { kind: "requests" }>,
   with_it: ReadonlySet<string>
 ) {
@@ -75,11 +79,8 @@ export const laterChange = Effect.fnUntraced(function* (
  * out: it is why the rules do not take the command back any more.
  */
 export const latestChange = Effect.fnUntraced(function* (
-  context: UndoContext,
+  { command, context, done, effects }: DoneCommand,
   outbox: Outbox,
-  command: OutboxCommand,
-  effects: DoneEffects,
-  done: Done,
   with_it: ReadonlySet<string>
 ) {
   const own = new Set(done.rows.map(({ key, table }) => `${table}/${key}`))

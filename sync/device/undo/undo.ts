@@ -231,10 +231,7 @@ const triedOut = async (
   if (refused === undefined || step === undefined) return steps
   const command = parts.outbox.find(step.id)
   const known = command === undefined ? undefined : await parts.run(doneHere(parts, command))
-  const later =
-    command === undefined || known === undefined
-      ? undefined
-      : await parts.run(latestChange(known.context, parts.outbox, command, known.effects, known.done, with_it))
+  const later = known === undefined ? undefined : await parts.run(latestChange(known, parts.outbox, with_it))
   const told = refusedStep(step, refused.answer, later ?? null)
   return steps.map((one) => (one === step ? told : one))
 }
@@ -267,7 +264,7 @@ const compensating = Effect.fnUntraced(function* (
   const unknown = undoing.requests.find(({ name }) => catalogue.endpoint(name) === undefined)
   if (unknown !== undefined)
     return stepOf(about, cannot(`This release knows no command ${unknown.name}`, "put it right by hand"))
-  const later = yield* laterChange(context, outbox, command, effects, done, undoing, with_it)
+  const later = yield* laterChange(known, outbox, undoing, with_it)
   if (later !== undefined) return { ...about, way: "refused", says: laterText(later), instead: insteadOf(later), later }
   const guard = (yield* guardOf(context, command, effects, undoing)) ?? null
   return { ...stepOf(about, undoing), guard }
@@ -283,7 +280,7 @@ const doneHere = Effect.fnUntraced(function* (
   if (endpoint === undefined || compensation === undefined || effects === undefined) return undefined
   const now = instantOf(yield* Clock.currentTimeMillis)
   const context = yield* undoContext(catalogue, replica_id, yield* viewer, now)
-  return { compensation, context, effects, done: yield* doneOf(context, command, endpoint, effects) }
+  return { command, compensation, context, effects, done: yield* doneOf(context, command, endpoint, effects) }
 })
 const stepOf = (about: Omit<UndoStep, "way" | "says">, undoing: Undoing): UndoStep =>
   undoing.kind === "cannot"
