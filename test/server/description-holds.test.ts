@@ -8,6 +8,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fiel
 import { rowSchema, titleOf } from "../../core/kernel/lists/answer-schema.ts"
 import type { ServerApp } from "../../server/host/app.ts"
 import { interfaceOf } from "../../server/operations/system/catalogue-rows.ts"
+import { dialect } from "../tidy/dialect.ts"
 import { answerProblem, decodingProblem, problemOf } from "../api/description.ts"
 import { askOf, described, serve, type Serving } from "./serving.ts"
 
@@ -130,8 +131,6 @@ describe("the description", () => {
     expect(same).toEqual([])
   })
   it("says what things are in plain words", () => {
-    const dialect =
-      /\b(what of|whoever|whomever|(is|are|was|were) told|nobody|so many|anew|of what|who is asked|by themselves)\b/i
     const faults: Array<string> = []
     const walk = (value: Json, path: string): void => {
       if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, path))

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { sourcesOf } from "../source/place.ts"
 import { parsed } from "../source/tree.ts"
 import { circlesOf, fileGraph, folderCircles } from "./circles.ts"
+import { commentsOf, dialectIn, titlesOf } from "./dialect.ts"
 import { tidinessOf } from "./found.ts"
 import { importsOf, measures } from "./measures.ts"
 import { asCounted, differences, isMore, type Ratchets, told } from "./ratchets.ts"
@@ -60,6 +61,21 @@ describe("rental words", () => {
   })
   it("are found where the store is a place", () => {
     expect(said("row.store_id + stores")).toEqual(["store", "store"])
+  })
+})
+
+describe("dialect", () => {
+  const kinds = (texts: Parameters<typeof dialectIn>[0]) => dialectIn(texts).map(({ kind }) => kind)
+  it("is found in comments, over the ends of lines, and not in code or strings", () => {
+    const text =
+      '/** Whoever is\n   * told. */\nconst nobody = "anew", a = /\\/\\/ wanted/ // so\n// many\n// What it is'
+    expect(commentsOf(text).length).toBe(2)
+    expect(kinds(commentsOf(text))).toEqual(["whoever", "is told", "tell, told", "so many"])
+    expect(kinds(commentsOf("// What it is"))).toEqual(["begins with a clause"])
+  })
+  it("is found in titles of tests, and not in what they test", () => {
+    const text = 'describe.each(["nobody"])("nobody", () => it.live(`is told ${"anew"}`, () => expect("anew")))'
+    expect(kinds(titlesOf({ text, tree: parsed(text) }))).toEqual(["nobody", "is told", "anew", "tell, told"])
   })
 })
 

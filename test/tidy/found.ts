@@ -2,6 +2,7 @@
 import { type Sources, sourcesOf } from "../source/place.ts"
 import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
 import { circlesOf, fileGraph } from "./circles.ts"
+import { commentsOf, type Dialect, dialectIn, titlesOf } from "./dialect.ts"
 import { lineAt, measures } from "./measures.ts"
 import { general_folders, rentalWordsIn } from "./words.ts"
 
@@ -25,12 +26,18 @@ const topOf = (file: string): string => file.slice(0, file.indexOf("/"))
 const isOutwardOfKernel = (from: string, to: string): boolean =>
   from.startsWith("core/kernel/") && to.startsWith("core/") && !/^core\/(?:kernel|values)\//.test(to)
 
-export const tidinessOf = (sources: Sources): Found => {
+export const tidinessOf = (sources: Sources, tests: Sources = new Map()): Found => {
   const { add, found } = collector()
+  const addDialect = (where: string, file: string, text: string, uses: ReadonlyArray<Dialect>): void => {
+    for (const { kind, offset } of uses)
+      add(`dialect in ${where}: ${kind}`, topOf(file), `${file}:${lineAt(text, offset)}`)
+  }
+  for (const [file, source] of tests) addDialect("titles", file, source.text, dialectIn(titlesOf(source)))
   for (const [file, source] of sources) {
     for (const [what, measure] of Object.entries(measures)) {
       for (const offset of measure(source)) add(what, topOf(file), `${file}:${lineAt(source.text, offset)}`)
     }
+    addDialect("comments", file, source.text, dialectIn(commentsOf(source.text)))
     const general = general_folders.find((folder) => file.startsWith(`${folder}/`))
     if (general === undefined) continue
     for (const { offset, word } of rentalWordsIn(source.text))
@@ -46,5 +53,8 @@ export const tidinessOf = (sources: Sources): Found => {
   return found
 }
 
-export const tidinessToday = (above: string = root): Found =>
-  tidinessOf(sourcesOf(filesIn(source_folders, above), (file) => textOf(file, above)))
+export const tidinessToday = (above: string = root): Found => {
+  const sourcesIn = (folders: ReadonlyArray<string>): Sources =>
+    sourcesOf(filesIn(folders, above), (file) => textOf(file, above))
+  return tidinessOf(sourcesIn(source_folders), sourcesIn(["test"]))
+}
