@@ -193,7 +193,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
         invoice: { amount_paid: paid, amount_outstanding: outstanding }
       })
     })
-    it("numbers credit notes by themselves, and finds and sorts them by number, status, currency and total", async () => {
+    it("numbers credit notes automatically, and finds and sorts them by number, status, currency and total", async () => {
       const credited = async (more: object, amount: string) =>
         (await credit((await books.issued(more)).id, { amount })).body.credit_note
       const pounds = [await credited({}, "3.00"), await credited({}, "5.00"), await credited({}, "4.00")]

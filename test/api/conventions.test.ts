@@ -248,7 +248,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
         tag_list: []
       })
     })
-    it("E3 an archived member owns nobody", async () => {
+    it("E3 an archived member no longer owns anything", async () => {
       const x = await memberOf("Archived owner", "contact")
       await api(`/members/${x.id}`, { method: "DELETE" })
       expect(
@@ -265,7 +265,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       }
       expect((await post("/members/999999/restore")).status).toBe(404)
     })
-    it("E7 what cannot be merged is refused at secondary_id and archives nobody", async () => {
+    it("E7 an invalid merge is refused at secondary_id and archives no member", async () => {
       const [primary, archived, contact] = [
         await memberOf("Primary"),
         await memberOf("Archived"),
@@ -287,7 +287,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       }
       expect((await api("/members")).body.meta.total).toBe(before)
     })
-    it("E9 nobody anonymises themselves", async () => {
+    it("E9 users cannot anonymise themselves", async () => {
       const me = (await api("/members?q[membership_type_eq]=user")).body.members[0]
       expect(errorKeys(await post(`/members/${me.id}/anonymise`))).toEqual([422, ["member"]])
     })

@@ -143,7 +143,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
         ).toEqual([...[422, field]])
       expect(await press.count()).toBe(before)
     })
-    it("is of its source's store unless told, or of none", async () => {
+    it("belongs to its source's store unless the request names another or none", async () => {
       const depot = (await yard.made("/stores", { name: "Depot" })).id
       expect((await press.drawn("quotation")).store_id).toBe(1)
       expect((await press.drawn("quotation", { store_id: depot })).store_id).toBe(depot)
@@ -268,7 +268,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       )
       expect(new Set(others.documents.map((one: any) => one.status))).toEqual(new Set(["generated"]))
     })
-    it("a job is its owner's, and of whoever manages the system", async () => {
+    it("a job is visible to its owner and to users with system.manage", async () => {
       const rights = ["documents.create", "documents.view", "invoices.view"]
       const [mine, other] = [await yard.tokenOf(rights, ["*"]), await yard.tokenOf(rights, ["*"])]
       const { job_id } = (await batch({ documentable_ids: [sources.invoice] }, { token: mine })).body
@@ -279,7 +279,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
     })
   })
 
-  describe("What documents say (rulings, rules/billing 3)", () => {
+  describe("Content of documents (rulings, rules/billing 3)", () => {
     const read = async (type: string, more: object = {}): Promise<string> =>
       wordsOf(await press.bytes((await press.drawn(type, more)).id))
 
@@ -401,7 +401,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
     })
   })
 
-  describe("Who may do what with documents (interface 5)", () => {
+  describe("Permissions for documents (interface 5)", () => {
     const rights = ["view", "create", "share"].map((name) => `documents.${name}`)
     const seeing = ["opportunities.view", "invoices.view"]
     const abilities = ["documents:read", "documents:write"]
@@ -465,9 +465,9 @@ describe.each(engines)("Documents, on %s", (engine) => {
     })
   })
 
-  describe("What others are told of documents (rules/billing 3, interface 6)", () => {
+  describe("Webhooks and activity of documents (rules/billing 3, interface 6)", () => {
     const kinds = ["document.generated", "document.finalised", "document.voided", "pdf_generated"]
-    it("each of a batch by itself, and nothing of what was refused", async () => {
+    it("one event for each document of a batch, and none for refused ones", async () => {
       const ear = await listening(yard, kinds)
       const documentable_ids = [sources.opportunity, 999_999]
       expect((await press.generate("poem")).status).toBe(422)
@@ -578,7 +578,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       yard.setClock(now)
       expect([alive, ...gone]).toEqual([200, 404, 404])
     })
-    it("is no call of the interface, and closes to nobody for being read often", async () => {
+    it("is not counted as an API call, so frequent readers are never rate-limited", async () => {
       const token = await tokenOf(id)
       const all = []
       for (let at = 0; at < 25; at++) all.push((await open(token, "", { from: "198.51.100.20" })).status)
@@ -586,7 +586,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       const { paths } = await yard.get("/openapi.json")
       expect(Object.keys(paths).filter((path) => path.startsWith("/api/v1/d/"))).toEqual([])
     })
-    it("never tells its PIN", async () => {
+    it("never reveals its PIN", async () => {
       const [made, changed] = [await link(id, { pin: "Zq81xW" }), await change({ pin: "Zq81xW" })]
       const all = [made.text, changed.text, JSON.stringify([await press.shown(id), await yard.get("/documents")])]
       expect(all.filter((one) => one.includes("Zq81xW"))).toEqual([])

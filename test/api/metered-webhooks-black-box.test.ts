@@ -54,7 +54,7 @@ describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (en
       // It was sent, whatever the receiver made of it.
       expect(rows.map((row) => [row.status_code, row.weighted_units])).toEqual([[503, 1]])
     })
-    it("have no status where nobody answered", async () => {
+    it("have no status when the receiver did not answer", async () => {
       house.later(minute)
       const from = house.instant()
       const gone = await receiver()
@@ -70,7 +70,7 @@ describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (en
       })
       expect((await house.remove(`/webhooks/${id}`)).status).toBe(204)
     })
-    it("hold nothing of what was sent, nor a secret of their address", async () => {
+    it("contain neither the request body nor secrets from the URL", async () => {
       house.later(minute)
       const from = house.instant()
       const hook = await receiver()

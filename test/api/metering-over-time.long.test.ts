@@ -15,7 +15,7 @@ describe.concurrent.each(share(engines))("As time goes by, on %s", (engine: Engi
     return house
   }
 
-  it("an invoice whose day has ended is told of once, to who may see it", async ({ expect, onTestFinished }) => {
+  it("an overdue invoice is notified once, to users who may see it", async ({ expect, onTestFinished }) => {
     const house = await openHere(onTestFinished)
     const [ann, blind] = [await house.person(["invoices.view"]), await house.person(["products.view"])]
     const { number } = await house.issued({ due_at: "2026-06-20" })

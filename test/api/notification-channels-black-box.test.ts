@@ -60,7 +60,7 @@ describe.each(engines)("Notifications by mail, on %s (rules/conventions 15)", (e
     expect(mail.headers.find(({ key }) => key === "auto-submitted")?.value).toBe("auto-generated")
     await mailed(bob, words)
   })
-  it("come to nobody who has not asked for mail, has muted it, or may not see it", async () => {
+  it("are not sent to users who have not enabled mail, have muted the type, or may not see it", async () => {
     await gather(0)
     const [ann, plain, muted] = [await reader(), await reader(inbox_only), await reader(by_mail, { is_muted: true })]
     const blind = await house.person(["products.view"])

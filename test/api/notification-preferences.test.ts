@@ -80,7 +80,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     })
     expect(of(rows, "system.test_email")).toMatchObject({ channels: { email: true }, is_system: true })
   })
-  it("a person's choice comes before the house's, and the house's before the type's", async () => {
+  it("a user's preference overrides the company's, and the company's overrides the type's default", async () => {
     expect(await set({ channels: { email: false } })).toMatchObject({
       channels: { database: true, email: false, broadcast: false },
       default_channels: ["database", "email"],
@@ -190,7 +190,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     await did(404, "GET", prefsOf(999_999))
     await did(404, "PUT", prefsOf(999_999), {})
   })
-  it("who may: one's own with the ability alone, a member's with members.edit, the house's with notifications.manage", async () => {
+  it("permissions: own preferences with the ability alone, a member's with members.edit, the company's with notifications.manage", async () => {
     const someone = await member("Someone")
     const entry = { notification_type: overdue, channels: { email: true } }
     const statuses = async (token: string) => {
@@ -314,7 +314,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(left).toEqual([])
     expect((await list(prefsOf(gone))).every((one) => one.source === "default")).toBe(true)
   })
-  it("those who tell people look up everybody's rules by two queries", async () => {
+  it("notifying loads all recipients' preferences with two queries", async () => {
     const [first, second] = [await member("Cy"), await member("Di")]
     await prefer({ channels: { email: false, broadcast: true } }, prefsOf(first))
     await set({ channels: { database: false } })
@@ -363,7 +363,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
       broadcast: true
     })
   })
-  it("eight at once change one setting: each channel is as it was last asked for", async () => {
+  it("with eight concurrent changes of one setting, each channel has the value last requested", async () => {
     const sent = await Promise.all(
       ["database", "email", "broadcast", "database", "email", "broadcast", "email", "database"].map((channel) =>
         api("PUT", house, { settings: [{ notification_type: "user.invited", channels: { [channel]: true } }] })

@@ -33,7 +33,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
   }
 
   describe.each(causes)("of $type", ({ type, is_personal = false, happens: cause }) => {
-    it("tell once and unread whoever may see it, and nobody who may not, has muted it or wants it in no inbox", async () => {
+    it("are created once, unread, for each user who may see them, and not for users without permission, with the type muted or the inbox channel off", async () => {
       const [ann, muted, elsewhere] = [await seer(type), await seer(type), await seer(type)]
       const blind = await house.person(["products.view"])
       await prefers(house, muted, type, { channels: in_inbox, is_muted: true })
@@ -47,7 +47,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
       for (const one of [muted, elsewhere]) expect(await rowsOf(one, type, unsaid.get(one) ?? words)).toEqual([])
       expect(await inbox(house, blind)).toEqual([])
     })
-    it("tell nobody of a type that is switched off for the house, then or later", async () => {
+    it("of a type disabled for the company are never created, not even after it is enabled again", async () => {
       const ann = await seer(type)
       await enabled(house, type, false)
       const unsaid = await cause(house, ann)
@@ -58,7 +58,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
     })
   })
 
-  it("tell nobody whose account is closed, also after it is opened again", async () => {
+  it("are not created for deactivated users, not even after reactivation", async () => {
     const [ann, bob] = [await seer("opportunity.created"), await seer("opportunity.created")]
     expect((await house.remove(`/users/${bob.user_id}`)).status).toBeLessThan(300)
     const words = await happens("opportunity.created", ann)
@@ -106,7 +106,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
         for (const hidden of ["dedupe_key", "user_id", "mail_state", "in_inbox", "is_broadcast"])
           expect(Object.keys(row)).not.toContain(hidden)
     })
-    it("read all at once, and nobody else's with them", async () => {
+    it("marking all as read affects only the user's own inbox", async () => {
       const got = await house.by(ann.token, "POST", "/notifications/read_all")
       expect(got.status, got.text).toBe(200)
       expect((await inbox(house, ann)).filter((row) => row.read_at === null)).toEqual([])

@@ -328,7 +328,7 @@ describe.each(engines)("prices on %s", (engine) => {
         /^Untaxed: A line, Bare, because they have no tax class; .*setup --assign-tax/
       )
     })
-    it("is none where nobody pays", async () => {
+    it("is zero for a customer who is exempt", async () => {
       expect(taxes(await bought({ member_id: null }, [1, "10.00"]))).toEqual(["10.00", "0.00", "10.00"])
     })
     it("is that of the rule of the highest priority, with four decimals, rounded at the penny only", async () => {
@@ -443,7 +443,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const billed = (await w.post(`/opportunities/${id}/invoices`, {})).body.invoice
       expect([billed.subtotal, billed.tax_total]).toEqual(["35.00", "0.00"])
     })
-    it("taxes a locked order anew alone, by whoever may unlock it: its customer came after it was ordered", async () => {
+    it("retaxes only a locked order, and only for users who may unlock it, when its customer was set after ordering", async () => {
       const product = await w.product({ tax_class_id: 1 })
       const { id: rate_id } = await rate(product, 1000)
       const { id } = await job(one_day)
@@ -529,7 +529,7 @@ describe.each(engines)("prices on %s", (engine) => {
       ["chargeable_days", "eq", 5, true, { use_chargeable_days: true, chargeable_days: "5" }],
       ["state", "eq", 0, true],
       ["state", "eq", "Draft", true]
-    ])("a rule is asked for %s %s %s: %s", async (field, operator, value, holds, header) => {
+    ])("a rule's condition on %s %s %s: %s", async (field, operator, value, holds, header) => {
       await rule({ criteria: when(field, operator, typeof value === "function" ? value() : value) })
       expect(await charge(header, {})).toBe(holds ? "90.00" : "100.00")
     })

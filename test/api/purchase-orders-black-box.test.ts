@@ -207,7 +207,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
     })
   })
 
-  describe("Who may do what with purchase orders (interface 5, rules/billing 2.2)", () => {
+  describe("Permissions for purchase orders (interface 5, rules/billing 2.2)", () => {
     const rights = ["view", "create", "edit", "delete", "send", "receive"].map((name) => `purchase_orders.${name}`)
     const abilities = ["purchase_orders:read", "purchase_orders:write"]
     const draft = async (): Promise<string> => `/purchase_orders/${(await yard.order()).id}`
@@ -287,7 +287,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
     })
   })
 
-  describe("What others are told of purchase orders (rules/billing 2.3, interface 6)", () => {
+  describe("Webhooks and activity of purchase orders (rules/billing 2.3, interface 6)", () => {
     it("subscribers: made, sent, each receipt, cancelled, each with the whole order and its costs", async () => {
       const kinds = ["created", "sent", "received", "cancelled"].map((name) => `purchase_order.${name}`)
       const { webhook_events } = await yard.get("/webhook_events?per_page=100")
@@ -329,7 +329,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
       expect(ear.told("purchase_order.created").length).toBe(2)
       await ear.close()
     })
-    it("nobody of what was refused", async () => {
+    it("nothing is published for refused requests", async () => {
       const ear = await listening(yard, ["*"])
       const { id } = await yard.order({ items: [] })
       expect((await yard.post(`/purchase_orders/${id}/send`)).status).toBe(422)

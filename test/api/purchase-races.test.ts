@@ -63,7 +63,7 @@ describe("several people at one purchase order on pg", () => {
       expect([removed.status, sent.status]).toEqual(removed.status === 204 ? [204, 404] : [422, 200])
     }
   })
-  it("sixteen order at once, and some of what they ask is refused: numbers are 1 to n, each once", async () => {
+  it("sixteen order at once, and some requests are refused: numbers are 1 to n, each once", async () => {
     const before = Number((await draft()).number)
     const clients = Array.from({ length: 16 }, async () => {
       const refused = await server.ask(path, { method: "POST", json: { supplier_id, items: [{ quantity: "1" }] } })

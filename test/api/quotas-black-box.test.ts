@@ -56,7 +56,7 @@ describe.each(engines)("A limit a minute, on %s (rules/conventions 10)", (engine
     const till = await house.token({ rate_limit_per_minute: 2 })
     expect(statuses(await times(3, () => house.by(till, "GET", "/endpoints")))).toEqual([200, 200, 429])
   })
-  it("of a token's own may be wider than the house's", async () => {
+  it("of a token may exceed the company's", async () => {
     next()
     await set({ rate_limit: 3 })
     next()
@@ -115,7 +115,7 @@ describe.each(engines)("A quota a month, on %s (rules/conventions 10 and 16)", (
     house.later(minute)
     expect(quota(await ask(till))).toEqual(["5", "2"])
   })
-  it("of the house is each token's that has none of its own, and acts at once", async () => {
+  it("set for the company applies at once to every token without its own", async () => {
     await set({ monthly_units: 100 })
     const [one, other] = [await house.token(), await house.token({ monthly_units: 3 })]
     expect(quota(await ask(one))).toEqual(["100", "99"])
@@ -126,7 +126,7 @@ describe.each(engines)("A quota a month, on %s (rules/conventions 10 and 16)", (
     await set({ monthly_units: 0 })
     expect((await ask(one)).status).toBe(200)
   })
-  it("that is too low keeps nobody from raising it, by the setting or for a token", async () => {
+  it("that is too low can still be raised, by the setting or per token", async () => {
     await set({ monthly_units: 1 })
     expect((await house.ask("GET", "/products")).status).toBe(429)
     expect((await house.ask("GET", "/settings/api")).status).toBe(200)
@@ -135,7 +135,7 @@ describe.each(engines)("A quota a month, on %s (rules/conventions 10 and 16)", (
     await set({ monthly_units: 0 })
     expect((await house.ask("GET", "/products")).status).toBe(200)
   })
-  it("set in the middle of a month counts what was asked in it before", async () => {
+  it("set in the middle of a month counts the requests made earlier that month", async () => {
     const till = await house.token()
     await times(4, () => ask(till))
     // What was asked is counted a moment later.

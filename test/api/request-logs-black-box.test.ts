@@ -53,7 +53,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       const { row } = await logged(till, "GET", "/products")
       expect(Object.keys(row).sort()).toEqual(fields.toSorted())
     })
-    it("says who asked what of whom, when, and what came of it", async () => {
+    it("records the caller, the call, its resource, its time and its result", async () => {
       const { token, user_id } = await house.person(["products.create"])
       const json = { name: "Scheinwerfer für außen" }
       const { got, row } = await logged(token, "POST", "/products", json, { headers: { "user-agent": "Till/1.0" } })
@@ -85,13 +85,13 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       const { row } = await logged(await house.token(), method, await path(), method === "GET" ? undefined : {})
       expect([row.route_name, row.resource, row.operation]).toEqual(names)
     })
-    it("has the ability that was asked for, whatever it was asked by", async () => {
+    it("has the ability the call required, whatever its kind of token", async () => {
       const whole = await logged(await house.token(), "GET", "/products")
       expect(whole.row.ability).toBe("products:read")
       const poor = await logged(await house.token({ abilities: ["members:read"] }), "GET", "/products")
       expect([poor.row.status_code, poor.row.ability]).toEqual([403, "products:read"])
     })
-    it("has no ability where none is asked for", async () => {
+    it("has no ability where the call requires none", async () => {
       expect((await logged(null, "GET", "/system/health")).row.ability).toBe(null)
     })
     it("takes over the request id it was given, or makes one that the answer says", async () => {
@@ -154,7 +154,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       const { row } = await logged(await house.token(), "GET", "/broken")
       expect(row).toMatchObject({ status_code: 500, route_name: "broken.list", price_weight: 1, weighted_units: 0 })
     })
-    it("202 of what is done later", async () => {
+    it("202 for accepted background work", async () => {
       const { row } = await logged(await house.token(), "GET", "/usage/export")
       expect([row.status_code, row.price_weight, row.weighted_units]).toEqual([202, 0, 0])
     })
@@ -211,7 +211,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
         (await of_one({ "q[ip_address_eq]": "nobody", "q[request_id_eq]": "none", "q[user_agent_cont]": "x" })).length
       ).toBe(4)
     })
-    it("newest first, unless told", async () => {
+    it("newest first by default", async () => {
       expect(routes(await of_one())).toEqual(["products.list", "products.show", "members.list", "products.list"])
       expect(await of_one({ sort: "created_at" })).toEqual(await of_one())
     })
@@ -238,7 +238,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
   })
 
   describe("holds nothing personal", () => {
-    it("of what was sent or answered", async () => {
+    it("from requests or responses", async () => {
       const { row } = await logged(await house.token(), "POST", "/members", {
         name: "Ada Lovelace",
         membership_type: "contact"

@@ -121,7 +121,7 @@ describe.each(both_engines)("on %s", (engine) => {
     )
     expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("a piece comes free while another order asks for it: nobody is short", async () => {
+  it("a unit becomes free while another order requests it: neither is short", async () => {
     const product = await productOf("Hazer", 1)
     const first = await order("Sixth", product.id)
     const second = await order("Seventh")

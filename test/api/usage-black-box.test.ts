@@ -76,7 +76,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
         ["endpoints.list", 4, 0]
       ])
     })
-    it("with what is asked as the label of an endpoint", async () => {
+    it("with the requested operation as the endpoint label", async () => {
       const labels = (await of("endpoint")).usage.map((row: any) => row.label)
       expect(labels).toEqual([
         "GET /api/v1/availability/calendar",
@@ -169,7 +169,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
     expect((await house.remove(`/tokens/${till.id}`)).status).toBe(204)
     expect(counts(await house.usage({ token_id: till.id, dimension: "token" }))).toEqual([[String(till.id), 2, 2]])
   })
-  it("counts calls of unknown paths in its totals, whatever it is asked by", async () => {
+  it("counts calls to unknown paths in the totals, whoever made them", async () => {
     const till = await house.token()
     expect((await calls(till, 2, "/nowhere")).map(({ status }) => status)).toEqual([404, 404])
     for (const dimension of dimensions)
@@ -218,7 +218,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
       house.later(2 * minute)
       expect(total(await in_window("24h"))).toEqual([16, 16])
     })
-    it("by day ascending, and only days on which something was asked", async () => {
+    it("by day ascending, leaving out days without calls", async () => {
       const usage = await in_window("30d", { dimension: "day" })
       const days = counts(usage).map(([key]) => key)
       expect(days).toEqual(days.toSorted())
@@ -290,7 +290,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
       // A cell that a spreadsheet would take for a formula may have a sign before it.
       for (const [at, row] of rows.entries()) expect(row[1]?.replace(/^'/, "")).toBe(expected[at].label ?? "")
     })
-    it("to who may read usage and nothing else, with the token that asked for it", async () => {
+    it("for tokens that may only read usage, recorded under the requesting token", async () => {
       const { token } = await house.person(["system.read"], ["api-usage:read"])
       const got = await house.by(token, "GET", "/usage/export")
       expect(got.status).toBe(202)

@@ -70,7 +70,7 @@ describe.each(engines)("saved views over HTTP on %s", (engine) => {
     expect((await api(`/custom_views/${view.id}`, { method: "DELETE" })).status).toBe(422)
     expect((await api(`/custom_views/${view.id}`)).body.custom_view).toEqual(view)
   })
-  it("D9 its rows and columns only, and its name; D11 beside what else is asked", async () => {
+  it("D9 only its rows and columns, and its name; D11 combined with the request's other parameters", async () => {
     const view = await companies(["name", "created_at"])
     const { body } = await api(`/members?view_id=${view.id}`)
     expect(body.members.map((row: object) => Object.keys(row).sort())).toEqual([

@@ -68,7 +68,7 @@ it("somebody is invited, and logs in with the code of the mail", async () => {
   )
 })
 
-it("a plan of an invitation sends nothing, and an unknown role is told with those there are", async () => {
+it("a plan of an invitation sends nothing, and an unknown role is refused with the list of roles", async () => {
   const planned = await run(place, ["users", "invite", "cy@house.example", "--name", "Cy", "--plan"])
   expect(planned).toMatchObject({ code: 0, err: expect.stringContaining("Planned only; nothing was written.") })
   expect((await run(place, ["users", "list", "--remote", "-q", "email_eq=cy@house.example"])).out).toBe("")

@@ -66,7 +66,7 @@ describe("a sync in the background", () => {
     failed(1, -minutes(600))
     expect(worth()).toBe(true)
   })
-  it.each([watch_lock, background_lock])("is left to whoever holds %s", (name) => {
+  it.each([watch_lock, background_lock])("leaves the sync to the process that holds %s", (name) => {
     const held = takeLock(folder, name)
     expect(held).toBeDefined()
     expect(takeLock(folder, name)).toBeUndefined()
@@ -105,7 +105,7 @@ describe("a sync in the background", () => {
       held?.release()
     })
   })
-  it("has what it found told once", () => {
+  it("reports its result once", () => {
     expect(arrivedText(folder)).toBeUndefined()
     saveAttempt(folder, { tried_at: now, ok: true, conflicts: 2, failures: 0 })
     expect(arrivedText(folder)).toBe("2 commands were refused: flightcase sync conflicts")
@@ -126,13 +126,13 @@ describe("how old an answer of the replica is", () => {
     if (expected === undefined) expect(text).toBeUndefined()
     else expect(text).toMatch(new RegExp(`^As of (\\d{4}-\\d{2}-\\d{2} )?\\d{2}:\\d{2}, ${expected}$`))
   })
-  it("is told on the store's clock, with the day where that is another there", () => {
+  it("is shown on the store's clock, with the date where it differs there", () => {
     const text = (synced_at: string, zone?: string) => asOfText(synced_at, now, zone)
     expect(text("2026-07-01T11:30:00.000Z", "America/New_York")).toBe("As of 07:30, 30 min ago")
     expect(text("2026-07-01T03:30:00.000Z", "America/New_York")).toBe("As of 2026-06-30 23:30, 8 h ago")
     expect(text("2026-07-01T11:30:00.000Z")).toBe("As of 11:30Z, 30 min ago")
   })
-  it("is not told of a replica that has never synced", () => {
+  it("is omitted for a replica that has never synced", () => {
     expect(asOfText(null, now, undefined)).toBeUndefined()
   })
 })

@@ -36,7 +36,7 @@ describe("the doctor", () => {
     expect((await run(place, ["product-groups", "list", "--remote", "--json"])).out).toContain("Unsent")
   })
 
-  it("leaves a damaged outbox alone, and a login that begins anew keeps the folder", async () => {
+  it("leaves a damaged outbox alone, and a fresh login keeps the folder", async () => {
     writeFileSync(join(profile(), "outbox.sqlite"), "garbage".repeat(1_000))
     for (const words of [
       ["doctor", "--repair"],
@@ -56,7 +56,7 @@ describe("the doctor", () => {
   })
 })
 
-it("commands the outbox has lost are told by every command, written out, and gone without only when that is said", async () => {
+it("commands lost from the outbox are reported by every command, written to a file, and dropped only when confirmed", async () => {
   // Two more were acknowledged here than the outbox has.
   const replica = new DatabaseSync(join(profile(), "replica.sqlite"))
   replica.exec("update replica_meta set value = '3' where key = 'acknowledged_n'")
@@ -94,7 +94,7 @@ it("commands the outbox has lost are told by every command, written out, and gon
   expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, pending: 0 })
 })
 
-it("a copied folder is told so, and goes on as a device of its own with what it had not sent", async () => {
+it("a copied folder is reported, and continues as a new device with its unsent commands", async () => {
   cpSync(profile(), profile("copy"), { recursive: true })
   expect((await run(place, ["product-groups", "create", "--name", "Second"])).code).toBe(0)
   expect((await run(place, ["sync"])).code).toBe(0)

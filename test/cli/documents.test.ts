@@ -74,7 +74,7 @@ it("is made in a batch by the server", async () => {
   expect(count).toBe(1)
   await expect.poll(async () => (await remotely("jobs", "show", job_id)).job.status, { timeout: 20_000 }).toBe("done")
 })
-it("is fetched at once on a device that has the network, and not asked for without", async () => {
+it("is fetched at once on an online device, and not attempted offline", async () => {
   const file = join(place.folder, "at-once.pdf")
   const words = ["documents", "generate", "--type", "invoice", "--invoice", invoice.number, "-o", file]
   const refused = await run(place, [...words, "--offline"])

@@ -29,7 +29,7 @@ it("says that nothing is sent where no mail server is set", async () => {
     )
     .toEqual(["done", "done"])
 })
-it("waits for what comes of it, and tells that", async () => {
+it("waits for the delivery result and prints it", async () => {
   const smtp = await mailServer({
     recipient: (address) => (address.startsWith("gone") ? replies(550, "No such mailbox") : undefined)
   })

@@ -78,7 +78,7 @@ describe("an end that is a day", () => {
     ["next mon", "2026-12-04T00:00:00+00:00", "2026-12-07T23:59:59+00:00"],
     ["tomorrow", "2026-12-04T00:00:00+00:00", "2026-11-26T23:59:59+00:00"],
     ["fri", "2026-11-20T00:00:00+00:00", "2026-11-27T23:59:59+00:00"]
-  ])("%s of what begins %s is %s: a weekday is counted from the begin", (text, begins, expected) =>
+  ])("%s of a hire starting %s is %s: a weekday counts from the start", (text, begins, expected) =>
     expect(parseMomentIn(text, london, "--to", countedFrom(text, begins, wednesday))).toBe(expected)
   )
 
@@ -122,14 +122,14 @@ describe("days on which the clocks change", () => {
 describe("what was understood", () => {
   const said = (text: string, flag: string): string | undefined =>
     understood(typedMoment(text, london, flag, wednesday), london, flag)
-  it("is said of days and words, not of what was typed out", () => {
+  it("is echoed for days and words, not for exact times", () => {
     expect(said("2026-12-03", "--to")).toBe("until Thu 3 Dec 2026, end of day, Europe/London")
     expect(said("2026-12-01", "--from")).toBe("from Tue 1 Dec 2026 00:00, Europe/London")
     expect(said("fri 9:00", "--to")).toBe("until Fri 27 Nov 2026 09:00, Europe/London")
     expect(said("2026-12-03T09:00", "--to")).toBeUndefined()
     expect(said("2026-12-03T09:00Z", "--to")).toBeUndefined()
   })
-  it("is said by whoever reads a flag", () => {
+  it("is echoed by every command that reads the flag", () => {
     const notes: Array<string> = []
     readMoment({ note: (text) => notes.push(text) }, "2026-12-03", london, "--to")
     readMoment({ note: (text) => notes.push(text) }, "2026-12-03T09:00", london, "--to")

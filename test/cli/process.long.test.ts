@@ -72,7 +72,7 @@ describe("the command line as a process", () => {
     expect(readdirSync(join(data, "flightcase", "profiles"))).toEqual(["default"])
   })
 
-  it("colours nothing that is not looked at, and nothing when told not to", async () => {
+  it("uses no colour in a pipe or when colour is disabled", async () => {
     const grid = ["availability", "calendar", "--from", "2027-01-01", "--to", "2027-01-02", "--remote"]
     const coloured = await run(place, grid, { env: { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1" } })
     expect(coloured.out).toContain("\u001b[")
@@ -118,7 +118,7 @@ describe("an import", () => {
     }
   })
 
-  it("tells how far it came when the server goes away", async () => {
+  it("prints its progress when the server goes away", async () => {
     const own = await openPlace()
     try {
       writeFileSync(join(own.folder, "list.csv"), csv(5))

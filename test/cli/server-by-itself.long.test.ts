@@ -38,7 +38,7 @@ describe("history from before a replica was filled", () => {
     replica.exec("delete from journal")
     replica.close()
   })
-  it("is asked of the server while there is one", async () => {
+  it("is fetched from the server when it is reachable", async () => {
     const { code, out, err } = await run(place, ["actions", "list", "--json"])
     expect([code, err]).toEqual([0, ""])
     expect(JSON.parse(out).actions.some((one: any) => one.action === "product_group.created")).toBe(true)
@@ -49,7 +49,7 @@ describe("history from before a replica was filled", () => {
       "The server's answer: what was recorded here and not sent yet is not in it.\n"
     ])
   })
-  it("is told to be there with --offline, and where the server is away", async () => {
+  it("is said to exist on the server with --offline or when the server is unreachable", async () => {
     const offline = await run(place, ["actions", "list", "--offline"])
     expect([offline.code, offline.out]).toEqual([7, ""])
     expect(offline.err).toContain("is on the server")

@@ -157,7 +157,7 @@ it("says where it wrote on standard error too where the output is JSON", async (
   const read = await asTrial(["products", "list"])
   expect([read.err, read.out.split("\n").length]).toEqual(["", 3])
 })
-it("names the server and the person of what is recorded on the device", async () => {
+it("names the server and the user of commands recorded on the device", async () => {
   const recorded = await runHere(production, ["products", "create", "--name", "PAR 64"])
   expect(recorded.err).toBe(
     `Recorded here as command 1, pending; flightcase sync sends it.\nIt is for ${production.url} as Owner.\n`

@@ -72,7 +72,7 @@ describe("a declared event", () => {
     // Release 0 wrote kilowatts.
     upcast: ({ kilowatts, ...data }) => (typeof kilowatts === "number" ? { ...data, watts: kilowatts * 1_000 } : data)
   })
-  it("is made in the stream of what it happened to", () =>
+  it("belongs to the stream of its subject", () =>
     expect(lit.make({ id: 7, watts: 60 })).toEqual({ stream: "lamp:7", type: "lamp.lit", data: { id: 7, watts: 60 } }))
   it("reads what an earlier release recorded in its present form", () =>
     expect(decodeData(lit, { id: 7, kilowatts: 2 })).toEqual({ id: 7, watts: 2_000 }))

@@ -96,7 +96,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("the package", () => {
-  it("holds what runs and what tells of it, and no sources or tests", () => {
+  it("contains the program and its documentation, and no sources or tests", () => {
     const outside = packed.files
       .map(({ path }) => path)
       .filter((path) => !/^(out\/|cli\/bin\.mjs$|package\.json$|README\.md$|LICENSE$)/.test(path))

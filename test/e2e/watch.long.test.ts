@@ -104,7 +104,7 @@ describe("the replica in the background", () => {
     expect((await cli("sync", "--json")).json.sync).toMatchObject({ sent: 0, pending: 0, conflicts: 0 })
   })
 
-  it("is none the worse for being killed, and tells of a conflict when one arrives", async () => {
+  it("survives being killed, and reports a conflict when one arrives", async () => {
     const first = watch()
     await first.says("started")
     first.child.kill("SIGKILL")
@@ -148,7 +148,7 @@ describe("the replica in the background", () => {
     expect((await cli("products", "list")).code).toBe(4)
   })
 
-  it("is synced by a command that has answered, whose next one tells what was refused", async () => {
+  it("is synced after a command has answered, and the next command reports the refusal", async () => {
     const free = commandLine(home, { FLIGHTCASE_NO_BACKGROUND: "" })
     const attempt = () => {
       try {

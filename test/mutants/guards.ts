@@ -70,7 +70,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "followOthers",
     find: "mayChangeSettings(notice.payload)",
     replace: 'notice.payload === ""',
-    killed_by: [{ file: servers_test, test: "a device revoked at one is told so at the other" }]
+    killed_by: [{ file: servers_test, test: "a device revoked at one is refused with the reason at the other" }]
   },
   {
     name: "bundles are decided as if their device's token opened everything",
@@ -155,7 +155,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "acts",
     find: "!hasOnePermission(context.viewer, edit.permission)",
     replace: "hasOnePermission(context.viewer, edit.permission) && false",
-    killed_by: [{ file: roles_test, test: "%s: whoever may, and nobody else", engine: "sqlite" }]
+    killed_by: [{ file: roles_test, test: "%s: who may, and that all others may not", engine: "sqlite" }]
   },
   {
     name: "a warehouse changes lines and their prices",
@@ -163,7 +163,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "change",
     find: "...edit",
     replace: '...edit, permission: ["opportunities.edit", "opportunities.fulfil"]',
-    killed_by: [{ file: roles_test, test: "%s: whoever may, and nobody else", engine: "sqlite" }]
+    killed_by: [{ file: roles_test, test: "%s: who may, and that all others may not", engine: "sqlite" }]
   },
   {
     name: "whoever makes roles gives away permissions they lack",

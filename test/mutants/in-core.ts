@@ -37,7 +37,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "decideInSavepoint",
     find: "return yield* refusal ?? failure",
     replace: "return yield* failure",
-    killed_by: [{ file: push_test, test: "refused leave their verdict and nothing else", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "that are refused leave only their verdict", engine: "sqlite" }]
   },
   {
     name: "streams are not locked: of two who change one thing one is lost",
@@ -53,7 +53,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "inOrder",
     find: ".sort()",
     replace: "",
-    killed_by: [{ file: "test/core/kernel/lock-order.test.ts", test: "takes the locks of its streams in one order" }]
+    killed_by: [{ file: "test/core/kernel/lock-order.test.ts", test: "a writer locks its streams in a fixed order" }]
   },
   {
     name: "what was found taken is waited for while other locks are held",
@@ -61,9 +61,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "lockIfFree",
     find: "if (wanted === undefined || wanted.waits)",
     replace: "if (wanted !== undefined)",
-    killed_by: [
-      { file: "test/core/kernel/lock-order.test.ts", test: "each of two holds what the other finds out late" }
-    ]
+    killed_by: [{ file: "test/core/kernel/lock-order.test.ts", test: "two writers each hold a lock the other needs" }]
   },
   {
     name: "who claims goods does not wait for who claims the same",
@@ -174,10 +172,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     find: "update id_sequences set next = next - ? where name = ? and next = ?",
     replace: "update id_sequences set next = next - ? where name = ? and ? > 0",
     killed_by: [
-      {
-        file: "test/core/kernel/ids.test.ts",
-        test: "that are given back are drawn again only where nobody has drawn since"
-      }
+      { file: "test/core/kernel/ids.test.ts", test: "that are returned are reused only if no later id was allocated" }
     ]
   },
   {
@@ -360,7 +355,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/warehouse/scanning/cases.test.ts",
-        test: "a unit in a sealed case is asked about",
+        test: "a unit in a sealed case needs confirmation",
         engine: "sqlite"
       }
     ]

@@ -15,7 +15,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "effectiveChannels",
     find: "preference?.is_muted === true",
     replace: "preference?.is_muted === undefined",
-    killed_by: [{ file: effective_test, test: "the channels somebody is told by" }]
+    killed_by: [{ file: effective_test, test: "the effective channels of a user" }]
   },
   {
     name: "the house's choice comes before the person's",
@@ -23,7 +23,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "effectiveChannels",
     find: "preference?.channels ?? setting?.channels",
     replace: "setting?.channels ?? preference?.channels",
-    killed_by: [{ file: effective_test, test: "the channels somebody is told by" }]
+    killed_by: [{ file: effective_test, test: "the effective channels of a user" }]
   },
   {
     name: "a system type is muted",
@@ -31,7 +31,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "effectiveChannels",
     find: "type.is_system",
     replace: 'type.key === ""',
-    killed_by: [{ file: effective_test, test: "the channels somebody is told by" }]
+    killed_by: [{ file: effective_test, test: "the effective channels of a user" }]
   },
   {
     name: "a channel that is left out is turned off",
@@ -40,8 +40,8 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     find: "changes[one] ?? before.includes(one)",
     replace: "changes[one] ?? false",
     killed_by: [
-      { file: decide_test, test: "keeps the channels that are left out" },
-      { file: api_test, test: "comes before the house's", engine: "sqlite" }
+      { file: decide_test, test: "keeps channels left out of the request" },
+      { file: api_test, test: "a user's preference overrides the company's", engine: "sqlite" }
     ]
   },
   {
@@ -77,7 +77,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "authorize",
     find: "hasOnePermission(viewer, editing)",
     replace: "hasOnePermission(viewer, editing) || viewer.is_active",
-    killed_by: [{ file: api_test, test: "who may", engine: "sqlite" }]
+    killed_by: [{ file: api_test, test: "own preferences with the ability alone", engine: "sqlite" }]
   },
   {
     name: "devices are told everybody's preferences",
@@ -85,7 +85,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "notification_preferences",
     find: 'row["member_id"] === viewer.person_id',
     replace: 'row["member_id"] !== 0',
-    killed_by: [{ file: device_test, test: "nobody else's", engine: "sqlite" }]
+    killed_by: [{ file: device_test, test: "reaches only that user's device", engine: "sqlite" }]
   },
   {
     name: "an erased person's preferences stay",

@@ -60,7 +60,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "missingBetween",
     find: "known > last ?",
     replace: "known < 0 ?",
-    killed_by: [{ file: damage_test, test: "is told on opening by number" }]
+    killed_by: [{ file: damage_test, test: "is reported with its numbers on opening" }]
   },
   {
     name: "a command that is not what was acknowledged is taken for it",
@@ -125,7 +125,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "openLeases",
     find: ".run(entity, request_no + 1)",
     replace: ".run(entity, request_no)",
-    killed_by: [{ file: outbox_test, test: "are asked for under a number that only grows" }]
+    killed_by: [{ file: outbox_test, test: "are requested under increasing numbers" }]
   },
   {
     name: "a later verdict takes the place of an earlier one",

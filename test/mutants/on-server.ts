@@ -33,7 +33,13 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideOnce",
     find: "const other = known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint",
     replace: 'const other = known !== undefined && known.fingerprint === ""',
-    killed_by: [{ file: push_test, test: "under an id the device has used for something else", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: push_test,
+        test: "under an id the device has used for another command are refused individually",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a verdict is known by the command's id alone",
@@ -133,7 +139,9 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideNew",
     find: "const error = (yield* refusedNeed(replica.id, command)) ??",
     replace: "const error =",
-    killed_by: [{ file: push_test, test: "that build on a refused one are not decided", engine: "sqlite" }]
+    killed_by: [
+      { file: push_test, test: "that depend on a refused one are not decided but get its cause", engine: "sqlite" }
+    ]
   },
   {
     name: "another device's refused command holds this one's",
@@ -165,9 +173,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "revoke",
     find: "yield* tokens.end(device.token_id, input.viewer, now)",
     replace: "yield* Effect.void",
-    killed_by: [
-      { file: "test/sync/server/devices.test.ts", test: "lose every door when they are revoked", engine: "sqlite" }
-    ]
+    killed_by: [{ file: "test/sync/server/devices.test.ts", test: "lose all access when revoked", engine: "sqlite" }]
   },
   {
     name: "a copied folder is not told from its original",
@@ -176,7 +182,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "if (replica.last_n > last_n) return true",
     replace: "if (replica.last_n > last_n) return false",
     killed_by: [
-      { file: "test/sync/server/devices.test.ts", test: "put back from a backup are told so", engine: "sqlite" }
+      { file: "test/sync/server/devices.test.ts", test: "restored from a backup are detected", engine: "sqlite" }
     ]
   },
   {
@@ -185,7 +191,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "lease",
     find: "if (known.length > 0) return",
     replace: "if (known.length > 1_000) return",
-    killed_by: [{ file: push_test, test: "leases asked for under one number are one block", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "leases requested under one number are one block", engine: "sqlite" }]
   },
   {
     name: "a bundle's signature is not looked at",
@@ -222,7 +228,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: "data: keys === undefined ? event.data :",
     replace: "data: keys === undefined || keys.size > 0 ? event.data :",
-    killed_by: [{ file: shape_test, test: "costs are cut from events for whoever may not see them", engine: "sqlite" }]
+    killed_by: [
+      { file: shape_test, test: "costs are cut from events for users who may not see them", engine: "sqlite" }
+    ]
   },
   {
     name: "rows are sent with the columns their reader may not see",
@@ -232,7 +240,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     replace: 'known.guarded.filter(({ by }) => by === "")',
     killed_by: [
       { file: redaction_test, test: "every guarded column of every table is cut" },
-      { file: redaction_test, test: "a device never holds what costs nobody showed", engine: "sqlite" }
+      { file: redaction_test, test: "a device never holds costs its user may not see", engine: "sqlite" }
     ]
   },
   {
@@ -243,7 +251,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     replace: "const told = hasOnePermission(viewer, full_read_permission) || !whole ? undefined : cutEvent(event)",
     killed_by: [
       { file: redaction_test, test: "a right taken away takes the data with it", engine: "sqlite" },
-      { file: redaction_test, test: "a colleague is told by name" }
+      { file: redaction_test, test: "a colleague is shown by name" }
     ]
   },
   {
@@ -252,7 +260,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: 'return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"',
     replace: "return undefined",
-    killed_by: [{ file: channels_test, test: "are told of nobody's tokens" }]
+    killed_by: [{ file: channels_test, test: "receive no tokens of others" }]
   },
   {
     name: "a release that shows less leaves readers what an earlier one showed",
@@ -268,7 +276,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactOutcome",
     find: "label: is_named ? row :",
     replace: 'label: is_named || row.table !== "" ? row :',
-    killed_by: [{ file: channels_test, test: "names nobody whose name is not for them" }]
+    killed_by: [{ file: channels_test, test: "leaves out names the user may not see" }]
   },
   {
     name: "an erased user is still named in what became of others' commands",
@@ -418,7 +426,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: "if (event.type === commandDecided.type && event.replica_id !== replica_id) return undefined",
     replace: "if (event.type === commandDecided.type && event.replica_id === -1) return undefined",
-    killed_by: [{ file: shape_test, test: "verdicts are for the device that asked", engine: "sqlite" }]
+    killed_by: [{ file: shape_test, test: "verdicts are only for the requesting device", engine: "sqlite" }]
   },
   {
     name: "hidden events do not move the offset",
@@ -440,7 +448,13 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "isOffsetValid",
     find: "return event !== undefined && (check === 0 || check === checkOf(event))",
     replace: "return event !== undefined && check >= 0",
-    killed_by: [{ file: shape_test, test: "tells a journal restored from a backup", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: shape_test,
+        test: "detects a journal restored from a backup that has since grown past its readers",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a reader with another history's handle goes on reading",
@@ -448,9 +462,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "shapeAnswer",
     find: 'if (valueOf(query, "handle") !== handle) return mustRefetch(handle)',
     replace: 'if (handle === "") return mustRefetch(handle)',
-    killed_by: [
-      { file: shape_test, test: "begins anew for a stale handle, none, and an offset past the end", engine: "sqlite" }
-    ]
+    killed_by: [{ file: shape_test, test: "restarts for a stale handle", engine: "sqlite" }]
   },
   {
     name: "a wake between looking and waiting is lost",
@@ -458,12 +470,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "makeJournalTail",
     find: "if (wakes !== mark) return resume(Effect.void)",
     replace: "if (wakes < mark) return resume(Effect.void)",
-    killed_by: [
-      {
-        file: "test/sync/server/tail.test.ts",
-        test: "is not kept waiting for a wake that came between looking and waiting"
-      }
-    ]
+    killed_by: [{ file: "test/sync/server/tail.test.ts", test: "a wake-up between checking and waiting is not missed" }]
   },
   {
     name: "a page of rows begins one key too late",

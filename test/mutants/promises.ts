@@ -35,7 +35,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "what a hire was agreed to end at is lost with its second extension",
     "agreedDates",
     { find: "|| (agreed !== null && agreed !== set[bound])", replace: "" },
-    "keeps what was agreed first"
+    "keeps the dates first agreed"
   ),
   decide(
     "a hire is extended over a unit that is promised to somebody, as far as the database lets it",
@@ -90,6 +90,6 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "an order is made for a customer whose standing refuses it",
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },
-    "a customer on stop is told"
+    "warns of a customer on stop at every step"
   )
 ]

@@ -55,7 +55,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "rowsAfter",
     find: "next.supplier_id !== before.supplier_id",
     replace: "next.supplier_id < 0",
-    killed_by: [{ file: orders_test, test: "of its supplier taxes the lines anew" }]
+    killed_by: [{ file: orders_test, test: "of its supplier recomputes the lines' tax" }]
   },
   {
     name: "goods that are hired count for ever",

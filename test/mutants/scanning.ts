@@ -10,7 +10,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "a unit is taken out of a sealed case without a question",
     "takingOut",
     { find: "sealed.length > 0 && !break_seal", replace: "sealed.length > 1_000 && !break_seal" },
-    "a unit in a sealed case is asked about"
+    "a unit in a sealed case needs confirmation"
   ),
   within("unit-out", cases)(
     "a unit leaves the kit that holds it, and its seal is not said to be broken",
@@ -49,7 +49,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "more of a bulk product moves than was counted",
     "spread",
     { find: "rest -= part", replace: "rest -= 0" },
-    "so many of a bulk product move at once"
+    "a quantity of a bulk product is spread at once over the lines that need it"
   ),
   within("coming-in", cases)(
     "a case is checked in on an order that has not got it",
@@ -61,19 +61,19 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "a code that several units have names the first",
     "unitNamed",
     { find: "others.length === 0", replace: "others.length >= 0" },
-    "a unit nobody asked for, an unknown and an ambiguous code"
+    "an unrequested unit"
   ),
   within("codes")(
     "a quantity before the code is passed over",
     "readCode",
     { find: "after?.[2] ?? before?.[1]", replace: "after?.[2]" },
-    "so many of a bulk product move at once"
+    "a quantity of a bulk product is spread at once over the lines that need it"
   ),
   within("gs1")(
     "trade numbers are looked for only as they are long",
     "tradeNumbers",
     { find: "[13, 12, 8]", replace: "[8]" },
-    "so many of a bulk product move at once"
+    "a quantity of a bulk product is spread at once over the lines that need it"
   ),
   faultsIn("core/orders/opportunities/state/pieces.ts", scans, "sqlite")(
     "a kit is out with the first of its parts, however many it takes",

@@ -11,7 +11,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "rows are found by whoever may not list them",
     "findAll",
     { find: "&& mayAsk(catalogue, rules.list, caller.viewer)", replace: "" },
-    "finds what may be listed by whoever asks"
+    "finds only what the user may list"
   ),
   within("matches")(
     "a telephone number is found only as it was written",
@@ -59,7 +59,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a unit that is out is said to be on its shelf",
     "placeOf",
     { find: "held?.status === dispatched || held?.status === on_hire ||", replace: "" },
-    "tells where a unit is: on its shelf, then out"
+    "says where a unit is"
   ),
   where(
     "an order is named to whoever sees none",

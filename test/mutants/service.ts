@@ -20,13 +20,13 @@ export const service_mutants: ReadonlyArray<Mutant> = [
     "what is out of service counts as free",
     "demandOf",
     { find: "is_active: true", replace: "is_active: false" },
-    "takes a unit out of what can be rented"
+    "removes a unit from rentable stock until it is released"
   ),
   fault("core/warehouse/workshop/decide.ts")(
     "a release ends nothing",
     "release",
     { find: "[...without(open, record), ...left]", replace: "open" },
-    "takes a unit out of what can be rented"
+    "removes a unit from rentable stock until it is released"
   ),
   fault("core/products/service.ts")(
     "a unit that is overdue from its repair counts as free",
@@ -44,6 +44,6 @@ export const service_mutants: ReadonlyArray<Mutant> = [
     "whoever sees no stock charges its records",
     "authorizeCall",
     { find: "endpoint.permission !== null", replace: "endpoint.permission === null" },
-    "has no record for whoever changes orders and sees no stock"
+    "creates no record for users who edit orders but may not see stock"
   )
 ]

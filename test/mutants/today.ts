@@ -10,7 +10,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "a store's day is the company's",
     "clocksFor",
     { find: "clock(zoneOf(row.timezone))", replace: "clock(company)" },
-    "lists what leaves today by the store's clock"
+    "lists today's dispatches by the store's clock"
   ),
   day(
     "what should have left yesterday is forgotten",
@@ -34,19 +34,19 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "a hire without an end is late",
     "returning",
     { find: "and not open_ended_rental", replace: "", in_text: true },
-    "tells what is due back apart from what is late"
+    "lists what is due back apart from what is overdue"
   ),
   within("today", lists)(
     "whoever sees orders sees what customers owe",
     "todayFor",
     { find: 'mayAsk(catalogue, "invoices.list", viewer)', replace: "viewer.is_active" },
-    "shows money and orders to suppliers to nobody"
+    "hides money and purchase orders from users who may not list them"
   ),
   day(
     "what is due later today is late",
     "dayIn",
     { find: "on === today ? now_millis", replace: "on === today ? start(1)" },
-    "tells what is due back apart from what is late"
+    "lists what is due back apart from what is overdue"
   ),
   within("day", lists)(
     "shortages of next month are shown",
@@ -70,12 +70,12 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "a supplier is to bring again what came already",
     "dueIn",
     { find: "difference(item.quantity, item.received_quantity)", replace: "Number(item.quantity)" },
-    "tells what suppliers are to bring"
+    "counts expected deliveries and returns to suppliers"
   ),
   within("papers", lists)(
     "goods hired for longer are due back today",
     "dueBack",
     { find: "|| millisOf(at) >= to", replace: "" },
-    "tells what suppliers are to bring"
+    "counts expected deliveries and returns to suppliers"
   )
 ]

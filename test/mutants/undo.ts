@@ -48,7 +48,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "what was made is deleted whoever worked on it",
     "deleteMade",
     { find: "{ untouched: [made] }", replace: "{}" },
-    "is deleted while nobody else has worked on it"
+    "is deleted unless somebody else has changed it"
   ),
   kinds(
     "a secret that devices never saw is set to nothing",

@@ -27,7 +27,7 @@ describe("bodies and paths as they may come", () => {
     ["a list", "[]"],
     ["a number", "7"],
     ["a text", `"x"`]
-  ])("a body that is %s is told at errors.body", async (_, bytes) => {
+  ])("a body that is %s is refused at errors.body", async (_, bytes) => {
     const got = await post(bytes)
     expect(got.status).toBe(422)
     expect(Object.keys(got.body.errors)).toEqual(["body"])

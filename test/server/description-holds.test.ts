@@ -157,7 +157,7 @@ describe("the description", () => {
     const named = ["ip_address", "rate_definition", "identity", "icon", "help", "placeholder", "step"]
     expect(new Set(empty)).toEqual(new Set(named))
   })
-  it("tells what answers of opportunities and product rates say about themselves", () => {
+  it("describes the meta of opportunities and product rates", () => {
     const metaOf = (path: string, method: string, status: string) =>
       at("paths", path, method, "responses", status, "content", "application/json", "schema")
     expect(JSON.stringify(metaOf("/api/v1/opportunities/{id}", "get", "200"))).toContain("can_edit")
@@ -274,7 +274,7 @@ describe("the description", () => {
     const told = new Set(at("tags").map((tag: any) => tag.name))
     expect(all.flatMap((one) => one["tags"] as ReadonlyArray<string>).filter((tag) => !told.has(tag))).toEqual([])
   })
-  it("closes every object it describes: a key nobody declared is told, and so are an absent one and a wrong kind", async () => {
+  it("closes every object it describes: undeclared keys, absent keys and wrong types are reported", async () => {
     const good = await server.ask("/api/v1/stores/1")
     const told = (body: object) => answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, body })
     const { store } = good.body

@@ -9,14 +9,14 @@ describe("what the server says about itself", () => {
   })
   afterAll(() => server.close())
 
-  it("health tells without a token that all is well", async () => {
+  it("health says without a token that all is well", async () => {
     const got = await server.ask("/api/v1/system/health", { token: null })
     expect(got.status).toBe(200)
     expect(got.body.health.status).toBe("ok")
     expect(got.body.health.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
-  it("tells clients what is a file, and that a form without one is refused", async () => {
+  it("describes which field is a file, and that a form without one is refused", async () => {
     const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const form = paths["/api/v1/attachments"].post.requestBody.content["multipart/form-data"].schema
     expect(form.properties.file).toMatchObject({ type: "string", format: "binary" })
@@ -24,7 +24,7 @@ describe("what the server says about itself", () => {
     const content = paths["/api/v1/system/files/{sha256}"].get.responses["200"].content["application/octet-stream"]
     expect(content.schema).toEqual({ type: "string", format: "binary" })
   })
-  it("tells whoever sends webhooks here how to sign them", async () => {
+  it("describes to senders of webhooks how to sign them", async () => {
     const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const { description } = paths["/api/v1/webhooks/inbound/{source}"].post.requestBody
     for (const header of ["X-Signals-Signature", "webhook-signature", "Stripe-Signature"])

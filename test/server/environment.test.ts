@@ -16,7 +16,7 @@ describe("the server's environment variables", () => {
     const named = namedIn(sources.map((file) => readFileSync(join(root, "server", file), "utf8")).join("\n"))
     expect(named).toEqual([...names].sort())
   })
-  it("are told by serve --help with their meaning and what holds without them", () => {
+  it("are listed by serve --help with meaning and default", () => {
     const lines = variablesText()
       .split("\n")
       .map((line) => line.trim())

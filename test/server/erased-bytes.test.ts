@@ -43,7 +43,7 @@ describe("what was erased", () => {
   }
   const bytesIn = (file: string): boolean => existsSync(file) && readFileSync(file, "latin1").includes(mark)
 
-  it("by a release that left freed pages as they were is gone with the first erasure: the file is written anew", async () => {
+  it("by a release that did not overwrite freed pages is gone with the first erasure, which rewrites the file", async () => {
     await open()
     await app!.close()
     const db = new DatabaseSync(path)

@@ -67,7 +67,7 @@ describe("over a socket", () => {
     const short = await fetch(`${http.url}/api/v1/system/health`, { headers: { "accept-encoding": "gzip" } })
     expect(short.headers.get("content-encoding")).toBeNull()
   })
-  it("pages of other origins may ask where the setting lists them, and are told so where not", async () => {
+  it("pages of other origins may call where the setting lists them, and are refused with a reason otherwise", async () => {
     const origin = "https://shop.example"
     const asked = (more: { readonly [name: string]: string }, method = "GET", token: string | null = owner_token) =>
       server.ask("/api/v1/products", { method, token, headers: { origin, ...more } })
@@ -147,7 +147,7 @@ describe("over a socket", () => {
     expect(got.toLowerCase()).toContain("connection: close")
     await stillServes()
   })
-  it("the next request on a connection is read rightly after one whose body nobody wanted", async () => {
+  it("the next request on a connection is read correctly after one whose body was never read", async () => {
     const body = `{"name":"smuggled"}`
     const first = head("GET /api/v1/products/999999 HTTP/1.1", [`Content-Length: ${body.length}`]) + body
     const got = await raw(first + head("GET /api/v1/products?per_page=1 HTTP/1.1", ["Connection: close"]), 2)
@@ -170,7 +170,7 @@ describe("over a socket", () => {
     expect(JSON.parse(got.slice(got.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
     await stillServes()
   })
-  it("who expects to be told to go on is told so; any other expectation fails, as JSON", async () => {
+  it("Expect: 100-continue is answered; any other expectation fails, as JSON", async () => {
     const sent = (expectation: string): string =>
       head("POST /api/v1/product_groups HTTP/1.1", [
         "Content-Type: application/json",
@@ -183,7 +183,7 @@ describe("over a socket", () => {
     expect(JSON.parse(other.slice(other.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
     await stillServes()
   })
-  it("who sends a long body without a token is told so, and may ask again on the same connection", async () => {
+  it("a long body without a token is answered 401, and the connection stays usable", async () => {
     const sent = (authorization: ReadonlyArray<string>) =>
       [
         "POST /api/v1/products HTTP/1.1",
@@ -268,7 +268,7 @@ describe("a socket before something else than the pipeline", () => {
       await http.stop(1_000)
     }
   }
-  it("interrupts what is asked by a client that has hung up, and says nothing", async () => {
+  it("interrupts requests whose client has hung up, silently", async () => {
     let begin = (): void => {},
       end = (): void => {}
     const begun = new Promise<void>((resolve) => {
@@ -296,7 +296,7 @@ describe("a socket before something else than the pipeline", () => {
       }
     )
   })
-  it("tells a fault as 500 without its words, ends the connection and logs it", () =>
+  it("answers a fault as 500 without its message, ends the connection and logs it", () =>
     listening(Effect.die(new Error("a secret")), async (url, said) => {
       const response = await fetch(url)
       expect([response.status, response.headers.get("connection"), await response.json()]).toEqual([

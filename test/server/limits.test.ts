@@ -15,7 +15,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
   const limitTo = (rate_limit: number) =>
     server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit } } })
 
-  it("a token may ask 600 times a minute unless told otherwise, and every answer says what is left", async () => {
+  it("a token has 600 requests a minute by default, and every response says what is left", async () => {
     server.setClock(minute_start)
     const token = await tokenOf()
     const first = await server.ask("/api/v1/products", { token })
@@ -24,7 +24,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect(missing.status).toBe(404)
     expect(missing.headers["x-ratelimit-remaining"]).toBe("598")
   })
-  it("one too many is told when to come back, and the next minute begins anew", async () => {
+  it("a request over the limit is refused with the time to retry, and the next minute starts afresh", async () => {
     server.setClock(minute_start + 60_000)
     const token = await tokenOf({ rate_limit_per_minute: 2 })
     server.setClock(minute_start + 77_500)
@@ -73,7 +73,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     return statuses
   }
   const of = (status: number, times: number): ReadonlyArray<number> => Array.from({ length: times }, () => status)
-  it("without a token an address may ask 20 times a minute; one too many is told when to come back", async () => {
+  it("without a token an address has 20 requests a minute; one more is refused with the time to retry", async () => {
     server.setClock(minute_start + 360_000)
     const first = await server.ask("/api/v1/products", { token: null })
     expect([first.status, first.headers["x-ratelimit-limit"], first.headers["x-ratelimit-remaining"]]).toEqual([
@@ -122,13 +122,13 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect(await misses(3)).toEqual([401, 401, 429])
     expect((await limit(20)).status).toBe(200)
   })
-  it("whoever has an IPv6 network to themselves is one address", async () => {
+  it("an IPv6 network counts as one address", async () => {
     server.setClock(minute_start + 660_000)
     for (let time = 0; time < 20; time++) expect(await misses(1, { from: `2001:db8:1:2::${time + 1}` })).toEqual([401])
     expect(await misses(1, { from: "2001:db8:1:2:ffff::1" })).toEqual([429])
     expect(await misses(1, { from: "2001:db8:1:3::1" })).toEqual([401])
   })
-  it("health answers without a token as often as it is asked", async () => {
+  it("health answers without a token at any rate", async () => {
     for (let times = 0; times < 100; times++)
       expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
   })

@@ -87,7 +87,7 @@ describe("the log", () => {
     silent.log.flush()
     expect(silent.written).toEqual([])
   })
-  it("speaks in words at a terminal, which nobody's input can steer", () => {
+  it("prints words on a terminal, escaping all input", () => {
     const { log, written } = logTo({ human: true })
     log.at("info", "request", { path: "/a\u001b[31m\u0007b\r\u009b\u202e\u2066", status: 200, user_id: null })
     log.at("error", "request failed", { error: new Error("why") })

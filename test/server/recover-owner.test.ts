@@ -32,7 +32,7 @@ describe.each(both_engines)("a lost owner's token on %s", (engine) => {
     return { database: { kind: "pg", url: fresh.url, connections_max: 4 }, environment: { DATABASE_URL: fresh.url } }
   }
 
-  it("is followed by a new one while the server runs; other tokens stay, and the journal tells of it", async () => {
+  it("is replaced while the server runs; other tokens stay, and the journal records it", async () => {
     const { database, environment } = await opened()
     const lost = "owner-token-that-somebody-loses"
     const running = (app = await openServerApp({ database, key: "key-of-the-tests-which-is-long", owner_token: lost }))

@@ -64,7 +64,7 @@ describe.each(both_engines)("rows kept between requests on %s", (engine) => {
     await group("Anything")
     expect(await server.run(namesOf(id))).toEqual(["Changed again", "Changed again"])
   })
-  it("a transaction sees its own changes, and nobody sees those it takes back", async () => {
+  it("a transaction sees its own changes, and other readers never see rolled-back ones", async () => {
     const id = await group("Hoists")
     server.setClock(noon)
     expect(await server.run(namesOf(id))).toEqual(["Hoists", "Hoists"])
@@ -122,7 +122,7 @@ describe.each(both_engines)("rows kept between requests on %s", (engine) => {
     if (engine === "sqlite") expect(unseen).toEqual(before)
     expect(await server.run(labels)).toEqual(["Resistance"])
   })
-  it("whoever reads them cannot change them for others", async () => {
+  it("cached rows cannot be changed by their readers", async () => {
     const id = await group("Desks")
     for (let time = 0; time < 2; time++) {
       const [row] = await server.run(Effect.flatMap(Store, (store) => store.getMany(product_groups, [id])))

@@ -54,7 +54,7 @@ const everything = (server: Serving) =>
   )
 
 describe.each(engines)("a secret among the settings on %s", (engine) => {
-  it("is told to the server's code and shown to nobody", async () => {
+  it("is available to server code and never shown to users", async () => {
     const server = await serve(engine)
     expect(await show(server)).toMatchObject({ smtp_url: null })
     expect(await read(server)).toBeUndefined()

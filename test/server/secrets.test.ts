@@ -32,7 +32,7 @@ describe("the tables of a server", () => {
     )
     expect(declared.filter(({ field }) => !field.hidden)).toEqual([])
   })
-  it("let nobody look for a secret, sort by it or put it into a view", () => {
+  it("refuse filters, sorts and views over secrets", () => {
     for (const { columns, filters, plural, sorts, table } of server.app.catalogue.resources) {
       const secret = Object.entries(table.columns).flatMap(([column, field]) => (field.secret ? [column] : []))
       const shown = [...filters, ...sorts, ...Object.keys(columns)]

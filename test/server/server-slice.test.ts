@@ -72,7 +72,7 @@ describe.each(both_engines)("what hosting adds to a slice on %s", (engine) => {
       }
     )
   })
-  it("every request under the interface is told once it is answered", async () => {
+  it("the hook runs for every API request once it is answered", async () => {
     const told: Array<AnsweredServerCall> = []
     await withSlice(
       {

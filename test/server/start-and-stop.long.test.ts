@@ -18,7 +18,7 @@ const key = "a-key-of-more-than-twenty-characters"
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 
 describe("a start", () => {
-  it("on an empty folder makes a database, a key and an owner's token, each closed to others, and tells the token once", async () => {
+  it("on an empty folder creates a database, a key and an owner's token, each private, and prints the token once", async () => {
     const folder = join(await folderOfItsOwn(), "deep", "data")
     const first = await startServer({ FLIGHTCASE_DATA: folder })
     const told = [...first.stderr().matchAll(/\d+\|[A-Za-z0-9_-]{43}/g)].map((found) => found[0])
@@ -47,7 +47,7 @@ describe("a start", () => {
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     expect(await server.kill("SIGTERM")).toEqual({ code: 0, signal: null })
   })
-  it("takes the owner's token from FLIGHTCASE_TOKEN, tells it nowhere, and says each event in a line of JSON", async () => {
+  it("takes the owner's token from FLIGHTCASE_TOKEN, never prints it, and logs each event as a line of JSON", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     expect(
       (
@@ -75,7 +75,7 @@ describe("a start", () => {
     expect(server.stderr()).not.toContain(token)
     expect(server.stderr()).not.toContain("secret-query")
   })
-  it("furnishes an empty database with reference data and nobody's customers", async () => {
+  it("fills an empty database with reference data and no customers", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const get = async (path: string) => (await (await fetch(`${server.url}/api/v1/${path}`, { headers })).json()) as any
     expect((await get("stores")).stores).toMatchObject([{ name: "Main Warehouse" }])
@@ -128,7 +128,7 @@ describe("what the surroundings say is checked", () => {
     ["a limit for addresses that is none", { FLIGHTCASE_ANONYMOUS_RATE_LIMIT: "0" }, /FLIGHTCASE_ANONYMOUS_RATE_LIMIT/],
     ["a number of proxies that is none", { FLIGHTCASE_TRUST_PROXY: "yes" }, /FLIGHTCASE_TRUST_PROXY/],
     ["a log level that is none", { FLIGHTCASE_LOG: "loud" }, /FLIGHTCASE_LOG/]
-  ])("%s is told by its variable", (_, env: Env, words) => {
+  ])("%s is reported with its variable", (_, env: Env, words) => {
     expect(() => configFrom(env)).toThrow(StartupError)
     expect(() => configFrom(env)).toThrow(words)
   })

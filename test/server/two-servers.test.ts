@@ -128,7 +128,7 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
     await here(`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.create"] } })
     expect(await eventually(() => makesProducts(there, who), 201)).toBe(201)
   })
-  it("a device revoked at one is told so at the other", async () => {
+  it("a device revoked at one is refused with the reason at the other", async () => {
     const {
       body: { replica, token }
     } = await here("/api/v1/sync/replicas", { json: { name: "van", public_key: "A".repeat(43) } })

@@ -96,7 +96,7 @@ describe("forms with files", () => {
     const plain = await server.ask("/api/v1/uploads", { json: { category: "Photo", file: { sha256: "x" } } })
     expect(plain.body.body).toEqual({ category: "Photo", file: { sha256: "x" } })
   })
-  it("who may not send files is told so before any of them is read", async () => {
+  it("a user who may not upload is refused before any file is read", async () => {
     const { type } = await formOf([["category", "Photo"]])
     let read = false
     const reply = await server.app.ask({

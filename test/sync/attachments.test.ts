@@ -240,7 +240,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(waiting()).toEqual([])
   })
 
-  it("that are lost on the device are refused with their name, and hold nobody up", async () => {
+  it("that are lost on the device are refused by name, and delay no other command", async () => {
     await attach(van, source("a.png"))
     await attach(van, source("b.txt", Buffer.from("b")))
     writeFileSync(waitingPath(van.folder, sha256), "something else")

@@ -53,7 +53,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
     expect(await server.show(order)).toMatchObject({ billed_total: "150.00", left_to_bill_total: "0.00" })
     await server.syncedAlike(till, van)
   })
-  it("a mail that is asked for without a network goes once, after the sync, with the number on it", async () => {
+  it("a mail requested offline goes once, after the sync, with the number on it", async () => {
     const van = await server.enrol()
     const { id } = await van.create("/invoices", { member_id, items })
     await van.create(`/invoices/${id}/issue`)
@@ -72,7 +72,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
     await server.syncedAlike(van)
     expect(smtp.taken).toHaveLength(1)
   })
-  it("whoever may not see invoices holds none, and is refused on the device as by the server", async () => {
+  it("devices of users who may not see invoices hold none, and refuse what the server refuses", async () => {
     const { id } = await server.create("/invoices", { member_id, items })
     const permissions = ["members.view", "opportunities.view", "opportunities.edit"]
     const { secret } = await server.person({ permissions })

@@ -97,7 +97,7 @@ describe("a pull ends, in words and with the exit code of a network that failed,
     expect(positions.length).toBeGreaterThan(1)
     expect(positions).toEqual(positions.map((_, at) => at + 1))
   })
-  it("begins its history anew each time", async () => {
+  it("restarts its history each time", async () => {
     const url = await listening((response, asked) => {
       response.writeHead(409, { "content-type": "application/json", "electric-handle": `1-1-1-${asked}` })
       response.end(JSON.stringify([{ headers: { control: "must-refetch" } }]))

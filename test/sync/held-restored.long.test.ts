@@ -7,7 +7,7 @@ import { engines } from "../app.ts"
 import { serverOfEachTest, type TestDevice, type TestServer } from "./opening.ts"
 import { all_settled, backupOf, counts, retried } from "./restoring.ts"
 
-describe.each(engines)("after a server on %s was put back and gave ids anew,", (engine) => {
+describe.each(engines)("after a server on %s was restored and leased ids again,", (engine) => {
   const server = serverOfEachTest(engine)
   const { show } = server
   let product_id: number
@@ -127,7 +127,7 @@ describe.each(engines)("after a server on %s was put back and gave ids anew,", (
     expect([groups.get("Stand"), groups.get("Lamp")]).toEqual([anew.id, null])
   })
   it.each(["news only", "something unsent"])(
-    "a device whose bundles carry %s loses nothing and touches nobody else's row",
+    "a device whose bundles carry %s loses nothing and leaves others' rows alone",
     async (carried) => {
       const is_news = carried === "news only"
       const { restore, van } = await beforeTheBackup()

@@ -71,7 +71,7 @@ describe("the HTTP client", () => {
     expect(asked[0]!.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/)
     expect(asked[0]!.headers["authorization"]).toBeUndefined()
   })
-  it("asks a busy server again after what it names, and nobody else", async () => {
+  it("retries a busy server after the time it names, and no other", async () => {
     for (const status of [429, 425]) {
       const { client, asked } = await serving(refusing(status, "0"), { again: afterItsWord(5, 60) })
       expect((await client.send({ method: "POST", path: "/", body: 1 })).status).toBe(200)
@@ -91,7 +91,7 @@ describe("the HTTP client", () => {
     expect(await handed("Wed, 21 Oct 2026 07:28:00 GMT", 5)).toEqual([429, 1])
     expect(await handed("0", 1)).toEqual([429, 2])
   })
-  it("waits as long as it is told", async () => {
+  it("waits as long as the server says", async () => {
     const begun = performance.now()
     const { client } = await serving(
       (_, response, asked) => (asked > 1 ? response.end() : response.writeHead(429, { "retry-after": "1" }).end()),
@@ -100,7 +100,7 @@ describe("the HTTP client", () => {
     await client.send({ method: "GET", path: "/" })
     expect(performance.now() - begun).toBeGreaterThan(950)
   })
-  it("says that nobody is there, by the server's address and with the cause", async () => {
+  it("says that the server is unreachable, with its address and the cause", async () => {
     const server = createServer().listen(0, "127.0.0.1")
     await once(server, "listening")
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

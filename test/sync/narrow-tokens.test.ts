@@ -37,7 +37,7 @@ describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
       await device.sync()
       expect(device.holds(subject).length > 0).toBe(expected.includes("Zork"))
     })
-    it("addresses of members are for those who see members; a quote's is asked of the server", async () => {
+    it("addresses of members are for users who see members; a quote's is fetched from the server", async () => {
       const { user_id } = await server.person({ permissions: ["opportunities.view", "opportunities.create"] })
       const device = await enrol({ abilities: ["*"], user_id }, snapshot_beyond)
       expect(heldBy(device)).toEqual(["Frobnicator", "Quuxcorp", "Wumpus"])

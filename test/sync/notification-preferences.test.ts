@@ -34,7 +34,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     expect(entryOf(Object.values<any>(body)[0])).toMatchObject(entry)
     expect(await shown(counter)).toEqual(entryOf(Object.values<any>(body)[0]))
   })
-  it("what the office sets for somebody reaches their own device, and nobody else's", async () => {
+  it("a preference the office sets for a user reaches only that user's device", async () => {
     await prefer(counter, { channels: { email: false, broadcast: true } })
     await synced(counter, office)
     const path = `/members/${person.member_id}/notification_preferences`
@@ -68,7 +68,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     expect(await dock.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     await server.syncedAlike(dock)
   })
-  it("the house's are set without a network and hold for everybody", async () => {
+  it("the company's are set offline and apply to everybody", async () => {
     for (const change of [{ channels: null }, { is_muted: false }])
       await server.put(own, { preferences: [{ notification_type: overdue, ...change }] }, person.secret)
     const settings = [{ notification_type: overdue, channels: { database: false }, is_enabled: true }]

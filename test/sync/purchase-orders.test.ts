@@ -20,7 +20,7 @@ describe.each(engines)("purchase orders on devices of %s", (engine) => {
     const sent = { status: "sent", number: expect.stringMatching(/^\d{10}$/) }
     expect(await show(`/purchase_orders/${made.id}`)).toMatchObject(sent)
   })
-  it("who may not see costs holds none, before and after they are told of changes; the server keeps them", async () => {
+  it("devices of users who may not see costs hold none, before and after changes arrive; the server keeps them", async () => {
     expect(permissionsOfRole("Warehouse")).not.toContain("costs.view")
     const product_id = await server.product({ sub_rental_price: "12.34" })
     const body = {

@@ -156,7 +156,7 @@ describe.each(engines)("the roles that come with a database, on %s", (engine) =>
   })
 
   it.each(day.map((asked) => [asked[0], asked] as const))(
-    "%s: whoever may, and nobody else",
+    "%s: who may, and that all others may not",
     async (_name, [, who, method, path, body]) => {
       const may = { server: [] as Array<Person>, device: [] as Array<Person> }
       const wrong: Array<string> = []

@@ -9,7 +9,7 @@ describe.each(engines)("a device of the owner, with a server on %s", (engine) =>
   const server = serverOfEachTest(engine)
   const set = (smtp_url: string) => server.must("PUT", "/settings/mail", { settings: { smtp_url } })
 
-  it("is told that a secret was changed, but neither shown nor sent it", async () => {
+  it("learns that a secret was changed, but never receives it", async () => {
     await set("smtp://before.example")
     const device = await server.filled()
     await set(secret)

@@ -48,7 +48,7 @@ const undone = async (device: InspectedDevice, n: string): Promise<string | unde
 }
 const failing = (kind: string, more: object = {}) => ({ ok: false, failure: { kind, ...more } })
 
-describe("an undo of what was recorded before others' work was known leads back to that work", () => {
+describe("undoing a command recorded before others' changes were known restores those changes", () => {
   it("to the name that somebody else gave", async () => {
     const product = await lamp()
     const device = await filled()
@@ -307,7 +307,7 @@ describe("what is recorded again after it was undone", () => {
     expect(await device.sync()).toMatchObject({ conflicts: 1 })
     expect((await show(product)).name).toBe("Torch")
   })
-  it("names the rows that were made anew: an order and its line", async () => {
+  it("names the recreated rows: an order and its line", async () => {
     const { id: item_id } = await server.units(1, 0)
     const device = await filled()
     const subject = tagged("Gig")

@@ -94,7 +94,7 @@ describe("imports", () => {
       "./h.ts"
     ])
   })
-  it("form circles of whoever imports itself by way of others", () => {
+  it("form circles when a folder imports itself through others", () => {
     const graph = fileGraph(
       sourcesFrom({
         "core/a/one.ts": 'import type { B } from "../b/one.ts"',
@@ -109,7 +109,7 @@ describe("imports", () => {
   })
 })
 
-describe("the list of what is allowed", () => {
+describe("the list of ceilings", () => {
   const sources = sourcesFrom({
     "core/kernel/one.ts": 'import { b } from "../stock/two.ts"\nexport const a = b! + 1',
     "core/stock/two.ts": 'import { a } from "../kernel/one.ts"\nexport const b = a',

@@ -82,7 +82,7 @@ describe("papers printed without a network", () => {
   })
 })
 
-it("a person of the warehouse prints what is on their replica, and nobody without documents does", async () => {
+it("a warehouse user prints from their replica, and a user without documents permission cannot", async () => {
   await place.start()
   const { person } = rentalHouse(callOf(place))
   const warehouse = (await person({ name: "warehouse", roles: ["Warehouse"] })).secret

@@ -79,7 +79,7 @@ describe("flightcase today", () => {
       "Third job"
     ])
   })
-  it("takes the place of what it showed before on a terminal, and says when the server is gone", async () => {
+  it("redraws in place on a terminal, and says when the server is unreachable", async () => {
     const watched = watching(["--date", "2027-07-01"], { FLIGHTCASE_TTY: "1" })
     try {
       await watched.says("As of ")

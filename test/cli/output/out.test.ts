@@ -200,7 +200,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
 describe("nothing steers the terminal", () => {
   // In colours everything is looked at: what steers is looked for beside our own inks.
   it.each(plays_everything ? looks : looks.slice(-1))(
-    "%s, whatever is asked; and as JSON the data are exact",
+    "%s, whatever the command; as JSON the data are exact",
     async (_name, env) => {
       writeFileSync(join(place.folder, "codes.txt"), `no ${odd_text}\nMH-1 ${odd_text}\nasset_number 5\n`)
       writeFileSync(

@@ -100,7 +100,7 @@ describe("a store in New York", () => {
     const { code, err } = await seen("users", "reset-password", "ann@house.example")
     expect([code, err]).toEqual([0, expect.stringMatching(/it holds until \d{4}-\d\d-\d\d \d\d:\d\d\.\n/)])
   })
-  it("nor in what is refused, whoever answers; in JSON and in a pipe it is exact", async () => {
+  it("also in refusals, from server or device; exact in JSON and in a pipe", async () => {
     for (const at of [[], ["--remote"]]) {
       const words = ["opportunities", "scan", "1", "--direction", "out", "--code", "L-1", ...at]
       const shown = await seen(...words)

@@ -165,7 +165,7 @@ describe("labels of the command line", () => {
       code: "BOX-9"
     })
   })
-  it("tell a sealed case with its compliance, on a terminal, in a pipe and as data", async () => {
+  it("show a sealed case with its compliance, on a terminal, in a pipe and as data", async () => {
     const send = sender(place)
     await send("POST", "/containers/2/seal", {})
     const data = JSON.parse((await tool("containers", "manifest", "CASE-0008", "--json")).out)
@@ -192,7 +192,7 @@ describe("where a page goes", () => {
     expect([code, err]).toEqual([0, ""])
     expect(faultsOf(out)).toEqual([])
   })
-  it("is the file, with the data on standard output when that is asked for, too", async () => {
+  it("is the file, with the data on standard output as well when requested", async () => {
     const file = join(place.folder, "both.html")
     const { err, out } = await tool("availability", "gantt", "XLR10", ...dates, "--html", file, "--json")
     expect(err).toContain(`Wrote ${file}.`)

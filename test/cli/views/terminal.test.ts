@@ -72,7 +72,7 @@ describe("the calendar on a terminal", () => {
       expect(lines.join(" ").match(/ 39\b/g)).toHaveLength(1)
     }
   })
-  it("has colours when they are wanted, and no escape sequence otherwise", () => {
+  it("uses colour when enabled, and no escape sequence otherwise", () => {
     expect(gridText(products, terminal(80))).not.toMatch(escapes)
     expect(escapeForTerminal(gridText(products, terminal(80, { colour: true })))).toContain("\u001b[31m  -2\u001b[0m")
   })

@@ -409,7 +409,7 @@ describe("the lanes of a chart", () => {
       })
     )
   })
-  it("are asked about at moments that meet every claim, no two of which one claim would do for", () => {
+  it("are tested at instants that cover every claim, each needed for at least one", () => {
     fc.assert(
       fc.property(periods, (demands) => {
         const moments = momentsOf({ to: "2099-01-01T00:00:00.000Z", demands })

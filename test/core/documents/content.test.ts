@@ -82,7 +82,7 @@ describe("a document", () => {
     ])
       expect(Result.isSuccess(readDocument(JSON.parse(JSON.stringify(document))))).toBe(true)
   })
-  it("says VOID of what was lost, and nothing of the kind of a draft or quotation", () => {
+  it("marks voided documents VOID, but not drafts or quotations", () => {
     expect(quoted({ ...plain, header: { state: 1, status: 2 } }).watermark).toBe("VOID")
     expect(quoted({ ...plain, header: { state: 0, status: 0 } }).watermark).toBeUndefined()
   })

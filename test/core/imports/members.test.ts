@@ -249,7 +249,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(Object.keys((await one({ name: "Fay", organisation: "Twin" })).errors ?? {})).toEqual(["organisation"])
   })
 
-  it("two rows about one member are told apart from two members of one name", async () => {
+  it("two rows for one member are distinguished from two members with the same name", async () => {
     const found = await verdicts([
       { name: "Same", number: "S-1" },
       { name: "Same", number: "S-2" },

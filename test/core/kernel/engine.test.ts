@@ -73,7 +73,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PATCH", `/api/v1/lamps/${id}`, { name: "Patched" })).toBe(200)
       expect(await statusOf("HEAD", `/api/v1/lamps/${id}`)).toBe(200)
     })
-    it("literal paths come before ids, and every wrong field is told", async () => {
+    it("literal paths take precedence over ids, and every invalid field is reported", async () => {
       expect((await shop.call("POST", "/api/v1/lamps/many", { count: 1 })).status).toBe(200)
       const { status, body } = await shop.call("POST", "/api/v1/lamps", {
         kind: "x",
@@ -218,7 +218,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
   })
 
   describe("what the database holds true", () => {
-    it("a value that must be unique is told at its field, on create and on update, the right one of several", async () => {
+    it("a uniqueness violation is reported at its field, on create and on update, the right one of several", async () => {
       const id = await lamp({ asset_number: "U-1", batch: "b", count: 1 })
       const other = await lamp({ asset_number: "U-2", batch: "b", count: 2 })
       ;(await lamp(), await lamp())

@@ -176,7 +176,7 @@ describe("a body is read", () => {
     ["0001-01-01T00:00:00+02:00", "must be a time from 0001-01-01 on."],
     ["2300-02-30", "must be a date or a time (ISO 8601)."],
     [42, "must be a date or a time (ISO 8601)."]
-  ])("a time out of the range is told which it is: %s", (raw, wrong) => {
+  ])("a time out of range names the part at fault: %s", (raw, wrong) => {
     expect(create({ ends_at: timestamp() }, { ends_at: raw }).errors).toEqual({
       ends_at: [`The ends at field ${wrong}`]
     })

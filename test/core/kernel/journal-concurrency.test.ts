@@ -96,7 +96,7 @@ it("document numbers drawn by eight writers have no gap and no double", async ()
   expect(given.length).toBe(numbers.filter((_, at) => at % 3 !== 0).length)
 })
 
-it("of many who want one asset number exactly one gets it, and the others are told at the field", async () => {
+it("of many concurrent claims of one asset number exactly one succeeds, and the others are refused at the field", async () => {
   for (const asset_number of ["A-1", "A-2", "A-3"]) {
     const replies = await Promise.all(
       Array.from({ length: writers_max }, (_, index) =>

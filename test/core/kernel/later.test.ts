@@ -12,7 +12,7 @@ const counted = () => {
 }
 
 describe("rules that are loaded later", () => {
-  it("are loaded when they are first asked for, and once", async () => {
+  it("are loaded once, on first use", async () => {
     const { rules, times } = counted()
     expect(times()).toBe(0)
     const facts = withRules(rules, () => Effect.succeed(21))

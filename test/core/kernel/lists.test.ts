@@ -79,7 +79,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
         "active"
       ])
     })
-    it("deleted ones are in no list, whatever is asked for", async () => {
+    it("deleted ones are in no list, whatever the filter", async () => {
       const { id } = (await post("/opportunities", { subject: "deleted" })).opportunity
       await w.remove(`/opportunities/${id}`)
       for (const query of ["", "archived=only", "archived=with"]) expect(await found(query)).not.toContain("deleted")
@@ -101,7 +101,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect((await get("/rate_definitions?q[preset_eq]=true")).meta.total).toBe(0)
   })
 
-  it("a product embeds its tax classes, groups, origin, rates and what its accessories are, each when asked", async () => {
+  it("a product includes its tax classes, groups, origin, rates and accessories' products, each on request", async () => {
     const [[revenue], [cost], [country]] = [
       await w.show("/revenue_groups"),
       await w.show("/cost_groups"),

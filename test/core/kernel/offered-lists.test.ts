@@ -218,7 +218,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
     }
   )
   it.each(resources.filter((one) => Object.keys(one.includes).length > 0))(
-    "$plural: what is asked to be included fills its key, and nothing else does",
+    "$plural: an include fills its own key, and no other",
     async (resource) => {
       const row = first.get(resource.table)!
       const shown = async (include: string): Promise<{ readonly [key: string]: unknown }> =>

@@ -405,7 +405,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
   ])("meta of ?%s", async (query, meta) => {
     expect((await list(query)).meta).toEqual(meta)
   })
-  it("a page past the end is empty and still tells the total", async () => {
+  it("a page past the end is empty and still has the total", async () => {
     for (const page of ["4", "999999", "99999999999999999999"]) {
       const body = await list(`page=${page}&per_page=5`)
       expect([page, body.lamps, body.meta.total]).toEqual([page, [], 10])

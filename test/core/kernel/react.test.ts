@@ -115,7 +115,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
       floor: 1
     })
   })
-  it("read their facts once, however many events there are and however often the rule is asked for ids", async () => {
+  it("load their facts once, however many events there are and however often the rule allocates ids", async () => {
     const { events, ids } = await many(3)
     expect(reads).toEqual({ lamps: 1, racks: 1 })
     expect(events.map(({ type }) => type)).toEqual(
@@ -131,7 +131,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     const { events } = await many(2, { lamps: [800_001, 800_002], racks: [800_011, 800_012] })
     expect(events.map(({ data }) => data["id"])).toEqual([800_001, 800_002, 800_011, 800_012, 800_011, 800_012])
   })
-  it("refuse the whole command, told with everything decided by then", async () => {
+  it("refuse the whole command, given every event decided so far", async () => {
     const before = await shop.dump()
     const { body, status } = await shop.call("POST", "/api/v1/lamps", { name: "heavy" })
     expect([status, body.errors]).toEqual([422, { name: ["No rack holds it; 2 events were decided."] }])
@@ -139,7 +139,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     const { number_sequences: _before, ...kept } = before
     expect(after).toEqual(kept)
   })
-  it("cost nothing where nobody reacts, and come to an end where the rule makes no more", async () => {
+  it("cost nothing without a subscriber, and end when the rule produces no more events", async () => {
     const { body } = await shop.call("POST", "/api/v1/racks", { name: "Alone" })
     expect(reads).toEqual({ lamps: 0, racks: 1 })
     reads.racks = 0

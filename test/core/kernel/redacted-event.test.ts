@@ -40,7 +40,7 @@ describe("an erasure in an event a reader saw in part", () => {
       set: { email: scrub.placeholders.email }
     })
   })
-  it("takes out what is told of tables and columns this release does not know", () => {
+  it("removes values of tables and columns that this release does not know", () => {
     const told = (change: JsonObject) => ({ of: "x", changes: [change] })
     for (const change of [
       { op: "update", table: "later_things", key: 7, set: { name: "" } },

@@ -49,7 +49,7 @@ describe("references", () => {
     expect(found.filter((path) => !/\.(price_category|discount_category|vehicle)_id$/.test(path))).toEqual([])
     expect(found).toContain("members.create.price_category_id")
   })
-  it("of what is really deleted are never kept for the past without saying so", () => {
+  it("to rows that are really deleted are kept only where declared so", () => {
     const deleted = new Set(
       catalogue.endpoints
         .filter(({ method }) => method === "DELETE")

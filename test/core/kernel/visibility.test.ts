@@ -29,7 +29,7 @@ const isKnown = (one: string): boolean =>
   one.endsWith(".*") ? areas.has(one.slice(0, -2)) : permissions.some(({ key }) => key === one)
 const named = (holders: Audience): ReadonlyArray<string> => (holders === "everyone" ? [] : holders)
 
-describe("who sees what of a table", () => {
+describe("visibility of a table's rows", () => {
   it.each(catalogue.tables.map((one) => [one.name, one] as const))(
     "%s says it, of permissions and columns there are",
     (_, { columns, visibility }) => {
@@ -44,7 +44,7 @@ describe("who sees what of a table", () => {
     }
   )
 
-  it("whoever an endpoint shows a row of its path to sees the rows of that table whole", () => {
+  it("a user whom an endpoint shows a row of its path sees that table's rows in full", () => {
     const shown = catalogue.endpoints.filter(
       (one) => one.kind === "query" && one.name.endsWith(".show") && one.permission !== null
     )

@@ -200,7 +200,7 @@ describe("a change of an order", () => {
         )
       )
   })
-  it("of its supplier taxes the lines anew", () => {
+  it("of its supplier recomputes the lines' tax", () => {
     given(...rowsOf(header(), line()))
       .when(
         update({ supplier_id: 8 }, { supplier_id: 8 }, { supplier: supplier({ id: 8 }), supplier_tax_class_id: null })

@@ -59,7 +59,7 @@ describe("a moment", () => {
     expect(plainDateOf(startOfDay(moment))).toBe("1969-12-31")
   })
 
-  it("tells plain dates from anything longer", () => {
+  it("distinguishes plain dates from anything longer", () => {
     expect([isPlainDate("2026-06-30"), isPlainDate("2026-06-31"), isPlainDate("2026-06-30T00:00")]).toEqual([
       true,
       false,

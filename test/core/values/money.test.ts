@@ -161,7 +161,7 @@ describe("currencies", () => {
     ).toEqual(["EUR", "GBP", "USD"])
   })
 
-  it("tell separators apart", () => {
+  it("distinguish decimal and group separators", () => {
     for (const row of currencies) expect(row.thousand_separator).not.toBe(row.decimal_separator)
     expect(currencyOf("GBP")).toEqual({
       code: "GBP",

@@ -109,7 +109,7 @@ const told = (total: number, weights: ReadonlyArray<number>): ReadonlyArray<numb
   return parts.map(Number)
 }
 describe("an amount spread by weights", () => {
-  it("falls as told, whether its figures are small or large", () => {
+  it("is spread correctly, whether its figures are small or large", () => {
     const small = fc.integer({ min: -5, max: 40 }),
       large = fc.integer({ min: 0, max: 9_000_000_000_000 })
     fc.assert(

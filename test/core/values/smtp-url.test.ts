@@ -35,7 +35,7 @@ describe("the mail server's address", () => {
     mail.example http://mail.example smtp:// smtp://u:p%ZZ@mail.example smtp://mail.example?tls=no
     smtp://mail.example?tls.rejectUnauthorized=false smtps://mail.example?tls=off
   `)
-  )("is refused without its password being told: %s", (given) => {
+  )("is refused without revealing its password: %s", (given) => {
     const refused = parseSmtpUrl(given)
     expect(Result.isFailure(refused)).toBe(true)
     expect(Result.isFailure(refused) && refused.failure).not.toContain("p%ZZ")

@@ -22,7 +22,7 @@ const opensBilling = (engine: Engine, options?: ServeOptions, settings: { readon
   afterAll(() => serving?.close())
 }
 
-describe.each(both_engines)("billing that is asked for again on %s", (engine) => {
+describe.each(both_engines)("repeated billing requests on %s", (engine) => {
   opensBilling(engine)
   let keys = 0
   const twice = async (path: string, json: object, other: object) => {
@@ -139,7 +139,7 @@ describe("an invoice is overdue", () => {
     expect([at("01T11:59:59", "Pacific/Auckland"), at("01T12:00:00", "Pacific/Auckland")]).toEqual([false, true])
     expect([at("02T06:59:59", "America/Los_Angeles"), at("02T07:00:00", "America/Los_Angeles")]).toEqual([false, true])
   })
-  it("unless it is paid, told of already, without a day, or nobody's to pay", () => {
+  it("unless it is paid, already notified, without a due date, or without a payer", () => {
     expect(at("09T00:00:00", "UTC", { status: "partially_paid" })).toBe(true)
     for (const more of [
       { status: "paid" },
@@ -171,7 +171,7 @@ describe.each(engines)("the sweep on %s", (engine) => {
         store.run("select data from journal where type = 'invoice.overdue' order by position")
       )
     )
-  it("tells of each overdue invoice once, whatever becomes of it", async () => {
+  it("notifies each overdue invoice once, whatever becomes of it", async () => {
     serving.setClock(Date.parse("2026-06-01T10:00:00Z"))
     const member_id = await billing.member("Ann")
     const late = await billing.issued(member_id, {}, { due_at: "2026-06-30T10:00:00Z" })
@@ -204,7 +204,7 @@ describe.each(engines)("accounting on %s", (engine) => {
   const told = async (kind: string, more = "") =>
     (await billing.must(`accounting/postings?kind=${kind}&since=2026-01-01${more}`)).documents
 
-  it("is told of each document once, until it is asked for again", async () => {
+  it("receives each document once, unless it is exported again", async () => {
     const member_id = await billing.member("Ann", { address: "ann@ann.example" })
     const paid = await billing.issued(member_id)
     const voided = await billing.issued(member_id)

@@ -99,7 +99,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const { documents } = await billing.must("accounting/postings?kind=invoices&since=2026-01-01")
     expect(documents.map((one: any) => one.number)).toContain(number)
   })
-  it("goes to the primary address, else the first, else where it is told to", async () => {
+  it("goes to the primary address, else the first, else to the given one", async () => {
     const primary = await billing.member(
       "A",
       { address: "first@a.example" },

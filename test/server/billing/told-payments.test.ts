@@ -7,7 +7,7 @@ import { type Billing, billingOf } from "./billing.ts"
 
 const stripe_secret = "whsec_of-stripe-as-it-shows-it"
 
-describe.each(both_engines)("payments told by webhook on %s", (engine: Engine) => {
+describe.each(both_engines)("payments received by webhook on %s", (engine: Engine) => {
   let serving: Serving
   let billing: Billing
   let member_id: number
@@ -98,7 +98,7 @@ describe.each(both_engines)("payments told by webhook on %s", (engine: Engine) =
     await stripe("charge.refunded", { ...charge, amount_refunded: 10_000 })
     expect(await shown(id)).toEqual(["issued", "100.00", 3])
   })
-  describe("a refund that was recorded by hand before it was told", () => {
+  describe("a refund recorded by hand before its webhook arrived", () => {
     const paid = async (payment: string, amount_received = 10_000, into?: number) => {
       const id = into ?? (await billing.issued(member_id)).id
       const metadata = { invoice_id: String(id) }

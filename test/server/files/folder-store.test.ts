@@ -53,7 +53,7 @@ describe("a folder of files", () => {
       "700"
     ])
   })
-  it("a file that was damaged into another length is stored anew when its content comes again", async () => {
+  it("a file damaged to another length is stored again when its content is uploaded again", async () => {
     const store = folderStore({ folder, alone: true })
     const { sha256 } = await put(store, Buffer.from("whole content"))
     writeFileSync(join(folder, sha256.slice(0, 2), sha256.slice(2, 4), sha256), "who")

@@ -75,7 +75,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
     const { sha256 } = await put(store, content)
     expect(content.equals(await contentOf(store, sha256))).toBe(true)
   })
-  it("a missing bucket, wrong keys and a server that is not there are told in one line", async () => {
+  it("a missing bucket, wrong keys and an unreachable server are reported in one line", async () => {
     const failureOf = async (more: Partial<S3Options>): Promise<unknown> => {
       const exit = await Effect.runPromiseExit(s3Store(options(more)).mark)
       return Exit.isFailure(exit) ? Cause.squash(exit.cause) : exit.value
@@ -89,7 +89,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
     })
     expect(await failureOf({ url: url(1) })).toMatchObject({ fault: "unreachable" })
   })
-  it("faults that pass are tried again, those that stay are told, and nothing is left of them", async () => {
+  it("temporary faults are retried, permanent ones are reported, and neither leaves partial objects", async () => {
     let faults = 2
     let asked = 0
     const flaky = await before((request, response, pass) => {

@@ -82,7 +82,7 @@ describe.each(engines)("files on %s", (engine) => {
       "attachment; filename=\"a_; filename=_bSet-Cookie: c=d.exe\"; filename*=UTF-8''a%22%3B%20filename%3D%22bSet-Cookie%3A%20c%3Dd.exe"
     )
   })
-  it("one part may be asked for, from either end, and what lies beyond is refused", async () => {
+  it("a range may be requested, from either end, and one beyond the end is refused", async () => {
     const address = await addressOf(await keep(pdf, "p.pdf"))
     const part = await ask(address, { range: "bytes=0-8" })
     expect([part.status, part.text, part.headers["content-range"]]).toEqual([
@@ -125,7 +125,7 @@ describe.each(engines)("files on %s", (engine) => {
     expect((await ask(address)).status).toBe(403)
     server.setClock(now)
   })
-  it("content that is gone is told as gone", async () => {
+  it("missing content is reported as gone", async () => {
     const uuid = await keep(Buffer.from("soon gone"), "g.txt")
     const { sha256 } = (await server.run(Effect.flatMap(Store, (store) => store.get(downloads, uuid))))!
     const { ServerContext } = await import("../../../server/ports/server-context.ts")

@@ -19,7 +19,7 @@ describe("a request that is counted late", () => {
       })
     }
   }
-  it.each(Object.entries(limiters))("takes nothing of what others used in this minute (%s)", async (_name, make) => {
+  it.each(Object.entries(limiters))("does not reduce others' share of this minute (%s)", async (_name, make) => {
     const limiter = make()
     for (let times = 0; times < 5; times++) await limiter.count("guesser", 5, noon)
     expect(limiter.look("guesser", 5, noon).exceeded).toBe(true)
@@ -33,7 +33,7 @@ describe("a request that is counted late", () => {
     for (let times = 0; times < 4; times++) await limiter.count("guesser", 5, noon - 1)
     expect((await limiter.count("guesser", 5, noon)).exceeded).toBe(true)
   })
-  it.each(Object.entries(limiters))("clocks that are set back further begin anew (%s)", async (_name, make) => {
+  it.each(Object.entries(limiters))("clocks that are set back further start a new minute (%s)", async (_name, make) => {
     const limiter = make()
     for (let times = 0; times < 5; times++) await limiter.count("guesser", 5, noon)
     expect((await limiter.count("guesser", 5, noon - 3_600_000)).exceeded).toBe(false)

@@ -55,12 +55,12 @@ describe("a limit that processes share", () => {
       if (limit === 600) expect(world.asked).toBeLessThan(150)
     }
   )
-  it("is asked for less than once in twenty requests far from it", async () => {
+  it("is consulted for less than one in twenty requests far from the limit", async () => {
     const { limiters, world } = processesWith(1)
     for (let at = 0; at < 1_000; at++) await limiters[0]!.count("token", 10_000, noon)
     expect(world.asked).toBeLessThan(20)
   })
-  it("is asked for once by all that wait, and no more after a refusal, until the minute ends", async () => {
+  it("is consulted once for all waiting requests, and no more after a refusal, until the minute ends", async () => {
     const { limiters, world } = processesWith(1)
     const limiter = limiters[0]!
     const states = await Promise.all(Array.from({ length: 30 }, () => limiter.count("token", 20, noon)))
@@ -86,7 +86,7 @@ describe("a limit that processes share", () => {
     expect(await limiters[1]!.count("token", 5, noon)).toMatchObject({ exceeded: true, limit: 5 })
     expect(await limiters[1]!.count("token", 600, noon)).toMatchObject({ exceeded: false, limit: 600 })
   })
-  it("is counted by each process alone while the database fails, which is told once, and shared again afterwards", async () => {
+  it("is counted by each process alone while the database fails, which is logged once, and shared again afterwards", async () => {
     const { limiters, world } = processesWith(1)
     const limiter = limiters[0]!
     world.failing = true
@@ -155,7 +155,7 @@ describe("in any order of requests, questions and answers", () => {
 })
 
 describe("counted by one process alone", () => {
-  it("the limit is given in full, and begins anew each minute", () => {
+  it("the limit is granted in full, and resets each minute", () => {
     const limiter = makeLocalRateLimiter()
     const states = Array.from({ length: 5 }, () => limiter.count("token", 3, noon) as RateLimitState)
     expect(states.map(({ exceeded, remaining }) => [exceeded, remaining])).toEqual([

@@ -76,7 +76,7 @@ const stateOf = async (quota: MonthQuota, more: Partial<typeof asking> = {}): Pr
 }
 
 describe.each([true, false])("a month's quota (shared with others: %s)", (shared) => {
-  it("is given in full, and not one unit more, and says what is left and when it begins anew", async () => {
+  it("is granted in full, and not one unit more, and reports what is left and when it resets", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     const states: Array<QuotaState> = []
@@ -90,7 +90,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
       retry_after_seconds: 12.5 * 86_400
     })
   })
-  it("goes on from what was recorded before, and begins anew with the month", async () => {
+  it("continues from recorded usage, and resets with the month", async () => {
     const { counters, processes } = processesWith(1, { shared })
     counters.set("2026-06 12", 8)
     const { quota } = processes[0]!
@@ -126,7 +126,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     expect(await stateOf(quota, { limit: 6 })).toMatchObject({ exceeded: true, used: 6 })
     expect(await stateOf(quota, { limit: 7 })).toMatchObject({ exceeded: false, used: 7 })
   })
-  it("goes by what is known here while the database fails, which is told once", async () => {
+  it("uses local counts while the database fails, which is logged once", async () => {
     const { processes, world } = processesWith(1, { shared })
     const { quota } = processes[0]!
     expect(await stateOf(quota)).toMatchObject({ used: 1 })
@@ -175,7 +175,7 @@ describe("processes that share a quota", () => {
     await stateOf(quota, { now: noon + 1_001 })
     expect(world.asked).toBe(asked + 1)
   })
-  it("give back what they hold for nobody when answers are recorded", async () => {
+  it("return unused reservations when responses are recorded", async () => {
     const { processes } = processesWith(2)
     const [one, other] = [processes[0]!, processes[1]!]
     for (let at = 0; at < 40; at++) one.answer(await one.quota.admit({ ...asking, limit: 80 }), 1)

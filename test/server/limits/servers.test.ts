@@ -116,7 +116,7 @@ describe("two servers on one Postgres", () => {
     expect(heavy.filter(({ status }) => status === 429)).toHaveLength(2)
     expect(statusesOf(await atOnce(10, { token }))).toEqual({ served: 0, refused: 10 })
   })
-  it("say what a month's quota is, what is left of it, and when it begins anew", async () => {
+  it("report a month's quota, what is left of it, and when it resets", async () => {
     now += minute
     const token = await tokenOf({ monthly_units: 3 })
     const answers = await inTurns(5, { token })
@@ -178,7 +178,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect((await get(unlimited.secret)).headers["x-quota-limit"]).toBeUndefined()
     await allow(0)
   })
-  it("counts requests by their weight; one that does not fit is told so, and how to get on", async () => {
+  it("counts requests by their weight; one that does not fit is refused with the way to continue", async () => {
     server.setClock(noon)
     const { secret } = await issued()
     await allow(8)
@@ -204,7 +204,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect((await get(secret, "/api/v1/sync/of-a-later-release")).status).toBe(404)
     expect((await get(secret)).status).toBe(429)
   })
-  it("begins anew with the UTC month", async () => {
+  it("resets with the UTC month", async () => {
     server.setClock(june_ends - 1)
     const { secret } = await issued({ monthly_units: 1 })
     expect((await get(secret)).status).toBe(200)

@@ -68,7 +68,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     return Promise.all(deals.map(async (deal) => (await told(deal)).map(({ data, type }) => data.reason ?? type)))
   }
 
-  it("is told of a line that is short, and of an order that is cancelled", async () => {
+  it("is notified of stock freed by a line that is short, and by a cancelled order", async () => {
     const { id } = await product(5)
     const other = await ordered(id, 4)
     const deal = await ordered(id, 3)
@@ -158,7 +158,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect(await outcome(deal)).toEqual([is_told ? ["matched"] : []])
   })
 
-  it("tells nobody of goods that come free at another time", async () => {
+  it("sends nothing for goods that become free at another time", async () => {
     const { id } = await product(2)
     const [other, later] = [await ordered(id, 2), await ordered(id, 2, july)]
     const deal = await ordered(id, 2)
@@ -170,7 +170,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
   })
 
   describe("in its order", () => {
-    it("tells the first, and the next once there is enough for both", async () => {
+    it("notifies the first, and the next once there is enough for both", async () => {
       const { id, level } = await product(1)
       const other = await ordered(id, 1)
       const [first, second] = [await ordered(id, 1), await ordered(id, 1)]
@@ -183,7 +183,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await w.did(200, "PUT", `/stock_levels/${level}`, { quantity_held: 2 })
       expect(await outcome(first, second)).toEqual([["matched"], ["matched"]])
     })
-    it("keeps the place of a quotation that was told while it is open, and gives it up when it is lost", async () => {
+    it("keeps the position of a notified quotation while it is open, and releases it when it is lost", async () => {
       const { id } = await product(1)
       const other = await ordered(id, 1)
       const [first, second] = [await quote(id, 1), await quote(id, 1)]
@@ -197,7 +197,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await w.did(200, "POST", `/opportunities/${first.id}/change_status`, { status: 2 })
       expect(await outcome(first, second)).toEqual([["matched", "closed"], ["matched"]])
     })
-    it("is an order before quotations, whoever came first", async () => {
+    it("puts orders before quotations, whichever came first", async () => {
       const { id } = await product(1)
       const other = await ordered(id, 1)
       const [offer, promised] = [await quote(id, 1), await ordered(id, 1)]
@@ -207,7 +207,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await cancel(other)
       expect(await outcome(offer, promised)).toEqual([[], ["matched"]])
     })
-    it("tells nobody behind a line that waits for more, and all at other times", async () => {
+    it("notifies no line behind one that waits for more, and all lines at other times", async () => {
       const { id } = await product(3)
       const [one, other] = [await ordered(id, 1, outer), await ordered(id, 2, outer)]
       const [large, small, later] = [await ordered(id, 3), await ordered(id, 1), await ordered(id, 1, july)]
@@ -285,7 +285,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     const rows = await w.sql(`select * from shortage_waits where opportunity_id = ${deal.id}`)
     expect(rows.length).toBe(waits)
   })
-  it("follows a line that is changed and still short, and tells it later", async () => {
+  it("follows a line that is changed and still short, and notifies it later", async () => {
     const { id } = await product(3)
     const other = await ordered(id, 2, outer)
     const deal = await ordered(id, 2)
@@ -308,7 +308,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect([(await shown(first))[0].position, (await shown(second))[0].position]).toEqual([2, 1])
   })
 
-  it("is told once, whatever is cancelled at once", async () => {
+  it("notifies once, however many orders are cancelled together", async () => {
     const { id } = await product(2)
     const [one, other] = [await ordered(id, 1), await ordered(id, 1)]
     const deal = await ordered(id, 2)
@@ -316,7 +316,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     await Promise.all([cancel(one), cancel(other)])
     expect(await outcome(deal)).toEqual([["matched"]])
   })
-  it("is told where it is put on the list while the goods come free", async () => {
+  it("notifies a line that is put on the list while the goods become free", async () => {
     for (const _round of [1, 2, 3]) {
       const { id } = await product(2)
       const other = await ordered(id, 2)
@@ -354,7 +354,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     const path = `/opportunities/${deal.id}/shortages/resolve`
     expect((await w.did(422, "POST", path, { resolution: "waitlist", ...more })).errors).toHaveProperty([field])
   })
-  it("refuses a line twice, lines of which nothing is short, and to leave where nobody waits", async () => {
+  it("refuses a duplicate line, lines that are not short, and leaving a list the line is not on", async () => {
     const { id, level } = await product(0)
     const deal = await quote(id, 1)
     const path = `/opportunities/${deal.id}/shortages`

@@ -30,7 +30,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
   const reset = (id: number, json: object = {}, token?: string) =>
     house.ask(`/api/v1/users/${id}/reset_password`, { method: "POST", json, ...(token === undefined ? {} : { token }) })
 
-  it("an invited person is told who invites them and where, and gets in with the code", async () => {
+  it("an invitation names the inviter and the server, and its code signs the person in", async () => {
     const { invitation_code, invitation_sent, user } = await house.invite({
       name: "Ann\nBcc: x@y.example",
       roles: ["Sales"]
@@ -70,7 +70,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     ])
   })
 
-  it("a code holds once, and what is wrong with one is not told", async () => {
+  it("a code works once, and a refusal does not say what is wrong with it", async () => {
     const { user } = await house.invite()
     const code = await house.codeFor(user.email)
     expect((await house.redeem(code)).status).toBe(201)
@@ -167,7 +167,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(house.smtp.taken.filter(({ to }) => to.includes(quiet.user.email))).toEqual([])
   })
 
-  it("the house may have invitations not sent; a new code is sent whatever is set", async () => {
+  it("the company may turn invitation mails off; a requested new code is sent all the same", async () => {
     const set = (is_enabled: boolean) =>
       house.did(200, "PUT", "/notification_settings", { settings: [{ notification_type: "user.invited", is_enabled }] })
     await set(false)
@@ -179,7 +179,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(house.smtp.taken.filter(({ to }) => to.includes(user.email))).toHaveLength(1)
   })
 
-  it("a reset ends what somebody holds only where it is asked to", async () => {
+  it("a reset revokes existing tokens only on request", async () => {
     const { secret, user } = await colleague(["Sales"])
     expect((await reset(user.id)).status).toBe(202)
     await house.did(200, "GET", "/opportunities", undefined, secret)
@@ -202,7 +202,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await reset(another.id)).status).toBe(202)
   })
 
-  it("nobody sends a code for rights they lack, nor trades a small token for a large one", async () => {
+  it("users cannot send a code for rights they lack, nor trade a narrow token for a wide one", async () => {
     const admin = await colleague(["Admin"])
     const other = await colleague(["Admin"])
     const sales = await colleague(["Sales"])

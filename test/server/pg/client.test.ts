@@ -118,7 +118,7 @@ const twoRows = Effect.gen(function* () {
 })
 
 describe("Postgres errors", () => {
-  it.live("is a connection error when nobody listens, and when the database is not there", () =>
+  it.live("is a connection error when no server listens, and when the database does not exist", () =>
     Effect.gen(function* () {
       const url = new URL(yield* databaseUrl)
       url.pathname = "/nowhere"
@@ -193,7 +193,7 @@ describe("Postgres errors", () => {
     })
   )
 
-  it.live("tells a statement timeout", () =>
+  it.live("recognises a statement timeout", () =>
     Effect.gen(function* () {
       const sql = yield* makeClient
       const slow = sql.withTransaction(Effect.andThen(sql`set local statement_timeout = 20`, sql`select pg_sleep(20)`))
@@ -220,7 +220,7 @@ describe("Postgres connections", () => {
     })
   )
 
-  it.live("returns every connection to the pool, whoever gave up waiting for it", () =>
+  it.live("returns every connection to the pool, even if its request was abandoned", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 5_000 })

@@ -59,7 +59,7 @@ describe("a text", () => {
     })
     expect(failure.message).toMatch(/^intro, line 2: undefined filter: shout\./)
   })
-  it("tells the fields it names, a loop's by the list they are of", async () => {
+  it("lists the fields it names, a loop's with the list they belong to", async () => {
     const text =
       "{{ member.name }}{% for line in lines %}{{ line.name }}{% for part in line.parts %}{{ part.id }}{% endfor %}" +
       "{% endfor %}{{ lines[0].price }}{% assign whom = member %}{{ whom.email }}"

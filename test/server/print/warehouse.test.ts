@@ -135,7 +135,7 @@ describe("a table", () => {
     Array.from({ length: 12 }, (_, at) => pages.filter((page) => page.includes(`Piece ${at}/`)).length).filter(
       (count) => count > 1
     ).length
-  it("keeps what is in one case on one page where it is told to", async () => {
+  it("keeps a case's contents on one page where declared", async () => {
     expect(split(pagesOfPdf(await pdf(of(9, false))))).toBeGreaterThan(0)
     expect(split(pagesOfPdf(await pdf(of(9, true))))).toBe(0)
   })

@@ -37,7 +37,7 @@ describe.each(engines)("a purchase order by e-mail on %s", (engine) => {
     ).purchase_order
   const jobs = async () => (await must("system/jobs?per_page=100")).jobs.map(({ id }: { id: string }) => id)
 
-  it("arrives with its PDF where the supplier's bills go, in words of the house", async () => {
+  it("goes with its PDF to the supplier's billing address, in the company's language", async () => {
     const type_id = await mails.billingType()
     const supplier_id = await supplier(
       { address: "main@rig.example", is_primary: true },
@@ -59,13 +59,13 @@ describe.each(engines)("a purchase order by e-mail on %s", (engine) => {
       { status: "done", owner_id: 1 }
     ])
   })
-  it("goes where it is told to, with the message that is given", async () => {
+  it("goes to the given address, with the given message", async () => {
     const { id } = await order(await supplier({ address: "main@rig.example" }))
     await must(`purchase_orders/${id}/send`, { email: "ann@rig.example", message: "As agreed." })
     const [mail] = await mails.arrived()
     expect([mail?.to, mail?.read.text?.trim()]).toEqual([["ann@rig.example"], "As agreed."])
   })
-  it("is marked as sent and mailed to nobody where no address is known", async () => {
+  it("is marked as sent but not mailed when no address is known", async () => {
     const before = await jobs()
     const { id } = await order(await supplier())
     expect((await must(`purchase_orders/${id}/send`, {})).purchase_order.status).toBe("sent")

@@ -46,7 +46,7 @@ afterEach(async () => {
 })
 
 describe.each(engines)("the sweep on %s", (engine) => {
-  it("reminds once, by mail to whoever made the order, and not of what went back", async () => {
+  it("reminds once, by mail to the order's creator, and not of goods already returned", async () => {
     const serving = await serve(engine)
     open.push(() => serving.close())
     serving.setClock(Date.parse("2026-06-18T10:00:00Z"))

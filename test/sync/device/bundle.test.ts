@@ -61,7 +61,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     for (let at = 0; at < 60; at++) await group(device, `More ${at}`)
     expect(await device.sync()).toMatchObject({ accepted: 60, rejected: 0 })
   })
-  it("is decided as the device's user stands now, whoever carries it", async () => {
+  it("is decided with the device's user's current rights, whoever delivers it", async () => {
     const { secret, user_id } = await server.person({ roles: ["Admin"] })
     const device = await server.enrol("hers", secret)
     await group(device)

@@ -29,7 +29,7 @@ const spoilt = (statement: string): string => {
 }
 
 describe("a replica", () => {
-  it("that is damaged says that nothing unsent is lost, and is filled anew with what is pending on top", async () => {
+  it("that is damaged says that nothing unsent is lost, and is refilled with pending commands applied on top", async () => {
     const name = left()
     const folder = folderOf(name)
     writeFileSync(join(folder, "replica.sqlite"), "garbage".repeat(1_000))
@@ -43,7 +43,7 @@ describe("a replica", () => {
     expect(await device.sync()).toMatchObject({ accepted: 1, pending: 0 })
     await server.sameOn(device)
   })
-  it("with a damaged page is told apart from a fault of the program", async () => {
+  it("with a damaged page is distinguished from a fault of the program", async () => {
     const folder = folderOf(left())
     const path = join(folder, "replica.sqlite")
     writeFileSync(path, readFileSync(path).fill(0xee, 4_096))
@@ -92,7 +92,7 @@ describe("a replica", () => {
   })
 })
 
-it("a profile that cannot be read is told, with its outbox still there to be written out", async () => {
+it("an unreadable profile is reported, and its outbox can still be exported", async () => {
   const folder = folderOf(left())
   writeFileSync(join(folder, "profile.json"), '{"name": "van"')
   expect(await told(() => openDevice(folder))).toMatchObject({
@@ -222,20 +222,23 @@ describe("a device and a server of different minds", () => {
   it.each([
     [7 * 60, "7 minutes behind"],
     [-(2 * 3_600 + 60), "2 hours and 1 minute ahead of"]
-  ])("whose clocks differ by %d seconds: told by how much; times recorded here are kept", async (seconds, words) => {
-    const device = await through((_path, { headers }) => {
-      headers["date"] = new Date(Date.now() + (seconds + Math.sign(seconds) * 5) * 1_000).toUTCString()
-    })
-    await write(device, "Lighting")
-    const issued_at = (await device.pending())[0]!.issued_at
-    const report = await device.sync()
-    expect(report).toMatchObject({ accepted: 1, warnings: [expect.stringContaining(words)] })
-    expect(report.warnings[0]).toContain("kept as they are")
-    const outbox = openOutboxOf(folderOf(device.profile.device))
-    expect(outbox.byState("accepted").map((command) => command.issued_at)).toEqual([issued_at])
-    outbox.close()
-    await device.close()
-  })
+  ])(
+    "whose clocks differ by %d seconds: the difference is reported; times recorded here are kept",
+    async (seconds, words) => {
+      const device = await through((_path, { headers }) => {
+        headers["date"] = new Date(Date.now() + (seconds + Math.sign(seconds) * 5) * 1_000).toUTCString()
+      })
+      await write(device, "Lighting")
+      const issued_at = (await device.pending())[0]!.issued_at
+      const report = await device.sync()
+      expect(report).toMatchObject({ accepted: 1, warnings: [expect.stringContaining(words)] })
+      expect(report.warnings[0]).toContain("kept as they are")
+      const outbox = openOutboxOf(folderOf(device.profile.device))
+      expect(outbox.byState("accepted").map((command) => command.issued_at)).toEqual([issued_at])
+      outbox.close()
+      await device.close()
+    }
+  )
   it("whose clocks differ by less than five minutes: not a word", async () => {
     const device = await through((_path, { headers }) => {
       headers["date"] = new Date(Date.now() - 250_000).toUTCString()
@@ -260,7 +263,7 @@ describe("a device and a server of different minds", () => {
   it.each([
     [99, "newer release (schema 99"],
     [0, "older release (schema 0"]
-  ])("a server of schema %d: told, and sync goes on", async (schema_version, words) => {
+  ])("a server of schema %d: reported, and sync continues", async (schema_version, words) => {
     const device = await through((path, reply) => {
       if (!path.endsWith("/hello")) return
       const body = JSON.parse(reply.body)

@@ -125,7 +125,7 @@ describe("a watcher", () => {
     expect(names(told)).toEqual(["started", "stopped"])
   })
 
-  it("says so once when nobody answers, goes on trying, and says when somebody does", async () => {
+  it("says once that the server is unreachable, keeps trying, and says when it is back", async () => {
     const gone = () => new Unreachable("http://server", undefined)
     const { told, ended } = await watched([gone, gone, gone, () => ({ ...nothing, accepted: 2, sent: 2 })])
     expect(ended).toBe("stopped")
@@ -142,7 +142,7 @@ describe("a watcher", () => {
     expect(names(told)).toEqual(["started", "offline", "online", "stopped"])
   })
 
-  it("tells of each conflict once, not of those that were open before", async () => {
+  it("reports each conflict once, and not those that were open before", async () => {
     const conflict = (n: number): WatchRefusal => ({
       id: `c${n}`,
       n,

@@ -320,7 +320,7 @@ describe.each(releasesIn(releases_folder))("what release %s keeps on devices", (
     ["account", "[]"],
     ["payload", "{"],
     ["state", "unheard of"]
-  ])("is an outbox that is told to be damaged where a command's %s is wrong, and stays as it is", (column, value) => {
+  ])("is an outbox that is reported as damaged where a command's %s is wrong, and stays as it is", (column, value) => {
     const path = join(copyOf("default"), "outbox.sqlite")
     const change = new DatabaseSync(path)
     // A command that is settled has no checksum to hold.

@@ -42,7 +42,7 @@ describe("devices of people with few rights", () => {
   }
   const outOfOrder = (device: InspectedDevice) => expect(device.sync()).rejects.toThrow("out of order")
 
-  it.each(fills)("are told of nobody's tokens, filled %s", async (_, snapshot_beyond) => {
+  it.each(fills)("receive no tokens of others, filled %s", async (_, snapshot_beyond) => {
     await create("/tokens", { name: "Laptop of the auditor", abilities: ["*"] })
     const device = await filled({ snapshot_beyond }, await of(["products.view", "products.access"]))
     await create("/tokens", { name: "Phone of the auditor", abilities: ["*"] })
@@ -52,7 +52,7 @@ describe("devices of people with few rights", () => {
     expect(auditor.holds("of the auditor")).not.toEqual([])
   })
 
-  it.each(fills)("keep nothing of a person erased before they were filled anew, %s", async (_, snapshot_beyond) => {
+  it.each(fills)("keep nothing of a person erased before they were refilled, %s", async (_, snapshot_beyond) => {
     const rights = ["members.access", "members.view", "members.edit"]
     const ann = await person({ permissions: rights })
     const [name, tax_number] = [`Zacharias ${snapshot_beyond}`, `TAX-${snapshot_beyond}-8177`]
@@ -70,7 +70,7 @@ describe("devices of people with few rights", () => {
     expect(device.outbox.counts()).toEqual({ pending: 1 })
   })
   it.each(fills)(
-    "keep nothing of an erased person in their outbox, nor does the server of what was sent, filled %s",
+    "keep nothing of an erased person in their outbox, nor does the server of the commands sent, filled %s",
     async (_, snapshot_beyond) => {
       const secret = await of(["members.access", "members.view", "members.create", "members.edit"])
       const hooks = network()
@@ -170,7 +170,7 @@ describe("devices of people with few rights", () => {
     expect((await server.get(`/sync/shape?table=journal&${on}`, ann.secret)).status).toBe(409)
   })
 
-  it("are filled anew by a release whose tables are others, when their journal tells things in part", async () => {
+  it("are refilled by a release with different tables, when their journal holds redacted events", async () => {
     const id = await server.product({ weight: "1.5" })
     const device = await filled(from_events, await of(["stock.view"]))
     const weight = async () => (await device.tables())["products"]!.find((row) => row["id"] === id)!["weight"]
@@ -243,7 +243,7 @@ describe.each([
       .account(written({ changes: [one] }))
       .changes?.map((change) => changeInWords(catalogue, change))
   const change = { who: "Kim", when: "2026-06-18T12:00:00.000Z", event: "member.updated" }
-  it("names nobody whose name is not for them", () => {
+  it("leaves out names the user may not see", () => {
     const told = { ...change, what: "member 7 Quillon Industries", field: null, from: null, to: null }
     expect(kept(["members.view"], told)).toEqual([read(told)])
     expect(kept(["stock.view"], told)).toEqual([read({ ...told, what: "member 7" })])
@@ -253,7 +253,7 @@ describe.each([
       read({ ...told, what: "role 3 Counter" })
     ])
   })
-  it("tells nothing of custom fields of rows seen in part", () => {
+  it("leaves out custom fields of partly visible rows", () => {
     const told = { ...change, what: "product 7 Lamp", field: "custom_fields.supplier", from: null, to: "Shady & Sons" }
     expect(kept(["products.view"], told)).toEqual([read(told)])
     expect(kept(["stock.view"], told)).toBeUndefined()
@@ -267,7 +267,7 @@ describe.each([
     expect(kept(["products.view"], told)).toBeUndefined()
     expect(kept(["products.view", "availability.view"], told)).toEqual([read(told)])
   })
-  it("tells of somebody erased what does not identify them", () => {
+  it("keeps of an erased person only what does not identify them", () => {
     const scrub = {
       streams: ["member:7"],
       placeholders: { name: "Anonymised Member", description: null, number: "Anonymised" }
@@ -295,7 +295,7 @@ describe.each([
     expect(who("Quillon", ["user:9"])).toMatchObject([{ who: "Anonymised Member" }])
     for (const name of ["Kim", "user 12", null]) expect(who(name, ["user:9"])).toMatchObject([{ who: name }])
   })
-  it("says nothing of settings that guard the interface, nor of what is no row", () => {
+  it("leaves out guarded settings and values that are not rows", () => {
     const told = { ...change, what: "setting api.rate_limit", field: "value", from: 600, to: 5 }
     expect(kept(["settings.view"], told)).toEqual([read(told)])
     expect(kept(["stock.view"], told)).toBeUndefined()
@@ -307,7 +307,7 @@ describe.each([
 })
 
 describe("outcomes of commands", () => {
-  it("name an erased user by the placeholder, whoever else has their name", () => {
+  it("name an erased user by the placeholder, even if another user has the same name", () => {
     const change = {
       actor: { id: 9, name: "Kim" },
       when: "2026-06-18T12:00:00.000Z",

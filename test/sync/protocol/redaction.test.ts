@@ -29,7 +29,7 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
   }
 
   describe.each(fills)("filled %s", (_, snapshot_beyond) => {
-    it("a device never holds what costs nobody showed its user", async () => {
+    it("a device never holds costs its user may not see", async () => {
       const path = `/products/${await server.product({ purchase_price: price })}`
       await server.put(path, { sub_rental_price: price })
       const device = await filled({ snapshot_beyond }, (await person({ permissions: basics })).secret)
@@ -136,7 +136,7 @@ describe.each(engines)("a device of somebody with few rights, on %s", (engine) =
     few = (await person({ permissions: basics })).secret
   })
 
-  it("of a release that cannot tell what is left out is told to be updated, unless nothing is", async () => {
+  it("of a release that cannot tell which columns are left out is told to update, unless nothing is left out", async () => {
     const [fews, owners] = [await server.inspected({}, few), await server.inspected()]
     const hello = ({ id }: InspectedDevice, schema_version: number, by?: string) =>
       server.post(`/sync/replicas/${id}/hello`, { schema_version, last_n: 0, pending: [] }, by)
@@ -176,7 +176,7 @@ describe.each(engines)("a device of somebody with few rights, on %s", (engine) =
 })
 
 describe("accounts of commands", () => {
-  it("tell only of what their person may still see", () => {
+  it("include only what their user may still see", () => {
     const { account } = redactionOfOutbox(catalogue, redactionFor(catalogue, viewerWith(["products.view"], ["*"]), 7))
     const about = { actor: { id: 2, name: "Kim" }, when: "2026-06-18T12:00:00.000Z", event: "product.updated" }
     const lamp = {
@@ -220,7 +220,7 @@ describe("redaction of events", () => {
       seen === undefined ? undefined : { type, data: seen }
     )
   })
-  it("every guarded column of every table is cut from the rows of whoever lacks its permission", () => {
+  it("every guarded column of every table is cut for readers without its permission", () => {
     const guarded = catalogue.tables.flatMap((table) =>
       Object.entries(table.columns)
         .filter(([, field]) => field.visible_to !== undefined)
@@ -245,7 +245,7 @@ describe("redaction of events", () => {
     ...{ id: 9, name: "Robin", email: "robin@example.com", member_id: 4, role_ids: [3] },
     ...{ is_owner: false, is_active: true }
   }
-  it("a colleague is told by name, without how to write to them or what they may do", () => {
+  it("a colleague is shown by name, without contact details or permissions", () => {
     const row = {
       ...{ ...robin, email: "withheld 9", role_ids: [], email_verified_at: null, invited_at: null },
       ...{ invitation_accepted_at: null, last_login_at: null, deactivated_at: null, deleted_at: null },
@@ -260,7 +260,7 @@ describe("redaction of events", () => {
     expect(updated("stock.view", { email: "robyn@example.com" })).toBeUndefined()
     expect(updated("roles.view", { role_ids: [4] })).toEqual([{ ...update, set: { role_ids: [4] } }])
   })
-  it("oneself and one's own roles are told whole", () => {
+  it("users see themselves and their own roles in full", () => {
     expect(seenBy([], "user.invited", robin, { user_id: 9 })).toEqual({ type: "user.invited", data: robin })
     const role = {
       ...{ id: 3, name: "Counter", description: null, permissions: ["stock.view"], level: 0 },
@@ -269,7 +269,7 @@ describe("redaction of events", () => {
     expect(seenBy([], "role.created", role, { role_ids: [3] })).toEqual({ type: "role.created", data: role })
     expect(JSON.stringify(seenBy([], "role.created", role, { role_ids: [4] }))).not.toContain("Counter")
   })
-  it("whoever packs a job sees what it is called and when, not whose it is nor what it costs", () => {
+  it("a user who packs a job sees its name and dates, not its customer or price", () => {
     const shown = { subject: "Gala", starts_at: "2026-07-01T09:00:00.000Z" }
     const set = { ...shown, member_id: 5, charge_total: 123_456, description: "Secret guest" }
     const data = { id: 8, set, was: { description: "None" }, also: {} }

@@ -40,7 +40,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await server.must("DELETE", `/tokens/${mine.id}`)
     expect(await statuses()).toEqual([401, 401])
   })
-  it("lose every door when they are revoked, are told why, and leave their person's token alone", async () => {
+  it("lose all access when revoked, learn why, and leave their user's token alone", async () => {
     const device = await server.enrol()
     await revoke(device)
     const refused = { message: expect.stringContaining("revoked"), errors: { replica: ["revoked"] } }
@@ -63,7 +63,7 @@ describe.each(engines)("devices on %s", (engine) => {
     const kept = { n: 1, name: "product_groups.create", state: "pending", payload: { body: { name: "Lighting" } } }
     expect(readUnsent(device.folder)).toMatchObject({ unreadable: 0, commands: [kept] })
   })
-  it("are listed to their owner, to those who manage users, and to nobody else", async () => {
+  it("are listed to their owner and to users who manage users only", async () => {
     const { secret: hers } = await server.person({ name: "Ann" })
     const [device, other] = [await server.enrol("van"), await server.enrol("hers", hers)]
     await group(device, "Lighting")
@@ -85,7 +85,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await other.sync()
     expect(readProfile(other.folder).device).toBe("Ann's")
   })
-  it("that are copies of each other are told apart before anything is sent, and the one told goes on as a device of its own", async () => {
+  it("that are copies of each other are detected before anything is sent, and the detected one continues as a new device", async () => {
     const device = await server.enrol()
     await group(device, "Shared")
     copied(device, "copy")
@@ -129,7 +129,7 @@ describe.each(engines)("devices on %s", (engine) => {
     ])
     expect(members.map((one: any) => one.name)).not.toContain("Twice")
   })
-  it("put back from a backup are told so, though nothing is pending there", async () => {
+  it("restored from a backup are detected, though nothing is pending there", async () => {
     const device = await server.enrol()
     copied(device, "restored")
     await group(device, "Sent")
@@ -138,7 +138,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await expect(restored.sync()).rejects.toMatchObject({ kind: "copied" })
     expect(existsSync(join(restored.folder, "replica.sqlite"))).toBe(true)
   })
-  it("too old to send are told so, keep what they recorded, and still fetch", async () => {
+  it("too old to send are refused with the reason, keep their recorded commands, and still fetch", async () => {
     const device = await server.enrol()
     const { replica_id } = device.profile
     const commands = [wireCommand(1, "old", "product_groups.create", { name: "Old" }, { ids: { product_groups: [1] } })]

@@ -10,7 +10,7 @@ import { schema_version } from "../../../core/kernel/runtime/schema.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { askOf, owner_token } from "../../server/serving.ts"
 
-describe("ids asked for by a request and its repetition at once", () => {
+describe("concurrent lease requests with the same number", () => {
   let database: FreshDatabase, one: ServerApp, other: ServerApp, holder: pg.Client, observer: pg.Client
   const seed = newSeed()
   beforeAll(async () => {

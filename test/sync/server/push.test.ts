@@ -53,7 +53,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
   const lamps = async (): Promise<ReadonlyArray<any>> => (await shop.dump())["lamps"]!
   const events = () => shop.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
 
-  it("are decided in order, each with the ids it drew offline, and told in the journal too", async () => {
+  it("are decided in order, each with the ids it drew offline, and recorded so in the journal", async () => {
     const device = await enrol()
     const commands = [
       create(1, device.from),
@@ -107,7 +107,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1)
     expect((await lamps()).filter((lamp) => lamp.id > device.from && lamp.id <= device.from + 3)).toHaveLength(3)
   })
-  it("refused leave their verdict and nothing else, with the very error the API gives, and hold up nobody", async () => {
+  it("that are refused leave only their verdict, with the same error as the API, and do not delay others", async () => {
     const device = await enrol()
     await call("POST", "/api/v1/lamps", { name: "Taken", asset_number: `T-${engine}` })
     const count = (await lamps()).length
@@ -174,7 +174,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     ])
     for (const at of [0, 1, 3, 4, 5]) expect([at, Object.keys(told[at].error.errors)]).toEqual([at, ["ids"]])
   })
-  it("that build on a refused one are not decided but told its cause, down the whole chain, and hold up nobody", async () => {
+  it("that depend on a refused one are not decided but get its cause, down the whole chain, and do not delay others", async () => {
     const device = await enrol()
     const refused = create(1, device.from, { name: "" })
     const child = {
@@ -227,7 +227,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(await verdicts(device, first, third)).toHaveLength(1)
     expect(await verdicts(device, create(2, device.from + 1), third)).toHaveLength(2)
   })
-  it("under a number that was used for something else tell of a copied folder", async () => {
+  it("under a number already used for another command reveal a copied folder", async () => {
     const device = await enrol()
     const first = create(1, device.from)
     await verdicts(device, first)
@@ -256,7 +256,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     })
     expect(hello.body.copied).toBe(false)
   })
-  it("under an id the device has used for something else are refused by themselves, and hold up nobody", async () => {
+  it("under an id the device has used for another command are refused individually, and do not delay others", async () => {
     const device = await enrol()
     const first = create(1, device.from)
     const [accepted] = await verdicts(device, first)
@@ -293,7 +293,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     })
     expect(hello.body.copied).toBe(false)
   })
-  it("longer than one request may be are refused by themselves, and hold up nobody", async () => {
+  it("longer than the request limit are refused individually, and do not delay others", async () => {
     const device = await enrol()
     const long = create(1, device.from, { label: "x".repeat(2 * json_body_bytes_max) }),
       next = create(2, device.from + 1)
@@ -349,7 +349,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     })
     expect([status, Object.keys(body.errors ?? {})]).toEqual([422, [field]])
   })
-  it("leases asked for under one number are one block, under the next another, never overlapping", async () => {
+  it("leases requested under one number are one block, under the next another, never overlapping", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const lease = async ({ id }: Device, request_no: number) =>
       (await call("POST", "/api/v1/sync/leases", { replica_id: id, entity: "lamps", request_no })).body.lease

@@ -73,7 +73,7 @@ describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine)
     await expectSettled(van)
     expect((await groups()).meta.total).toBe(52)
   })
-  it("stay others' where the server has given them away meanwhile; what wanted them is recorded again with new ones", async () => {
+  it("stay others' where the server has leased them again meanwhile; commands that used them are recorded again with new ids", async () => {
     const van = await server.enrol()
     await make(van, "van", 26)
     await van.sync()
@@ -133,7 +133,7 @@ describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine)
     const nearby = await claim(van, [{ entity: "product_groups", request_no: 2, from, to: from + 9 }])
     expect(nearby).toHaveLength(burnt[0]! < 99.9 ? 1 : 0)
   })
-  it("asked for one after the other end where the device's commands cannot have used them", async () => {
+  it("requested consecutively end where the device's commands cannot have used them", async () => {
     const van = await server.enrol()
     const asked = { replica_id: van.profile.replica_id, entity: "product_groups" }
     const lease = (request_no: number) => server.post("/sync/leases", { ...asked, request_no })

@@ -250,7 +250,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect(new Set(live.map(({ query }) => query.get("offset"))).size).toBe(live.length)
   })
 
-  it("begins anew for a stale handle, none, and an offset past the end; the client copes", async () => {
+  it("restarts for a stale handle, none, and an offset past the end; the client copes", async () => {
     await makeLamps(3)
     const { headers } = await ask("offset=-1")
     const handle = headers.get("electric-handle")!
@@ -279,7 +279,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect(following.batches[0]!.map((message) => message.headers)).toEqual([{ control: "must-refetch" }])
     expect(changes(following)).toHaveLength(3)
   })
-  it("tells a journal restored from a backup that has grown past its readers since", async () => {
+  it("detects a journal restored from a backup that has since grown past its readers", async () => {
     await makeLamps(3)
     const { headers } = await ask("offset=-1")
     const kept = `offset=${headers.get("electric-offset")}&handle=${headers.get("electric-handle")}`
@@ -368,7 +368,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect((await ask(`offset=-1&replica_id=${replica.id}`)).status).toBe(403)
   })
 
-  it("costs are cut from events for whoever may not see them", async () => {
+  it("costs are cut from events for users who may not see them", async () => {
     await call("POST", "/api/v1/lamps", { name: "Dear", price: "9.00", cost: "5.00" })
     await call("PUT", "/api/v1/lamps/1", { cost: "6.00" })
     await call("PUT", "/api/v1/lamps/1", { cost: "7.00", label: "dearer" })
@@ -380,7 +380,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect([changed, both]).toEqual([{ id: 1 }, { id: 1, label: "dearer" }])
     expect((await data("owner")).map((one: any) => one.cost)).toEqual([500, 600, 700])
   })
-  it("a change of what a reader may see is a new handle, never one had before, and the client begins anew", async () => {
+  it("a change of what a reader may see is a new handle, never used before, and the client restarts", async () => {
     await call("POST", "/api/v1/lamps", { name: "Dear", cost: "5.00" })
     const handle = async () => (await ask("offset=-1", "seller")).headers.get("electric-handle")
     const first = await handle()
@@ -406,7 +406,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
       expect(new Set(replies.map((reply) => reply.headers.get("electric-handle"))).size).toBe(1)
     }
   })
-  it("verdicts are for the device that asked; for others they only move the place", async () => {
+  it("verdicts are only for the requesting device; for others they only advance the offset", async () => {
     const enrol = async (name: string) => (await call("POST", "/api/v1/sync/replicas", { name }, "seller")).body
     const [one, other] = [await enrol("one"), await enrol("other")]
     const push = (enrolled: any, body: object) =>

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { makeJournalTail } from "../../../sync/server/shape.ts"
 
-it("whoever waits for news is not kept waiting for a wake that came between looking and waiting", () => {
+it("a wake-up between checking and waiting is not missed", () => {
   const { tail, wake } = makeJournalTail()
   const looked = Effect.runSync(tail.mark)
   wake()

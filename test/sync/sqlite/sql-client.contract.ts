@@ -83,7 +83,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("upserts, and does nothing on a conflict when told so", () =>
+    it.effect("upserts, and ignores a conflict on request", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table stock (code text primary key, n integer not null)`
@@ -113,7 +113,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("tells how many rows a raw statement returned or changed", () =>
+    it.effect("reports how many rows a raw statement returned or changed", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table shelf (id integer primary key, n integer)`

@@ -62,7 +62,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     await made("PUT", `/api/v1/members/${member_id}`, { peppol_id: "0009:12345678900012", tax_number: "FR12345678901" })
     expect((await fetched(`/api/v1/invoices/${id}/xml`)).status).toBe(200)
   })
-  it("are carried by the invoice's PDF where Factur-X is asked for, and refused as they are by themselves", async () => {
+  it("are carried by the invoice's PDF with format=facturx, and refused for the same reasons as the XML", async () => {
     const drawn = await fetched(`/api/v1/invoices/${await issued()}/pdf?format=facturx`)
     expect([drawn.status, drawn.headers.get("content-type")]).toEqual([200, "application/pdf"])
     const bytes = Buffer.from(await drawn.arrayBuffer()).toString("latin1")
@@ -97,7 +97,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
       })
     }
   })
-  it("are refused for drafts, voids, proformas and forms nobody knows", async () => {
+  it("are refused for drafts, voids, proformas and unknown formats", async () => {
     const errorsOf = async (id: number, query = "") =>
       Object.keys((await there.get(`/invoices/${id}/xml${query}`)).body.errors)
     const one = await draft()

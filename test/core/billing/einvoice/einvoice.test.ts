@@ -128,7 +128,7 @@ describe("what is on an electronic invoice", () => {
     const days = ["2026-07-01T23:30:00.000Z", "2026-07-03T23:00:00.000Z"] as const
     expect(read(invoiceOf({ sold: [{ ...hire, days }] })).period).toEqual({ first: "2026-07-02", last: "2026-07-03" })
   })
-  it("gives the day of issue as the day of delivery where nobody said when the hire is", () => {
+  it("uses the issue date as the delivery date when the hire dates are unknown", () => {
     expect(read(invoiceOf({ sold: [hire] }))).toMatchObject({ delivery_date: "2026-03-09", period: undefined })
   })
   it("has the price without tax that the row's net comes from, of all of it where no price of one does", () => {

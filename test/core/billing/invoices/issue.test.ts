@@ -109,7 +109,7 @@ describe("issuing a draft", () => {
       .when(issue({ issued_at: "2026-06-18T12:05:00.000Z" }))
       .thenEvents(issuedWith({ issued_at: "2026-06-18T12:05:00.000Z", due_at: "2026-07-02T12:05:00.000Z" }))
   })
-  it("goes by the day it says over its terms, and by the one it is told over both", () => {
+  it("prefers the draft's due date to the terms, and the request's to both", () => {
     const own = "2026-08-01T00:00:00.000Z"
     given(...draft({ due_at: own }))
       .when(issue())

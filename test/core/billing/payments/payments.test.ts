@@ -59,7 +59,7 @@ describe("a payment", () => {
         )
       )
   })
-  it("of what is outstanding makes the invoice paid, when the money moved", () => {
+  it("of the outstanding amount marks the invoice as paid at the payment's time", () => {
     given(...of120(half_paid))
       .when(pay({ amount: 7_000, paid_at: "2026-06-10T08:00:00.000Z" }))
       .thenEvents(

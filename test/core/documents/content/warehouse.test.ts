@@ -87,7 +87,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
       expect(text).not.toMatch(/999|50[.,]00|£|GBP|Crew/)
     }
   })
-  it("tell the house, not the customer, what is hired in and what its notes say", async () => {
+  it("show sub-hire and internal notes to staff, not to the customer", async () => {
     expect(sketch(await paper("pick_list"))).toMatch(/Sub-rental/)
     const delivery = sketch(await paper("delivery_note"))
     expect(delivery).not.toMatch(/Sub-rental|Hired in|Spots first/)
@@ -112,7 +112,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
   it("leave a return note empty while nothing is out", async () => {
     expect(JSON.stringify(await paper("return_note"))).toContain("There is nothing on it.")
   })
-  it("write in the language of the house, and to the customer in theirs", async () => {
+  it("are in the company's language for staff, and in the customer's language for customers", async () => {
     await callsTo(app).put("/settings/company", { settings: { locale: "de-DE" } })
     try {
       expect((await paper("pick_list")).title).toBe("Packliste 0000000001")

@@ -128,7 +128,7 @@ describe.each(both_engines)("carrying out row changes together on %s", (engine) 
       { numRuns: engine === "sqlite" ? 300 : 60, seed: 4480 }
     )
   })
-  it("changes many rows alike, each as told, by few statements", async () => {
+  it("applies many similar row changes exactly, in few statements", async () => {
     const [table] = tables
     const rows = Array.from({ length: 150 }, (_, at) => ({ id: at + 1, name: `Row ${at}` }))
     const changes = rows.map(({ id }): RowChange => ({

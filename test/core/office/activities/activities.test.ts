@@ -13,7 +13,7 @@ describe.each(engines)("activities on %s", (engine) => {
   const member = async (name: string) => (await w.create("/members", { name, membership_type: "contact" })).id as number
   const type = async (name: string) => (await w.show(`/list_names/12/values?q[name_eq]=${name}`))[0].id as number
 
-  it("a bare subject makes a scheduled task of normal priority for whoever entered it", async () => {
+  it("a bare subject creates a scheduled task of normal priority, owned by its creator", async () => {
     const made = await w.post("/activities", { subject: "Ring back" }, { ...owner, user_id: pat.id })
     expect(made.status).toBe(201)
     expect(made.body.activity).toEqual({
@@ -93,7 +93,7 @@ describe.each(engines)("activities on %s", (engine) => {
       participants: []
     })
   })
-  it("bad activities are told by field", async () => {
+  it("invalid activities are refused by field", async () => {
     const errors = async (body: object) =>
       Object.keys((await w.post("/activities", { subject: "x", ...body })).body.errors ?? {})
     expect(await errors({ subject: "" })).toEqual(["subject"])
@@ -130,7 +130,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const value = await w.create("/list_names/12/values", { name: "Site visit" })
     expect(await make({ type_id: value.id })).toMatchObject({ type_code: null, activity_type_name: "Site visit" })
   })
-  it("completing sets status and mark, as often as it is asked; the mark alone leaves the status", async () => {
+  it("completing sets status and mark, however often it is repeated; the mark alone leaves the status", async () => {
     const { id } = await make()
     expect(await w.update(`/activities/${id}`, { completed: true })).toMatchObject({ completed: true, status_id: 2001 })
     for (let turn = 0; turn < 2; turn++) {

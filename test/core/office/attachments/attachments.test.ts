@@ -86,7 +86,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await get(`attachments/${got.body.attachment.id}`)).body.attachment.original_name).toBe("Front ü.png")
   })
 
-  it("F2: without a file, what it belongs to or with texts too long each is told by name", async () => {
+  it("F2: a missing file, a missing subject and overlong texts are each refused at their field", async () => {
     const id = await member("Two")
     expect(
       (await server.ask("/api/v1/attachments", { json: { attachable_type: "Member", attachable_id: id } })).body.errors

@@ -63,15 +63,15 @@ const no_flag = { flag: undefined }
 const no_channels = { channels: undefined }
 
 describe("a preference", () => {
-  it("begins with the type's own channels where nobody said anything", () =>
+  it("starts from the type's default channels", () =>
     given()
       .when(prefer(change({ channels: { broadcast: true }, ...no_flag })))
       .thenEvents(made(["database", "email", "broadcast"])))
-  it("begins with the house's channels where it chose some", () =>
+  it("starts from the company's channels where it set some", () =>
     given(setting())
       .when(prefer(change({ channels: { email: true }, ...no_flag })))
       .thenEvents(made(["email", "broadcast"])))
-  it("begins with the house's channels, not with none, where the house disabled the type", () =>
+  it("starts from the company's channels, not from none, where the company disabled the type", () =>
     given(setting({ is_enabled: false }))
       .when(prefer(change({ channels: { email: true }, ...no_flag })))
       .thenEvents(made(["email", "broadcast"])))
@@ -79,15 +79,15 @@ describe("a preference", () => {
     given()
       .when(prefer(change({ channels: { database: true }, ...no_flag })))
       .thenEvents(made(["database", "email"])))
-  it("keeps the channels that are left out, whatever the house says since", () =>
+  it("keeps channels left out of the request, whatever the company changes later", () =>
     given(setting(), preference())
       .when(prefer(change({ channels: { database: true }, ...no_flag })))
       .thenEvents(updated(["database", "email"])))
-  it("may be nobody's business: no channel at all", () =>
+  it("may have no channel at all", () =>
     given(preference())
       .when(prefer(change({ channels: { email: false }, ...no_flag })))
       .thenEvents(updated([])))
-  it("is muted and keeps its channels; muted without any it follows the house again when it is not", () => {
+  it("keeps its channels while muted; muted without channels of its own it follows the company's once unmuted", () => {
     given(preference())
       .when(prefer(change({ ...no_channels, flag: true })))
       .thenEvents(updated(["email"], true))
@@ -140,7 +140,7 @@ describe("a preference", () => {
       ))
 })
 
-describe("a setting of the house", () => {
+describe("a company notification setting", () => {
   const changed = (channels: ReadonlyArray<string> | null, is_enabled = true) => ({
     stream: `notification_setting:${overdue}`,
     type: "notification_setting.changed",
@@ -150,7 +150,7 @@ describe("a setting of the house", () => {
     given()
       .when(set(change({ channels: { email: false }, ...no_flag })))
       .thenEvents(changed(["database"])))
-  it("may tell nobody", () =>
+  it("may disable every channel", () =>
     given()
       .when(set(change({ channels: { email: false, database: false }, ...no_flag })))
       .thenEvents(changed([])))

@@ -59,7 +59,7 @@ const rulesOf = (
 const on = (switches: { readonly [channel: string]: boolean }): ReadonlyArray<string> =>
   every.filter((one) => switches[one] === true)
 
-describe("the channels somebody is told by", () => {
+describe("the effective channels of a user", () => {
   // A type without broadcast, whatever settings and preferences of another release say.
   const narrow: NotificationType = { ...typeOf("invoice.overdue"), available_channels: ["database", "email"] }
   for (const type of [...notificationTypes, narrow])
@@ -114,7 +114,7 @@ describe("a member's list", () => {
   })
 })
 
-describe("the house's list", () => {
+describe("the company's settings", () => {
   it("shows the channels where people say nothing: all off where the type is disabled", () => {
     for (const type of notificationTypes)
       for (const setting of settings) {

@@ -50,7 +50,7 @@ describe("an update", () => {
       ]
     })
   })
-  it("of a row that nobody remembers is not taken back", () => {
+  it("of a row that no longer exists cannot be undone", () => {
     const undoing = takenBack("products.update", { params: { id: "7" }, body: { name: "Lantern" } })
     expect(undoing).toMatchObject({ kind: "cannot" })
   })
@@ -73,7 +73,7 @@ describe("an update", () => {
 })
 
 describe("what was made or deleted", () => {
-  it("is deleted while nobody else has worked on it", () => {
+  it("is deleted unless somebody else has changed it", () => {
     const undoing = takenBack("opportunities.add_cost", {
       params: { id: "3" },
       rows: [changed("opportunities", 3, { before: {} }), made("opportunity_costs", 9)]
@@ -233,7 +233,7 @@ describe("units and counts", () => {
       expects: ["status", "stock_level_id", "container_stock_level_id"].map((column) => ({ ...row, column }))
     })
   })
-  it("keep the status that others gave a unit another went instead of, which nobody may have moved", () => {
+  it("keeps the status others gave a substituted unit, which may not have been moved since", () => {
     const substituted = changed("asset_assignments", 8, {
       before: unit(0),
       set: { stock_level_id: 6 },

@@ -145,7 +145,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       "opportunity.cloned"
     ])
   })
-  it("activity tells what was and what is, newest first, to those who may read it (scenario 125)", async () => {
+  it("activity shows old and new values, newest first, to users who may read it (scenario 125)", async () => {
     const { id } = await w.opportunity({ subject: "Old", reference: "same" })
     await w.put(`/opportunities/${id}`, { subject: "New", reference: "same" })
     const [line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items
@@ -175,7 +175,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const reader = viewerWith(["opportunities.view", "action-log.view"], ["opportunities:read"])
     expect((await w.get(`/opportunities/${id}/activity`, reader)).status).toBe(403)
   })
-  it("an update that changes nothing is told with empty values, and leaves the row as it was (rules/opportunities 4)", async () => {
+  it("an update that changes nothing is recorded with empty values, and leaves the row as it was (rules/opportunities 4)", async () => {
     const { id, reference, updated_at } = await w.opportunity({ reference: "same" })
     for (const body of [{}, { reference }, { unheard_of: 1, number: "7" }, { custom_fields: null }]) {
       const unchanged = await w.put(`/opportunities/${id}`, body)
@@ -195,7 +195,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     await refused(w.put(`/opportunities/${id}`, {}), "state")
     expect((await w.show(`/opportunities/${id}/activity`))[0].action).toBe("opportunity.status_changed")
   })
-  it("activity tells all of a cost before and after a change, not only what changed (rules/opportunities 15)", async () => {
+  it("activity shows the full cost before and after a change, not only the changed fields (rules/opportunities 15)", async () => {
     const { id } = await w.opportunity()
     const [cost] = (
       await w.create(`/opportunities/${id}/costs`, { description: "Van", cost_type: 0, amount: "20.00", quantity: 2 })

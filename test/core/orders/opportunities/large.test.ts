@@ -55,7 +55,7 @@ describe.each(engines)("large deals on %s", (engine) => {
       items: [{ total: "400.00" }]
     })
   })
-  it("another order of lines writes those that moved, and tells the whole order", async () => {
+  it("reordering lines writes those that moved, and records the complete order", async () => {
     const { id } = await w.deal(hire_dates)
     for (const name of ["B", "C"]) await w.post(`/opportunities/${id}/items`, { ...fifty_each, name })
     const before = (await stored(id)).toSorted((one, other) => (one.path < other.path ? -1 : 1))

@@ -217,7 +217,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
       costs: [{ amount: "2500" }, { amount: "1000" }]
     })
   })
-  it("say how they came to their amounts only where that is asked for", async () => {
+  it("explain their amounts only on request", async () => {
     const { id } = await w.deal(hire_dates)
     expect((await w.get(`/opportunities/${id}`)).body.explanation).toBeUndefined()
     expect((await w.get(`/opportunities/${id}?explain=0`)).body.explanation).toBeUndefined()

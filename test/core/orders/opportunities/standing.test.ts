@@ -5,7 +5,7 @@ import { appHouse, refused } from "../../../app-house.ts"
 const hire = { starts_at: "2026-09-01T09:00:00Z", ends_at: "2026-09-05T09:00:00Z" }
 const on_stop = "Acme is on stop: agree with whoever keeps the account before anything is promised."
 
-describe.each(engines)("what is told before more is promised, on %s", (engine) => {
+describe.each(engines)("warnings before more is promised, on %s", (engine) => {
   const w = appHouse(engine)
 
   const customer = (set: object): Promise<{ readonly id: number }> =>
@@ -18,7 +18,7 @@ describe.each(engines)("what is told before more is promised, on %s", (engine) =
   const converted = (id: number) => w.post(`/opportunities/${id}/convert_to_order`, {})
   const policy = (set: object) => w.put("/settings/opportunities", { settings: set })
 
-  it("a customer on stop is told wherever something is made of it, and refused where the policy is to block", async () => {
+  it("warns of a customer on stop at every step, and refuses where the policy is to block", async () => {
     const { id: member_id } = await customer({ is_on_stop: true })
     const made = await w.post("/opportunities", { subject: "Gala", member_id })
     expect(made.body.meta).toEqual({ can_edit: true, can_destroy: true, warnings: [on_stop] })
@@ -61,7 +61,7 @@ describe.each(engines)("what is told before more is promised, on %s", (engine) =
     expect((await w.post(`/opportunities/${third}/extend`, { ends_at: "2026-09-04T09:00:00Z" })).status).toBe(200)
     await policy({ credit_limit_policy: "warn" })
   })
-  it("a line that is short is told where the store's policy is not to let it pass", async () => {
+  it("warns of a short line where the store's policy is to warn", async () => {
     const staff = viewerWith(["opportunities.view", "opportunities.edit"], ["*"])
     const product = await w.product({ name: "Fresnel", tax_class_id: 1 })
     const { id } = await w.opportunity({ ...hire, member_id: await w.customer({ sale_tax_class_id: 1 }) })

@@ -157,7 +157,7 @@ describe("an order in a calendar", () => {
       "order-9-dispatch@hire.example"
     ])
   })
-  it("says nothing of what its reader may not see or what is not there", () => {
+  it("leaves out what its reader may not see or what is missing", () => {
     const none = {
       customer: null,
       venue: null,

@@ -90,7 +90,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     expect((await w.post(`/containers/${id}/seal`)).status).toBe(200)
     return { id: id as number, flight, housing, product }
   }
-  it("is back from the order it came from last, though nobody checked it after an earlier one", async () => {
+  it("is back from its latest order, even if an earlier return was never checked", async () => {
     const product = await w.serialised({ name: "Hazer" })
     const unit = await w.unit(product, 1, { asset_number: "HAZ-1" })
     for (const [subject, more] of [

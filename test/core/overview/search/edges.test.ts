@@ -78,7 +78,7 @@ describe.each(engines)("finding what is hard to find, on %s", (engine) => {
     expect(ids(answer.members)).toEqual([kept])
     expect(answer.more).toEqual([])
   })
-  it("shows as many as were asked for, says that there are more, and finds the exact one among them", async () => {
+  it("returns at most the requested number, says that there are more, and includes the exact match", async () => {
     for (let n = 0; n < 20; n++) await w.post("/members", { name: `Bulk Crowd ${n}`, membership_type: "contact" })
     const exact = await member("Crowd")
     const answer = await search("crowd", "&limit=7")
@@ -89,7 +89,7 @@ describe.each(engines)("finding what is hard to find, on %s", (engine) => {
     for (const limit of ["0", "101", "x"])
       expect((await w.get(`/search?q=crowd&limit=${limit}`)).body.errors, limit).toHaveProperty("limit")
   })
-  it("finds neither what was archived or deleted nor whom the house has forgotten", async () => {
+  it("finds neither archived or deleted rows nor erased members", async () => {
     const [erased, kept] = [await member("Forgettable Person"), await member("Memorable Person")]
     const product = await w.serialised({ name: "Obsolete Widget" })
     expect(ids((await search("widget")).products)).toEqual([product])
@@ -190,7 +190,7 @@ describe("where a unit is", () => {
   const unit = { given_back_at: null, is_gone: false, starts_at: null, stock_category: 50, service_state: "in_service" }
   const place = (set: object, state?: "quarantine" | "in_repair" | "lost", status?: number) =>
     placeOf({ ...unit, ...set } as never, state, status === undefined ? undefined : { status }, undefined, now)
-  it("is told by what weighs most", () => {
+  it("is decided by the most significant fact", () => {
     expect(place({})).toBe("in_store")
     expect(place({ service_state: "sold", is_gone: true })).toBe("sold")
     expect(place({ is_gone: true })).toBe("gone")

@@ -94,7 +94,7 @@ describe.each(both_engines)("looking for things by words and codes, on %s", (eng
     for (const words of [number, number.replace(/^0+/, ""), number.replace(/^0+/, "#"), "festi som", "zurcher"])
       expect(ids((await find(words)).orders), words).toContain(made.order)
   })
-  it("tells where a unit is: on its shelf, then out with whom and until when", async () => {
+  it("says where a unit is: on its shelf, then out with a customer and until when", async () => {
     const [before] = (await find("a-0042")).units
     expect(before).toMatchObject({
       id: made.unit,
@@ -130,7 +130,7 @@ describe.each(both_engines)("looking for things by words and codes, on %s", (eng
     await w.remove(`/members/${id}`)
     for (const words of ["quokka", "qu", "Quokka Rentals"]) expect(ids((await find(words)).members)).toEqual([])
   })
-  it("finds what may be listed by whoever asks, and nothing else", async () => {
+  it("finds only what the user may list", async () => {
     const sees = async (permissions: ReadonlyArray<string>, abilities = ["*"]) =>
       Object.entries(await find("zurcher", viewerWith(permissions, abilities))).flatMap(([kind, rows]) =>
         Array.isArray(rows) && rows.length > 0 ? [kind] : []

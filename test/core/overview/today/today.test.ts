@@ -30,7 +30,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
   }
   const subjects = (list: { orders: ReadonlyArray<{ subject: string }> }) => list.orders.map(({ subject }) => subject)
 
-  it("lists what leaves today by the store's clock, with what of it is packed", async () => {
+  it("lists today's dispatches by the store's clock, with how much is packed", async () => {
     // 00:30 on Friday in London, and 23:30 on Thursday there.
     await order("tomorrow", "2026-06-18T23:30:00Z", "2026-06-20T12:00:00Z")
     const late = await order("tonight", "2026-06-18T22:30:00Z", "2026-06-20T12:00:00Z")
@@ -100,7 +100,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
       []
     ])
   })
-  it("tells what is due back apart from what is late, and forgets both once they are back", async () => {
+  it("lists what is due back apart from what is overdue, and drops both once returned", async () => {
     const due = await order("due at five", "2026-06-16T08:00:00Z", "2026-06-18T16:00:00Z")
     const late = await order("due at noon", "2026-06-16T08:00:00Z", "2026-06-18T11:00:00Z")
     const open = await order("open", "2026-06-16T08:00:00Z", "2026-06-17T11:00:00Z", { open_ended_rental: true })
@@ -137,7 +137,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     const { shortages } = (await w.get(`/opportunities/${soon.id}/shortages`)).body
     expect(shortages).toMatchObject([{ shortfall: 3, is_out: true }])
   })
-  it("shows money and orders to suppliers to nobody who may not list them", async () => {
+  it("hides money and purchase orders from users who may not list them", async () => {
     const shown = await today("", viewerWith(["opportunities.view"], ["*"]))
     expect(shown).toMatchObject({ unpaid: null, sub_hire_back: null, sub_hire_in: null })
     expect(shown.going_out.orders[0]).not.toHaveProperty("charge_total")
@@ -220,7 +220,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     expect(subjects((await today()).coming_back)).not.toContain("half")
     w.app.setClock("2026-06-18T12:00:00.000Z")
   })
-  it("believes whoever says by hand that an order is on hire, where nothing of it was counted out", async () => {
+  it("trusts a manual on-hire mark where nothing of the order was dispatched", async () => {
     const product = await w.product()
     const dates = { starts_at: "2026-06-17T08:00:00Z", ends_at: "2026-06-18T11:00:00Z" }
     const { id } = await orderOf(product, 2, { subject: "by hand", ...dates })
@@ -233,7 +233,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     await orderOf(scarce, 3, { subject: "far", starts_at: "2026-06-26T08:00:00Z", ends_at: "2026-06-26T18:00:00Z" })
     expect(subjects((await today()).short)).toEqual(["soon"])
   })
-  it("tells what suppliers are to bring and what they are owed back, in pieces", async () => {
+  it("counts expected deliveries and returns to suppliers, in pieces", async () => {
     const supplier = await w.create("/members", { name: "Rig Hire", membership_type: "organisation" })
     const ordered = async (subject: string, dates: object, received?: string) => {
       const made = await w.create("/purchase_orders", {

@@ -29,7 +29,7 @@ describe("what an event changed", () => {
       new_values: { status: 1, reason: "deposit paid" }
     })
   })
-  it("one of a kind of its own tells what it holds", () => {
+  it("an event of a special type shows its data", () => {
     expect(
       changesOf([stored(7, "opportunity.cloned", { id: 1, source_opportunity_id: 3 })], new Set([7])).get(7)
     ).toEqual({ old_values: {}, new_values: { source_opportunity_id: 3 } })
@@ -61,7 +61,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
   })
   afterAll(() => app.close())
 
-  it("tells newest first who changed what from what to what", async () => {
+  it("shows newest first who changed which field from what to what", async () => {
     const { actions, meta } = await log(`q[auditable_type_eq]=member&q[auditable_id_eq]=${member}`)
     expect(actions.map((one: { action: string }) => one.action)).toEqual([
       "member.updated",
@@ -113,7 +113,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     expect(Math.min(...first)).toBeGreaterThan(Math.max(...second))
     expect(await ids("sort=created_at&per_page=2")).toEqual([1, 2])
   })
-  it("costs are told only to those who may see them", async () => {
+  it("costs are visible only to users who may see them", async () => {
     const query = "q[action_eq]=product.updated"
     expect((await log(query)).actions[0]).toMatchObject({
       old_values: { purchase_price: 5000, sku: null },
@@ -136,7 +136,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
 })
 
 describe.each(both_engines)("a value somebody else put aside later, on %s", (engine) => {
-  it("is told with theirs, and both people's names, in the activity", async () => {
+  it("a value overwritten by a later change is shown in the activity with theirs and both people's names", async () => {
     const app = await openApp(engine)
     try {
       const someone = async (name: string): Promise<typeof owner> => ({

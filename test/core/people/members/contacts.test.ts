@@ -83,7 +83,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect((await w.post(path(999_999, kind), body)).status).toBe(404)
     expect((await w.get(path(one, kind))).body.meta.total).toBe(1)
   })
-  it("bad records are told by field", async () => {
+  it("invalid records are refused by field", async () => {
     const member = await make("Careful")
     const errors = async (kind: string, body: object) =>
       Object.keys((await w.post(path(member, kind), body)).body.errors ?? {})
@@ -257,7 +257,7 @@ describe.each(engines)("contact records on %s", (engine) => {
       ).status
     ).toBe(201)
   })
-  it("a list value that is deleted lets go of what it described", async () => {
+  it("a deleted list value is cleared from the contact records that used it", async () => {
     const list = await w.create("/list_names", { name: "Own types" })
     const value = await w.create(`/list_names/${list.id}/values`, { name: "Shed" })
     const member = await make("Typed")

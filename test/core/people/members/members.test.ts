@@ -86,7 +86,7 @@ describe.each(engines)("members on %s", (engine) => {
       updated_at: expect.any(String)
     })
   })
-  it("names of what it points at come along, costs in its own currency", async () => {
+  it("includes the names of referenced rows, and costs in its own currency", async () => {
     const member = await make({
       default_currency_code: "jpy",
       day_cost: 1500,
@@ -112,7 +112,7 @@ describe.each(engines)("members on %s", (engine) => {
       department: "Sound"
     })
   })
-  it("bad bodies are told by field", async () => {
+  it("invalid bodies are refused by field", async () => {
     const errors = async (body: object) => Object.keys((await w.post("/members", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "membership_type"])
     expect(await errors({ name: "x", membership_type: "robot" })).toEqual(["membership_type"])
@@ -261,7 +261,7 @@ describe.each(engines)("members on %s", (engine) => {
       name: "Primary"
     })
   })
-  it("what cannot be merged is told on secondary_id, and nothing is archived", async () => {
+  it("an invalid merge is refused at secondary_id, and nothing is archived", async () => {
     const [one, other, contact, archived] = [
       await make(),
       await make(),

@@ -123,7 +123,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect(await contacts()).toEqual(["555-0001"])
     expect(await journal()).not.toMatch(/555-0002|moved@person/)
   })
-  it("nobody erases their own record, archived and unknown ones are not found", async () => {
+  it("users cannot erase their own record; archived and unknown ones are not found", async () => {
     const user = (await post("users", { name: "Self", email: `self-${engine}@example.com`, active: true })).body.user
     const refused = await w.post(`/members/${user.member_id}/anonymise`, undefined, {
       ...owner,

@@ -135,7 +135,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     })
     expect((await w.show(`/users/${active.body.user.id}?include=member`)).member).toMatchObject({ name: "Pat" })
   })
-  it("bad invitations are told by field", async () => {
+  it("invalid invitations are refused by field", async () => {
     const errors = async (body: object) => Object.keys((await w.post("/users", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "email"])
     expect(await errors({ name: "x", email: "nobody", roles: "Sales" })).toEqual(["email", "roles"])
@@ -265,7 +265,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     await w.put(`/users/${user.id}`, { roles: [] })
     expect((await w.remove(`/roles/${id}`)).status).toBe(204)
   })
-  it("nobody gives away more than they hold, nor changes roles that hold more or rank as high", async () => {
+  it("users cannot grant more than they hold, nor change roles that hold more or rank as high", async () => {
     const keeper = { ...(await viewerFor("Sales")), permissions: new Set(["roles.manage", "members.view"]) }
     const held = [...(await viewerFor("Warehouse")).permissions, ...(await viewerFor("Sales")).permissions]
     const fuller = { ...keeper, permissions: new Set([...held, "roles.manage"]) }

@@ -107,7 +107,7 @@ describe("criteria", () => {
     expect(meets({ conditions: [yes, { match: "any", conditions: [no, yes] }] })).toBe(true)
     expect(meets({ conditions: [yes, { match: "all", conditions: [no, yes] }] })).toBe(false)
   })
-  it("may be a bare map of what must be equal or one of", () => {
+  it("may be a plain map of values or lists of values", () => {
     expect([
       meets({ member_id: 7 }),
       meets({ member_id: [6, 7], store_id: 1 }),

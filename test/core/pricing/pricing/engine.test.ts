@@ -216,7 +216,7 @@ describe("modifiers (rules/rates 4.4, 4.5)", () => {
       unit_price: answer.unit_price
     }).toEqual({ each, total, lines, quantity: Number(quantity), unit_price: (Number(price) / 100).toFixed(2) })
   })
-  it("run once each, in their own order, and tell before and after for one item", () => {
+  it("run once each, in order, and report the price before and after for one item", () => {
     const answer = breakdown({
       end: "2026-01-07",
       quantity: 2,
@@ -329,7 +329,7 @@ describe("limits", () => {
     })
   })
 
-  it("name the field of what cannot be priced", () => {
+  it("name the field that cannot be priced", () => {
     expect(Result.merge(calculateRate(request({ start: "tomorrow" })))).toHaveProperty("start")
     expect(Result.merge(calculateRate(request({ end: "2026-02-30" })))).toHaveProperty("end")
     expect(Result.merge(calculateRate(request({ currency: "XXZ" })))).toHaveProperty("currency")

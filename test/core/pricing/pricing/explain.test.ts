@@ -55,7 +55,7 @@ const rules = (steps: ReadonlyArray<Step>): ReadonlyArray<string> =>
 describe("a calculation, step by step", () => {
   // 14:00 Monday to 08:30 Wednesday; the cut-offs make it 00:00 Monday to 00:00 Wednesday: 2880 minutes, less 15 of
   // leeway.
-  it("tells cut-offs, leeway and rounding of units (rules/rates 4.1)", () => {
+  it("shows cut-offs, leeway and rounding of units (rules/rates 4.1)", () => {
     const strategy_config = { first_day_cutoff: "12:00", last_day_cutoff: "09:00", leeway_minutes: 15 }
     expect(rules(explainCalculation({ ...request, strategy_config }))).toEqual([
       "start first_day_cutoff 2026-06-15T00:00:00+01:00",
@@ -68,7 +68,7 @@ describe("a calculation, step by step", () => {
     ])
   })
   // 14:00 to 17:00, 09:00 to 17:00, nothing: 660 minutes.
-  it("tells opening hours, and that one unit is the least", () => {
+  it("shows opening hours and the minimum of one unit", () => {
     const strategy_config = {
       day_type: "business",
       business_hours_start: "09:00",
@@ -82,7 +82,7 @@ describe("a calculation, step by step", () => {
     ])
   })
   // 10.01 × 0.333 = 3.33333; 10.01 + 3.33 = 13.34; × 0.95 = 12.673; × 6 = 76.02.
-  it("tells each multiplier, the factor and every rounding (rules/rates 4.4, 4.5)", () => {
+  it("shows each multiplier, the factor and every rounding (rules/rates 4.4, 4.5)", () => {
     const steps = explainCalculation({
       ...request,
       enabled_modifiers: ["factor", "multiplier"],
@@ -106,7 +106,7 @@ describe("a calculation, step by step", () => {
       "6 × 12.67 is 76.02 GBP."
     ])
   })
-  it("tells the block of a hybrid and the one price of a fixed rate", () => {
+  it("shows the block of a hybrid and the single price of a fixed rate", () => {
     const hybrid = explainCalculation({
       ...request,
       calculation_strategy: "hybrid",

@@ -179,7 +179,7 @@ describe("the rate engine", () => {
     )
   })
 
-  it("counts the same units wherever the clock stands, as long as no time of day is asked about", () => {
+  it("counts the same units at any offset of the clock, unless the rate depends on the time of day", () => {
     fc.assert(
       fc.property(hire, fc.integer({ min: -720, max: 840 }), ({ minutes, start }, offset) => {
         const sign = offset < 0 ? "-" : "+"

@@ -204,7 +204,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await refused(w.post(path(P), { accessory_product_id: P }), "accessory_product_id")
       await refused(w.put(`${path(P)}/${second}`, { accessory_product_id: A }), "accessory_product_id")
     })
-    it("bad input is told by field, a viewer changes nothing", async () => {
+    it("invalid input is refused by field, a viewer changes nothing", async () => {
       const P = await made()
       await refused(w.post(path(P), {}), "accessory_product_id")
       await refused(

@@ -18,7 +18,7 @@ describe.each(engines)("products on %s", (engine) => {
     const shown = await w.get(`/products/${made.body.product.id}?include=stock_levels,secretRelation`)
     expect(shown.body.product.stock_levels).toMatchObject([{ store_id: 1, quantity_held: "0.00" }])
   })
-  it("a missing name is told by field", async () => {
+  it("a missing name is refused at its field", async () => {
     await refused(w.post("/products", { stock_method: 7 }), "name", "stock_method")
   })
   it("an empty text clears, null keeps", async () => {

@@ -61,7 +61,7 @@ describe.each(engines)("stock on %s", (engine) => {
     await refused(w.post("/stock_levels", { ...row, serial_number: "S-1" }), "serial_number")
     expect((await w.post("/stock_levels", row)).status).toBe(201)
   })
-  it("bad input is told by field", async () => {
+  it("invalid input is refused by field", async () => {
     await refused(w.post("/stock_levels", {}), "product_id", "store_id")
     const bad = await w.post("/stock_levels", {
       product_id: 99_999,
@@ -187,7 +187,7 @@ describe.each(engines)("stock on %s", (engine) => {
       const errors = await refused(moved(units[0]!, S), "store_id")
       expect(errors.store_id[0]).toContain("It is out with")
     })
-    it("that orders of its store count on is told, refused or let go as that store says of shortages", async () => {
+    it("that orders of its store rely on warns, is refused or passes, as the store's shortage policy says", async () => {
       const store = await w.store({ name: "Depot" })
       const { id, units } = await w.units(store, 2)
       const order = await w.order(id, 1, { store_id: store, ...next_year })

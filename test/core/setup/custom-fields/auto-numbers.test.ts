@@ -126,7 +126,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
 
 describe("auto numbers without the server", () => {
   const server = serverOfSuite()
-  it("are empty until the server has numbered what was made, which is told as a document number is", async () => {
+  it("are empty until the server assigns them, and are reported like a document number", async () => {
     const field = { module_type: "Member", name: "serial", field_type: 11, settings: { prefix: "C", pad: 3 } }
     await server.create("/custom_fields", field)
     const device = await server.filled()

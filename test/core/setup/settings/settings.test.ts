@@ -56,7 +56,7 @@ describe.each(engines)("settings on %s", (engine) => {
     expect(product.body.product.replacement_charge).toBe("0.05")
     await w.put("/settings/company", { settings: { base_currency: "GBP" } })
   })
-  it("a wrong value is told by key under a fixed message, and nothing of the request is kept", async () => {
+  it("an invalid value is refused at its key with a fixed message, and nothing of the request is kept", async () => {
     const refused = await w.put("/settings/company", {
       settings: { timezone: "Mars/Olympus", fiscal_year_start: 13, name: "Kept?" }
     })

@@ -147,7 +147,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       { id: expect.any(Number), name: "Ann", custom_fields: { po_reference: "PO-2" } }
     ])
   })
-  it("sort and page as they say, unless told otherwise", async () => {
+  it("sort and page as saved unless the request overrides it", async () => {
     const view = await made({
       columns: ["name"],
       filters: [{ field: "membership_type", predicate: "not_eq", value: "user" }],
@@ -435,7 +435,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const long = await made({ name: "x".repeat(255) })
     expect((await w.create(`${path}/${long.id}/clone`, {})).name).toHaveLength(255)
   })
-  it("that come with the house work", async () => {
+  it("of the system work", async () => {
     const custom_views = await w.show(`${path}?entity_type=opportunities`)
     expect(custom_views.filter((one: any) => one.visibility === "system").map((one: any) => one.name)).toEqual([
       "All",

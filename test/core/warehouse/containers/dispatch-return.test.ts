@@ -262,7 +262,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   })
 
   describe("check-in", () => {
-    it("tells what is missing and what does not belong, scan by scan", async () => {
+    it("reports what is missing and what does not belong, scan by scan", async () => {
       const kit = await w.container("kit")
       const one = await w.gear(),
         two = await w.gear(),

@@ -139,7 +139,7 @@ describe("unsealing", () => {
 })
 
 describe("changing", () => {
-  it("tells what is another now", () => {
+  it("records the changed fields", () => {
     given(container(7))
       .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
       .thenEvents(happened(7, "container.updated", { name: "Rack" }))

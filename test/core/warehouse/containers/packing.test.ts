@@ -44,7 +44,7 @@ describe.each(engines)("packing on %s", (engine) => {
       expect(await make({ product_id: bulk.id, serialised_item_id: bulk.level })).toEqual([422, ["serialised_item_id"]])
       expect(await make({ product_id: other, serialised_item_id: housing })).toEqual([201, []])
     })
-    it("bad input is told by field", async () => {
+    it("invalid input is refused by field", async () => {
       await refused(w.post("/containers", {}), "name")
       await refused(
         w.post("/containers", { name: "x".repeat(256), product_id: 99_999, store_id: "x", scan_mode: "individual" }),
@@ -116,7 +116,7 @@ describe.each(engines)("packing on %s", (engine) => {
       for (const { id } of [kit, await w.container("transport")])
         await refused(w.pack(id, late.unit), "serialised_item_id")
     })
-    it("H9: only open containers are packed and unpacked, told before anything about the unit", async () => {
+    it("H9: only open containers are packed and unpacked, checked before anything about the unit", async () => {
       const kit = await w.container("kit")
       const first = await w.gear(),
         elsewhere = await w.gear(await w.store())

@@ -329,7 +329,7 @@ describe("a case changed", () => {
     fixed.when(changing(partEvent("deleted", 1))).thenEvents(released(1, 7))
     fixed.when(changing(partEvent("updated", 1, { quantity: "2.0000" }))).thenNothing()
   })
-  it("to a temporary container nobody speaks of a case: its units carry no mode", () => {
+  it("to a temporary container clears the case: its units carry no mode", () => {
     given(product("transport"), container(7, { serialised_item_id: null }), item(1, 7), unit(1))
       .when(changing(mode("kit")))
       .thenEvents(nowHeld(1))

@@ -148,7 +148,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("compliance", () => {
-    it("is told of closed containers, nested ones included", async () => {
+    it("is reported for closed containers, nested ones included", async () => {
       const part = await w.units(w.S, 1, { name: "Par can" })
       const outer = await w.container("kit", {
         template: { slots: [{ product_id: part.id, quantity: 2, binding: "fixed" }] },

@@ -8,7 +8,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
   const w = appHouse(engine)
   const s = scanFixture(w)
 
-  it("a unit in a sealed case is asked about; breaking the seal is recorded, and the case lacks it", async () => {
+  it("a unit in a sealed case needs confirmation; breaking the seal is recorded, and the case lacks it", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const packed = await s.box([a!, b!])
@@ -33,7 +33,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await w.create(`/containers/${packed.id}/seal`)).unsealed_reason).toBeNull()
   })
 
-  it("a unit in an open box is taken out of it, and that is told; booking it out otherwise breaks a seal as well", async () => {
+  it("a unit in an open box is taken out of it with a message; booking it out otherwise breaks a seal as well", async () => {
     const [product, a, b, c] = await s.heads(3)
     const gig = await s.order([{ item_id: product.id, quantity: 3 }])
     const open = await s.box([a!, b!], { sealed: false })

@@ -40,7 +40,7 @@ describe.each(engines)("codes of labels and papers on %s", (engine) => {
     return body.search.total
   }
 
-  it("those of a pick list go out, or the scanner says why not; the order's own is told to be its number", async () => {
+  it("those of a pick list go out, or the scanner says why not; the order's own is recognised as its number", async () => {
     const codes = [...new Set(codesIn(await paperOf(w.app, house.order, "pick_list")))]
     expect(codes.length).toBeGreaterThan(5)
     const [number, ...goods] = codes
@@ -110,7 +110,7 @@ describe.each(engines)("codes of labels and papers on %s", (engine) => {
       expect([code, (await find(code)) > 0]).toEqual([code, true])
   })
 
-  it("those of invoices and links are told to be what they are", async () => {
+  it("those of invoices and links are recognised as such", async () => {
     const payment = ["BCD", "002", "1", "SCT", "", "Rentals", "DE02120300000000202051", "EUR12.50"].join("\n")
     expect((await scan("out", payment)).says).toContain("payment code")
     expect((await scan("in", "https://house.example/d/NoSuchThingAtAll")).says).toContain("this is an address")

@@ -111,7 +111,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await w.app.dump()).toEqual(before)
   })
 
-  it("another unit goes in the place of one that is allocated and out of service, and that is told", async () => {
+  it("another unit replaces one that is allocated and out of service, with a message", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
     const item = `/opportunities/${gig.id}/items/${gig.items[0].id}`
@@ -133,7 +133,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await w.app.dump()).toEqual(before)
   })
 
-  it("a unit nobody asked for, an unknown and an ambiguous code are refused with what was looked for and the nearest", async () => {
+  it("an unrequested unit, an unknown and an ambiguous code are refused with the scanned code and the nearest match", async () => {
     const [, a] = await s.heads(1)
     const [other] = await s.heads(1)
     const gig = await s.order([{ item_id: other.id, quantity: 1 }])
@@ -151,7 +151,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     )
   })
 
-  it("what comes back as missing is told as lost, and more out than the store holds is a warning", async () => {
+  it("a return marked as missing is reported as lost, and more out than the store holds is a warning", async () => {
     const sku = `CABLE-${s.next()}`
     const cable = await w.product({ sku })
     await w.hold(cable, 10)
@@ -179,7 +179,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(refused.body.errors.code[0]).toMatch(/The nearest: TWIN-1, Twin-1/)
   })
 
-  it("so many of a bulk product move at once over the lines that ask for it", async () => {
+  it("a quantity of a bulk product is spread at once over the lines that need it", async () => {
     const cable = await w.show(
       `/products/${await w.product({ sku: `CABLE-${s.next()}`, barcode: `0501234567${100 + s.next()}` })}`
     )

@@ -44,7 +44,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     return { product, unit, opportunity, asset, back }
   }
 
-  it("takes a unit out of what can be rented until it is released, and keeps the history", async () => {
+  it("removes a unit from rentable stock until it is released, and keeps the history", async () => {
     const product = await w.serialised()
     const [unit] = [await w.labelled(product), await w.labelled(product)]
     const moved = await move(unit.id, "quarantine", { reason: "Hums", note: "channel 2" })
@@ -266,7 +266,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await move(bulk.id, "lost", { opportunity_id: with_kit.id })).status).toBe(200)
   })
 
-  it("has no record for whoever changes orders and sees no stock, and charges nothing for them", async () => {
+  it("creates no record for users who edit orders but may not see stock, and charges nothing for them", async () => {
     const { back, opportunity } = await out(1)
     const [record] = back === undefined ? [] : await recordsOf(back.body.opportunity.items[0].assets[0].stock_level_id)
     const blind = viewerWith(["opportunities.view", "opportunities.edit"], ["*"])

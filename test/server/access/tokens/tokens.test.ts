@@ -41,7 +41,7 @@ describe.each(engines)("tokens on %s", (engine) => {
       200
     )
   })
-  it("a token is issued with its id in its secret, which is told once and kept nowhere", async () => {
+  it("a token is issued with its id in its secret, which is shown once and never stored", async () => {
     const token = await issue({ name: "Till 1" })
     expect(token).toMatchObject({
       name: "Till 1",
@@ -126,7 +126,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(same.status).toBe(201)
     expect(same.body.token.expires_at).toBe(ends)
   })
-  it("what is wrong with a request for a token is told by field", async () => {
+  it("an invalid token request is refused by field", async () => {
     const empty = await ask("/tokens", { json: {} })
     expect(empty.status).toBe(422)
     expect(Object.keys(empty.body.errors).sort()).toEqual(["abilities", "name"])
@@ -193,7 +193,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await ask(`/users/${user_id}`, { method: "PUT", json: { roles: [] } })).status).toBe(200)
     expect((await create()).status).toBe(403)
   })
-  it("a deactivated account is told so, and its tokens stay dead when it comes back", async () => {
+  it("a deactivated account is named as the reason, and its tokens stay revoked after reactivation", async () => {
     const user_id = await invited("Dora", ["Admin"])
     const { secret } = await issue({ user_id, abilities: ["*"] })
     expect((await ask("/products", { token: secret })).status).toBe(200)

@@ -64,7 +64,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
   afterAll(() => server?.close())
 
   describe("their sources", () => {
-    it("tell their secret once, and where to send to, and keep it sealed", async () => {
+    it("return their secret once, with the URL to send to, and store it encrypted", async () => {
       const { secret, url } = sourceOf("bank")
       expect(Buffer.from(secret.replace(/^whsec_/, ""), "base64")).toHaveLength(32)
       expect(url).toBe("https://hire.example/api/v1/webhooks/inbound/bank")

@@ -41,7 +41,7 @@ const checkout = {
 }
 
 describe("Stripe's events", () => {
-  it("tell of one payment under one id, whichever of them comes first", async () => {
+  it("record one payment under one id, whichever of them comes first", async () => {
     const payment = { payment_id: "pi_3MtwBwLkdIwHu7ix28a3tqPa", invoice: "INV-0007", amount: "20.00", currency: "EUR" }
     expect(await read(stripePayment, event("payment_intent.succeeded", intent))).toEqual(payment)
     expect(await read(stripeCheckout, event("checkout.session.completed", checkout))).toEqual({

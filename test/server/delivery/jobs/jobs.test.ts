@@ -72,7 +72,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     })
   })
 
-  it("given up are failed at once, and begin anew when somebody asks for it", async () => {
+  it("that gave up fail at once, and can be restarted", async () => {
     let is_mended = false
     const kind = wordKind(() =>
       Effect.suspend(() =>
@@ -128,7 +128,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     await expect.poll(() => done, within).toEqual(["new"])
   })
 
-  it("tell how far they have come and what they came to, to their owner", async () => {
+  it("show progress and result to their owner", async () => {
     let finish = (): void => {}
     const finished = new Promise<void>((resolve) => (finish = resolve))
     const kind = wordKind((word, { progress }) =>

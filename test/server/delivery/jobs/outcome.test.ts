@@ -38,7 +38,7 @@ describe("a failed attempt", () => {
       wait_seconds: undefined
     })
   })
-  it("is told in one line, whatever it failed with", () => {
+  it("is recorded in one line, whatever the error", () => {
     expect(lineOf(new Error("first\n  second\tthird"))).toBe("first second third")
     expect(lineOf({ _tag: "Odd", message: "\u001b[31mred" })).toBe("\ufffd[31mred")
     for (const nothing of [undefined, null, "", 7, {}]) expect(lineOf(nothing)).toBe("It failed without saying why.")

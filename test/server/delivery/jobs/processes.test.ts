@@ -32,7 +32,7 @@ const slice: ServerSlice = {
     events.some(({ data }) => data["name"] === "Forbidden fruit") ? Effect.die(new Error("not this one")) : Effect.void
 }
 
-it("nobody listens to cost nothing", () => {
+it("events without a subscriber cost nothing", () => {
   const asked: Array<unknown> = []
   const follow = whatFollows([], { offer: (offer) => Effect.sync(() => (asked.push(offer), "")) })
   expect(follow([])).toBe(Effect.void)
@@ -101,7 +101,7 @@ describe.each(both_engines)("jobs that follow from events on %s", (engine) => {
     expect(await words(there)).toEqual(["Truss"])
   })
 
-  it("are not queued again when tables are made anew", async () => {
+  it("are not queued again when tables are rebuilt", async () => {
     const server = await serving()
     await create(server, "Lamp")
     await server.run(rebuild(server.app.catalogue))

@@ -28,7 +28,7 @@ const database = async (): Promise<string> => {
 }
 
 describe("two servers that start at once on an empty Postgres", () => {
-  it("do each of 300 jobs once, whoever queued it", async () => {
+  it("do each of 300 jobs once, whichever of them queued it", async () => {
     const url = await database()
     const done: Array<string> = []
     const kind = (server: string): WordKind =>

@@ -91,7 +91,7 @@ describe.each(both_engines)("timed work on %s", (engine) => {
     await expect.poll(() => done.at(-1), { timeout: 20_000 }).toBe("2026-07-05T04:00:00.000Z")
   })
 })
-it("invoices that became overdue are told of at a start, too, within the hour of the last look", async () => {
+it("overdue invoices are notified at start-up as well, within the hour of the last check", async () => {
   const path = `${await folderOfItsOwn()}/server.sqlite`
   const openedAt = async (instant: string) => {
     const app = await openServerApp({

@@ -71,7 +71,7 @@ describe("a message", () => {
       "a_b_c\ufffd.pdf"
     ])
   })
-  it("goes to nobody twice", async () => {
+  it("is sent at most once to an address", async () => {
     const { recipients } = await composed({
       to: ["a@b.example", "a@b.example"],
       cc: ["a@b.example"],

@@ -158,7 +158,7 @@ describe.each(engines)("mail on %s", (engine) => {
       })
   })
 
-  it("fails at once when it is refused for good, and tells its sender, but nobody about that", async () => {
+  it("fails at once on a permanent refusal, and notifies its sender, but never about that notification", async () => {
     const { smtp, app } = await opened({ recipient: () => replies(550, "No such mailbox") })
     await app.mail({ id: "invoice.10" })
     await expect

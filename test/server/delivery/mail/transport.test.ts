@@ -53,7 +53,7 @@ const host = async (talk: (socket: Socket) => void): Promise<string> => {
 }
 
 describe("a message waits for another attempt", () => {
-  it("when nobody listens at the mail server's address", async () => {
+  it("when no mail server listens at the address", async () => {
     const smtp = await mailServer()
     await smtp.close()
     expect(await sender()(smtp.url)).toEqual({
@@ -153,7 +153,7 @@ describe("an encrypted connection", () => {
     })
     expect(smtp.taken).toEqual([])
   })
-  it("takes any certificate where that was asked for, and on this machine", async () => {
+  it("accepts any certificate where configured, and on this machine", async () => {
     const smtp = await opened(encrypted)
     expect(await sender()(`${smtp.url}?tls=unchecked`)).toMatchObject({ kind: "taken" })
     expect(await sender()(smtp.url)).toMatchObject({ kind: "taken" })
@@ -244,7 +244,7 @@ describe("connections", () => {
     expect(outcomes.map(({ kind }) => kind)).toEqual(Array.from({ length: 12 }, () => "taken"))
     expect([busiest, connected]).toEqual([2, 2])
   })
-  it("that had ended meanwhile are made anew, without a second copy", async () => {
+  it("that were closed meanwhile are reopened, without a second copy", async () => {
     const smtp = await opened()
     const send = sender()
     await send(smtp.url, undefined, "first")

@@ -65,7 +65,7 @@ describe.each(both_engines)("on %s", (engine) => {
     expect((await server.inbox(seller))[0]).toEqual(before)
     expect((await server.inbox(seller)).length).toBe(told_a_minute_max + 1)
   })
-  it("once it is read, a new row begins; and after a quiet minute all is told one by one again", async () => {
+  it("once it is read, a new row begins; after a quiet minute notifications are single again", async () => {
     await made(told_a_minute_max + 2)
     expect((await titles(seller))[0]).toBe("2 opportunities were made")
     await server.did(200, "POST", "/notifications/read_all", undefined, seller.token)

@@ -94,7 +94,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(JSON.stringify(told)).not.toMatch(/£|100/)
     expect(await of(seller, "purchase_order.received")).toEqual([])
   })
-  it("documents of a batch once all are drawn, to whoever asked; none that somebody waited for", async () => {
+  it("documents of a batch once all are drawn, to the requester; none for documents somebody waited for", async () => {
     const bills = [await yard.issued(), await yard.issued()]
     const body = { document_type: "invoice", documentable_type: "Invoice" }
     await house.did(201, "POST", "/documents/generate", { ...body, documentable_id: bills[0].id }, seller.token)
@@ -110,7 +110,7 @@ describe.each(engines)("on %s", (engine) => {
       .toEqual(["2 documents are ready"])
     expect(await of(undefined, "document.generated")).toEqual([])
   })
-  it("a document whose request has answered that it takes longer, to whoever asked; none that it answered with", async () => {
+  it("a document whose request answered 202, to the requester; none for a document it returned", async () => {
     const { id } = await yard.issued()
     const body = { document_type: "invoice", documentable_type: "Invoice", documentable_id: id }
     const { document } = await house.did(201, "POST", "/documents/generate", body, seller.token)
@@ -155,7 +155,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(row.mail_state).not.toBe("none")
     expect(await of(outsider, "document.accepted")).toEqual([])
   })
-  it("goods that came free for a line that waited, to whoever put it on the list and the opportunity's owner", async () => {
+  it("goods that became free for a waiting line, to the user who put it on the list and the opportunity's owner", async () => {
     const job = await yard.job(undefined, { owned_by: seller.member_id })
     const [item] = job.items
     const event = {
@@ -173,7 +173,7 @@ describe.each(engines)("on %s", (engine) => {
     // Who put it there may not see opportunities any more.
     expect(await of(keeper, "shortage.waitlist.matched")).toEqual([])
   })
-  it("activities to those newly put on them, and to nobody of what is done or cancelled", async () => {
+  it("activities to newly added participants, and none for completed or cancelled ones", async () => {
     const type = "activity.assigned"
     const base = { subject: "Call the venue", starts_at: "2026-07-01T09:00:00Z", owned_by: keeper.user_id }
     const { id } = await yard.made("/activities", { ...base, participants: [{ member_id: manager.member_id }] })

@@ -51,7 +51,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(await server.inbox(seller, in_vain)).toEqual([])
   })
 
-  it("is nobody else's", async () => {
+  it("is private to its user", async () => {
     await made("A")
     await server.told()
     const [told] = await server.inbox(seller)
@@ -82,7 +82,7 @@ describe.each(engines)("on %s", (engine) => {
     expect([deleted.title, deleted.url]).toEqual([told.title, null])
   })
 
-  it("has what the house and its reader want told", async () => {
+  it("holds what company and user preferences allow", async () => {
     const setting = (json: object) =>
       server.did(200, "PUT", "/notification_settings", {
         settings: [{ notification_type: "opportunity.created", ...json }]
@@ -115,7 +115,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(own).toEqual([])
   })
 
-  it("has each happening once, however often the job runs and whoever has come since", async () => {
+  it("holds each notification event once, however often the job runs and whichever users were added since", async () => {
     await made("A")
     await made("B")
     await server.told()
@@ -172,7 +172,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(await telling()).toBeLessThanOrEqual(few + (engine === "pg" ? 0 : 3))
   })
 
-  it("tells much at once in one row", async () => {
+  it("groups a burst into one row", async () => {
     for (let at = 0; at < 7; at++) await made(`A${at}`)
     await server.told()
     // As one command would have recorded them.

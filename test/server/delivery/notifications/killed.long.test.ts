@@ -74,7 +74,7 @@ it.each(share(engines))("on %s", { timeout: 240_000 }, async (engine: Engine) =>
 })
 
 it.each(share(engines))(
-  "on %s whoever is to be told and mailed is, once, whenever it is killed",
+  "on %s every recipient is notified and mailed once, whenever the server is killed",
   { timeout: 400_000 },
   async (engine: Engine) => {
     const { env } = await place(engine)

@@ -153,7 +153,7 @@ describe("the message", () => {
     ...more
   })
 
-  it("is in parts, with times of the house, and as safe HTML", () => {
+  it("is multipart, with times in the company's zone, and as safe HTML", () => {
     const { html, subject, text } = composeNotice(
       [
         told("Invoice 7 is overdue", { body: "<b>Ann & Co</b>" }),
@@ -184,12 +184,12 @@ describe("the message", () => {
     expect(html).toContain("&lt;b&gt;Ann &amp; Co&lt;/b&gt;")
     expect(html).not.toContain("<b>")
   })
-  it("says of one kind how to be told nothing of it", () => {
+  it("explains how to turn off its type", () => {
     expect(composeNotice([told("Invoice 7 is overdue"), told("Invoice 8 is overdue")], about).text).toContain(
       "To get no such e-mail any more:\nflightcase notifications set invoice.overdue --no-email\n"
     )
   })
-  it("says of what nobody can turn off only where it is from", () => {
+  it("names only its sender for a type that cannot be turned off", () => {
     const { text } = composeNotice([told("Test message", { notification_type: "system.test_email" })], {
       ...about,
       is_gathered: false

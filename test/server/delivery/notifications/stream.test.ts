@@ -136,7 +136,7 @@ describe.each(engines)("on %s", (engine) => {
     await soon(() => quiet.text().endsWith("\n\n: \n\n"))
     expect(quiet.events).toEqual([])
   })
-  it("tells nothing that came after its token was revoked or its account closed, however soon", async () => {
+  it("sends nothing that came after its token was revoked or its account closed, however soon", async () => {
     const user = await made("users", { name: "Ben", email: `ben.${engine}@example.com`, roles: [], active: true })
     const token = await made("tokens", { name: "a", abilities: ["notifications:read"], user_id: user.id })
     const other = await made("tokens", { name: "b", abilities: ["notifications:read"], user_id: user.id })
@@ -182,7 +182,7 @@ it.each(engines)("on %s a server that stops ends its streams at once", async (en
   await server.close()
 })
 
-it("servers on one Postgres tell each other's streams", async () => {
+it("servers on one Postgres wake each other's streams", async () => {
   const database = await freshDatabase()
   const options = {
     database: { kind: "pg" as const, url: database.url, connections_max: 3 },

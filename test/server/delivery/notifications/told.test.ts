@@ -16,7 +16,7 @@ describe.each(both_engines)("on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("an opportunity that was made is told to those who may see it, once", async () => {
+  it("a new opportunity is notified once to users who may see it", async () => {
     const seller = await server.person("Sam Seller", "Sales")
     const packer = await server.person("Pat Packer", ["stock.view"])
     const { member } = await server.did(201, "POST", "/members", {
@@ -47,7 +47,7 @@ describe.each(both_engines)("on %s", (engine) => {
     const [own] = await server.inbox(undefined, "&q[notification_type_eq]=opportunity.created")
     expect(own).toMatchObject({ is_own: true, read_at: expect.any(String) })
   })
-  it("of stock that comes free it is told to who waits and to the owner, by name and address, once", async () => {
+  it("freed stock is notified once, to the user waiting for it and to the owner, by name and address", async () => {
     const { did } = server
     const rights = ["opportunities.view", "shortages.resolve", "shortages.view"]
     const planner = await server.person("Petra Planner", rights)

@@ -55,7 +55,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("to a receiver that is gone turn the webhook off at once, and its owner is told", async () => {
+  it("to a receiver that answers 410 turn the webhook off at once, and notify its owner", async () => {
     const gone = await target(answering(410))
     const { id } = await server.subscribed(["member.created"], gone.url)
     await server.member("Gone")
@@ -190,7 +190,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(isSigned(rotated.secret, strict.got[2]!)).toBe(true)
   })
 
-  it("wait their turn two at a time for each webhook, and hold nobody else up", async () => {
+  it("run two at a time for each webhook, and do not delay other webhooks", async () => {
     const held: Array<() => void> = []
     const slow = await target((_delivered, response) => {
       held.push(() => response.end())
@@ -220,7 +220,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(Number((await server.sql(waiting))[0].count)).toBe(0)
   })
 
-  it("hold nothing that was erased, and are made anew from what is left", async () => {
+  it("contain no erased data, and are rendered again from what remains", async () => {
     const failing = await target(answering(500))
     const { id } = await server.subscribed(["member.created", "member.anonymised"], failing.url)
     const made = await server.member("Erika Mustermann")
@@ -235,7 +235,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(failing.got.filter(({ body }) => body.event === "member.created").at(-1)?.text).not.toContain("Mustermann")
   })
 
-  it("tell of invoices whatever their owner may see: managing webhooks is the trust with all that leaves", async () => {
+  it("include invoices whatever their owner may see: managing webhooks is the trust with all data that leaves", async () => {
     const role = await server.create("/roles", { name: "Hooks only", permissions: ["webhooks.manage"] })
     const { secret: token } = await server.person({ roles: [role.name] })
     const to = await target()
@@ -254,7 +254,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect((await server.sql("select * from webhook_deliveries")).length).toBeLessThanOrEqual(1)
   })
 
-  it("end with the account of whoever they belong to", async () => {
+  it("end when their owner's account is closed", async () => {
     const { secret, user_id } = await server.person({ permissions: ["webhooks.manage"] })
     const to = await target()
     const made = await server.asks("POST", "/webhooks", { url: to.url, events: ["*"] }, secret)

@@ -88,16 +88,16 @@ describe("a connection", () => {
       expect(await post(guard, `${scheme}://${host}:${port}/`), host).toMatchObject({ error: "refused_target" })
     expect(hits).toBe(before)
   })
-  it("is not refused where private addresses are allowed, and a certificate nobody vouches for is", async () => {
+  it("is not refused where private addresses are allowed, and an untrusted certificate is", async () => {
     const guard = makeGuard({ allows_private: true })
     expect(await post(guard, `http://127.0.0.1:${portOf(plain)}/`)).toMatchObject({ status: 200, error: null })
     expect(await post(guard, `https://127.0.0.1:${portOf(secure)}/`)).toMatchObject({ status: null, error: "tls" })
   })
-  it("to a name nobody knows is an error of names", async () => {
+  it("to an unknown host name is a name error", async () => {
     const guard = makeGuard({ allows_private: false, lookup: unknown })
     expect(await post(guard, "http://nowhere.example.com/")).toMatchObject({ status: null, error: "dns" })
   })
-  it("that nobody takes is an error of connecting", async () => {
+  it("that is not accepted is a connection error", async () => {
     const closed = createServer()
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", () => resolve()))
     const port = portOf(closed)

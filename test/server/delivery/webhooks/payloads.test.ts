@@ -27,7 +27,7 @@ const folder = join(journals_folder, "0.1")
 const kinds = describedKinds(recordedCatalogue, webhookKinds)
 
 describe("the catalogue of events", () => {
-  it("says of each what it means and what it tells", () => {
+  it("describes the meaning and content of each event", () => {
     for (const { description, name, shown } of kinds) {
       expect(description, name).toMatch(/\.$/)
       expect(Object.keys(shown).length, name).toBeGreaterThan(0)

@@ -72,7 +72,7 @@ describe("two servers on one Postgres", () => {
     await expect.poll(() => [...new Set(names(target))], poll).toEqual(told(7))
   })
 
-  it("tell a webhook of what a server that had not heard of its change was recording all the while", async () => {
+  it("deliver events that a server recorded before it heard of the webhook's change", async () => {
     const { one, other, target } = await opened()
     open.push(() => one.close())
     const json = { url: target.url, events: ["product_group.deleted"] }
@@ -145,7 +145,7 @@ it.each(both_engines)("on %s deliveries queued while their webhook is being turn
 })
 
 /** Bodies written down while somebody is being erased. */
-it("bodies name nobody whose erasure was under way, on Postgres", async () => {
+it("bodies contain no name whose erasure was under way, on Postgres", async () => {
   const begun = Promise.withResolvers<void>()
   const mayEnd = Promise.withResolvers<void>()
   const target = await receiver()

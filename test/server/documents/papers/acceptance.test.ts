@@ -106,7 +106,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     expect((await house.sent(token, { name: "Ann <b>" })).text).toContain('value="Ann &lt;b&gt;"')
     expect(await house.acceptances(document_id)).toEqual([])
   })
-  it("takes no name that nobody sees", async () => {
+  it("rejects a name without visible characters", async () => {
     const { document_id, token } = await offered()
     for (const name of ["\u200b", " \u200b\u2060\ufeff ", "\u00ad", "\u202e", "\u3164"])
       expect([name, (await house.sent(token, { name, accept: "1" })).status]).toEqual([name, 422])
@@ -127,7 +127,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     await house.did(200, "PUT", `/opportunities/${other.opportunity_id}`, { ends_at: "2027-07-04T18:00:00Z" })
     expect((await house.sent(dated, yes)).status).toBe(409)
   })
-  it("is not made another offer by a new logo, new terms or a new name of the house", async () => {
+  it("is the same offer after a new logo, new terms or a new company name", async () => {
     const { token } = await offered()
     await house.did(200, "PUT", "/settings/invoicing", { settings: { terms: "New terms", accent: "#112233" } })
     expect((await house.sent(token, yes)).status).toBe(200)
@@ -205,7 +205,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     const cookie = cookieOf(await house.sent(token, { pin: "1234" }))
     expect((await house.sent(token, yes, { headers: { cookie } })).status).toBe(200)
   })
-  it("shows nobody's text as markup, and takes no header from a name", async () => {
+  it("escapes all user text in markup, and takes no header from a name", async () => {
     const { document_id, token } = await offered({
       subject: `<script>alert(1)</script>`,
       name: `"><img src=x onerror=alert(2)>`
@@ -341,7 +341,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       await house.sql(`delete from document_acceptances where document_id = ${document_id}`)
     }
   })
-  it("goes by mail with its link and its PDF, to the customer or to whom it is told", async () => {
+  it("goes by mail with its link and its PDF, to the customer or to the given address", async () => {
     const mine = () => smtp.taken.filter(({ to }) => /mail@ann|x@y/.test(to.join()))
     const { document_id } = await house.offered({ email: "mail@ann.example" })
     const answer = await house.did(202, "POST", `/documents/${document_id}/email`, {})

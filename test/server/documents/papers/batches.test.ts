@@ -94,7 +94,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
       await expect.poll(async () => (await jobOf(id)).status, poll).toBe("done")
     expect(most).toBe(1)
   })
-  it("unknown ones are refused by their place, and none is asked for", async () => {
+  it("unknown ones are refused by their position, and no document is requested", async () => {
     const before = await house.sql("select id from documents")
     const got = await batch([jobs[0], 777_777, jobs[1], 888_888])
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["documentable_ids.1", "documentable_ids.3"]])
@@ -106,7 +106,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect(Object.keys((await batch(jobs, { document_type: "invoice" })).body.errors)).toEqual(["document_type"])
     expect((await batch(jobs, { documentable_type: "poster" })).status).toBe(422)
   })
-  it("a batch is asked for once under its key", async () => {
+  it("a batch is requested once per Idempotency-Key", async () => {
     const headers = { "idempotency-key": `b-${engine}` }
     const json = { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: jobs }
     const [one, other] = [
@@ -148,7 +148,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     const after = await house.fetched(document.download_url)
     expect([after.status, sha256(after.bytes)]).toEqual([200, sha256(before.bytes)])
   })
-  it("a logo that is gone is no part of what is drawn", async () => {
+  it("a deleted logo is left out of the drawing", async () => {
     house.drawn.logo = "a".repeat(64)
     const made = await house.made("quotation", jobs[0]!)
     const file = await house.fetched(made.download_url)
@@ -188,7 +188,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
   const told = (target: Receiver, event: string) =>
     target.got.filter(({ body }) => body.event === event).map(({ body }) => body.data)
 
-  it("subscribers are told of generated, finalised and voided ones, whole", async () => {
+  it("webhooks receive generated, finalised and voided documents in full", async () => {
     const target = await subscribed("document.generated", "document.finalised", "document.voided", "pdf_generated")
     const made = await house.made("quotation", jobs[0]!)
     await expect.poll(() => told(target, "document.generated").length, poll).toBe(1)
@@ -214,7 +214,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect(told(target, "document.voided")[0].document).toMatchObject({ status: "voided", void_reason: "No" })
     await expect.poll(() => told(target, "document.finalised").length, poll).toBe(1)
   })
-  it("they are told of the PDF of an invoice and of a credit note, too, though that leaves no event", async () => {
+  it("webhooks receive the PDF of invoices and credit notes as well, though it records no event", async () => {
     const target = await subscribed("pdf_generated")
     const invoice = await house.invoice()
     const { credit_note } = await house.did(201, "POST", `/invoices/${invoice}/credit_notes`, {})
@@ -230,7 +230,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     ])
     expect((await house.sql("select count(*) as events from journal"))[0].events).toBe(events)
   })
-  it("nobody is told of failed ones", async () => {
+  it("webhooks receive nothing for failed ones", async () => {
     const target = await subscribed("*")
     house.drawn.before = () => Effect.succeed("gone" as const)
     const failed = await house.ask("/api/v1/documents/generate", {

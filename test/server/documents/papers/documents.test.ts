@@ -41,7 +41,7 @@ describe.each(engines)("documents on %s", (engine) => {
     return Object.keys(got.body.errors)
   }
 
-  it("one that is asked for is drawn at once, and its address reads the PDF without a token", async () => {
+  it("a requested document is drawn at once, and its URL opens the PDF without a token", async () => {
     const { body, status } = await generate(quotation())
     expect(status).toBe(201)
     const { document } = body
@@ -233,7 +233,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const again = await generate(quotation(), { headers })
     expect([first.status, again.status, again.body]).toEqual([422, 422, first.body])
   })
-  it("whoever repeats a request that hung up waits for the same document", async () => {
+  it("a repeated request whose first client hung up waits for the same document", async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = () => Effect.promise(() => held)

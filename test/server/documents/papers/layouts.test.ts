@@ -183,7 +183,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     const made = await layout({ intro: "{{ store.name }}, {{ document.date }}" })
     await drop(made.id)
   })
-  it("L12 is checked anew for another type", async () => {
+  it("L12 is validated again for another type", async () => {
     const made = await layout({ document_type: "quotation", intro: "{{ opportunity.subject }}" })
     const to = { method: "PUT", json: { document_type: "invoice" } }
     const got = await serving.ask(`/api/v1/document_layouts/${made.id}`, to)

@@ -73,7 +73,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
     })
     expect((await logged("gone"))[0].weighted_units).toBeGreaterThan(0)
   })
-  it("of a reading is nowhere: nobody was answered", async () => {
+  it("while reading is not recorded: no response was sent", async () => {
     await sendAndHangUp("gone-reading", "GET", "/api/v1/product_groups", "")
     await new Promise((done) => setTimeout(done, 200))
     expect(await logged("gone-reading")).toEqual([])

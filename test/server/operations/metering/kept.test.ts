@@ -56,7 +56,7 @@ it.each([
   expect(shownAddress(address, "none")).toBeNull()
 })
 
-it("keeps so many rows in memory, and finds the one that is refused", () => {
+it("keeps a limited number of rows in memory, and finds the one that is refused", () => {
   const buffer = makeBuffer(4, 6)
   const rows = Array.from({ length: 8 }, (_, at): Metered => ({ ...call, channel: "api", request_id: String(at) }))
   expect(rows.map(buffer.add)).toEqual([true, true, true, true, true, true, false, false])
@@ -89,7 +89,7 @@ describe.each(engines)("what is kept of calls on %s", (engine: Engine) => {
       )
     )
 
-  it("sums equal the logs, whatever was asked and whichever window is", { timeout: 120_000 }, async () => {
+  it("sums equal the logs, for any call and any window", { timeout: 120_000 }, async () => {
     const calls = fc.array(
       fc.record({
         started_millis: fc.integer({ min: noon - 40 * day, max: noon }),

@@ -65,7 +65,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
   })
   afterAll(() => server?.close())
 
-  it("writes down who asked what, how long it took and how it was answered", async () => {
+  it("records the caller, the call, its duration and its result", async () => {
     const got = await server.ask("/api/v1/products?per_page=5", { headers: { ...id("first"), "user-agent": "curl/8" } })
     const [row, ...others] = await logOf(server, "first")
     expect(others).toEqual([])
@@ -91,7 +91,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     expect(row.duration_ms).toBeGreaterThanOrEqual(0)
   })
 
-  it("writes down what was refused, by the route that was asked for", async () => {
+  it("records refused calls under the requested route", async () => {
     await server.ask("/api/v1/products", { token: null, headers: id("anonymous") })
     await server.ask("/api/v1/products/999999", { headers: id("missing") })
     await server.ask("/api/v1/products", { json: {}, headers: id("invalid") })

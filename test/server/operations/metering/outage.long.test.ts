@@ -20,7 +20,7 @@ const passing = (code: string) => `create or replace function no_logs() returns 
 const trigger = "create trigger no_logs before insert on request_logs for each statement execute function no_logs()"
 
 it.each(["53200", "55000", "28P01"])(
-  "loses nothing of what Postgres refuses for some seconds with %s",
+  "loses nothing that Postgres refuses for some seconds with %s",
   { timeout: 60_000 },
   async (code) => {
     const server = await serve("pg")

@@ -84,7 +84,7 @@ const from_an_index = [
 ]
 const queryOf = (text: string): Query => [...new URLSearchParams(text)]
 
-describe.each(both_engines)("reads of what was asked, on %s", (engine: Engine) => {
+describe.each(both_engines)("reads of recorded calls, on %s", (engine: Engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)
@@ -100,7 +100,7 @@ describe.each(both_engines)("reads of what was asked, on %s", (engine: Engine) =
     if (in_order.includes(query)) expect(plan.filter(sorts).length, plan.join("\n")).toBe(sorted)
   })
 
-  it("finds and counts webhooks in the index of what is rare alone", async () => {
+  it("finds and counts webhooks using only the index of rare rows", async () => {
     const plan = await server.run(planOf(listLogs(queryOf("q[channel_eq]=webhook_sent"), context)))
     const found = plan.filter((line) => line.includes("webhook_channel_created_at_id"))
     expect(found, plan.join("\n")).toHaveLength(2)
@@ -110,7 +110,7 @@ describe.each(both_engines)("reads of what was asked, on %s", (engine: Engine) =
     ).toHaveLength(1)
   })
 
-  it.each(Object.keys(dimensions))("sums usage by %s in the hours asked for", async (dimension) => {
+  it.each(Object.keys(dimensions))("sums usage by %s in the requested hours", async (dimension) => {
     for (const preset of ["24h", "7d", "30d"] as const) {
       const asked = {
         window: windowOf(preset, {}, now_millis),

@@ -15,7 +15,7 @@ describe.each(engines)("a board on %s", (engine) => {
   const made = async (json: object = { name: "Warehouse" }) => (await house.did(201, "POST", "/boards", json)).board
   const at = (url: string): string => new URL(url).pathname
 
-  it("is made with an address, listed, and shows the day to whoever has it", async () => {
+  it("is created with an address, is listed, and shows the day to anyone with the address", async () => {
     const board = await made({ name: "Warehouse", store_id: 1 })
     expect(board).toMatchObject({ name: "Warehouse", store_id: 1, shows_money: false })
     expect((await house.did(200, "GET", "/boards")).boards).toContainEqual(board)
@@ -168,7 +168,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(at(own.body.board.url))).status).toBe(403)
     await house.did(204, "DELETE", `/boards/${own.body.board.id}`)
   })
-  it("shows no more than whoever makes it sees, through the token they make it with", async () => {
+  it("shows no more than its creator may see, through the token they made it with", async () => {
     const warehouse = await colleague(["Warehouse"])
     expect((await warehouse.asks("POST", "/boards", { name: "Money", shows_money: true })).status).toBe(403)
     const narrow = await colleague(["Admin"], ["boards:write"])

@@ -50,7 +50,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
   })
   afterAll(() => server?.close())
 
-  it("tells an administrator the addresses of their own calendar and of everybody's, all others only their own", async () => {
+  it("show an administrator the addresses of their own calendar and of everybody's, others only their own", async () => {
     expect((await feeds()).map(({ scope, user_id }) => [scope, user_id])).toEqual([
       ["user", 1],
       ["all", null]
@@ -116,7 +116,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect((await server.ask(path, { token: null, from: `192.0.2.${at + 10}` })).status, path).toBe(403)
   })
 
-  it("do not tell whether a user is known without their signature, and answer 404 with it", async () => {
+  it("do not reveal without a valid signature whether a user exists, and answer 404 with one", async () => {
     expect((await server.ask("/calendar/feed/999.ics?signature=00", { token: null, from: "192.0.2.99" })).status).toBe(
       403
     )
@@ -179,7 +179,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     expect((await read((await feeds())[1].url)).status).toBe(200)
   })
 
-  it("made by earlier releases hold where they name their person, and no longer where they named nobody", async () => {
+  it("of earlier releases stay valid where they name their user, and not where they name none", async () => {
     const earlier = (path: string): string =>
       createHmac(
         "sha256",
@@ -320,7 +320,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect(subjects((await exported(`with=orders&user_id=${seller}`)).text)).toHaveLength(1)
       expect(subjects((await exported(`with=orders&user_id=${alice}`)).text)).toEqual([])
     })
-    it("shows it to whoever may see it", async () => {
+    it("shows it to users who may see it", async () => {
       expect((await exported("with=orders", seller_token)).text).toContain("LOCATION:1 High Street\\, Leeds\r\n")
       expect((await exported("with=orders", mover_token)).status).toBe(200)
       const looking = await made("roles", { name: "Looks on", permissions: ["activities.view"] }, "role")
@@ -345,7 +345,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect((await exported("with=orders", narrow.secret)).status).toBe(200)
       expect((await exported("with=orders", activities_only.secret)).status).toBe(403)
     })
-    it("signs addresses for it, everybody's orders to whoever may see them, and closes altered ones", async () => {
+    it("signs addresses for it, including everybody's orders for users who may see them, and refuses altered ones", async () => {
       const listed = (await server.ask("/api/v1/calendar_feeds?with=returns,dispatch", { token: mover_token })).body
         .calendar_feeds
       expect(listed.map((one: any) => [one.scope, one.with, one.name])).toEqual([
@@ -385,7 +385,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       await server.ask(`/api/v1/opportunities/${order}/reinstate`, { json: {} })
       expect(await uids()).toEqual(names.map((uid) => `${uid} CONFIRMED`))
     })
-    it("is the same on a device, of whoever it is", async () => {
+    it("is the same on a device, for any user", async () => {
       const listening: Listening = await listenOn({
         host: "127.0.0.1",
         port: 0,

@@ -36,7 +36,7 @@ describe("an outbox", () => {
   it.each([
     ["missing", (path: string) => rmSync(path)],
     ["empty", (path: string) => truncateSync(path, 0)]
-  ])("that is %s is never begun anew in silence", async (word, spoil) => {
+  ])("that is %s is never silently recreated", async (word, spoil) => {
     const { folder, path } = spoilt(spoil)
     expect(await told(() => openDevice(folder))).toEqual({
       code: 1,
@@ -71,7 +71,7 @@ describe("an outbox whose write-ahead log is lost", () => {
     return reopen(`${name}-lost`)
   }
 
-  it("is told on opening by number; it answers, and acknowledges and sends nothing until somebody decides", async () => {
+  it("is reported with its numbers on opening; it answers, and acknowledges and sends nothing until the user decides", async () => {
     const device = await lose()
     expect(await device.missing()).toEqual({ from: 2, to: 4 })
     expect(await names(device)).toEqual(["Kept", "Lost 1", "Lost 2", "Lost 3"])
@@ -109,7 +109,7 @@ describe("an outbox whose write-ahead log is lost", () => {
     expect(await device.sync()).toMatchObject({ accepted: 2, rejected: 0, pending: 0 })
     expect((await device.doctor(false)).filter(({ ok }) => !ok)).toEqual([])
   })
-  it("a device that has lost nothing is never told so, settled or not, anew or not", async () => {
+  it("a device that has lost nothing is never reported as lossy, settled or not, refilled or not", async () => {
     const device = await server.enrol("whole")
     expect(await device.missing()).toBeUndefined()
     for (const name of ["One", "Two"]) await write(device, name)

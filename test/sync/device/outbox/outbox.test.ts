@@ -42,7 +42,7 @@ describe("commands", () => {
     expect([outbox.find("b")?.n, outbox.find("nobody")]).toEqual([2, undefined])
     expect(outbox.lastPending()).toBe(3)
   })
-  it("are there when the file is opened again, whoever opens it, and numbering goes on", () => {
+  it("survive reopening the file, by any process, and numbering continues", () => {
     const [one, other] = [open(), open()]
     expect([one.append(command("a")).n, other.append(command("b")).n, one.append(command("c")).n]).toEqual([1, 2, 3])
     expect(numbers(open().pending())).toEqual([1, 2, 3])
@@ -72,7 +72,7 @@ describe("commands", () => {
     expect(outbox.byState("rejected")).toMatchObject([{ n: 2, error }])
     expect(outbox.counts()).toEqual({ accepted: 1, pending: 1, rejected: 1 })
   })
-  it("recorded anew take back what they took back, as that was recorded anew itself", () => {
+  it("recorded again undo the same commands, under those commands' new ids", () => {
     const outbox = open()
     const error = { status: 409, message: "No." }
     outbox.append(command("a"))
@@ -202,7 +202,7 @@ describe("commands", () => {
     expect(outbox.find("b")!.replaces).toBe("a")
     expect(outbox.append(command("c"), { named: ["lamps/7"] }).needs).toEqual(["b"])
   })
-  it("are accounted for once; what has something to tell is told until it was seen", () => {
+  it("are acknowledged once; one with something to report is reported until seen", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id), on("lamp:1"))
     expect(outbox.recordedOf(1)?.events).toMatchObject([{ stream: "lamp:1" }])
@@ -223,7 +223,7 @@ describe("commands", () => {
     outbox.seen(2)
     expect([outbox.told(false), numbers(outbox.told(true))]).toEqual([[], [1]])
   })
-  it("kept by an earlier release are there, with nothing known of what came later", () => {
+  it("kept by an earlier release are readable, without the fields added since", () => {
     const old = new DatabaseSync(path)
     old.exec(`create table commands (
       n integer primary key, id text not null unique, name text not null, payload text not null, ids text not null,
@@ -241,7 +241,7 @@ describe("commands", () => {
     ])
     expect(outbox.append(command("b")).n).toBe(2)
   })
-  it("decided anew with more ids keep them", () => {
+  it("decided again with more ids keep them", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 10 }])
     const { n } = outbox.append(command("a", { lamps: [1] }))
@@ -332,7 +332,7 @@ describe("leases", () => {
     expect(outbox.peekIds("lamps", 0, 9)).toEqual([3])
     expect(outbox.leaseRequestNo("lamps")).toBe(2)
   })
-  it("are asked for under a number that only grows, each table its own", () => {
+  it("are requested under increasing numbers, separately for each table", () => {
     const outbox = open()
     expect(outbox.leaseRequestNo("lamps")).toBe(1)
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 1 }])

@@ -62,7 +62,7 @@ describe("what the server hears of later", () => {
     expect(await recordedOf(product_id)).toMatchObject({ starts_at: back })
     expect((await show(`/containers/${box.id}`)).sealed_at).toBe(sealed)
   })
-  it("a case that was made here, whose uuid is of the moment the server decided, is nothing to tell of", async () => {
+  it("a case created here, whose uuid depends on the moment of the server's decision, is not reported", async () => {
     const device = await server.enrol()
     vi.useFakeTimers({ toFake: ["Date"] })
     const recorded = Date.now() + 60_000

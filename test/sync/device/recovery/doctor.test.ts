@@ -36,7 +36,7 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
         "create temp table one as select * from stores; update one set id = 99; insert into stores select * from one",
         "stores"
       ]
-    ])("says where %s, fills it anew, and keeps the outbox", async (what, statements, table) => {
+    ])("says where %s, refills it, and keeps the outbox", async (what, statements, table) => {
       const device = await filled({ snapshot_beyond })
       const name = `Unsent ${what} ${snapshot_beyond}`
       await device.post("/product_groups", { name })

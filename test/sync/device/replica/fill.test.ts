@@ -200,7 +200,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("keeps its rows over a release whose tables are others, and is filled anew by the next sync", async () => {
+  it("keeps its rows over a release with different tables, and is refilled by the next sync", async () => {
     const [first] = await products(3)
     const device = await filled()
     await device.put(`/products/${first.id}`, { name: "Unsent" })
@@ -221,7 +221,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("says that history from before the rows is on the server, and tells what came after", async () => {
+  it("says that history from before the fill is on the server, and shows later history", async () => {
     const before = await server.opportunity()
     const device = await filled()
     const after = await server.opportunity()
@@ -235,7 +235,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect(await whole.show(activity(before))).toEqual(await server.show(activity(before)))
   })
 
-  it("tells how far it is, from nothing to all rows", async () => {
+  it("reports its progress, from nothing to all rows", async () => {
     await products(30)
     const told: Array<{ done: number; total: number | undefined }> = []
     const device = await filled({

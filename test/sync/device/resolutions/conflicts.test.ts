@@ -53,7 +53,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     return { device, units, made, line: mine.line.id, prepare, taken, assets }
   }
 
-  it("tells who took the unit meanwhile, takes another one instead, and lets follow what waited", async () => {
+  it("reports who took the unit meanwhile, takes another one instead, and releases the commands that waited", async () => {
     const { assets, device, made, prepare, taken, units } = await twoOrders()
     await prepare(...made)
     await taken(units[1])
@@ -79,7 +79,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
       [made[1], other_id, 1]
     ])
   })
-  it("parts a list into what can be had now and what is asked for again; rows keep their ids", async () => {
+  it("splits a list into what is available now and what is requested again; rows keep their ids", async () => {
     const { assets, device, line, made, prepare, taken, units } = await twoOrders()
     for (const one of made) await prepare(one)
     await taken(units[0])
@@ -125,7 +125,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
   const takeNumber = (product_id: number, number: string) =>
     byAnn("POST", "/stock_levels", { product_id, store_id: 1, asset_number: number, item_name: "Hers" })
 
-  it("holds what builds on a refused creation, and records all of it anew under the same ids when it is amended", async () => {
+  it("holds commands that depend on a refused creation, and records all of them again under the same ids when it is amended", async () => {
     const product = await server.serialised()
     const { id, line } = await server.order(product, 1, hire)
     const device = await enrol()
@@ -240,7 +240,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(await device.put(path, { name: "", sku: "HEAD" })).toMatchObject({ status: 422, body: { errors } })
     expect(await device.pending()).toEqual([])
   })
-  it("who edit the same field: the later one by the server's order stands, and its person is told of the other's value", async () => {
+  it("that edit the same field: the later one by the server's order wins, and its user is shown the other's value", async () => {
     const path = `/opportunities/${(await server.opportunity({ subject: "Job", reference: "R-0" })).id}`
     const device = await enrol()
     await device.must("PUT", path, { subject: "Mine", reference: "R-1" })
@@ -252,7 +252,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     device.seen(1)
     expect([device.told(false), device.told(true).length]).toEqual([[], 1])
   })
-  it("whose accepted commands came out otherwise than shown are told each difference", async () => {
+  it("report each difference where an accepted command came out otherwise than shown", async () => {
     const item_id = await server.product()
     const rate = (price: string) =>
       create(`/products/${item_id}/rates`, {
@@ -276,7 +276,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(here).not.toBe(there)
     expect(of("charge_total").length).toBe(1)
   })
-  it("are told that an invoice is of another day than here, and not that the server's clock is seconds further", async () => {
+  it("report that an invoice has another date than here, and not that the server's clock is seconds ahead", async () => {
     const member_id = await server.customer()
     const store_id = await server.store({ timezone: "Europe/Paris" })
     const draft = async (): Promise<string> => {

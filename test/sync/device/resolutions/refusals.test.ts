@@ -421,7 +421,7 @@ describe.each(engines)("what a server refuses a device on %s", (engine) => {
 
   beforeEach(dropAll)
   it.each(rows)(
-    "where $kind: says who wanted what of whose order and why not, and each way out does what it says",
+    "where $kind: says who requested what for which order and why it was refused, and each resolution does what it says",
     async (row) => {
       const { conflict, tag } = await refused(row)
       expect(conflict.error.status, conflict.error.message).toBe(row.status ?? 422)

@@ -54,7 +54,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
   const isUntouched = async (device: TestDevice) =>
     expect(await device.status()).toMatchObject({ pending: 0, conflicts: 1 })
 
-  it("says who wanted what for whom, and what would do", async () => {
+  it("names the person, the goods and the order, and what would suffice", async () => {
     const { conflict } = await sixRefused()
     expect(conflict.about).toMatchObject({
       person: "Sam",
@@ -136,7 +136,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
   it.each([
     { asked: [2, 2], kept: ["2.00", "1.00"], says: "1 × Robe besides the 2 of the other lines" },
     { asked: [3, 3], kept: ["3.00"], says: "no more Robe than the 3 of the other lines" }
-  ])("asks for the three there are where its lines want $asked", async ({ asked, kept, says }) => {
+  ])("requests the three that exist where its lines request $asked", async ({ asked, kept, says }) => {
     const robe = await product("Robe", 6)
     const six = await refused(
       asked.map((quantity) => [robe, quantity] as const),

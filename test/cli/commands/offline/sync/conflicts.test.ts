@@ -28,7 +28,7 @@ const due = (here: string, there: string): ReadonlyArray<string> =>
     }
   ])
 
-it("instants are told by the minute, and in full within one minute", () => {
+it("instants are shown to the minute, and in full when they differ within one minute", () => {
   expect(due("2026-12-22T15:01:58.000Z", "2026-12-22T15:02:03.000Z")).toEqual([
     "9  invoice 1: due at is 2026-12-22 15:02Z; 2026-12-22 15:01Z was shown here."
   ])

@@ -13,7 +13,7 @@ it("failed jobs are named with their errors and the way out", () => {
       "flightcase jobs retry ID tries one again, jobs drop ID lets it go"
   })
 })
-it("jobs that nobody begins are named", () => {
+it("jobs that no worker handles are listed", () => {
   expect(jobsFinding(none, { total: 1, jobs: [{ id: "web.hook:1" }] })).toMatchObject({
     ok: false,
     detail: "1 should have begun an hour ago or more: web.hook:1. The server's log says why"

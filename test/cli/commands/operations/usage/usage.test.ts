@@ -183,7 +183,7 @@ describe("the table", () => {
     `)
     expect(askedOfUsage()).toEqual(["/api/v1/usage?dimension=day"])
   })
-  it("fits a narrow terminal, and is coloured where colours are wanted", async () => {
+  it("fits a narrow terminal, and uses colour where enabled", async () => {
     const { COLUMNS: _c, NO_COLOR: _n, ...env } = seen
     const out = await shown(["usage"], { ...env, COLUMNS: "60", CLICOLOR_FORCE: "1" })
     expect(out).toContain("\u001b[1m7d")
@@ -248,7 +248,7 @@ describe("the file", () => {
   })
 })
 describe("single calls", () => {
-  it("are asked by what flags say; a day as an end is all of that day", async () => {
+  it("are filtered by flags; a date as the end includes all of that day", async () => {
     const flags = words("--status 422 --route members.list --token Shop --from 2026-07-01 --to 2026-07-02")
     const out = await shown(["usage", "logs", ...flags, "--sort", "status_code", "--per-page", "50"])
     expect(out).toBe("2026-07-08T12:00:00.000Z\tapi\tGET\t/api/v1/members\t422\t12\t1\t4\t1\tr-1\n")

@@ -113,7 +113,7 @@ const counter = async (answers: ReadonlyArray<readonly [question: RegExp, answer
 /** Near enough to be counted, whenever this runs. */
 const dayIn = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 
-it("asks who, when and what, and tells after each line what it comes to and what is short", async () => {
+it("asks for customer, dates and products, and shows total and shortage after each line", async () => {
   const [from, to] = [`${dayIn(30)}T09:00Z`, `${dayIn(32)}T09:00Z`]
   const { flags, said } = await counter([
     [/^Subject/, "", /needs a subject/],
@@ -173,7 +173,7 @@ it("needs neither a customer, nor dates, nor lines", async () => {
     ).flags
   ).toEqual({ subject: "Bare", line: [], draft: false })
 })
-it("says that it cannot tell what is short too far ahead", async () => {
+it("says that shortages beyond the horizon are unknown", async () => {
   const { said } = await counter([
     [/^Subject/, "Far"],
     [/^Customer/, ""],

@@ -137,7 +137,7 @@ describe.each(engines)("availability on %s", (engine) => {
       expect((await w.get("/products/99999/availability", nobody)).status).toBe(404)
       expect((await w.get("/products/x/available-assets", nobody)).status).toBe(404)
     })
-    it("whoever lacks the permission or the ability, before looking at the dates", async () => {
+    it("users without the permission or the ability, before it checks the dates", async () => {
       const P = await w.bulk(S, 1)
       for (const path of ["/availability", `/products/${P.id}/availability`, `/products/${P.id}/available-assets`]) {
         expect((await w.get(path, viewerWith(["availability.view"], ["stock:read"]))).status).toBe(403)

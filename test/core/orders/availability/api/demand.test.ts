@@ -60,7 +60,7 @@ describe.each(engines)("what deals take from stock on %s", (engine) => {
     await status(id, 2)
     expect([await days(), await demands(P.id, "2026-04-01", "2026-04-30")]).toEqual([[5, 5, 5], []])
   })
-  it("a quotation or an order nobody dispatched blocks nothing once its dates have passed", async () => {
+  it("a quotation or an undispatched order blocks nothing once its dates have passed", async () => {
     const P = await w.bulk(S, 2)
     const reserved = await quotation("2026-03-02", "2026-03-04", P.id, 1)
     await status(reserved.id, 1)

@@ -86,7 +86,7 @@ describe("the first window in which a list is free", () => {
       earliestFit(snapshot({ stock: [bulk(1)] }), asked("07-01T12:00", "07-04", 3, { align: "day" }))
     ).toMatchObject({ reason: "window_too_short" })
   })
-  it("a kit without parts cannot be promised, a product nobody tracks always can", () => {
+  it("a kit without parts is never available, an untracked product always is", () => {
     const kit = product(9, { is_kit: true })
     expect(earliestFit(snapshot({ products: [kit] }), asked("07-01", "07-05", 1, lines([9, 1])))).toMatchObject({
       reason: "not_enough",
@@ -257,7 +257,7 @@ describe.each(engines)("asking for the first window on %s", (engine) => {
     ).body.earliest_fit
     expect([window, reason, bottleneck.product_id]).toEqual([null, "no_common_window", P.id])
   })
-  it("what does not hold is told on its field", async () => {
+  it("invalid values are refused at their field", async () => {
     const P = await w.bulk(S, 1)
     const good = {
       store_id: S,

@@ -17,7 +17,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     return K
   }
 
-  it("a kit is absent unless asked for, and then each day is the lowest its parts allow", async () => {
+  it("a kit is omitted unless included, and then each day is the lowest its parts allow", async () => {
     const T = await w.store()
     const A = await w.bulk(T, 6),
       B = await w.bulk(T, 9)
@@ -84,7 +84,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     )
   })
 
-  it("the chart of a kit tells, when asked, what its parts allow each day and who claims them", async () => {
+  it("the chart of a kit shows on request what its parts allow each day and who claims them", async () => {
     const T = await w.store()
     const A = await w.bulk(T, 6, { name: "Lamp" }),
       B = await w.bulk(T, 4, { name: "Stand" })

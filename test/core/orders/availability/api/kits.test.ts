@@ -231,7 +231,7 @@ describe("a case that is hired with its contents", () => {
     expect(range(listed, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
   })
 
-  it("why: tells of each case whether it is here, claimed or not filled, and what is missing", () => {
+  it("why: says of each case whether it is here, claimed or not filled, and what is missing", () => {
     const given = snapshot({
       products: [caseOf("kit", [fixed(F, 2)]), product(F)],
       stock: [...cases(3), ...units(301, 302, 303)],

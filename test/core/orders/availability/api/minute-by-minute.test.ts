@@ -164,7 +164,7 @@ describe("every slot is what its minutes add up to", () => {
   })
 })
 
-describe.each<Resolution>([...resolutions])("asked of a whole app, %s", (resolution) => {
+describe.each<Resolution>([...resolutions])("tested through the API, %s", (resolution) => {
   const opened: Array<App> = []
   afterAll(async () => {
     for (const app of opened) await app.close()

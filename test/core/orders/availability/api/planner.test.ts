@@ -205,7 +205,7 @@ describe("the chart of a product's claims", () => {
     ])
   })
 
-  it("falls back to the asset number, and keeps only the units asked for", () => {
+  it("falls back to the asset number, and keeps only the requested units", () => {
     const demands = [
       demand(1, "07-05", "07-06", { asset_id: 8 }),
       demand(1, "07-01", "07-02", { asset_id: 9 }),
@@ -246,7 +246,7 @@ describe("the chart of a product's claims", () => {
     expect(byInstant.map((row) => row.demand_id)).toEqual([6, 2])
   })
 
-  it("D13, D15: a short day is one entry; only turnaround touching it is told apart", () => {
+  it("D13, D15: a short day is one entry; only a turnaround that touches it is listed separately", () => {
     const buffers = { before_minutes: 0, after_minutes: 1440 }
     const demands = [
       demand(3, "07-14", "07-15", { buffers }),
@@ -310,7 +310,7 @@ describe("the sweep for shortages", () => {
     ])
   })
 
-  it("B9: two overdue lines are counted once each, however often it is asked", () => {
+  it("B9: two overdue lines are counted once each, however often it is computed", () => {
     const demands = [1, 2].map(() => demand(1, "06-10", "06-15", { phase: "on_hire", out: true }))
     const given = snapshot({ stock: [bulk(1)], demands })
     const rows = shortages([given], moment("2026-06-20"), moment("2026-06-21"))

@@ -18,7 +18,7 @@ describe.each(engines)("what if, on %s", (engine) => {
     ...more
   })
 
-  it("counts the list on top of what is booked, and writes nothing", async () => {
+  it("counts the list in addition to existing bookings, and writes nothing", async () => {
     const P = await w.bulk(S, 10, { name: "Lamp" })
     await demandOver(w.app, P.id, S, 4, "07-01", "07-03")
     const before = await w.app.dump()
@@ -108,7 +108,7 @@ describe.each(engines)("what if, on %s", (engine) => {
       [1, S, "2026-07-01T00:00:00.000Z", 1]
     ])
   })
-  it("beyond the horizon lines are judged, though no slots are told", async () => {
+  it("beyond the horizon lines are judged, though slots are left out", async () => {
     const P = await w.bulk(S, 1)
     const { body } = await ask({
       store_id: S,
@@ -116,7 +116,7 @@ describe.each(engines)("what if, on %s", (engine) => {
     })
     expect([body.what_if.lines[0].shortage_quantity, body.what_if.timelines[0].slots]).toEqual([1, []])
   })
-  it("what does not hold is told with its place", async () => {
+  it("invalid values are refused with their position", async () => {
     const P = await w.bulk(S, 1)
     const good = line(P.id, 1, "07-01", "07-02")
     await refused(ask({}), "lines")

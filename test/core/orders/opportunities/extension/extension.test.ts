@@ -61,7 +61,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     )
     expect(free.body.availability.min_available).toBe(0)
   })
-  it("keeps what was agreed first, however often it is extended, and tells it in the activity", async () => {
+  it("keeps the dates first agreed, however often it is extended, and shows them in the activity", async () => {
     const order = await ordered([{ name: "Lamp" }])
     await extend(order.id, { ends_at: later, reason: "Rain" })
     const again = await extend(order.id, { ends_at: "2026-09-10T09:00:00Z" })
@@ -105,7 +105,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     await w.post(`/opportunities/${order.id}/change_status`, { status: 6 })
     expect(Object.keys(await wrong({ ends_at: later }))).toEqual(["state"])
   })
-  it("refuses instants that no calendar of the trade reaches, also where it is only asked", async () => {
+  it("refuses instants outside the calendar's range, in previews as well", async () => {
     const order = await ordered([{ name: "A" }])
     for (const [field, at] of [
       ["starts_at", "0001-01-01T00:00:00Z"],
@@ -211,7 +211,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     ])
     expect(body.opportunity.original_ends_at).toBeNull()
   })
-  it("warns of dates that what went out does not fit, also where it is only asked", async () => {
+  it("warns of dates that do not fit dispatched goods, in previews as well", async () => {
     const product = await w.serialised()
     const desk = await w.unit(product, 1, { asset_number: "DESK-OUT" })
     const order = await ordered([{ name: "Desk", item_id: product }])

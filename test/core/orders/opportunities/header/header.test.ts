@@ -22,7 +22,7 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
       expect(columns.filter((name) => /^(created|updated|deleted)_at$/.test(name))).toEqual([])
     }
   })
-  it("what is wrong is told field by field, and nothing is stored", async () => {
+  it("invalid values are refused field by field, and nothing is stored", async () => {
     const before = (await w.get("/opportunities")).body.meta.total
     await refused(
       w.post("/opportunities", {

@@ -465,7 +465,7 @@ describe("the sums of an opportunity", () => {
     )
   }, 240_000)
 
-  it("are worked out in the transaction of the change: nobody ever sees one without the other", async () => {
+  it("are computed in the same transaction as the change: no reader sees one without the other", async () => {
     const { id } = await w.opportunity({ ...hire_dates, member_id: customer })
     await w.post(`/opportunities/${id}/items`, { name: "Hire", item_id: products[0]!.id, quantity: 2 })
     await w.put(`/opportunities/${id}`, { surcharge_group_ids: [group] })

@@ -17,7 +17,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     return { ...opportunity, product }
   }
 
-  it("are told in every state, a draft's too", async () => {
+  it("are reported in every state, drafts included", async () => {
     const { id, product, line } = await shortOpportunity()
     const draft = (await w.get(`/opportunities/${id}/shortages`)).body
     expect(draft).toEqual({
@@ -102,7 +102,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect(lost.has_shortage).toBe(false)
     expect((await w.create(`/opportunities/${id}/clone`)).has_shortage).toBe(true)
   })
-  it("are flagged anew where the header's store or dates change what is asked, and nothing is claimed otherwise (rules/opportunities 4)", async () => {
+  it("are recomputed where the header's store or dates change the demand, and no stock is claimed otherwise (rules/opportunities 4)", async () => {
     const { id, product } = await shortOpportunity()
     const claimed = async () => (await w.app.dump())["claims"]
     const before = await claimed()

@@ -145,7 +145,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
 describe.each(both_engines)("allocating at once on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("of two who want one unit at once exactly one gets it, the other is told who did", async () => {
+  it("of two concurrent allocations of one unit exactly one succeeds, the other is refused with the holder's name", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     await w.unit(product)

@@ -104,7 +104,7 @@ describe("a unit on an order", () => {
       .when(moved(withoutDemands, [1], goingOnHire(at)))
       .thenEvents(unitEvent("asset_on_hire", { status: 3 }, { status: 2 }, { on_hire_at: at })))
 
-  it("comes back: it is promised to nobody at once, before its check", () =>
+  it("comes back, and is available to no order before its check", () =>
     given(order(2), line(), lamp(1), on_hire)
       .when(moved(withoutDemands, [1], returning(at, back)))
       .thenEvents(
@@ -113,7 +113,7 @@ describe("a unit on an order", () => {
         promised("0.00")
       ))
 
-  it("tells its line to which store it came back, the first time only", () => {
+  it("records on its line the store it came back to, the first time only", () => {
     const to_store = { ...back, return_store_id: 2 }
     given(order(2), line(), lamp(1), dispatched)
       .when(moved(withoutDemands, [1], returning(at, to_store)))
@@ -259,7 +259,7 @@ describe("a unit that goes back to an earlier status", () => {
     revertUnit(withoutDemands(facts), unitIn(facts, 1), status, "typed wrong", facts.context)
   const reason = { reason: "typed wrong" }
 
-  it("loses the times of what is undone, and keeps when it was prepared; the order is active again", () =>
+  it("loses the times of the undone steps, and keeps when it was prepared; the order is active again", () =>
     given(order(2), line(), lamp(1), unit(1, { status: 2, prepared_at: earlier, dispatched_at: earlier }))
       .when(reverted(1))
       .thenEvents(

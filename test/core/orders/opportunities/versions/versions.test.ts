@@ -228,7 +228,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     })
     expect((await make(id)).version_number).toBe(3)
   })
-  it("there are only so many", async () => {
+  it("are limited in number", async () => {
     const { id } = await quote()
     await make(id)
     for (let at = 0; at < 5; at++) await make(id, { version_type: 1 })
