@@ -25,15 +25,14 @@ interface Requested extends SomeColumns<typeof documents> {
 export const documentRequested = eventType<Requested, NewRow<typeof documents> & Pick<Requested, "drawn_by">>(
   "document.requested",
   {
-    meaning:
-      "A document was asked for: of what it is to be made, and its number. One that is still null was not given yet.",
+    meaning: "A document was requested: its source and its number, null until assigned.",
     data: () => newRowWith(documents, { drawn_by: Schema.Literals(drawn_by) }),
     project: ({ drawn_by: _drawn_by, ...row }, { recorded_at }) => [insertRow(documents, row, recorded_at)],
     activity: ({ drawn_by: _drawn_by, ...row }) => ({ old_values: null, new_values: shown(row) })
   }
 )
 export const documentsBatched = eventType("document.batched", {
-  meaning: "Documents were asked for together, to be drawn one after another. The first of them gives the stream.",
+  meaning: "A batch of documents was requested, to be drawn in turn. The stream is the first document's.",
   data: () => Schema.Struct({ id: Schema.Int, document_ids: Schema.Array(Schema.Int) }),
   project: "changes_no_table"
 })

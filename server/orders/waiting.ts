@@ -76,7 +76,7 @@ const attempts = {
 
 const lookAgain = jobKind({
   kind: "opportunities.waiting",
-  meaning: "tells lines on the waiting list that goods came free",
+  meaning: "notifies the waiting list of freed goods",
   data: Schema.Struct({ product_ids: Schema.Array(Schema.Int) }),
   ...attempts,
   run: ({ product_ids }) => Effect.map(settleWaiting(product_ids), (matched) => ({ matched }))

@@ -141,7 +141,7 @@ const accountMail = Effect.fnUntraced(function* (given: AccountMailData) {
 
 const mailAccount = jobKind<AccountMailData>({
   kind: "users.mail",
-  meaning: "sends people mail about their own account",
+  meaning: "sends users mail about their account",
   data,
   attempts_max: 8,
   waits_seconds: [5, 60, 300, 1_800, 7_200],

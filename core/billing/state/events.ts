@@ -46,11 +46,11 @@ const moneyEvent = (type: string, meaning: string) =>
   })
 export const paymentRecorded = moneyEvent(
   "payment.recorded",
-  "A payment was recorded, and what it made of the invoice."
+  "A payment was recorded, with the invoice's new balance and status."
 )
 export const paymentRefunded = moneyEvent(
   "payment.refunded",
-  "Money was given back, and what that made of the invoice."
+  "Money was refunded, with the invoice's new balance and status."
 )
 
 export const creditNoteIssued = changed("credit_note.issued", {

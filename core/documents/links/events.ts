@@ -17,7 +17,7 @@ export const linkCreated = eventType<
   LinkMade<KeyedColumns<typeof document_links>>,
   LinkMade<NewRow<typeof document_links>>
 >("document.link.created", {
-  meaning: "A document got an address at which it is read without an account. The one it had before holds no longer.",
+  meaning: "A public link to a document was created; an earlier one stopped working.",
   data: () => Schema.Struct({ id: Schema.Int, link: newRow(document_links), replaced_id: Schema.NullOr(Schema.Int) }),
   stream,
   project: ({ link, replaced_id }, { recorded_at }) => [
@@ -36,7 +36,7 @@ const told = {
   requires_pin: Schema.optionalKey(Schema.Boolean)
 }
 export const linkChanged = eventType("document.link.changed", {
-  meaning: "A public address expires at another time, or asks for another PIN or for none: all of its columns.",
+  meaning: "The expiry or PIN of a public link changed: all of its columns.",
   data: () =>
     Schema.Struct({ id: Schema.Int, link_id: Schema.Int, set: someColumns(document_links), was: Schema.Struct(told) }),
   stream,
@@ -50,7 +50,7 @@ export const linkChanged = eventType("document.link.changed", {
   })
 })
 const linkRevoked = eventType("document.link.revoked", {
-  meaning: "The public address of a document holds no longer.",
+  meaning: "The public link to a document was revoked.",
   data: () => Schema.Struct({ id: Schema.Int, link_id: Schema.Int }),
   stream,
   project: ({ link_id }) => [remove(document_links, link_id)],
@@ -64,8 +64,7 @@ export const documentAccepted = eventType<
   KeyedColumns<typeof document_acceptances>,
   NewRow<typeof document_acceptances>
 >("document.accepted", {
-  meaning:
-    "Somebody accepted a quotation at its public address: who, when and from where, with the hashes of text and PDF.",
+  meaning: "A quotation was accepted at its public link: who, when, from where, and the hashes of text and PDF.",
   data: () => newRow(document_acceptances),
   stream: ({ document_id = 0 }) => streamOf("document", document_id),
   project: (acceptance, { recorded_at }) => [insertRow(document_acceptances, acceptance, recorded_at)],
@@ -76,7 +75,7 @@ export const documentAccepted = eventType<
 })
 /** In the opportunity's own history; whoever accepted is named with the document, in one place. */
 export const quotationAccepted = eventType("opportunity.quotation_accepted", {
-  meaning: "The customer accepted a quotation of this opportunity at its public address.",
+  meaning: "The customer accepted a quotation of this opportunity at its public link.",
   data: () =>
     Schema.Struct({
       id: Schema.Int,
@@ -106,7 +105,7 @@ export const certificateKept = eventType("document.certificate.kept", {
 
 const erased = { name: "Anonymised", email: null, ip_address: null, user_agent: null, signature_svg: null } as const
 export const acceptanceErased = eventType("document.acceptance.erased", {
-  meaning: "Who accepted a quotation was erased for good; that it was accepted, when and with which hashes stays.",
+  meaning: "The data of the person who accepted a quotation was erased; acceptance, time and hashes stay.",
   data: () => Schema.Struct({ id: Schema.Int }),
   stream,
   project: ({ id }, { recorded_at }) => [
@@ -121,7 +120,7 @@ export const acceptanceErased = eventType("document.acceptance.erased", {
 })
 
 export const documentEmailed = eventType("document.emailed", {
-  meaning: "A document was handed to the mail queue. To whom is not kept here.",
+  meaning: "A document was queued as mail. The recipient is not recorded here.",
   data: () => Schema.Struct({ id: Schema.Int, with_pdf: Schema.Boolean, with_link: Schema.Boolean }),
   stream,
   project: "changes_no_table",

@@ -41,7 +41,7 @@ export const rowMade = <T extends Table>(
 /** A row was made as the table's resource makes them. */
 export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
   rowMade(`${table.entity}.created`, table, {
-    meaning: `${capitalised(oneOf(table))} was made: all of its columns.`,
+    meaning: `${capitalised(oneOf(table))} was created: all of its columns.`,
     stream: (row) => streamOfRow(table, row)
   })
 /** Columns of a row changed: the event carries those that did. */

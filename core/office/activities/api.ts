@@ -130,7 +130,7 @@ const replaceParticipants = (
 // Events of activities and of their participants (rules/members-activities 3).
 
 const activityCompleted = eventType("activity.completed", {
-  meaning: "An activity was done.",
+  meaning: "An activity was completed.",
   data: () => Schema.Struct({ id: Schema.Int }),
   project: ({ id }, { recorded_at }) => [
     update(activities, id, { status_id: completed, completed: true, updated_at: recorded_at })

@@ -10,8 +10,7 @@ export const attachableStream = (named: { readonly attachable_type?: unknown; re
   streamOf(attachableOf(named.attachable_type)?.table.entity ?? "attachment", String(named.attachable_id))
 
 export const attachmentCreated = rowMade("attachment.created", attachments, {
-  meaning:
-    "A file was attached to what the event's stream is about: what it is called, of which kind, and its SHA-256.",
+  meaning: "A file was attached to the subject of the event's stream: its name, type and SHA-256.",
   stream: attachableStream,
   activity: ({ category = null, description = null, id, original_name = "" }) => ({
     old_values: null,

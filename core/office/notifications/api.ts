@@ -45,8 +45,7 @@ import { preferences_shown, settings_shown, shownPreferences, shownSettings } fr
 const { channels } = notification_settings.columns
 
 const notificationSettingChanged = eventType("notification_setting.changed", {
-  meaning:
-    "The house said by which channels people are told of a type, or that they are not; null leaves it to the type.",
+  meaning: "The company set the channels of a notification type, or disabled it; null restores the default.",
   data: () =>
     Schema.Struct({ notification_type: Schema.String, channels: storedValue(channels), is_enabled: Schema.Boolean }),
   stream: ({ notification_type }) => streamOf(notification_settings.entity, notification_type),

@@ -34,8 +34,7 @@ const ownerOf = ({
 
 /** Recorded in the stream of the opportunity or container that the source belongs to. */
 export const demandsReplacedEvent = eventType("claims.set", {
-  meaning:
-    "What one source takes from stock from now on, instead of what it took before; nothing, where the list is empty.",
+  meaning: "The new demands of one source on stock, replacing its earlier ones; an empty list releases all.",
   data: () => Schema.Struct({ ...source(), claims: Schema.Array(wholeRow(demands, "reaches_to")) }),
   project: ({ source_type, source_id, claims: replacements }, { recorded_at }) => [
     removeWhere(demands, { source_type, source_id }),
@@ -75,7 +74,7 @@ export const demandsReplaced = (
   )
 
 const demandsPhaseChangedEvent = eventType("claims.phased", {
-  meaning: "Everything that these sources take from stock enters another phase.",
+  meaning: "All demands of these sources on stock entered another phase.",
   data: () =>
     Schema.Struct({
       source_type: Schema.String,

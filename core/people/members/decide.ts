@@ -19,12 +19,12 @@ import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 const ids = () => Schema.Array(Schema.Int)
 
 const memberArchived = eventType("member.archived", {
-  meaning: "A member was put away: merged into another one, or deleted; it can be restored.",
+  meaning: "A member was archived, by merging or deletion; it can be restored.",
   data: () => Schema.Struct({ id: Schema.Int }),
   project: ({ id }, { recorded_at }) => [update(members, id, { is_active: false, deleted_at: recorded_at })]
 })
 export const memberRestored = eventType("member.restored", {
-  meaning: "An archived member is in use again.",
+  meaning: "An archived member was restored.",
   data: () => Schema.Struct({ id: Schema.Int }),
   project: ({ id }, { recorded_at }) => [
     update(members, id, { is_active: true, deleted_at: null, merged_into_id: null, updated_at: recorded_at })
@@ -33,7 +33,7 @@ export const memberRestored = eventType("member.restored", {
 
 /** Other columns that refer to the secondary member follow the merge as they declare (`on_merge`). */
 const memberMerged = eventType("member.merged", {
-  meaning: "Two members were one: what belonged to the secondary belongs to the primary.",
+  meaning: "Two members were merged: records of the secondary moved to the primary.",
   data: () =>
     Schema.Struct({
       primary_id: Schema.Int,

@@ -93,7 +93,7 @@ const eraseFromJournal = ({
 const row_ids = Schema.optionalKey(Schema.Array(Schema.Int))
 
 export const memberAnonymised = eventType("member.anonymised", {
-  meaning: "A person's data was erased for good, also from what was recorded before.",
+  meaning: "A person's data was erased permanently, from earlier events as well.",
   data: () =>
     Schema.Struct({
       id: Schema.Int,

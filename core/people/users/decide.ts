@@ -21,9 +21,7 @@ export const anonymousEmail = (user_id: number): string => `anonymised-${user_id
 
 // Events of user accounts (rules/conventions 11 and 12).
 
-export const userInvited = rowMade("user.invited", users, {
-  meaning: "A person was invited to work here: the account as it was made."
-})
+export const userInvited = rowMade("user.invited", users, { meaning: "A user was invited: the new account." })
 
 const account = () => ({ id: Schema.Int, member_id: Schema.Int })
 const activation = (type: string, meaning: string) =>
@@ -44,7 +42,7 @@ const activation = (type: string, meaning: string) =>
 export const userActivated = activation("user.activated", "An invited user may log in.")
 export const userReactivated = activation("user.reactivated", "A deactivated user may log in again.")
 export const userDeactivated = eventType("user.deactivated", {
-  meaning: "A user may not log in any more; tokens and devices end with the account.",
+  meaning: "A user was deactivated: their tokens and devices stopped working.",
   data: () => Schema.Struct(account()),
   project: ({ id, member_id }, { recorded_at }) => [
     update(users, id, { is_active: false, deactivated_at: recorded_at, updated_at: recorded_at }),
@@ -53,17 +51,17 @@ export const userDeactivated = eventType("user.deactivated", {
 })
 
 export const userInvitationRequested = eventType("user.invitation_requested", {
-  meaning: "An invited person is to be sent a code to log in with, by mail.",
+  meaning: "A login code was requested by mail for an invited user.",
   data: () => Schema.Struct(account()),
   project: "changes_no_table"
 })
 export const userAccessReset = eventType("user.access_reset", {
-  meaning: "A person is to be sent a new code to log in with, by mail; what they were logged in by may end with it.",
+  meaning: "A new login code was requested by mail; existing logins may end with it.",
   data: () => Schema.Struct({ ...account(), ends_sessions: Schema.Boolean }),
   project: "changes_no_table"
 })
 export const userLoggedIn = eventType("user.logged_in", {
-  meaning: "A person logged in with a code that was sent to their address, which proves that it is theirs.",
+  meaning: "A user logged in with a mailed code, which verifies their address.",
   data: () => Schema.Struct({ ...account(), token_id: Schema.Int, verifies_email: Schema.Boolean }),
   project: ({ id, verifies_email }, { recorded_at }) => [
     update(users, id, { last_login_at: recorded_at, ...(verifies_email ? { email_verified_at: recorded_at } : {}) })

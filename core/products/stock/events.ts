@@ -7,7 +7,7 @@ import { stock_levels, stock_transactions } from "./schema.ts"
 
 /** References to the level move to the other one where their columns declare `on_merge`. */
 export const stockLevelMerged = eventType("stock_level.merged", {
-  meaning: "A stock level was added to another one of the same product and store, and is gone.",
+  meaning: "A stock level was merged into another one of the same product and store.",
   data: () => Schema.Struct({ id: Schema.Int, into_id: Schema.Int }),
   project: ({ id }) => [remove(stock_levels, id)]
 })

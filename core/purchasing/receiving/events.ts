@@ -33,12 +33,12 @@ const goodsEvent = (type: string, meaning: string) =>
   })
 export const purchaseOrderReceived = goodsEvent(
   "purchase_order.received",
-  "A delivery for a purchase order came: what of each row, and the stock levels it became."
+  "A delivery for a purchase order was received: quantities by line, and the stock levels created."
 )
 export type GoodsMoved = DataOf<typeof purchaseOrderReceived>
 export const purchaseOrderReturned = goodsEvent(
   "purchase_order.returned",
-  "Sub-hired goods went back to the supplier: what of each row, from which stock levels."
+  "Sub-hired goods were returned to the supplier: quantities by line, and their stock levels."
 )
 export const purchaseOrderExtended = purchaseOrderChanged("purchase_order.extended", {
   meaning: "The hire of sub-hired goods ends at another time: later, or sooner.",

@@ -21,7 +21,7 @@ export const secret_settings = plainTable(
 )
 
 export const settingSecretChanged = eventType("setting.secret_changed", {
-  meaning: "A secret among the settings was set anew or taken away. What it is stays on the server.",
+  meaning: "A secret setting was changed or removed. Its value stays on the server.",
   data: () => Schema.Struct({ group: Schema.String, key: Schema.String, is_set: Schema.Boolean }),
   stream: ({ group }) => streamOf("settings", group),
   project: "changes_no_table"

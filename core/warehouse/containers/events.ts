@@ -30,18 +30,18 @@ const stateEvent = (type: string, meaning: string, also: (data: Changed) => Read
     data: () => keyedColumns(containers),
     project: (data, meta) => [...containerChanged(data, meta), ...also(data)]
   })
-export const containerSealed = stateEvent("container.sealed", "A container was closed: its content is settled.")
+export const containerSealed = stateEvent("container.sealed", "A container was sealed: its content is fixed.")
 export const containerUnsealed = stateEvent("container.unsealed", "A sealed container was opened again.")
 export const containerDissolved = stateEvent(
   "container.dissolved",
-  "A container ended: its content was unpacked for good."
+  "A container was dissolved: its content was unpacked."
 )
 export const containerDispatched = stateEvent("container.dispatched", "A container left with an order.", ({ id }) => [
   setPackedItems(id, { verified_at: null, returned_from_opportunity_id: null })
 ])
 export const repackStarted = stateEvent(
   "container.repack.started",
-  "The content of a returned container is gone through one by one.",
+  "The unit-by-unit check of a returned container started.",
   ({ id }) => [setPackedItems(id, { repacked_at: null })]
 )
 
@@ -113,14 +113,14 @@ export const itemUnpacked = (
   })
 
 export const itemForgotten = eventType("container.item.deleted", {
-  meaning: "What was packed in a deleted container was forgotten with it.",
+  meaning: "The contents of a deleted container were cleared.",
   data: () => Schema.Struct({ id: Schema.Int, container_id: Schema.Int }),
   stream: ofContainer,
   project: ({ id }) => [remove(container_items, id)]
 })
 
 const itemRepackedEvent = eventType("container.repack.item", {
-  meaning: "A unit was seen again in its container after the return, in the place named.",
+  meaning: "A unit was found in its returned container, at the given position.",
   data: () =>
     Schema.Struct({
       id: Schema.Int,
@@ -151,7 +151,7 @@ export const itemRepacked = (
   })
 
 const checkinVerifiedEvent = eventType("container.checkin.verified", {
-  meaning: "Units were seen at the check-in of a returned container.",
+  meaning: "Units were scanned at the check-in of a returned container.",
   data: () =>
     Schema.Struct({ id: Schema.Int, serialised_item_ids: Schema.Array(Schema.Int), verified_at: Schema.String }),
   project: ({ id, serialised_item_ids, verified_at }) => [

@@ -7,7 +7,7 @@ import { products } from "../../products/products/schema.ts"
 
 /** Other references to the secondary move to the primary where their columns declare `on_merge`. */
 export const productMerged = eventType("product.merged", {
-  meaning: "Two products were one: what was of the secondary is of the primary.",
+  meaning: "Two products were merged: records of the secondary moved to the primary.",
   data: () => Schema.Struct({ primary_id: Schema.Int, secondary_id: Schema.Int, moves_containers: Schema.Boolean }),
   stream: ({ primary_id }) => streamOf("product", primary_id),
   project: ({ moves_containers, primary_id, secondary_id }, { recorded_at }) => [

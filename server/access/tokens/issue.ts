@@ -17,7 +17,7 @@ import { itemAt } from "../../../core/values/text.ts"
 // What happens to tokens. Their secrets are in no event.
 
 export const tokenIssued = eventType("token.issued", {
-  meaning: "A token was given to a user, or to a device of theirs.",
+  meaning: "A token was issued to a user or one of their devices.",
   data: () =>
     Schema.Struct({
       id: Schema.Int,
@@ -29,7 +29,7 @@ export const tokenIssued = eventType("token.issued", {
   project: "changes_no_table"
 })
 export const tokenChanged = eventType("token.changed", {
-  meaning: "A token was renamed or given other limits: what it has from then on.",
+  meaning: "A token's name or limits changed: its new values.",
   data: () =>
     Schema.Struct({
       id: Schema.Int,
@@ -41,7 +41,7 @@ export const tokenChanged = eventType("token.changed", {
   project: "changes_no_table"
 })
 export const tokenRevoked = eventType("token.revoked", {
-  meaning: "A token was taken away: it opens nothing any more.",
+  meaning: "A token was revoked.",
   data: () => Schema.Struct({ id: Schema.Int, user_id: Schema.NullOr(Schema.Int) }),
   project: "changes_no_table"
 })

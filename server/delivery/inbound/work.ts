@@ -77,7 +77,7 @@ const no_handler = "Nothing follows from this kind of event."
 export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): DeliveryWork =>
   jobKind({
     kind: "inbound.received",
-    meaning: "works on a webhook that came in",
+    meaning: "processes an inbound webhook",
     data: Schema.Struct({ delivery_id: Schema.Int }),
     attempts_max: 8,
     waits_seconds: [1, 30, 300, 1_800, 7_200],

@@ -113,7 +113,7 @@ type RefusedMessage = typeof refusedMessage.Type
 /** Whatever else is to follow from a refused message, such as a line in somebody's list, is added here. */
 export const tellOfRefusal = jobKind<RefusedMessage>({
   kind: "mail.refused",
-  meaning: "tells whoever sent a message that it was refused",
+  meaning: "notifies the sender of a message that it was refused",
   data: refusedMessage,
   attempts_max: 5,
   waits_seconds: [5, 60, 900, 3_600],

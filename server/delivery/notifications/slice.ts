@@ -137,7 +137,7 @@ const happeningsOf = Effect.fnUntraced(function* ({
 export const tellingJob = (wrote: Wrote): JobKind<Range> =>
   jobKind({
     kind: "notifications.tell",
-    meaning: "tells people of what happened",
+    meaning: "creates notifications from events",
     data: range,
     attempts_max: 20,
     waits_seconds: [1, 5, 30, 120, 600],

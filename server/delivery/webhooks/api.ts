@@ -57,7 +57,7 @@ const webhookCreated = eventType("webhook.created", {
   project: "changes_no_table"
 })
 const webhookUpdated = eventType("webhook.updated", {
-  meaning: "A webhook goes elsewhere, tells of other events, or was turned on or off by hand.",
+  meaning: "A webhook's URL, events or state was changed by a user.",
   data: what,
   project: "changes_no_table"
 })

@@ -120,7 +120,7 @@ export const page_events = 500
 export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wake: () => void): FanOut => {
   const job = jobKind({
     kind: "webhooks.queue",
-    meaning: "queues deliveries that a server missed, because it had not heard of a webhook",
+    meaning: "queues deliveries a server missed because it did not know a webhook yet",
     data: range,
     attempts_max: 20,
     waits_seconds: [1, 5, 30, 120, 600],

@@ -1,42 +1,46 @@
-/** What is written about webhooks for whoever develops a receiver: `docs/WEBHOOKS.md`, from the declarations. */
+/** Generates `docs/WEBHOOKS.md`, the guide for developers of receivers, from the declarations. */
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import { describedKinds } from "./slice.ts"
 import type { WebhookKinds } from "./payloads.ts"
 
 const introduction = `# Webhooks
 
-Made from \`server/delivery/webhooks/kinds.ts\`; do not edit it. \`GET /api/v1/webhook_events\` lists the same with
-a JSON Schema of each payload.
+This page is generated from \`server/delivery/webhooks/kinds.ts\`; do not edit it. \`GET /api/v1/webhook_events\`
+returns the same list with a JSON Schema of each payload.
 
 ## Subscribing
 
-\`POST /api/v1/webhooks {"url": "https://…", "events": ["member.created"]}\`, or \`"events": ["*"]\`, answers with the secret, once.
-It needs the ability \`webhooks:manage\` and the permission \`webhooks.manage\`: whoever has them is trusted with all that leaves, as
-payloads hold what administrators see. The address must be a public one, unless the server runs with
-\`FLIGHTCASE_WEBHOOKS_PRIVATE=1\`. \`flightcase webhooks listen\` is a receiver to develop with, \`flightcase webhooks test ID\` sends an
-event to try, and \`flightcase webhooks logs ID\` shows what came of each.
+\`POST /api/v1/webhooks {"url": "https://…", "events": ["member.created"]}\`, or \`"events": ["*"]\`, creates a
+webhook. The response contains its secret, which is never shown again. The call needs the ability \`webhooks:manage\`
+and the permission \`webhooks.manage\`. Grant them only to people who may see everything: payloads contain all data
+that administrators see. The URL must be public, unless the server runs with \`FLIGHTCASE_WEBHOOKS_PRIVATE=1\`.
 
-## A delivery
+\`flightcase webhooks listen\` runs a receiver for development, \`flightcase webhooks test ID\` sends a test event,
+and \`flightcase webhooks logs ID\` lists deliveries with their results.
 
-A POST with the body \`{"type", "event", "timestamp", "data"}\`: \`type\` and \`event\` are both the event's name, \`timestamp\` is when it
-happened. The body is written in the transaction of the event, and is the same for every attempt.
+## Deliveries
 
-| Header | Holds |
+A delivery is a POST with the body \`{"type", "event", "timestamp", "data"}\`. \`type\` and \`event\` both hold the
+event's name, \`timestamp\` the time of the event. The body is rendered in the event's transaction and is the same for
+every attempt.
+
+| Header | Value |
 |---|---|
-| \`webhook-id\` | the same for every attempt and replay of one event to one webhook: remember it, as an event may come twice |
-| \`webhook-timestamp\` | seconds since 1970, of the attempt |
-| \`webhook-signature\` | [Standard Webhooks](https://www.standardwebhooks.com): \`v1,\` and the base64 of HMAC-SHA256 over \`id.timestamp.body\`; two of them, separated by a blank, for 24 hours after the secret was rotated |
-| \`x-signals-signature\` | hex of HMAC-SHA256 over the body, its key the whole secret as shown: for receivers of the older family; by the new secret alone after a rotation |
+| \`webhook-id\` | id of the delivery, the same for every attempt and replay of one event to one webhook. An event may arrive twice: store the ids you have processed |
+| \`webhook-timestamp\` | time of the attempt, in seconds since 1970 |
+| \`webhook-signature\` | [Standard Webhooks](https://www.standardwebhooks.com): \`v1,\` and the base64 of HMAC-SHA256 over \`id.timestamp.body\`; for 24 hours after a rotation of the secret, two signatures separated by a space |
+| \`x-signals-signature\` | for receivers of the older signature family: hex of HMAC-SHA256 over the body, with the complete secret as key. After a rotation only the new secret is used |
 | \`x-signals-event\` | the event's name |
 
-A receiver needs the body as it came, and the secret whole, \`whsec_\` included (\`npm install standardwebhooks\`):
+Verify the signature over the raw body, with the complete secret, including \`whsec_\` (\`npm install
+standardwebhooks\`):
 
 \`\`\`js
 import { createServer } from "node:http"
 import { Webhook } from "standardwebhooks"
 
 const webhook = new Webhook(process.env.WEBHOOK_SECRET)
-const seen = new Set() // in earnest a table: an event may come twice
+const seen = new Set() // in production a table: an event may arrive twice
 createServer(async (request, response) => {
   let body = ""
   for await (const chunk of request.setEncoding("utf8")) body += chunk
@@ -51,25 +55,28 @@ createServer(async (request, response) => {
 }).listen(8080)
 \`\`\`
 
-Answer with 2xx within 15 seconds. Anything else is a failure: redirects are not followed, and 64 kB of the answer are read at most.
-The next attempts follow after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, up to a tenth later; a longer \`Retry-After\` is
-kept to, up to the wait after that. 410 turns the webhook off at once; so do 18 failures in a row once nothing was taken for 24 hours.
-Its owner gets a mail. At most two attempts are on their way to a webhook at a time, and their order is not promised.
+Respond with 2xx within 15 seconds. Every other result is a failure. Redirects are not followed, and at most 64 kB of
+the response are read. Failed deliveries are retried after 1 minute, 5 minutes, 30 minutes, 2 hours and 6 hours, each
+up to 10 % later. A longer \`Retry-After\` is honoured, up to the next longer interval. At most two attempts to a
+webhook run at a time, and deliveries may arrive out of order.
 
-\`PUT /webhooks/{id} {"is_active": true}\` turns it on again, \`POST /webhooks/{id}/replay {"since": …}\` sends what it missed, in one
-attempt each. What was refused is told to nobody; what was done offline is told once, when the server has accepted it. A restored or
-rebuilt journal sends nothing.
+A webhook is disabled at once by status 410, and by 18 consecutive failures if no delivery succeeded for 24 hours. Its
+owner gets a mail. \`PUT /webhooks/{id} {"is_active": true}\` enables it again, and \`POST /webhooks/{id}/replay
+{"since": …}\` sends missed events, with one attempt each.
 
-## The other way: sending to a Flightcase server
+Refused requests send no webhooks. Changes made offline are sent once, when the server has accepted them. Restoring or
+rebuilding the journal sends nothing.
 
-\`flightcase inbound-sources create --name bank --kind generic\` answers with the address to send to and, once, the secret. What is
-sent there is a JSON object of 256 kB at most, signed by its kind:
+## Sending webhooks to a Flightcase server
+
+\`flightcase inbound-sources create --name bank --kind generic\` prints the URL to send to and the secret, which is
+never shown again. The body must be a JSON object of at most 256 kB, signed as the source's kind requires:
 
 | Kind | Signature |
 |---|---|
-| \`generic\` | \`x-signals-signature\`: hex of HMAC-SHA256 over the body, its key the whole secret as shown. The same body counts once |
-| \`standard\` | Standard Webhooks, as above; the same \`webhook-id\` counts once |
-| \`stripe\` | \`stripe-signature\`, with the secret that Stripe shows: \`--secret whsec_…\` |
+| \`generic\` | \`x-signals-signature\`: hex of HMAC-SHA256 over the body, with the complete secret as key. Repeated bodies are ignored |
+| \`standard\` | Standard Webhooks, as above. Repeated \`webhook-id\`s are ignored |
+| \`stripe\` | \`stripe-signature\`, with the secret shown by Stripe: \`--secret whsec_…\` |
 
 \`\`\`
 body='{"id":"pay-1","type":"payment"}'
@@ -77,20 +84,20 @@ signature=$(printf %s "$body" | openssl dgst -sha256 -hmac "$SECRET" | sed 's/.*
 curl -H "content-type: application/json" -H "x-signals-signature: $signature" --data-raw "$body" "$ADDRESS"
 \`\`\`
 
-202 says that it is kept and will be worked on, 403 that the signature does not hold, 422 that it is no JSON object.
-\`flightcase inbound-sources logs bank\` shows what came; \`Nothing follows from this kind of event.\` there says that it was taken and nobody here works on it.
+202 means that the webhook was stored and will be processed, 403 that its signature is invalid, 422 that the body is
+no JSON object. \`flightcase inbound-sources logs bank\` lists received webhooks. \`Nothing follows from this kind of
+event.\` marks those that were accepted but have no handler.
 
 ## Events
 
-Made and changed things are told whole, as their lists show them, under the singular name; what was deleted, archived or restored by
-its \`id\`. A thing that one command changes several times is told once. \`product.updated\` is told of changed accessories and
-components, too.
+Created and updated records are sent in full, as in their lists, under their singular name; deleted, archived and
+restored ones by \`id\`. A record that one command changes several times is sent once. Changes of accessories and
+components send \`product.updated\` as well.
 
 | Event | \`data\` holds | When |
 |---|---|---|
 `
 
-/** The page people read. */
 export const webhooksPage = (catalogue: Catalogue, kinds: WebhookKinds): string =>
   introduction +
   describedKinds(catalogue, kinds)

@@ -49,7 +49,7 @@ export const describedKinds = (catalogue: Catalogue, { all }: WebhookKinds): Rea
     .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
   {
     name: test_event,
-    description: "Somebody tries whether deliveries arrive; sent on request only, whatever is subscribed to.",
+    description: "A test delivery, sent on request only, whatever the subscription.",
     shown: { webhook: Shown.row(() => webhookResource) }
   }
 ]

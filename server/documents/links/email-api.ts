@@ -24,7 +24,7 @@ import { freshToken, linkOf } from "./tokens.ts"
 export const mailDocument = jobKind<DocumentMail>({
   ...mailing,
   kind: "documents.mail",
-  meaning: "words a mail with a document and queues it",
+  meaning: "writes a mail with a document and queues it",
   data: documentMail,
   names_people: true,
   run: (mail) =>

@@ -36,7 +36,7 @@ const emptyLogs = (user_ids: ReadonlyArray<number>): Effect.Effect<void, Failure
 /** What other servers, and calls under way, still had to write when the person was erased. */
 const emptyLateLogs = jobKind({
   kind: "metering.erasure",
-  meaning: "takes the addresses of a person who was erased out of calls that were written down since",
+  meaning: "removes an erased person's addresses from calls recorded since",
   data: Schema.Struct({ user_ids: Schema.Array(Schema.Int) }),
   attempts_max: 20,
   waits_seconds: [5, 60, 600],

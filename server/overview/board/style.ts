@@ -14,17 +14,17 @@ const what = () =>
   })
 const which = () => Schema.Struct({ id: Schema.Int, name: Schema.String, user_id: Schema.Int })
 export const boardCreated = eventType("board.created", {
-  meaning: "An address was made that shows the day without a login.",
+  meaning: "A board was created: a link that shows the day without a login.",
   data: what,
   project: "changes_no_table"
 })
 export const boardReaddressed = eventType("board.address_changed", {
-  meaning: "A board has a new address; the one before opens nothing.",
+  meaning: "A board got a new link; the earlier one stopped working.",
   data: which,
   project: "changes_no_table"
 })
 export const boardDeleted = eventType("board.deleted", {
-  meaning: "A board was removed: its address opens nothing.",
+  meaning: "A board was removed: its link stopped working.",
   data: which,
   project: "changes_no_table"
 })

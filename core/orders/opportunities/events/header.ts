@@ -8,7 +8,7 @@ import { changedValues, type HeaderChanged, headerChanges, pick, withReason } fr
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 
 export const opportunityCreated = rowMade("opportunity.created", opportunities, {
-  meaning: "An opportunity was made: all of its header.",
+  meaning: "An opportunity was created: its full header.",
   activity: (row) => ({
     old_values: null,
     new_values: pick(row, [
@@ -44,7 +44,7 @@ export const hireExtended = (row: OpportunityRow, set: SomeColumns<typeof opport
   extensions.make("extended", row, set, also)
 
 export const opportunityCloned = eventType("opportunity.cloned", {
-  meaning: "This opportunity was made as a copy of another one.",
+  meaning: "This opportunity was created as a copy of another one.",
   data: () => Schema.Struct({ id: Schema.Int, source_opportunity_id: Schema.Int }),
   project: "changes_no_table",
   activity: (data) => ({ old_values: null, new_values: pick(data, ["source_opportunity_id"]) })

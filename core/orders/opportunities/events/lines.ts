@@ -35,20 +35,20 @@ const withProducts = (data: Change): ActivityValues => {
 const line_changes = changes({
   item_quantity_changed: "A line's quantity changed.",
   item_dates_changed: "A line got other hire dates.",
-  item_price_overridden: "A line's price was set by hand, or is worked out again.",
+  item_price_overridden: "A line's price was set by hand, or is calculated again.",
   item_discount_set: "A line got another discount.",
-  item_kind_changed: "A line is hired, sold or a service, or is charged per day or once.",
+  item_kind_changed: "A line's kind (hire, sale, service) or charging (per day, once) changed.",
   item_optional_toggled: "A line became optional, or no longer is.",
-  item_substituted: { meaning: "A line stands for another product.", activity: withProducts },
-  item_sub_rented: "All of a line is hired from a supplier: it is charged as a sub-rental.",
+  item_substituted: { meaning: "A line's product was replaced.", activity: withProducts },
+  item_sub_rented: "A line became a sub-rental: all of it is hired from a supplier.",
   item_renamed: "A line got another name.",
   item_details_updated: "A line's description or notes changed.",
   bulk_dispatched: { meaning: "A quantity of a line was dispatched.", activity: newOnly },
   bulk_returned: { meaning: "A quantity of a line came back.", activity: newOnly },
-  bulk_dispatch_reverted: { meaning: "A dispatched quantity of a line was taken back.", activity: newOnly },
-  bulk_return_reverted: { meaning: "A returned quantity of a line was taken back.", activity: newOnly },
-  bulk_quantity_adjusted: "The quantity of a line was put right while the order runs.",
-  item_on_order: { meaning: "What is on order for a line at suppliers changed.", activity: "no entry" },
+  bulk_dispatch_reverted: { meaning: "The dispatch of a quantity of a line was reverted.", activity: newOnly },
+  bulk_return_reverted: { meaning: "The return of a quantity of a line was reverted.", activity: newOnly },
+  bulk_quantity_adjusted: "The quantity of a line of a running order was corrected.",
+  item_on_order: { meaning: "The quantity on order from suppliers for a line changed.", activity: "no entry" },
   item_store_set: {
     meaning: "The store that a line leaves from, or comes back to, is settled by its units.",
     activity: "no entry"
@@ -80,7 +80,7 @@ export const lineRemoved = (line: ItemRow): NewEvent => item_removed.make(line, 
 
 /** `paths`: all lines in their order; `moved`: those whose path changes, absent from events of earlier releases. */
 const items_restructured = eventType("opportunity.items_restructured", {
-  meaning: "Lines were put in another order.",
+  meaning: "Lines were reordered.",
   data: () =>
     Schema.Struct({
       id: Schema.Int,

@@ -36,8 +36,8 @@ export const costRemoved = (cost: CostRow): NewEvent =>
   cost_removed.make(cost, { cost_id: cost.id, ...pick(cost, shown) })
 
 const deal_price_changes = headerChanges({
-  deal_price_set: "A price for the whole was agreed.",
-  deal_price_cleared: "The price for the whole no longer counts; lines do."
+  deal_price_set: "A total price was agreed.",
+  deal_price_cleared: "The agreed total price was removed; line prices apply."
 })
 export const dealPriceChanged = deal_price_changes.make
 

@@ -14,17 +14,17 @@ import { waitingEvents } from "./waiting.ts"
 const { added, changes, removed } = childEvents("participant", opportunity_participants)
 const shown = ["member_id", "role", "mute"]
 
-const participant_added = added("participant_added", "Somebody takes part in the opportunity.", (row) => ({
+const participant_added = added("participant_added", "A participant was added.", (row) => ({
   participant_id: row.id,
   ...pick(row, shown)
 }))
 export const participantAdded = participant_added.make
 
-const participant_changes = changes({ participant_updated: "The part somebody takes changed." })
+const participant_changes = changes({ participant_updated: "A participant's role changed." })
 export const participantUpdated = (row: ParticipantRow, set: Partial<ParticipantRow>): NewEvent =>
   participant_changes.make(row, "participant_updated", set)
 
-const participant_removed = removed("participant_removed", "Somebody takes part no longer.")
+const participant_removed = removed("participant_removed", "A participant was removed.")
 export const participantRemoved = (row: ParticipantRow): NewEvent =>
   participant_removed.make(row, { participant_id: row.id, ...pick(row, shown) })
 

@@ -4,7 +4,7 @@ import { opportunityStream } from "./event-families.ts"
 import { acknowledgements } from "../tables/shortages.ts"
 
 export const shortageAcknowledged = rowMade("shortage.acknowledged", acknowledgements, {
-  meaning: "Somebody saw that an order is short and went ahead.",
+  meaning: "A user acknowledged that an order is short and went ahead.",
   stream: ({ opportunity_id }) => opportunityStream(opportunity_id!),
   activity: ({ permission_used, policy_at_time, shortages_snapshot }) => ({
     old_values: null,

@@ -9,17 +9,17 @@ const activityWithReason = (data: HeaderChanged) => withReason(changedValues(dat
 const explained = (meaning: string) => ({ meaning, activity: activityWithReason })
 const status_changes = headerChanges({
   quoted: "A draft became a quotation.",
-  converted_to_order: "A quotation became an order; what it needs is reserved.",
-  status_changed: "The opportunity got another status within its state.",
-  status_promoted: "The order's status followed what happened to its lines: dispatched, on hire, returned, complete.",
-  reinstated: explained("A closed opportunity is open again."),
-  reopened: explained("A complete order is open again."),
+  converted_to_order: "A quotation became an order; its stock is reserved.",
+  status_changed: "The opportunity's status within its state changed.",
+  status_promoted: "The order's status followed its lines: dispatched, on hire, returned or complete.",
+  reinstated: explained("A closed opportunity was reinstated."),
+  reopened: explained("A complete order was reopened."),
   reverted_to_draft: explained("A quotation became a draft again."),
-  reverted_to_quotation: explained("An order became a quotation again; what it held is free."),
-  locks_applied: explained("Exchange rate and taxes stay as they are from now on."),
-  locks_released: explained("Exchange rate and taxes follow the present ones again."),
+  reverted_to_quotation: explained("An order became a quotation again; its reservations were released."),
+  locks_applied: explained("Exchange rate and taxes were locked."),
+  locks_released: explained("Exchange rate and taxes were unlocked."),
   restored: {
-    meaning: "A deleted opportunity is back.",
+    meaning: "A deleted opportunity was restored.",
     activity: ({ id }) => ({ old_values: null, new_values: { id } })
   }
 })

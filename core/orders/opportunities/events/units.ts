@@ -22,15 +22,15 @@ export const levelsAllocated = (events: ReadonlyArray<NewEvent>): ReadonlyMap<nu
 
 const unit_changes = changes({
   asset_prepared: "A unit was prepared.",
-  asset_preparation_reverted: "A prepared unit is only allocated again.",
-  asset_dispatched: "A unit left.",
+  asset_preparation_reverted: "The preparation of a unit was reverted.",
+  asset_dispatched: "A unit was dispatched.",
   asset_on_hire: "A unit is on hire.",
   asset_returned: "A unit came back.",
   asset_checked: "A unit that came back was checked.",
   asset_status_reverted: "A unit went back to an earlier status.",
-  asset_substituted: "Another unit goes instead.",
-  asset_container_set: "A unit goes in a case.",
-  asset_container_cleared: "A unit goes in no case."
+  asset_substituted: "A unit was replaced by another.",
+  asset_container_set: "A unit was assigned to a case.",
+  asset_container_cleared: "A unit is no longer assigned to a case."
 })
 /** What containers react to: a unit that left, and one that came back. The workshop reacts to one that was checked. */
 export const {

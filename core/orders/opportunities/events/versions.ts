@@ -39,7 +39,7 @@ const deactivated = (
 ]
 
 const versionCreatedEvent = eventType("opportunity.version_created", {
-  meaning: "A version was made: the first adopts the lines there are, later ones bring copies; it is the active one.",
+  meaning: "A version was created and made active. The first takes the existing lines, later ones copies.",
   data: () =>
     Schema.Struct({
       ...headerColumns(),
@@ -84,7 +84,7 @@ export const versionCreated = (
   })
 
 const versionActivatedEvent = eventType("opportunity.version_activated", {
-  meaning: "Another version is the active one: its lines and totals count.",
+  meaning: "Another version became active: its lines and totals count.",
   data: () => Schema.Struct({ ...headerColumns(), version_id: Schema.Int, totals: someColumns(opportunity_versions) }),
   project: ({ id, set, totals, version_id, was }, { recorded_at }) => [
     ...deactivated(id, was, recorded_at),

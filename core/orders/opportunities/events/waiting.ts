@@ -35,7 +35,7 @@ const lineOf = ({ id, opportunity_id, opportunity_item_id, product_id, quantity 
 })
 
 export const waitJoined = rowMade("shortage.waitlist.joined", shortage_waits, {
-  meaning: "A line that is short waits for goods to come free.",
+  meaning: "A short line was put on the waiting list.",
   stream: ({ opportunity_id }) => opportunityStream(opportunity_id ?? 0),
   activity: ({ note, opportunity_item_id, product_id, quantity }) => ({
     old_values: null,
@@ -49,7 +49,7 @@ export const waitJoined = rowMade("shortage.waitlist.joined", shortage_waits, {
 })
 
 export const waitLeft = eventType("shortage.waitlist.left", {
-  meaning: "A line waits no longer: somebody took it off the list, or what it waited for is not wanted any more.",
+  meaning: "A line left the waiting list: it was removed, or its demand ended.",
   stream,
   data: () => Schema.Struct({ ...line(), reason: Schema.Literals(Object.keys(leave_reasons) as Array<LeaveReason>) }),
   project: ({ id }) => [remove(shortage_waits, id)],
@@ -61,14 +61,14 @@ export const waitLeft = eventType("shortage.waitlist.left", {
 export const leaves = (row: WaitRow, reason: LeaveReason) => waitLeft.make({ ...lineOf(row), reason })
 
 export const waitChanged = eventType("shortage.waitlist.changed", {
-  meaning: "A line that waits asks for something else now, and is still short of it: it keeps its place.",
+  meaning: "A waiting line changed and is still short: it keeps its position.",
   stream,
   data: () => Schema.Struct({ id: Schema.Int, opportunity_id: Schema.Int, set: someColumns(shortage_waits) }),
   project: ({ id, set }, { recorded_at }) => [update(shortage_waits, id, { ...set, updated_at: recorded_at })]
 })
 
 export const waitMatched = eventType("shortage.waitlist.matched", {
-  meaning: "Goods came free for a line that waited: all it asks for is there in its time. Nothing is reserved by that.",
+  meaning: "Everything a waiting line needs became available for its dates. Nothing is reserved.",
   stream,
   data: () =>
     Schema.Struct({

@@ -217,7 +217,7 @@ const mailPerson = Effect.fnUntraced(function* (mailing: Mailing) {
 
 export const mailNotifications = jobKind<Mailing>({
   ...mailing_kind,
-  meaning: "mails somebody what they were told of",
+  meaning: "mails a user their notifications",
   data: mailingData,
   attempts_max: 6,
   waits_seconds: [10, 60, 600, 3_600],
