@@ -32,7 +32,7 @@ interface Kind {
   /** The part that a plain text means. */
   readonly main: string
   readonly separator: RegExp | undefined
-  /** What it begins with where it was copied from a link. */
+  /** Link prefix of the value, if copied from a link. */
   readonly scheme?: RegExp
   /** The list its types are from. */
   readonly types: string
@@ -126,7 +126,7 @@ const partsOf = (kind: Kind, cells: JsonObject): ReadonlyArray<JsonObject> | und
 }
 const isGiven = (value: Json): boolean => value !== null && !(typeof value === "string" && value.trim() === "")
 
-/** What `type` and `country` name, as ids. */
+/** Ids of the named `type` and `country`. */
 const idsNamedIn = (
   kind: Kind,
   part: JsonObject,
@@ -225,7 +225,7 @@ export const planContacts = (
     const read = readPart(kind, part, found === undefined, facts)
     for (const [field, texts] of Object.entries(read.errors)) errors[errorPath(kind, at, field)] = texts
     const one = found ?? { before: undefined, row: initialRow(kind.table, kind.fields) }
-    // A number or an address as it stands is not written anew for its blanks.
+    // An existing number or address is kept if only its blanks differ.
     const kept = found !== undefined && kind.main !== "street" ? { [kind.main]: found.row[kind.main] } : {}
     one.row = { ...one.row, ...read.values, ...kept }
     if (found === undefined) now.push(one)

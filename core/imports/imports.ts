@@ -1,4 +1,4 @@
-/** The imports of catalogues and of customers. What they do is loaded when one is asked for. */
+/** The imports of catalogues and of customers. Their rules are loaded on first use. */
 import type { Slice } from "../kernel/endpoints/catalogue.ts"
 import { command } from "../kernel/endpoints/endpoint.ts"
 import { later, withRules } from "../kernel/fields/later.ts"

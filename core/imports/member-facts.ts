@@ -39,7 +39,7 @@ export interface MemberFacts extends ImportContext, ContactFacts {
   readonly relationships: ReadonlyArray<RelationshipRow>
   readonly records: { readonly [K in ContactKind]: ReadonlyArray<ContactRecord> }
   readonly tax_classes: ReadonlyArray<ListValue>
-  /** Of new members without one. */
+  /** Default of new members without one. */
   readonly default_tax_class_id: number | undefined
   readonly custom: CustomFieldFacts
 }
@@ -161,9 +161,9 @@ const promisedMembers = ({ values }: MemberInput): ReadonlyArray<MemberRow> => {
   )
 }
 
-// What a member import knows while it goes through its rows: the facts, and what earlier rows have made.
+// State of a member import while it processes rows: the facts, and what earlier rows created.
 
-/** Who is related to whom, as it grows while rows are carried out. */
+/** Relationships, growing as rows are applied. */
 interface Relations {
   readonly between: (one: number, other: number) => RelationshipRow | undefined
   readonly of: (id: number) => ReadonlyArray<number>
@@ -242,7 +242,7 @@ export const relate = (
   return [createdEvent(relationships, row)]
 }
 
-/** What somebody is to their organisation: `Employee`. */
+/** A person's role in their organisation: `Employee`. */
 export const relationTypeIn = (
   cells: JsonObject
 ): { readonly type: string | undefined; readonly errors: FieldErrors } => {

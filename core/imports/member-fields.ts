@@ -1,4 +1,4 @@
-/** What an import of members is asked with. */
+/** Body fields of a member import. */
 import { list, text } from "../kernel/fields/field.ts"
 import { importFields } from "./rows.ts"
 

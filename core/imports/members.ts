@@ -114,7 +114,7 @@ const record_columns = [
   "organisation",
   "contact"
 ]
-/** What rows need beside the permission of the import: the same that single requests need. */
+/** Permissions that rows need besides the import's own: the same as single requests. */
 const permissionErrors = (cells: JsonObject, before: MemberRow | undefined, viewer: Viewer): FieldErrors => {
   if (hasOnePermission(viewer, "members.edit")) return {}
   const text = ["This needs the permission members.edit."]
@@ -230,7 +230,7 @@ const planBody = (cells: JsonObject, before: MemberRow | undefined, working: Wor
     }
   }
 }
-/** Users are made and changed by themselves; a type is changed by hand, where what depends on it is seen. */
+/** Users are not imported. A type is changed by hand, where its consequences are visible. */
 const typeProblems = (next: MemberRow, before: MemberRow | undefined): FieldErrors => {
   if (before?.membership_type === "user")
     return { row: [`${before.name} is a user of this system: change the user instead.`] }
@@ -239,7 +239,7 @@ const typeProblems = (next: MemberRow, before: MemberRow | undefined): FieldErro
     : memberProblems(next, before, [])
 }
 
-/** The ids of what a row names: tax classes and the term of payment. */
+/** Ids of named tax classes and payment terms. */
 const namedRows = (
   cells: JsonObject,
   { tax_classes, lists }: MemberFacts
@@ -287,7 +287,7 @@ const planPeople = (cells: JsonObject, organisation: MemberRow | undefined, work
         ? present.find((one) => isLive(one) && foldCase(one.name) === foldCase(name))
         : (working.named.get(`external ${external}`) ?? []).find(isLive)
     const { name: _name, ...rest } = cells
-    // Who was recognised by the name keeps it as it is written.
+    // A member recognised by name keeps its spelling.
     const own = before === undefined || external !== undefined ? cells : rest
     const body = planBody({ ...own, membership_type: "contact" }, before, working)
     const path = `contact${at === 0 ? "" : at + 1}`

@@ -103,7 +103,7 @@ export interface ProductFacts extends ImportContext {
   readonly products: ReadonlyArray<ProductRow>
   readonly groups: ReadonlyArray<Group>
   readonly tax_classes: ReadonlyArray<{ readonly id: number; readonly name: string }>
-  /** Of new products without one. */
+  /** Default of new products without one. */
   readonly default_tax_class_id: number | undefined
   readonly stores: ReadonlyArray<StoreRow>
   readonly definitions: ReadonlyArray<RateDefinitionRow>

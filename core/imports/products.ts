@@ -121,7 +121,7 @@ const planProduct = (row: Row, working: Working): Plan => {
 /** Permissions for these columns beside that of the import: the same that single requests need. */
 const partPermissions = { stock: "stock.adjust", rate: "rates.create", components: "kits.manage" } as const
 
-/** What a row says beside the product's own fields, checked against what there is. */
+/** Parts of a row besides the product's own fields, checked against existing rows. */
 interface Sections {
   readonly group: GroupPlan | undefined
   readonly tax_class: { readonly id: number } | undefined

@@ -1,6 +1,6 @@
 /**
- * What imports share: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop
- * the others; the same rows imported again change nothing; a dry run gives the same verdicts and writes nothing.
+ * Shared by imports: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop the
+ * others; importing the same rows again changes nothing; a dry run gives the same verdicts and writes nothing.
  */
 import { boolean, choice, type Fields, integer, json, json_levels_max, list, text } from "../kernel/fields/field.ts"
 import { findUnstorableText, isStorableText } from "../kernel/fields/input.ts"
@@ -19,14 +19,14 @@ const yes = new Set(["yes", "y", "true", "t", "1", "on", "ja", "j", "wahr", "oui
 for (const word of ["verdadero", "vero", "waar"]) yes.add(word)
 const no = new Set(["no", "n", "false", "f", "0", "off", "nein", "falsch", "non", "faux", "falso", "nee", "onwaar"])
 
-/** What stands between separators, without blanks and empty ones. */
+/** Texts between separators, trimmed, without empty ones. */
 export const partsOfText = (text: string, separator: RegExp): ReadonlyArray<string> =>
   text
     .split(separator)
     .map((part) => part.trim())
     .filter((part) => part !== "")
 
-/** What stands under a name that somebody gave: `constructor` and its like, which every object has, is nothing. */
+/** The entry under a user-supplied name; names that every object has, such as `constructor`, are ignored. */
 export const namedIn = <A>(by_name: { readonly [name: string]: A }, name: string): A | undefined =>
   Object.hasOwn(by_name, name) ? by_name[name] : undefined
 
@@ -185,7 +185,7 @@ const problemOf = (row: Json, columns: Columns): FieldErrors | undefined => {
       }
 }
 
-/** What a row would do: its errors and warnings, and how it is carried out when it has no errors. */
+/** Plan for a row: its errors and warnings, and how to apply it if it has no errors. */
 export interface Plan {
   /** The sku, name or slug that identifies the row, for the verdict. */
   readonly key: string | null
@@ -216,7 +216,7 @@ export interface ImportContext {
   readonly dry_run: boolean
 }
 
-/** A dry run allocates no ids: negative numbers tell its rows apart. */
+/** A dry run allocates no ids: it uses negative numbers instead. */
 export const importContext = (context: DecideContext, dry_run: boolean): DecideContext => {
   let last = 0
   return dry_run ? { ...context, id: () => --last } : context

@@ -184,8 +184,8 @@ const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): strin
 }
 
 /**
- * Columns that need a permission of their own which the viewer lacks, by what events are about: those of a thing may
- * carry rows of what it is made of. The total of an invoice is not hidden because that of a purchase order is.
+ * Columns the viewer lacks the permission for, by subject of the events, including rows of its parts. By subject,
+ * because hiding a purchase order's total does not hide an invoice's.
  */
 const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlyMap<string, ReadonlySet<string>> => {
   const hidden = new Map<string, Set<string>>()
@@ -266,7 +266,7 @@ const actions = (query: Query, viewer: Viewer) =>
     const from = ` from "journal"${parts.length === 0 ? "" : ` where ${parts.join(" and ")}`}`
     const sort = sortOf(query, listing)
     const { page, per_page } = pageOf(query)
-    // Positions follow time: whichever sort is asked for, entries are ordered by position.
+    // Positions follow time: for any requested sort, entries are ordered by position.
     const order = sort === undefined || sort.descending ? "desc" : "asc"
     const events = (yield* store.run(
       `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} ` +

@@ -5,7 +5,7 @@
 import { millisOf } from "../values/time.ts"
 import { openEndMillis, type Period } from "../values/period.ts"
 
-/** What a unit, or a part of a bulk quantity, can be. */
+/** Service states of a unit, or of part of a bulk quantity. */
 export const service_states = {
   in_service: "In service",
   quarantine: "Quarantine",
@@ -22,14 +22,14 @@ export const out_of_service_labels = out_of_service
 export const out_of_service_states = ["quarantine", "in_repair", "lost"] as const
 export type OutOfServiceState = keyof typeof out_of_service_labels
 
-/** An entry of a stock level's list of what of it is out of service: one for each open service record. */
+/** One entry per open service record in a stock level's list of goods out of service. */
 export interface OutOfService {
   readonly service_record_id: number
   readonly state: OutOfServiceState
   /** Whole units; 1 for a serialised one. */
   readonly quantity: number
   readonly starts_at: string
-  /** When it is expected back; null where nobody knows. */
+  /** Expected return; null if unknown. */
   readonly expected_back_at: string | null
 }
 
@@ -53,11 +53,11 @@ const next_states: { readonly [S in ServiceState]: ReadonlyArray<ServiceState> }
   in_service: ["quarantine", "in_repair", "lost", "sold"],
   quarantine: ["quarantine", "in_repair", "lost", "sold", "in_service"],
   in_repair: ["quarantine", "in_repair", "lost", "sold", "in_service"],
-  // What was lost is found before anything else can be done with it.
+  // Lost stock must be found before any other action.
   lost: ["quarantine", "in_repair", "lost", "in_service"],
   sold: []
 }
-/** What to do with a unit that left the stock and is here again. */
+/** Advice for a unit that left the stock and has returned. */
 export const came_back_text =
   "if it came back, post a Buy or a Find to its stock transactions " +
   "(flightcase products stock-levels stock-transactions create)."

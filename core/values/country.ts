@@ -4,7 +4,7 @@ interface Country {
   readonly code: string
   readonly code3: string
   readonly name: string
-  /** ISO 4217; null where nobody lives. */
+  /** ISO 4217; null where there are no inhabitants. */
   readonly currency_code: string | null
   readonly phone_prefix: string
 }

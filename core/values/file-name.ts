@@ -1,6 +1,6 @@
 /** Names of files as their senders call them: text to show, never a path. */
 
-/** What most file systems take of a name. */
+/** Maximum length of a name on most file systems. */
 const file_name_bytes_max = 255
 
 /** Controls, and what shows a name in another order than it has: an `exe` that reads as `gpj.exe`. */

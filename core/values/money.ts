@@ -78,10 +78,7 @@ export const percentOfMoney = (minor: number, percent: Numeric): number => {
   )
 }
 
-/**
- * What is left of an amount when `percent` on top of it is taken out again, rounded half away from zero to the minor
- * unit.
- */
+/** The amount without the `percent` included in it, rounded half away from zero to the minor unit. */
 export const withoutPercent = (minor: number, percent: Numeric): number => {
   const plain = plainDecimal(percent)
   return (
@@ -112,7 +109,7 @@ export const allocateMoney = (total: number, weights: ReadonlyArray<number>): Re
   return parts
 }
 
-/** What each share comes to, cut to whole minor units, and what was cut off: as fractions of one divisor. */
+/** Shares cut to whole minor units, and the remainders as fractions of one divisor. */
 interface Shared<N> {
   readonly parts: Array<number>
   readonly remainders: ReadonlyArray<N>

@@ -48,7 +48,7 @@ export const parseTimestamp = (text: string): string | undefined => {
   return instant.length === 24 && instant >= firstInstant && instant <= openEnd ? instant : undefined
 }
 const firstInstant = "0001-01-01"
-/** What is wrong with a text that `parseTimestamp` does not read, as the end of a sentence about its field. */
+/** Problem of a text that `parseTimestamp` cannot read, as the end of a sentence about its field. */
 export const unreadTimeText = (text: string): string => {
   const moment = parseMoment(text)
   return moment === undefined

@@ -42,7 +42,7 @@ export const offsetAt = (instant: number, zone: string): number => {
   return 0
 }
 
-/** What the zone's clock shows at an instant, as if it were UTC milliseconds. */
+/** Local time of the zone at an instant, as if it were UTC milliseconds. */
 export const wallOf = (instant: number, zone: string): number => instant + offsetAt(instant, zone)
 
 /**
@@ -73,7 +73,7 @@ export const dayOf = (instant: number, zone: string): string => {
 const dateOf = (wall: number): string => instantOf(wall).slice(0, 10)
 const utcYear = (instant: number): number => new Date(instant).getUTCFullYear()
 const yearStart = (year: number): number => utcOf(year, 1, 1)
-/** Of any year, those before year 1 and after 9999 too, which texts have no plain form for. */
+/** For any year, including those before 1 and after 9999, which have no plain text form. */
 const utcOf = (year: number, month: number, day: number, hour = 0, minute = 0, second = 0): number => {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)

@@ -1,4 +1,4 @@
-/** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
+/** The catalogue: the one list of slices and registers that server, command line, sync and tests iterate. */
 import { inCatalogue } from "../lists/answer-schema.ts"
 import type { Catalogue, Endpoint, Permission, Slice } from "./endpoint-types.ts"
 import {
@@ -80,13 +80,11 @@ const composedResources = (
   const byDeclared = new Map<unknown, unknown>(
     [...added].map(([resource, includes]) => [resource, { ...resource, includes }])
   )
-  // A copy has the type of what it was copied from.
+  // Safe: a composed copy has the type of the resource it was copied from.
   const composed: Composed = <R>(resource: R): R => (byDeclared.get(resource) as R | undefined) ?? resource
   return { resources: declared.map(composed), composed }
 }
-/**
- * An endpoint whose answers hold rows as this catalogue composes them. Their Schemas are made when they are asked for.
- */
+/** The endpoint with its answer Schemas as this catalogue composes them. The Schemas are built on first use. */
 const within = (composed: Composed, endpoint: Endpoint): Endpoint =>
   composed === as_declared
     ? endpoint

@@ -74,7 +74,7 @@ export type SaveResult<T extends Table> = Result.Result<
   {
     readonly set?: Partial<RowOf<T>>
     readonly also?: ReadonlyArray<NewEvent>
-    /** What to know of what was done: `meta.warnings`, which `meta_shows` declares. */
+    /** Warnings for `meta.warnings`, which `meta_shows` declares. */
     readonly warnings?: ReadonlyArray<string>
   },
   Rejection
@@ -89,7 +89,7 @@ export interface SaveInput<T extends Table, F> {
   readonly context: DecideContext
 }
 interface CrudRules<T extends Table, F> {
-  /** What the rules must know. `before` is undefined on create. */
+  /** Facts for the rules. `before` is undefined on create. */
   readonly facts?: (
     input: Input<any, any>,
     before: RowOf<T> | undefined
@@ -101,7 +101,7 @@ interface CrudRules<T extends Table, F> {
     readonly input: Input<any, any>
     readonly context: DecideContext
   }) => Result.Result<ReadonlyArray<NewEvent>, Rejection>
-  /** `meta` of what create and update answer, and what it holds; without one where it is undefined. */
+  /** `meta` of the responses to create and update, and its Schema; no `meta` where it is undefined. */
   readonly meta?: (row: RowOf<T>) => StoreRead<JsonObject | undefined>
   readonly meta_shows?: Shown.Shown
 }
@@ -113,7 +113,7 @@ interface Parent {
 
 interface CrudResourceDraft<T extends Table, F> {
   readonly resource: Resource<T>
-  /** What a body may hold: the table's declared fields unless said otherwise. */
+  /** Fields of the body; the table's declared fields by default. */
   readonly fields: Fields
   readonly path: string
   readonly access: Access
@@ -149,7 +149,7 @@ const rowOf = <T extends Table>(input: Input): RowOf<T> =>
 const parentId = ({ param }: Parent, input: Input): number =>
   (input.rows as { readonly [name: string]: AnyRow })[param]?.["id"] as number
 
-/** What the rules need to know, and the definitions of custom fields where the body sets any or a row is made. */
+/** Facts for the rules, and custom field definitions where the body sets any or a row is created. */
 const factsOf = <F extends Fields, X>({ resource, rules }: Draft<F, X>, mode: "create" | "update") =>
   Effect.fnUntraced(function* (input: Input): Effect.fn.Return<CrudFacts<X>, Failure, Store | CommandRuntime> {
     const before = mode === "create" ? undefined : rowOf<Made<F>>(input)
@@ -215,11 +215,11 @@ const answerWith = <F extends Fields, X>({ resource, rules }: Draft<F, X>, statu
     return status(Object.keys(meta).length === 0 ? body : { ...body, meta })
   })
 
-/** What the endpoints of a resource have in common. */
+/** Parts shared by the endpoints of a resource. */
 interface CrudParts {
-  /** What route names begin with. */
+  /** Prefix of the route names. */
   readonly name: string
-  /** What one row is called, and its article. */
+  /** Words for one row, and their article. */
   readonly words: string
   readonly article: string
   /** Parameters of the path of the list, and of one row. */
@@ -373,10 +373,7 @@ export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>
 }
 
 const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
-/**
- * Every declared column at its default, null where it has none. Columns that must not be null are given by whoever
- * makes the row.
- */
+/** Every declared column at its default, null where it has none. The caller supplies columns that must not be null. */
 export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
   let rows = initials.get(table)
   if (rows === undefined) initials.set(table, (rows = new WeakMap()))

@@ -40,7 +40,7 @@ type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> 
 export interface UploadedFile {
   /** As its sender calls it: any text. */
   readonly name: string
-  /** By content, whatever the sender said; `application/octet-stream` where that does not tell. */
+  /** Detected from the content, not from the sender's claim; `application/octet-stream` if unrecognised. */
   readonly mime_type: string
   readonly size_bytes: number
   /** Lower-case hex. */
@@ -57,15 +57,13 @@ export interface Request {
   readonly raw_text?: string
   /** The body as it came, where the endpoint takes it so. */
   readonly raw_bytes?: Uint8Array
-  /**
-   * What is wrong with the body as it came. Refused after path and permissions were checked (rules/conventions 1).
-   */
+  /** A fault of the raw body. Refused after path and permissions were checked (rules/conventions 1). */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
   /** Refused for what its endpoint does not take (`Prefer: handling=strict`, RFC 7240). */
   readonly strict?: boolean
 }
-/** Content too long to be held in memory; opened once it is known which part of it is asked for. */
+/** Content too long to hold in memory; opened once the requested range is known. */
 interface StreamedContent {
   readonly type: string
   /** Undefined where it is not known before its end: it is sent as it comes, and never in part. */
@@ -82,7 +80,7 @@ export interface Answer<out A = Json> {
   readonly body?: A
   /** Anything but JSON. */
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
-  /** A file: sent piece by piece, in part where a part is asked for. */
+  /** A file, streamed; a range of it where the request has one. */
   readonly streamed?: StreamedContent
   readonly headers?: { readonly [name: string]: string }
   /** A refusal without a guess in it, such as a visit before its PIN: no miss of the caller's address; never sent. */
@@ -106,26 +104,26 @@ export interface Input<P extends Params = Params, B extends Fields = Fields> {
   readonly settings: Settings
   /** The present instant. */
   readonly now: string
-  /** When it happened, as rules are told it (`DecideContext`). */
+  /** Time of the event, as rules receive it (`DecideContext`). */
   readonly happened_at: string
   /** Resources as the catalogue composes them. */
   readonly composed: Composed
 }
 
-/** What most commands come to: the row they are about. */
+/** The usual result of a command: the affected row. */
 export interface Id {
   readonly id: number
 }
 export interface Decision<out R = Id> {
   readonly events: ReadonlyArray<NewEvent>
-  /** What the answer is about, e.g. `{id: 12}`. */
+  /** The subject of the answer, e.g. `{id: 12}`. */
   readonly result: R
 }
 export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
 /** `body`: the values of declared fields that hold, not yet looked up. */
 export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
 
-/** Who asks, as far as it is known without the body. */
+/** The caller, as far as it is known before the body is read. */
 export interface CallerContext<P extends Params = Params> extends Pick<Input<P>, "rows" | "query" | "viewer"> {
   /** As it was sent, not checked yet; absent where it is long and not read before it is allowed. */
   readonly sent?: unknown
@@ -139,7 +137,7 @@ export interface ErrorBody {
 export type RefusalShown<X extends ErrorAnswers> = RefusalOf<X[keyof X]>
 type RefusalOf<S> = S extends null ? ErrorBody : BodyShown<S>
 
-/** What reads and writes declare alike. */
+/** Options shared by reads and writes. */
 export interface Common<P extends Params, B extends Fields> {
   /** `products.index`, `opportunities.convert_to_order`: the route's name, the command's name, the verb in the CLI. */
   readonly name: string
@@ -149,7 +147,7 @@ export interface Common<P extends Params, B extends Fields> {
   /** Token ability; of several, any one will do; null when every token may. */
   readonly ability: string | ReadonlyArray<string> | null
   readonly permission: string | ReadonlyArray<string> | null
-  /** What one call counts in metering (rules/conventions 16). */
+  /** Units that one call costs in metering (rules/conventions 16). */
   readonly metering_weight: number
   readonly params: P
   /** Fields of the body (writes) or of the query string (reads). */
@@ -158,9 +156,9 @@ export interface Common<P extends Params, B extends Fields> {
   readonly mode: "create" | "update"
   /** Answered by the server only, never on a device: numbers, mail, tokens. */
   readonly server_only: boolean
-  /** Answers without a token: health, signed links. Its viewer is nobody (user 0). */
+  /** Answers without a token: health, signed links. The viewer is then user 0. */
   readonly public: boolean
-  /** What it reads from the query string beside a body. */
+  /** Query parameters read in addition to a body. */
   readonly query: Fields
   /** Public ones only: no rate limit for addresses that failed to sign in, and no read of the settings: health. */
   readonly unlimited: boolean
@@ -176,7 +174,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly upload_bytes_max: number
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
   readonly success_status: number | undefined
-  /** What a good answer holds; undefined where it has no body. */
+  /** Body of a successful answer; undefined if there is none. */
   readonly answer: Part | undefined
   /**
    * Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no
@@ -185,7 +183,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly error_answers: { readonly [status: number]: Part | null }
   /** Headers of its answers beside those of every answer, and what each says. */
   readonly answer_headers: { readonly [name: string]: string }
-  /** What it answers in, where that is not JSON. */
+  /** Content type of the answer, if not JSON. */
   readonly produces: string | undefined
   /**
    * Fields that mean something together only: where one of them is given, the absence of the others says something
@@ -203,10 +201,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly split_by: string | undefined
   /** Commands only: other rows that may be used instead of one its body names and was refused for. */
   readonly alternatives: Alternatives | undefined
-  /**
-   * What fields must be to each other (dates in order, one of two given): reported together with the errors of each
-   * field.
-   */
+  /** Constraints between fields (dates in order, one of two given); reported together with the errors of each field. */
   readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
 }
 /** A row that may take the place of another. */
@@ -222,7 +217,7 @@ export interface RefusedReference {
   readonly params: { readonly [name: string]: string }
   readonly body: JsonObject
 }
-/** Asks another endpoint, with the permissions of whoever asks; undefined where it refuses. */
+/** Calls another endpoint with the caller's permissions; undefined if it is refused. */
 export type AskEndpoint = (
   path: string,
   query?: ReadonlyArray<readonly [string, string]>
@@ -234,7 +229,7 @@ export interface Alternatives {
   readonly none: string
   readonly find: (refused: RefusedReference, ask: AskEndpoint) => Effect.Effect<ReadonlyArray<Alternative>>
 }
-/** Of everything that happened, or of the row one of the parameters names. */
+/** History of everything, or of the row that a parameter names. */
 export type History = "everything" | { readonly of: string }
 /** `A`: the body of its answers. */
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
@@ -250,13 +245,13 @@ export interface CommandEndpoint<
   A = Json
 > extends Common<P, B> {
   readonly kind: "command"
-  /** What deciding gives its answer; results that were stored are read by it. */
+  /** Result that deciding passes to the answer; stored results are decoded by it. */
   readonly result: Schema.Codec<R>
   /** The streams whose writers wait for each other; by default that of the first row in the path. */
   readonly streams: Streams | undefined
   /** Tables in which the command always makes a row: an id of each is drawn before deciding. */
   readonly creates: ReadonlyArray<Table>
-  /** What the rules must know, read inside the transaction. */
+  /** Facts for the rule, read inside the transaction. */
   readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
   readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<R>
   readonly respond: (result: R, input: Input<P, B>) => StoreRead<Answer<A>>
@@ -265,15 +260,15 @@ export interface CommandEndpoint<
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
 
-/** What a role can allow, `area.action`: roles and people hold permissions by their key. */
+/** A permission, `area.action`. Roles and users hold permissions by key. */
 export interface Permission {
   readonly key: string
   readonly area: string
   readonly action: string
 }
 /**
- * Events that a later release adds to a database, built from the rows that are there by then. They are recorded once; a
- * seed that yields no events is asked again at the next start.
+ * Events that a later release adds to an existing database, built from its rows. They are recorded once; a seed that
+ * yields no events is tried again at the next start.
  */
 export type LaterSeed = (at: string) => StoreRead<ReadonlyArray<NewEvent>>
 
@@ -287,9 +282,9 @@ export interface Slice {
   readonly server_tables?: ReadonlyArray<Table>
   /** How those tables, and the rows in them, come from the form of earlier releases to the present one. */
   readonly migrations?: ReadonlyArray<TableMigration>
-  /** What happens to its things: every kind of event it records. */
+  /** Every type of event that the slice records. */
   readonly events?: ReadonlyArray<AnyEventType>
-  /** Its own folds of what other slices record. */
+  /** Its own projections of other slices' events. */
   readonly follows?: ReadonlyArray<Follower>
   readonly endpoints?: ReadonlyArray<Endpoint>
   /** Other names of paths, by the path they stand for: everything below answers under them, too. */
@@ -298,16 +293,12 @@ export interface Slice {
   readonly settings?: SettingGroups
   /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
-  /**
-   * What releases after the first add to it, in their order; a database that was there before gets it with its next
-   * start.
-   */
+  /** Seeds added by releases after the first, in order; existing databases get them at the next start. */
   readonly later_seeds?: ReadonlyArray<LaterSeed>
-  /** What happens here, in the same transaction, when something happened in another slice. */
+  /** Reactions to events of other slices, in the same transaction. */
   readonly react?: ReadonlyArray<Reaction>
   /**
-   * What lists of other slices include on request of the rows here that point at theirs, by the plural of their
-   * resource.
+   * Includes this slice adds to lists of other slices, by the plural of their resource: rows here that refer to theirs.
    */
   readonly includes?: { readonly [resource: string]: Includes }
   /**
@@ -337,11 +328,11 @@ export interface Catalogue {
   readonly permissions: ReadonlyArray<Permission>
   readonly scrubs: Scrubs
   readonly reactions: Reactions
-  /** Who points at whom, by the table pointed at. */
+  /** References by the table they refer to. */
   readonly references: References
 }
 
-/** Texts that a server can read again, but that its database alone does not tell. */
+/** Encrypts texts that only the server can read again, so that the database alone does not reveal them. */
 export interface SecretBox {
   /** Never the same twice, for the same text either. */
   readonly seal: (text: string) => string
@@ -384,8 +375,8 @@ interface CommandRuntimeShape {
   /** Seals the secrets of settings. Only a server has it. */
   readonly secrets?: SecretBox
   /**
-   * Told of every row change before it is recorded: refuses rows that name files whose content is not here. Without it
-   * files are not checked: a replica's are sent along with its commands.
+   * Receives every row change before it is recorded, and refuses rows that name missing files. Without it files are not
+   * checked: a replica uploads its files with its commands.
    */
   readonly filesNamed?: (changes: ReadonlyArray<RowChange>) => Effect.Effect<void, Failure, Store>
   /** The signed address of a file, good for 60 minutes from `now`; undefined where there is no server to open it. */

@@ -44,8 +44,8 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
 type Always = "name" | "summary" | "ability" | "permission"
 type Derived = "method" | "path" | "answer" | "error_answers"
 /**
- * What several declarations share: `const open = { … } as const satisfies SharedDraft`. Without it a key that is
- * misspelt there would go unnoticed where it is spread.
+ * Options shared by several declarations: `const open = { … } as const satisfies SharedDraft`. It catches misspelt
+ * keys, which spreading would not.
  */
 export type SharedDraft = Partial<Draft<Params, Fields, AnswerShown, ErrorAnswers>>
 const defaults: Omit<Common<Params, Fields>, Always | Derived | "params" | "fields" | "mode"> = {
@@ -89,7 +89,7 @@ const refusalsOf = (refuses: ErrorAnswers): Common<Params, Fields>["error_answer
     Object.entries(refuses).map(([status, shown]) => [status, shown === null ? null : answerSchema(shown)])
   )
 
-/** What it answers with: its good answer, or one of the refusals it declares. */
+/** The response: the successful answer, or one of the declared refusals. */
 type Answered<A extends AnswerShown, X extends ErrorAnswers> = Answer<BodyShown<A>> | Answer<RefusalShown<X>>
 type Read<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = Draft<P, B, A, X> & {
   readonly run: (input: Input<P, B>) => Effect.Effect<NoInfer<Answered<A, X>>, Failure, Store | CommandRuntime>
@@ -130,7 +130,7 @@ type CommandDraft<P extends Params, B extends Fields, F, R, A extends AnswerShow
 > & {
   readonly streams?: Streams
   readonly creates?: ReadonlyArray<Table>
-  /** What deciding gives `respond`; without it the id of a row. */
+  /** Result that deciding passes to `respond`; by default the id of a row. */
   readonly result?: Schema.Codec<R>
   readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
   readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<NoInfer<R>>

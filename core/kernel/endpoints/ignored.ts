@@ -12,11 +12,11 @@ import { includesOf, type Query, snakeCase, splitPredicate, takesSeveral, valueO
 import { type FieldErrors, invalid, type Rejection } from "../fields/rejection.ts"
 import type { Includes, ShownResource } from "../lists/resource-types.ts"
 
-/** What a list makes of a query string. */
+/** The parts of a query string that a list understands. */
 interface Offered {
   /** Whether it filters by this field, as `q[<field>_<predicate>]` names it. */
   readonly filters: (field: string) => boolean
-  /** Whether the order asked for, if any, is one of its own. */
+  /** Whether the requested order, if any, is one the list offers. */
   readonly is_sorted: boolean
   readonly includes: Includes
   /** A saved view is applied: its columns take the place of includes. */
@@ -32,7 +32,7 @@ export const ignoredOf = (query: Query, { filters, has_view, includes, is_sorted
     const name = /^q\[([^[\]]+)\](\[\d*\])?$/.exec(key)?.[1]
     const split = name === undefined ? undefined : splitPredicate(name)
     if (split === undefined || !filters(split.name)) ignored.push(key)
-    // Of equal keys the last one counts.
+    // The last of several equal keys wins.
     else if (!takesSeveral(split.predicate) && query.filter(([other]) => other === key).length > 1) ignored.push(key)
   }
   const sort = sortAsked(query)
@@ -71,10 +71,12 @@ interface PassedOver {
   readonly known: ReadonlyArray<string>
 }
 const list_parameters = ["page", "per_page", "sort", "view_id", "archived", "include"]
-/** A request of nonsense is answered with so many of its parts. */
+/** At most this many ignored parts are named in a response. */
 const named_max = 100
 
-/** What of a request its endpoint does not take; what of a list's filters, sorts and includes, the list says itself. */
+/**
+ * Parts of the request that its endpoint ignores. Filters, sorts and includes of lists are reported by the list itself.
+ */
 const passedOver = (endpoint: Endpoint, request: Request): ReadonlyArray<PassedOver> => {
   const body = endpoint.method === "GET" || endpoint.raw_body || !isJsonObject(request.body) ? undefined : request.body
   return [
@@ -100,7 +102,7 @@ const unknownParameters = (endpoint: Endpoint, query: Query): ReadonlyArray<Pass
   return [...new Set([...unknown, ...unlisted])].map((part) => ({ part, known }))
 }
 
-/** What rows of an answer may include. */
+/** Includes that rows of this answer offer. */
 const includesIn = (kind: Kind | undefined): Includes =>
   kind?.kind !== "keys"
     ? {}
@@ -134,7 +136,7 @@ const unknownWithin = ({ type }: Field, value: Json, mode: Endpoint["mode"], at:
   return value.flatMap((one, index) => unknownWithin(type.of, one, mode, `${at}.${index}`))
 }
 
-/** What a strict request is refused for, by name, with the name that was probably meant. */
+/** Errors of a strict request, by name, each with the most similar valid name. */
 const refusalOf = (parts: ReadonlyArray<PassedOver>): FieldErrors =>
   Object.fromEntries(
     parts.map(({ part, known }) => {
@@ -151,11 +153,11 @@ const refusalOf = (parts: ReadonlyArray<PassedOver>): FieldErrors =>
   )
 const repeated = "This is given more than once, and only the last one counts."
 
-/** What strict requests are refused for before anything is done. */
+/** Errors of a strict request, found before anything is done. */
 export const strictErrors = (endpoint: Endpoint, request: Request): FieldErrors =>
   request.strict === true ? refusalOf(passedOver(endpoint, request)) : {}
 
-/** An answer that says what of its request was passed over; of a strict request a list that would say so is refused. */
+/** The answer with its ignored parts listed; refused instead if the request is strict. */
 export const sayingIgnored = <A extends Answer>(
   endpoint: Endpoint,
   request: Request,

@@ -6,7 +6,7 @@ type Has = (viewer: Viewer, one: string) => boolean
 const holds = (viewer: Viewer, wanted: string | ReadonlyArray<string> | null, has: Has): boolean =>
   wanted === null || [wanted].flat().some((one) => has(viewer, one))
 
-/** By their permissions and by the abilities of their token; nobody where there is no such endpoint. */
+/** By permission and by the token's abilities; false for unknown endpoints. */
 export const mayAsk = ({ endpoint }: Pick<Catalogue, "endpoint">, name: string, viewer: Viewer): boolean => {
   const asked = endpoint(name)
   return (

@@ -36,7 +36,7 @@ import type { Answer } from "./endpoint-types.ts"
 import type { Field } from "../fields/field.ts"
 import type { Keys } from "../fields/shown.ts"
 
-// Lists: rows that meet the conditions asked for, in an order, a page of them. Two queries beside lookups and includes.
+// Lists: a page of the rows that match the request's filters, sorted. Two queries, plus lookups and includes.
 
 interface ListOptions {
   /** A condition beside those of the request: rows of one parent. */

@@ -1,7 +1,6 @@
 /**
- * What somebody may do through their token. A device holds rows rather than answers, so a token that may sync must not
- * open to it what the same token is refused when it asks: a permission counts while an endpoint that needs it is open
- * to the token as well.
+ * Permissions a user has through their token. A device holds rows rather than answers, so a token that may sync must
+ * not reveal what the API refuses it: a permission counts only if the token also opens an endpoint that needs it.
  */
 import type { Catalogue } from "./catalogue.ts"
 import { hasAbility, type Viewer } from "../fields/viewer.ts"

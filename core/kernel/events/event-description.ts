@@ -1,6 +1,6 @@
 /**
- * What is written about events: the page people read (`docs/EVENTS.md`) and the list that guards what is stored
- * (`docs/events.json`): events and fields may be added to it, none may change or go. Both derive from the declarations.
+ * Generates the documentation of events (`docs/EVENTS.md`) and the list that guards stored data (`docs/events.json`),
+ * which allows additions only.
  */
 import { Schema, type SchemaAST } from "effect"
 import type { AnyEventType } from "./event-type.ts"
@@ -138,7 +138,7 @@ const isKept = (held: string, holds: string | undefined): boolean => {
     before?.every((one) => now?.includes(one)) === true
   )
 }
-/** What a later list removes from an earlier one or changes; empty where it only adds. */
+/** Entries that a later list removes or changes; empty if it only adds. */
 export const brokenPromises = (kept: EventList, now: EventList): ReadonlyArray<string> =>
   (["events", "columns"] as const).flatMap((part) =>
     Object.entries(kept[part]).flatMap(([name, fields]) => {

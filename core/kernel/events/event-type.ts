@@ -31,7 +31,7 @@ export interface StoredEvent extends NewEvent {
   readonly replica_id: number | null
   readonly recorded_at: string
 }
-/** What a projection may use beside the event's own data. */
+/** Context of a projection, besides the event's data. */
 export interface ProjectionContext {
   readonly recorded_at: string
   readonly actor_id: number | null
@@ -54,7 +54,7 @@ export interface Scrub {
 /** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
 export type Scrubs = { readonly [eventType: string]: (data: JsonObject) => Scrub | undefined }
 
-/** What these events remove from earlier ones. */
+/** Personal data that these events remove from earlier ones. */
 export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): ReadonlyArray<Scrub> =>
   events.flatMap(({ data, type }) => scrubs[type]?.(data) ?? [])
 
@@ -86,7 +86,7 @@ export interface EventType<Data = unknown, Made = Data> {
   readonly type: string
   /** One sentence for people who read the journal or receive it by webhook. */
   readonly meaning: string
-  /** What the journal keeps of it. Built when first asked for. */
+  /** Schema of the stored data. Built on first use. */
   readonly schema: () => Schema.Codec<Data, unknown>
   /**
    * The data of a stored event in its present form; the same object where it has that form already. Throws, naming the
@@ -98,7 +98,7 @@ export interface EventType<Data = unknown, Made = Data> {
   readonly make: (data: Made, stream?: string) => NewEvent
   /** The row changes it makes; undefined for events that change no table. */
   readonly project: Projector | undefined
-  /** Old and new values for the activity of what it happened to. */
+  /** Old and new values for the activity of the event's subject. */
   readonly activity: ((data: JsonObject) => ActivityValues) | undefined
   /** Personal data it removes from earlier events. */
   readonly scrub: ((data: JsonObject) => Scrub | undefined) | undefined
@@ -135,7 +135,7 @@ interface Declaration<Data> {
   readonly upcast?: (data: JsonObject) => JsonObject
 }
 
-/** Builds a value when it is first asked for: nothing of an event is built while modules load. */
+/** Builds a value on first use, so that loading modules builds nothing. */
 const once = <A>(build: () => A): (() => A) => {
   let built: { readonly value: A } | undefined
   return () => (built ??= { value: build() }).value
@@ -175,8 +175,8 @@ export const eventType = <Data extends object, Made extends object = Data>(
   declared: Declaration<Data>
 ): EventType<Data, Made> => {
   const { activity, data: schema, meaning, project, scrub, stream, upcast } = declared
-  // A catalogue asks by type: the data is what `make` was given, or what `read` made of what was stored. What is
-  // made holds at least what is read: all of a row, where rows of earlier releases may lack columns.
+  // Safe: the catalogue looks up by type, so the data comes from `make` or `read`. Made data holds at least what read
+  // data does: a full row, where earlier releases' rows may lack columns.
   const own = (data: object): Data => data as Data
   const schemaOnce = once(schema)
   return {

@@ -60,7 +60,7 @@ const rowsToldSchema = () => {
     )
   })
 }
-/** `of`: what it was, for accounts of who did what. `scrub`: personal data it takes out of what was recorded before. */
+/** `of`: the original type, for the activity log. `scrub`: personal data it removes from earlier events. */
 type RedactedEvent = ReturnType<typeof rowsToldSchema>["Type"]
 export const redactedEventData = (
   of: string,
@@ -79,7 +79,7 @@ export const redactedEventData = (
         }
       })
 })
-/** The type of what happened, also where the event was redacted. */
+/** The event's type before redaction. */
 export const originalTypeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
   type === redacted_event ? String(data["of"]) : type
 
@@ -109,8 +109,8 @@ export const isWithheldIn =
 const nothingWithheld: IsWithheld = () => false
 
 /**
- * What a scrub makes of the event's own data, or of the row changes of a redacted event; the same data where there is
- * nothing to take out. What was withheld from the reader stays as it is: the rows hold the same.
+ * Applies a scrub to the event's data, or to the row changes of a redacted event; returns the same data if it removes
+ * nothing. Values withheld from the reader stay as they are, as in the rows.
  */
 export const scrubbed = (
   data: JsonObject,
@@ -257,8 +257,8 @@ const scrub = Effect.fnUntraced(function* (store: StoreShape, asked: Scrub, belo
 })
 
 /**
- * Appends events whose effects are already in the tables. Positions are taken last: on Postgres whoever takes one holds
- * up all other writers until it has committed.
+ * Appends events whose effects are already in the tables. Positions are taken last: on Postgres, taking one blocks all
+ * other writers until the commit.
  */
 export const append = (
   store: StoreShape,

@@ -1,7 +1,7 @@
 /**
- * Reactions: what follows in one slice from events of another, in the same transaction. A slice declares which events
- * it reacts to; the engine runs reactions after the rule of the command has decided (`reactionsTo`), on the server and
- * on replicas alike. A command whose events nobody reacts to pays one look into a set for each of its events.
+ * Reactions: consequences in one slice of events of another, in the same transaction. A slice declares the events it
+ * reacts to; the engine runs its reactions after the command's rule has decided (`reactionsTo`), on the server and on
+ * replicas. Events without a reaction cost one set lookup each.
  */
 import { Effect, Result } from "effect"
 import type { DecideContext } from "./settings.ts"
@@ -10,7 +10,7 @@ import type { Failure, StoreRead } from "../store/failure.ts"
 import type { Rejection } from "../fields/rejection.ts"
 import type { Store } from "../store/store.ts"
 
-/** What a command has come to when a reaction is run. `Data`: that of the events it reacts to. */
+/** The command's events so far, when a reaction runs. `Data`: data of the events it reacts to. */
 export interface Happened<Data = unknown> {
   /** The events it reacts to, in their order: never empty. */
   readonly events: ReadonlyArray<EventOf<Data>>
@@ -24,14 +24,12 @@ type Reacted = Result.Result<ReadonlyArray<NewEvent>, Rejection>
 interface ReactionDraft<On extends ReadonlyArray<AnyEventType>, F> {
   /** Events of other slices, as they declare them. */
   readonly on: On
-  /** What the rule must know, read inside the transaction, before any of the events is folded into the tables. */
+  /** Facts for the rule, read inside the transaction, before the events are projected. */
   readonly facts: (happened: Happened<DataOf<On[number]>>, context: FactsContext) => StoreRead<F>
   /** Pure, as rules are. */
   readonly decide: (happened: Happened<DataOf<On[number]>>, facts: F, context: DecideContext) => Reacted
 }
-/**
- * The rule of a reaction with what happened and its facts: it is run again when ids were lacking, without reading anew.
- */
+/** A reaction's rule with its events and facts: rerun with more ids without reading again. */
 export type ReactionRule = (context: DecideContext) => Reacted
 /** A reaction that is due: reads its facts. */
 interface DueReaction {
@@ -102,7 +100,7 @@ export const rulesOf = (
   context: FactsContext
 ): Effect.Effect<ReadonlyArray<ReactionRule>, Failure, Store> => Effect.forEach(due, ({ read }) => read(context))
 
-/** What the reactions of one round come to: events in the order of the catalogue, or the first refusal. */
+/** Results of one round of reactions: events in catalogue order, or the first refusal. */
 export const react = (rules: ReadonlyArray<ReactionRule>, context: DecideContext): Reacted => {
   const events: Array<NewEvent> = []
   for (const rule of rules) {

@@ -1,7 +1,7 @@
 /**
- * References between tables, as columns declare them, and what of them is part of the fold: holders that are cleared or
- * deleted with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice
- * that points at another declares so on its column; the slice it points at knows nothing of it.
+ * References between tables, declared on columns, and their part in the projection: holders cleared or deleted with a
+ * row, and holders that follow a merge. Their part in commands is in `reference-checks.ts`. The referring slice
+ * declares them; the slice it refers to does not know them.
  */
 import { Schema } from "effect"
 import { remove, removeWhere, type RowChange, update, updateWhere } from "../tables/row-change.ts"
@@ -46,7 +46,7 @@ export const referencesOf = (tables: ReadonlyArray<Table>): References =>
     ({ target }) => target
   )
 
-/** What becomes of the holders a deletion is not refused for. */
+/** Effect on the holders for which a deletion is not refused. */
 export const onDeleteEffect = ({ rule }: Reference): OnDelete =>
   rule?.on_delete === "refuse" ? (rule.otherwise ?? "keep") : (rule?.on_delete ?? "keep")
 export const clearedColumns = ({ column, rule }: Reference): AnyRow =>

@@ -17,7 +17,7 @@ import { keyedColumns, type KeyedColumns, newRow, type NewRow, withoutStamps } f
 import type { AnyRow, Table } from "../tables/table.ts"
 import { capitalised, oneOf } from "../tables/words.ts"
 
-/** What else changes where a row is deleted. */
+/** Further changes made when a row is deleted. */
 export type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>
 interface MadeRow<T extends Table> {
   readonly meaning: string

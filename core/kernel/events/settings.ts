@@ -65,14 +65,14 @@ export const settingsUpdated: EventType<{ readonly group: string; readonly value
   }
 )
 
-// What rules are given beside facts and input: rules and reactions are pure functions.
+// Context of rules besides facts and input. Rules and reactions are pure functions.
 
-/** What deciding may use: no clock, no chance, no reads. */
+/** Context of a decision: no clock, no randomness, no reads. */
 export interface DecideContext {
   readonly now: string
   /**
-   * When it happened, where nobody says otherwise: what a device recorded happened then, by its clock, however late the
-   * server hears of it; never after `now`, and `now` where it is asked directly.
+   * Time of the event unless stated otherwise: when the device recorded it, by its clock, however late it is sent.
+   * Never after `now`, and `now` for direct requests.
    */
   readonly happened_at: string
   readonly viewer: Viewer

@@ -7,7 +7,7 @@ export const json_body_bytes_max = 1_048_576
 export const upload_bytes_max = 20_480 * 1_024
 /** Objects and lists within each other; what reads bodies goes down as deep. */
 export const body_depth_max = 64
-/** What travels between a device and the server holds bodies, and events made of them. */
+/** Messages between device and server contain bodies, and the events made from them. */
 export const wire_body_depth_max = 2 * body_depth_max
 
 /** Counts brackets outside of texts; parsing itself does not recurse, but code that walks the result does. */
@@ -41,7 +41,7 @@ export const parseJson = (text: string, depth_max = body_depth_max): Json => {
   return value
 }
 
-/** Whether it would be longer than so many characters of JSON, without writing it. */
+/** Whether its JSON is longer than `max` characters, without serialising it. */
 export const isLongerThan = (value: Json, max: number): boolean => {
   let left = max
   const fits = (one: Json): boolean => {

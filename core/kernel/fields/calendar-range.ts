@@ -8,7 +8,7 @@ import type { FieldErrors } from "./rejection.ts"
 export const first_day = "1900-01-01"
 export const last_day = "9998-12-31"
 
-/** What is wrong with instants of these fields that nobody means, such as those of year 1. */
+/** Errors for instants of these fields that are outside the calendar's range, such as those of year 1. */
 export const calendarErrors = (sent: JsonObject, fields: ReadonlyArray<string>): FieldErrors =>
   Object.fromEntries(
     fields.flatMap((field) => {

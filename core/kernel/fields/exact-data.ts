@@ -31,7 +31,7 @@ const checkedBy = (ast: SchemaAST.AST, test: Test): Test => {
 }
 
 const buildTest = (ast: SchemaAST.AST): Test => {
-  // What is transformed is not what was stored.
+  // A transformation changes what was stored.
   if (ast.encoding !== undefined) return never
   switch (ast._tag) {
     case "String":

@@ -40,9 +40,8 @@ export type FieldType =
   | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
   | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule | undefined }
   /**
-   * `search`: the texts of the document are case-folded in a column of their own, like searchable text. `by_item`:
-   * items are checked one by one by
-   * whoever reads them, so that one wrong item does not refuse the others.
+   * `search`: texts of the document are case-folded in a separate column, like searchable text. `by_item`: readers
+   * check each item, so that one invalid item does not invalidate the others.
    */
   | {
       readonly kind: "json"
@@ -61,10 +60,9 @@ export type FieldType =
   | { readonly kind: "object"; readonly fields: Fields }
 
 /**
- * What deleting the row that a reference names does to the row that holds the reference:
- * `refuse`: the deletion is a 422 that names the holder; `clear`: the column becomes null, a list loses the id;
- * `delete`: the holder is deleted too; `keep`: the holder is a record of the past and goes on naming the deleted row;
- * `handled`: the events of the deletion itself move or delete the holders.
+ * Effect of deleting the referenced row on the row that holds the reference. `refuse`: 422 that names the holder;
+ * `clear`: the column becomes null, a list loses the id; `delete`: the holder is deleted too; `keep`: the holder is a
+ * historical record and keeps the id; `handled`: the deletion's own events move or delete the holders.
  */
 export type OnDelete = "refuse" | "clear" | "delete" | "keep" | "handled"
 export type ColumnValues = {
@@ -101,9 +99,7 @@ export interface ReferenceRule {
 type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
 export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug" | "smtp" | "peppol"
 
-/**
- * What an explicit null means on update: leave as it is, clear, or refuse (rules/conventions 8; rules/opportunities 4).
- */
+/** Meaning of an explicit null on update: keep, clear or reject (rules/conventions 8; rules/opportunities 4). */
 type OnNull = "keep" | "clear" | "reject"
 
 /** What every declaration of a field may say. */

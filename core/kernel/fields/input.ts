@@ -26,7 +26,7 @@ export interface ReadResult {
 interface ReadOptions {
   readonly mode: "create" | "update"
   readonly base_currency: string
-  /** What is stored now: an update's money is read in the stored currency. */
+  /** Stored values: an update's money is read in the stored currency. */
   readonly current?: Values
   /** Prefix of error paths (`items.0.`). */
   readonly path?: string
@@ -218,8 +218,8 @@ export const wholeNumber = (raw: unknown): number | undefined => {
 export const isStorableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
 const broken_text = "holds a NUL or a broken character."
 /**
- * The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be
- * held is told by what it is a key of.
+ * Path and reason of the first value that no database can store, or that is nested too deep; an invalid key is reported
+ * at its parent.
  */
 export const findUnstorableText = (
   value: Json,

@@ -1,4 +1,4 @@
-/** Rules that few requests need: loaded when they are first asked for, so that every start is shorter. */
+/** Rules that few requests need, loaded on first use to shorten every start. */
 import { Effect } from "effect"
 
 const declared = new Set<Effect.Effect<unknown>>()

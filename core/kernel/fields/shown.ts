@@ -1,4 +1,4 @@
-/** Types of what answers hold: the builders are in `answer-schema.ts`. */
+/** Types of answers; `answer-schema.ts` has the builders. */
 import type { Schema } from "effect"
 import type { Field } from "./field.ts"
 import type { Json } from "./json.ts"
@@ -21,7 +21,7 @@ export type Shown = AnyField | Part | OptionalKey
 export interface Keys {
   readonly [name: string]: Shown
 }
-/** What a good answer holds: the keys of an object, or a Schema. */
+/** Body of a successful answer: the keys of an object, or a Schema. */
 export type AnswerShown = Keys | Part
 
 /** The type of a value as answers hold it. */

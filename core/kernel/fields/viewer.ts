@@ -1,4 +1,4 @@
-/** Who asks: a user through a token (server) or the replica's own user (offline). */
+/** The caller: a user through a token (server) or the replica's own user (offline). */
 export interface Viewer {
   readonly user_id: number
   readonly name: string
@@ -14,6 +14,6 @@ export interface Viewer {
 /** Owners pass every permission (rules/conventions 11). */
 export const hasOnePermission = (viewer: Viewer, permission: string): boolean =>
   viewer.is_owner || viewer.permissions.has(permission)
-/** Nobody passes an ability the token does not carry; `*` carries all. */
+/** Whether the token has the ability; `*` stands for all. */
 export const hasAbility = (viewer: Viewer, ability: string): boolean =>
   viewer.abilities.has("*") || viewer.abilities.has(ability)

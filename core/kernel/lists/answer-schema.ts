@@ -1,9 +1,8 @@
 /**
- * What an answer holds, as a Schema declared beside the endpoint that gives it: answers are typed by it, OpenAPI is
- * generated from it, and the tests decode every real answer through it. Nothing is validated when an answer is given.
- * Values are declared as fields are; what fields cannot say is said by the builders below. A key is always there unless
- * it is optional. Every builder suspends: its Schema is made when it is first used, as resources refer to each other
- * and most processes use none.
+ * Schemas of answers, declared with their endpoints. They type the answers, OpenAPI is generated from them, and tests
+ * decode every real answer through them; the server itself validates nothing. Values are declared like fields, or with
+ * the builders below. Keys are present unless optional. Schemas are built on first use, since resources refer to each
+ * other and most processes need none.
  */
 import { Schema } from "effect"
 import { text } from "../fields/field.ts"
@@ -31,7 +30,7 @@ interface More {
 }
 type OrNull<M, T> = M extends { readonly nullable: true } ? T | null : T
 
-/** What is known of a Schema before it is made. */
+/** Properties of a Schema that are known before it is built. */
 export type Kind =
   | { readonly kind: "keys"; readonly keys: Keys }
   | { readonly kind: "row" | "page"; readonly resource: () => ShownResource }
@@ -69,8 +68,8 @@ const rebuildable = (build: Build): Part => {
 
 const inCatalogues = new WeakMap<Composed, WeakMap<object, Part>>()
 /**
- * A declared Schema with rows as a catalogue composes them: with the includes that slices declare on each other's
- * resources. The same Schema whenever it is asked for. Schemas that no builder of this file made stay as they are.
+ * The Schema with rows as the catalogue composes them, with the includes that slices add to each other's resources.
+ * Cached. Schemas not built in this file stay as they are.
  */
 export const inCatalogue = (part: Part, composed: Composed): Part => {
   const build = builds.get(part)
@@ -153,7 +152,7 @@ export const optional = <const S extends Shown>(of: S): OptionalKey<ValueShown<S
   if (!isField(of)) optionals.set(schema, of)
   return typed(schema)
 }
-/** What an optional key holds where it is there. */
+/** Schemas of optional keys, when present. */
 const optionals = new WeakMap<object, Part>()
 /** A number that may have a fraction. */
 export const number = <const M extends More = {}>(more?: M): Part<OrNull<M, number>> =>
@@ -202,7 +201,7 @@ export const ignored_alone = optional(
   })
 )
 const isOptional = (shown: Shown | OptionalKey<unknown>): shown is OptionalKey<unknown> => optionals.has(shown)
-/** The same answer, whose `meta` may say what of the request was passed over. */
+/** The same answer with `meta.ignored`. */
 export const mayIgnore = (answer: Part): Part => {
   const kind = kinds.get(answer)
   if (kind?.kind !== "keys") return answer
@@ -301,7 +300,7 @@ const byResource = (
 export const rowSchema = byResource((resource, composed) =>
   Schema.suspend(() => Schema.Struct(fieldsOfRow(resource, composed))).annotate({ identifier: titleOf(resource) })
 )
-/** What a saved view shows of a row: its id and some of the rest. */
+/** A row in a saved view: its id and some of its columns. */
 const rowInViewSchema = byResource((resource, composed) =>
   Schema.suspend(() => {
     const all_fields = fieldsOfRow(resource, composed)

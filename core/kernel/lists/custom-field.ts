@@ -152,7 +152,7 @@ export interface CustomFieldFacts {
   readonly definitions: ReadonlyArray<CustomFieldRow>
   readonly values: ReadonlyArray<RowOf<typeof list_values>>
 }
-/** What checking custom fields of a module needs: its definitions and the values of the lists they draw from. */
+/** Facts for checking a module's custom fields: definitions, and the list values they use. */
 export const customFieldFacts = Effect.fnUntraced(function* (module: string) {
   const definitions = yield* customFieldsFor(module)
   const lists = definitions
@@ -163,7 +163,7 @@ export const customFieldFacts = Effect.fnUntraced(function* (module: string) {
   return { definitions, values } satisfies CustomFieldFacts
 })
 
-/** What `q[cf.<name or id>_…]` may filter by: definitions marked searchable. */
+/** Targets of `q[cf.<name or id>_…]`: definitions marked searchable. */
 export const searchableCustomFields = ({ definitions, values }: CustomFieldFacts): ReadonlyMap<string, CustomColumn> =>
   new Map(
     definitions
@@ -268,7 +268,7 @@ const readDefault = (definition: CustomFieldRow, facts: CustomFieldFacts): One =
       return readOne(definition, written, facts)
   }
 }
-/** What is wrong with a definition's default value; undefined when it has none or a good one. */
+/** Problem of a definition's default value; undefined if it has none or a valid one. */
 export const defaultProblem = (definition: CustomFieldRow, facts: CustomFieldFacts): string | undefined => {
   if (definition.default_value === null) return undefined
   const read = readDefault(definition, facts)

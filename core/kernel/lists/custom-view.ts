@@ -1,6 +1,6 @@
 /**
- * Saved views: which columns of a list, which rows and in what order (rules/conventions 6). A list that is asked
- * with `view_id` reads one row more; one that is not reads nothing more.
+ * Saved views: columns, filters and order of a list (rules/conventions 6). `view_id` costs one more row read; without
+ * it nothing more is read.
  */
 import { itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
@@ -29,7 +29,7 @@ const filterFields = {
   logic: choice(logics, { default: "and" })
 }
 
-/** What a body may hold. System views are seeded: nobody makes one. */
+/** Fields of the body. System views are seeded and cannot be created. */
 export const viewFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, max: 1000 }),
@@ -63,7 +63,7 @@ export const custom_views = table(
   {
     ...viewFields,
     visibility: choice(visibilities),
-    /** Whose it is; only personal views are somebody's. */
+    /** Owner; set for personal views only. */
     user_id: ref("users", { computed: true, nullable: true, on_delete: "keep" }),
     is_default: boolean({ computed: true, default: false }),
     config: json<JsonObject>({ computed: true, default: {} })

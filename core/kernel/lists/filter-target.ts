@@ -1,4 +1,4 @@
-/** What filters compare: a column, or a custom field's value inside its document, as SQL. */
+/** Targets of filters, as SQL: a column, or a custom field's value inside its document. */
 import { type Bindings, quote } from "../store/statement.ts"
 import { caseFoldedName, isSearchable, type Table } from "../tables/table.ts"
 import { currencies, scaleOf } from "../../values/currency.ts"
@@ -21,8 +21,8 @@ export interface NamedFilterValue {
 }
 
 /**
- * What answers show as true or false and no column keeps, as it follows from the clock: it is true where a column has
- * one of some values, others have theirs, and an instant is past.
+ * A flag in answers that no column stores because it depends on the clock: true where one column has one of some
+ * values, others have given values, and an instant is past.
  */
 export interface FlagFilter {
   readonly column: string

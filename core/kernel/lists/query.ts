@@ -139,7 +139,7 @@ export const sortOf = (
   return listing.sorts.includes(column) ? { column, descending } : undefined
 }
 
-/** Page 1 and 20 rows unless asked; clamped to 1..100, never an error (rules/conventions 2). */
+/** Page 1 and 20 rows by default; clamped to 1..100, never an error (rules/conventions 2). */
 export const pageOf = (
   query: Query,
   options: { readonly default?: number; readonly max?: number } = {}
@@ -165,7 +165,7 @@ export const includesOf = (query: Query): ReadonlyArray<string> =>
 export const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 const nothing = "1 = 0"
-/** What is declared under a name somebody sent, which may be `constructor`. */
+/** The declaration under a requested name, which may be `constructor`. */
 const ownProperty = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined =>
   Object.hasOwn(declared, name) ? declared[name] : undefined
 
@@ -251,7 +251,7 @@ const testSql = (
   bound: Bindings
 ): string => {
   const { field, sql } = column
-  // What no database can hold is no value of any column.
+  // Text that no database can store matches no row.
   const given = (predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)).filter(
     isStorableText
   )

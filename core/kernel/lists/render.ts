@@ -14,7 +14,7 @@ import { Store } from "../store/store.ts"
 import type { AnyRow, RowOf, Table } from "../tables/table.ts"
 import { hasOnePermission } from "../fields/viewer.ts"
 
-/** What an answer is shown with: from an endpoint's input, or put together where rows are shown without one. */
+/** Context for rendering an answer: from an endpoint's input, or built where rows are rendered without one. */
 export const viewContext = (from: Omit<ViewContext, "base_currency">): ViewContext => ({
   viewer: from.viewer,
   settings: from.settings,

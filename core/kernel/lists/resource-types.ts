@@ -1,6 +1,6 @@
 /**
- * What is declared of a resource: how rows of a table are listed, shown and embedded in each other. `resource.ts`
- * declares, `render.ts` shows, `listing.ts` lists.
+ * Types of resources: how rows of a table are listed, rendered and embedded in each other. `resource.ts` declares,
+ * `render.ts` renders, `listing.ts` lists.
  */
 import type { ViewColumns } from "./custom-view.ts"
 import type { StoreRead } from "../store/failure.ts"
@@ -13,7 +13,7 @@ import type { AsJson, Keys, KeysShown, Part, ValueShown } from "../fields/shown.
 import type { AnyRow, RowOf, Table } from "../tables/table.ts"
 import type { Viewer } from "../fields/viewer.ts"
 
-/** Who an answer is for, and what it is shown with. */
+/** Viewer and settings for rendering an answer. */
 export interface ViewContext {
   readonly viewer: Viewer
   readonly settings: Settings
@@ -49,7 +49,7 @@ export type Include =
       readonly order?: ReadonlyArray<string>
       readonly empty?: Json
     }
-  /** What is worked out for all rows of a page at once; the key is absent where it is not asked for. */
+  /** Computed for all rows of a page at once; the key is absent unless included. */
   | {
       readonly kind: "worked_out"
       readonly shown: Part
@@ -61,10 +61,10 @@ export type Include =
       readonly shows: Keys
       readonly of: (rows: ReadonlyArray<AnyRow>, context: ViewContext) => StoreRead<(row: AnyRow) => JsonObject>
     }
-  /** What answers hold in any case, under `key`: clients may ask for it, and nothing changes. */
+  /** Always present under `key`; requesting it changes nothing. */
   | { readonly kind: "always"; readonly key: string }
 
-/** What people may write in place of a row's id where a command asks for it. */
+/** Names that users may enter in place of a row's id. */
 export interface PeoplesNames<Column extends string = string> {
   /** Filters of its list whose values name a row, in the order they are tried. */
   readonly by: ReadonlyArray<Column>
@@ -90,17 +90,17 @@ export interface Resource<T extends Table = Table, out N extends string = string
   /** The module whose custom fields its rows carry. */
   readonly custom_module: string | undefined
   readonly order: ReadonlyArray<string>
-  /** Lists give deleted rows too when asked with `archived=with` or `archived=only`. */
+  /** Lists return deleted rows as well with `archived=with` or `archived=only`. */
   readonly lists_archived: boolean
-  /** What saved views call these rows. */
+  /** Name of the resource in saved views. */
   readonly entity_type: string
   /** Columns of saved views that are no keys of its answers by that name. */
   readonly columns: ViewColumns
-  /** What its view adds to its columns and includes, or shows otherwise. */
+  /** Keys its rendering adds to columns and includes, or replaces. */
   readonly shows: Keys
   /** Columns and includes its view leaves out. */
   readonly hides: ReadonlyArray<string>
-  /** What the description calls a row of it; default after its singular. */
+  /** Title of a row in the API description; derived from the singular by default. */
   readonly title: string | undefined
   /** Undefined where people name its rows by their ids alone. */
   readonly called: PeoplesNames | undefined
@@ -137,14 +137,14 @@ export type AnswerRow<R> =
   R extends Resource<infer T, string, infer K> ? AsJson<Omit<ColumnsShown<T["columns"]>, keyof K> & K> : never
 type ColumnsShown<F> = { readonly [N in keyof F as string extends N ? never : N]: ValueShown<F[N]> }
 /**
- * A resource as a catalogue composes it: with the includes that other slices declare on it as their rows point at its
- * own. Resources nobody adds to are what they were declared as.
+ * A resource as a catalogue composes it, with the includes that other slices declare on it. Resources without additions
+ * are returned unchanged.
  */
 export type Composed = <R extends ShownResource>(declared: R) => R
 /** Without a catalogue, and in one where no slice adds to another's resources. */
 export const as_declared: Composed = (declared) => declared
 
-/** What the description needs of a resource, whatever its rows are. */
+/** Parts of a resource that the API description needs, for any row type. */
 export type ShownResource = Pick<
   Resource,
   | "singular"

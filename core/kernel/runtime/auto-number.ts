@@ -1,6 +1,6 @@
 /**
- * Custom fields that number by themselves: whatever is made gets the next number of each of its module's, where numbers
- * are given; on a replica the field is empty until the server has numbered it, like a document number.
+ * Custom fields with automatic numbers: each new row of the module gets the next number where numbers are assigned. On
+ * a replica the field stays empty until the server has numbered the row, like a document number.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../endpoints/catalogue.ts"
@@ -14,7 +14,7 @@ const prefix_max = 50
 const pad_max = 20
 const start_max = 1_000_000_000
 
-/** What stands before the number, how many digits it has at least, and the first one. */
+/** Prefix, minimum number of digits and first number. */
 interface Form {
   readonly prefix: string
   readonly pad: number
@@ -33,7 +33,7 @@ const written = (definition: CustomFieldRow, nth: number): string => {
   return prefix + String(start + nth - 1).padStart(pad, "0")
 }
 
-/** What is wrong with the settings of such a field; undefined when they hold. */
+/** Problem of the settings of such a field; undefined if they are valid. */
 export const autoNumberProblem = ({ settings }: Pick<CustomFieldRow, "settings">): string | undefined => {
   const { pad, prefix, start } = settings ?? {}
   const isWhole = (value: unknown, min: number, max: number): boolean =>

@@ -12,8 +12,8 @@ import { react, type ReactionRule, reactionsTo, rounds_max, rulesOf } from "../e
 import type { Store } from "../store/store.ts"
 
 /**
- * What a command decides, with what follows from it. Rules are pure, and so are reactions: they are run once to learn
- * how many ids and numbers they need beyond those drawn, and again with them.
+ * Decides a command and its reactions. Rules and reactions are pure: they run once to learn how many more ids and
+ * numbers they need, and again with those.
  */
 export const decideWithIds = Effect.fnUntraced(function* (
   endpoint: CommandEndpoint,

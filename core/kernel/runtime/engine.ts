@@ -33,7 +33,7 @@ export interface CommandMetadata {
 }
 export interface Outcome {
   readonly answer: Answer
-  /** What the rule decided, from which the answer is made. */
+  /** The rule's result, from which the answer is made. */
   readonly result: JsonObject
   readonly events: ReadonlyArray<StoredEvent>
   readonly command_id: string

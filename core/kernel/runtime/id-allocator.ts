@@ -11,7 +11,7 @@ export interface IdAllocator {
   readonly context: Pick<DecideContext, "id" | "number">
   /** Before the rule is run again: it is given the same ids and numbers from the first on. */
   readonly reset: () => void
-  /** How many more of each were asked for than are drawn, since the last reset. */
+  /** How many more of each were requested than are available, since the last reset. */
   readonly shortfall: () => { readonly ids: ReadonlyMap<string, number>; readonly numbers: ReadonlyMap<string, number> }
   readonly add: (table: string, ids: ReadonlyArray<number>) => void
   /** Null where numbers are not given (replicas). */
@@ -21,7 +21,7 @@ export interface IdAllocator {
   readonly unused: () => ReadonlyArray<readonly [table: string, ids: ReadonlyArray<number>]>
 }
 
-/** Values by name, handed out one after the other; how many were asked for is counted beyond those there are. */
+/** Values by name, handed out in order; counts requests beyond those available. */
 const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: ReadonlyArray<V>]> = []) => {
   const values = new Map<string, ReadonlyArray<V>>(recorded)
   const requested = new Map<string, number>()

@@ -62,7 +62,7 @@ export const allocateIdRanges = Effect.fnUntraced(function* (table: string, coun
   return [{ from: after - count, to: after - 1 }]
 })
 
-/** Returns the last ids drawn; only where nobody else can have drawn since. */
+/** Returns the last ids drawn, if no later one can have been drawn since. */
 export const releaseIds = Effect.fnUntraced(function* (table: string, ids: ReadonlyArray<number>) {
   const store = yield* Store
   if (store.dialect === "pg" || ids.length === 0) return

@@ -1,25 +1,23 @@
 /**
- * Locks of the transaction under names: of streams, and of goods that are claimed (Postgres; SQLite has one writer at a
- * time anyway).
- *
- * A command waits for locks where it begins, for all in one order, so that none wait for each other in a circle. What
- * it finds out later to need, and others may hold who want what it has, it takes only where that is free
- * (`lockIfFree`). Where it is not, the command gives up all it holds and begins anew, and this time waits for those as
- * well before it reads anything. `lockNames` alone is for what nobody holds who waits for this command.
+ * Named locks of the transaction, for streams and claimed goods (Postgres; SQLite has one writer at a time). A command
+ * waits for locks only where it begins, in one fixed order, so commands never deadlock. A lock found necessary later is
+ * taken only if it is free (`lockIfFree`). Otherwise the command releases all locks and restarts, and waits for that
+ * lock as well before it reads anything. Use `lockNames` alone only for names whose holders never wait for this
+ * command.
  */
 import { Context, Effect, Option } from "effect"
 import { SqlError } from "effect/sql"
 import type { Failure } from "../store/failure.ts"
 import { Store } from "../store/store.ts"
 
-/** What the attempts at one transaction share. */
+/** State shared by the attempts at one transaction. */
 export interface LocksWanted {
   /** Names that earlier attempts found taken. */
   readonly names: Set<string>
-  /** Whoever was turned away too often waits like anybody: the database ends a circle. */
+  /** After too many failed attempts the command waits like any other, and the database breaks the deadlock. */
   waits: boolean
 }
-/** Undefined where nobody would try again. */
+/** Undefined if the transaction is not retried. */
 export const LocksWanted = Context.Reference<LocksWanted | undefined>("flightcase/core/LocksWanted", {
   defaultValue: () => undefined
 })
@@ -38,7 +36,7 @@ interface How {
 const locking = (kind: "" | "try_", { shared = false }: How): string =>
   `pg_${kind}advisory_xact_lock${shared ? "_shared" : ""}`
 
-/** Locks these names until the transaction ends, once nobody else has them. */
+/** Locks these names until the transaction ends, waiting for their holders. */
 export const lockNames = Effect.fnUntraced(function* (
   names: ReadonlyArray<string>,
   how: How = {}
@@ -64,15 +62,15 @@ export const lockFirst = Effect.fnUntraced(function* (
 })
 
 /**
- * Locks these names until the transaction ends if nobody else has them; otherwise the transaction is tried again, and
- * waits for them where it begins.
+ * Locks these names until the transaction ends if they are free; otherwise the transaction restarts and waits for them
+ * at its beginning.
  */
 export const lockIfFree = Effect.fnUntraced(function* (
   names: ReadonlyArray<string>,
   how: How = {}
 ): Effect.fn.Return<void, Failure, Store> {
   const store = yield* Store
-  // Reads outside of transactions wait for nobody.
+  // Reads outside a transaction take no locks.
   if (store.dialect !== "pg" || Option.isNone(yield* Effect.serviceOption(store.sql.transactionService))) return
   const named = inOrder(names)
   if (named.length === 0) return
@@ -84,7 +82,7 @@ export const lockIfFree = Effect.fnUntraced(function* (
     [JSON.stringify(named)]
   )
   if (rows.length === 0) return
-  // What is only read is waited for where somebody else writes it, and shared where nobody does.
+  // Locks for reading are shared, and wait only for writers.
   for (const name of how.shared === true ? rows.map((row) => row.name) : named) wanted.names.add(name)
   if (wanted.names.size > wanted_max) wanted.waits = true
   return yield* new SqlError.SqlError({

@@ -42,8 +42,8 @@ export const authorizeCall = Effect.fnUntraced(function* ({
   return rows
 })
 /**
- * 404 for a table that this person sees nothing of, as their device answers, which is sent none of its rows. Endpoints
- * that look at who asks by themselves, or are everybody's, say what may be seen.
+ * 404 for a table of which this user sees nothing, as on their device, which receives none of its rows. Endpoints that
+ * check the viewer themselves, or are open to everybody, decide on their own.
  */
 const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
   for (const { table } of Object.values(endpoint.params as Params)) {
@@ -68,7 +68,7 @@ export const prepare = Effect.fnUntraced(function* (
   const given =
     endpoint.kind === "query" && endpoint.method === "GET" ? queryBody(request, endpoint.fields) : (request.body ?? {})
   if (!isJsonObject(given)) return yield* invalidField("body", "The body must be a JSON object.")
-  // Money is read in the currency of what is changed, or of what something is added to.
+  // Money is read in the currency of the changed row, or of its parent.
   const current = Object.values(rows).at(-1) as JsonObject | undefined
   const read = readFields(endpoint.fields, given, {
     mode: endpoint.mode,

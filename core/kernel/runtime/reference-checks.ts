@@ -1,6 +1,6 @@
 /**
- * What references make of a command: the 422 for what is in use, the events that clear lists, the rows held until the
- * commit; and the walk that finds references to rows that do not exist.
+ * References in commands: the 422 for rows in use, events that clear lists, rows locked until the commit; and the scan
+ * for references to missing rows.
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
@@ -40,7 +40,7 @@ interface Declared {
   readonly references: References
   readonly table: (name: string) => Table
 }
-/** What events that are about to be recorded change, for the two looks at it. */
+/** Changes of events about to be recorded, used by both checks. */
 export const changesOf = (
   projection: Projection,
   events: ReadonlyArray<NewEvent>,
@@ -48,8 +48,8 @@ export const changesOf = (
 ): ReadonlyArray<RowChange> =>
   events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
- * Checks every reference to what these changes delete: 422 on the name of what is deleted, with the holder, where it is
- * still in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
+ * Checks every reference to rows that these changes delete: 422 at the deleted row's name, with the holder, if it is in
+ * use; otherwise returns the events that remove it from lists. Reads nothing without deletions.
  */
 export const cascadeDeletions = Effect.fnUntraced(function* (
   { references, table }: Declared,
@@ -93,7 +93,7 @@ const isMet = (where: ColumnValues, values: AnyRow): boolean =>
   Object.entries(where).every(([name, wanted]) =>
     Array.isArray(wanted) ? wanted.some((one) => one === values[name]) : (values[name] ?? null) === wanted
   )
-/** Whether a new row is in use by its own columns; where that depends on another row, nobody says so here. */
+/** Whether a new row is in use by its own columns; false where that depends on another row. */
 const counts = ({ rule }: Reference, values: AnyRow): boolean =>
   rule?.while_of === undefined && (rule?.while === undefined || rule.while.some((one) => isMet(one, values)))
 /** A list may name what an earlier release deleted; what was deleted just now is somebody's at the same time. */
@@ -189,7 +189,7 @@ const clearedEvents = Effect.fnUntraced(function* (references: References, delet
     for (const one of references.get(table.name) ?? []) {
       const named = one.is_list ? ids : ids.filter((id) => along.has(id))
       if (onDeleteEffect(one) !== "clear" || named.length === 0) continue
-      // Read and held, so that nobody's change of the list at the same time is lost.
+      // Locked, so that a concurrent change of the list is not lost.
       for (const row of yield* holders(store, one, named, false)) {
         const set = one.is_list ? withoutIds(one, row, ids) : clearedColumns(one)
         events.push(clearedEvent(one.holder, row, set))
@@ -348,7 +348,7 @@ export const danglingReferences = Effect.fnUntraced(function* (
   for (const one of all.filter(({ holder }) => filled.has(holder.name))) {
     const { column, holder, is_list, rule } = one
     const target = tableNamed(one.target)
-    // What only keeps a record may name what was deleted since, unless the row is still there (archived) in any case.
+    // Historical references may name a row deleted since, unless deleted rows are kept (archived) anyway.
     const past = rule === undefined || onDeleteEffect(one) === "keep"
     if (past && rule?.on_delete !== "refuse" && !target.soft_delete) continue
     const bound = bindings(store.dialect)

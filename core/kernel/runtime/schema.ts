@@ -47,7 +47,7 @@ const laterSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> =
     (slice.later_seeds ?? []).map((seed, index) => ({ command_id: seedId(slice, index + 2), events: seed(at) }))
   )
 
-/** What an empty database gets, by the command it is recorded under. */
+/** Seeds of an empty database, with the command ids they are recorded under. */
 const initialSeeds = (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent>): ReadonlyArray<SeedPart> => [
   {
     command_id: at_first,

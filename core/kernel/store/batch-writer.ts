@@ -183,7 +183,7 @@ export const makeBatchWriter = ({
     yield* flushUpdates(table, waiting)
   })
 
-  /** What is to be done before all else; nothing, for what can wait. */
+  /** Statement that must run first; undefined if the change can wait. */
   const one = (next: RowChange, waiting: WriteBatch): Sql | undefined => {
     const { inserts: rows, updates: sets } = waiting
     const { table } = next
@@ -311,7 +311,7 @@ const canMerge = (one: PendingDelete, other: PendingDelete): boolean => {
 }
 const rowMatches = (table: Table, where: Where, row: AnyRow): boolean =>
   Object.entries(where).every(([name, wanted]) => storedValue(table, row, name) === wanted)
-/** What the row holds once it is stored. */
+/** The value as it will be stored. */
 const storedValue = (table: Table, row: AnyRow, name: string): unknown => {
   const field = table.columns[name]!
   const given = row[name]

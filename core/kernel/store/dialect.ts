@@ -43,7 +43,7 @@ export const encodeValue = (field: Field, value: unknown, dialect: Dialect): unk
   if (field.type.kind === "decimal" && dialect === "sqlite") return toScaled(String(value), field.type.scale)
   return value
 }
-/** What the driver hands out → in-memory value. Booleans, documents and instants are decoded by the drivers. */
+/** Converts a driver's value to the in-memory one. Drivers decode booleans, documents and instants. */
 export const decodeValue = (field: Field, value: unknown, dialect: Dialect): unknown =>
   value !== null && field.type.kind === "decimal" && dialect === "sqlite"
     ? fromScaled(BigInt(value as number | bigint), field.type.scale)

@@ -27,7 +27,7 @@ const accented = lettersAs({
   ...{ а: "ӑӓ", г: "ѓ", е: "ѐёӗ", ж: "ӂӝ", з: "ӟ", и: "ѝйӣӥ", к: "ќ", о: "ӧ", у: "ўӯӱӳ", ч: "ӵ", ы: "ӹ", э: "ӭ" },
   ...{ і: "ї", ә: "ӛ", ө: "ӫ", ѵ: "ѷ" }
 })
-/** What SQLite's index has in the place of a letter. */
+/** Replacements of letters in SQLite's index. */
 const in_place = { ...typed_as, ...accented }
 /** Greek as it was written before 1982: too many letters to be replaced in each row, they are found as they are. */
 const polytonic = /[\u1f00-\u1fff]/
@@ -55,7 +55,7 @@ const replacedSql = (sql: string, letters: { readonly [sign: string]: string }):
 export const compacted = (text: string): string =>
   written_in_numbers.reduce((rest, sign) => rest.replaceAll(sign, ""), text)
 
-/** What of a row is found, as the index has it; of these columns only. */
+/** The row's searchable text as the index stores it; of these columns only. */
 export const searchedTextOf = (
   { columns, compact = [] }: NonNullable<Table["searched"]>,
   row: { readonly [column: string]: unknown },
@@ -123,7 +123,7 @@ const searchTableStatements = (table: Table): ReadonlyArray<string> => {
   const on = `on ${quote(table.name)}`
   return [
     `create virtual table ${search} using fts5 (words, content='', tokenize='trigram remove_diacritics 1')`,
-    // What is taken out leaves the index's pages at once, not when they are next merged: erasures rely on it.
+    // Removes deleted text from the index's pages at once, not at the next merge: erasures rely on it.
     `insert into ${search} (${search}, rank) values ('secure-delete', 1)`,
     `insert into ${search} (rowid, words) select ${key}, ${sqliteSql(table)} from ${quote(table.name)}`,
     `${trigger("insert")} ${on} begin ${add}; end`,
@@ -138,7 +138,7 @@ export const searchIndexAnew = (table: Table): ReadonlyArray<string> =>
     : [`drop table if exists ${quote(searchTable(table))}`, ...searchIndex(table, "sqlite")]
 
 const wordsIn = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
-/** The words of what somebody looks for, folded. */
+/** The words of a search text, folded. */
 export const searchWords = (text: string): ReadonlyArray<string> => [...new Set(wordsIn(foldForSearch(text)))]
 /** Those with accents that SQLite's index keeps: the folded word → as it stands there. */
 export const keptWords = (text: string): ReadonlyMap<string, string> =>
@@ -151,7 +151,7 @@ export const keptWords = (text: string): ReadonlyMap<string, string> =>
 interface MatchOptions {
   readonly limit: number
   readonly bind: (value: unknown) => string
-  /** Of {@link keptWords}. */
+  /** From {@link keptWords}. */
   readonly kept?: ReadonlyMap<string, string>
 }
 /**

@@ -74,7 +74,7 @@ export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bi
   return parts.length === 0 ? "1 = 1" : parts.join(" and ")
 }
 
-/** A list in parts of at most so many. */
+/** The list in parts of at most `size`. */
 export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> => {
   if (items.length <= size) return items.length === 0 ? [] : [items]
   const parts: Array<ReadonlyArray<A>> = []

@@ -303,7 +303,7 @@ const constraintOf = ({ reason }: SqlError.SqlError): string => {
   return typeof named === "object" && named !== null && "constraint" in named ? String(named.constraint) : ""
 }
 
-/** What the database refused as a 422 on the field to blame; undefined when it is no expected refusal. */
+/** A constraint violation as a 422 on the field to blame; undefined for unexpected errors. */
 export const constraintRejection = (
   error: SqlError.SqlError,
   tables: ReadonlyArray<Table>
@@ -325,8 +325,8 @@ export const constraintRejection = (
 }
 
 /**
- * Faults after which the whole transaction may simply be tried again: another writer was there first. A lock that was
- * waited for in vain is none of them: whoever asks is told, and others get the connection.
+ * Errors after which the transaction may be retried: another writer was first. A lock timeout is not one of them: the
+ * caller gets the error, and others get the connection.
  */
 export const isRetryable = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "SerializationError" ||

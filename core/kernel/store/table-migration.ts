@@ -15,10 +15,7 @@ export interface TableMigration {
   readonly id: number
   /** Lower-case words, for people who read the log or the table of migrations. */
   readonly name: string
-  /**
-   * What it alters. A table that this start makes has its present form at once: nothing is done to it, and the
-   * migration counts as done.
-   */
+  /** The altered table. If this start creates it, it already has its present form, and the migration counts as done. */
   readonly table: Table
   /** The table it takes the place of: then it is run where `table` is made and the earlier one is there. */
   readonly from?: string

@@ -44,7 +44,7 @@ export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json>
 /** An object of any keys. */
 export const anyObject: Schema.Codec<JsonObject> = Schema.Record(Schema.String, anyJson)
 
-/** What each value means, where labels say more than the values do (`sub_hire: Sub-hire` does not). */
+/** Meanings of values whose labels add something (`sub_hire: Sub-hire` does not). */
 export const meaningOf = (labels: { readonly [value: string]: string }): { readonly description?: string } => {
   const letters = (text: string): string =>
     text
@@ -102,7 +102,7 @@ const describedAs = (
 }
 
 const known = new WeakMap<Field, Schema.Codec<unknown>>()
-/** What answers hold of a field; the same Schema whenever it is asked for. */
+/** Schema of a field in answers. Cached. */
 export const schemaOfField = (field: Field): Schema.Codec<unknown> => {
   let schema = known.get(field)
   if (schema === undefined) {

@@ -1,7 +1,6 @@
 /**
- * Schemas of what the journal keeps: values of columns as they are in memory, from the declarations of the columns.
- * Limits and formats are checked on input only; here only the type of each value counts, so that what an earlier
- * release accepted can always be read.
+ * Schemas of the journal's values: columns as they are in memory, from the column declarations. Limits and formats are
+ * checked on input only; here only types count, so that data accepted by earlier releases stays readable.
  */
 import { Schema, SchemaAST } from "effect"
 import type { Field, Fields, FieldType } from "../fields/field.ts"

@@ -110,8 +110,8 @@ export interface FileColumns {
   readonly size_bytes: string
 }
 /**
- * Rows of the table hold something for a time that nobody else can have then. When a command is refused because it
- * wanted the same, the conflict names these rows as the reason. All but `wanted` are columns of the table.
+ * Rows of the table hold something exclusively for a time. When a command is refused because it requested the same, the
+ * conflict names these rows as the reason. All but `wanted` are columns of the table.
  */
 export interface Occupancy {
   /** Boolean: the row holds what it names now. */
@@ -190,7 +190,7 @@ export interface Stamped extends Fields {
   readonly updated_at: Field<string>
   readonly deleted_at: Field<string | null>
 }
-/** What a business adds itself is filtered like columns, so its texts are folded too. */
+/** Custom fields are filtered like columns, so their texts are folded too. */
 const searchableDocument = (name: string, field: Field): Field =>
   name === "custom_fields" && field.type.kind === "json" ? { ...field, type: { ...field.type, search: true } } : field
 const stamps = { created_at: timestamp({ computed: true }), updated_at: timestamp({ computed: true }) } as const
@@ -255,7 +255,7 @@ export const isSearchable = (field: Field): boolean =>
 export const caseFoldedName = (column: string): string => `${column}_folded`
 /** Unicode case folding in one place, the same on both engines. */
 export const foldCase = (value: string): string => value.normalize("NFC").toLowerCase()
-/** What the case-folded column holds: the text folded; of a document its texts. */
+/** Value of the case-folded column: the text, or a document's texts, folded. */
 export const caseFoldedValue = (field: Field, value: unknown): unknown =>
   field.type.kind !== "json"
     ? foldCase(String(value))

@@ -1,7 +1,7 @@
 /**
- * Who may see which rows and columns of a table. Permissions guard endpoints; a device has the rows themselves, so that
- * tables declare the same: a device is sent the rows that an endpoint would show to its user, and of other rows the
- * columns that rules and answers of the endpoints its user may call need.
+ * Visibility of rows and columns. Permissions guard endpoints; devices hold rows, so tables declare the same. A device
+ * receives the rows that an endpoint would show its user, and of other rows the columns needed by the rules and answers
+ * of endpoints its user may call.
  */
 import type { Field } from "../fields/field.ts"
 import type { Audience, Key, Table, Visibility } from "./table.ts"
@@ -17,7 +17,7 @@ export const visible_to_all: Visibility = { all_columns: "everyone" }
  */
 export const full_read_permission = "action-log.view"
 
-/** What a person sees of a table: all of its rows; these columns of them; or nothing. */
+/** The part of a table a user sees: full rows, some columns, or nothing. */
 export type VisibleColumns = "whole" | ReadonlySet<string> | undefined
 
 /** One permission, or any of an area. */

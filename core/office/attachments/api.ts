@@ -144,7 +144,7 @@ const refused = (kind: Attachable | undefined, right: "read" | "write") => {
   const { abilities, permissions } = kind[right]
   return forbidden(`This needs the permission ${permissions.join(" or ")}, and the ability ${abilities.join(" or ")}.`)
 }
-/** What the row is attached to decides who may read or change it. */
+/** The subject of the attachment decides who may read or change it. */
 const authorise = (row: AttachmentRow, viewer: Viewer, right: "read" | "write") => {
   const kind = attachableOf(row.attachable_type)
   const may = kind !== undefined && (right === "read" ? mayRead(kind, viewer) : mayWrite(kind, viewer))
@@ -226,14 +226,14 @@ const remove = command("DELETE", "/api/v1/attachments/{id}", {
   ...writing,
   params: { id: { table: attachments } },
   authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "write"),
-  // The event stands in the stream of what the file is attached to.
+  // The event belongs to the stream of the attachment's subject.
   facts: ({ rows }) => lockStreams([attachableStream(rows.id)]),
   decide: (_facts, { rows: { id: row } }) =>
     Result.succeed({ events: [deletedAttachment(row)], result: { id: row.id } }),
   respond: () => Effect.succeed(noContent)
 })
 
-/** Whoever is erased leaves no files behind. */
+/** Erasing a person deletes their attachments. */
 const erasedWithMember = reaction({
   on: [memberAnonymised],
   facts: ({ events }) =>

@@ -1,6 +1,6 @@
 /**
- * What files can be attached to: one line a kind of thing. Whoever sees the thing sees its attachments, and whoever may
- * change it may attach to it.
+ * Subjects of attachments, one line each. Users who may see a subject see its attachments, and users who may change it
+ * may attach files.
  */
 import { invoices } from "../../billing/state/tables.ts"
 import { activities } from "../activities/schema.ts"
@@ -16,7 +16,7 @@ import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 
 interface Rights {
-  /** Of several, any one will do. */
+  /** Any one of several suffices. */
   readonly abilities: ReadonlyArray<string>
   readonly permissions: ReadonlyArray<string>
 }
@@ -29,7 +29,7 @@ export interface Attachable {
   readonly write: Rights
 }
 
-/** What is archived keeps its attachments, which are there again once it is restored. */
+/** Archived rows keep their attachments and have them again once restored. */
 const archived: ReferenceRule = { on_delete: "keep", on_merge: "follow" }
 const gone: ReferenceRule = { on_delete: "delete", on_merge: "follow" }
 const rights = (area: string, ...edit: ReadonlyArray<string>): Pick<Attachable, "read" | "write"> => ({
@@ -61,7 +61,7 @@ const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"
     table: stock_levels,
     rule: gone,
     read: { abilities: ["stock:read"], permissions: ["stock.view"] },
-    // Whoever checks units in photographs what came back damaged.
+    // Users who check units in photograph damage.
     write: {
       abilities: ["stock:write", "opportunities:write"],
       permissions: ["stock.adjust", "opportunities.edit", "opportunities.fulfil"]
@@ -71,7 +71,7 @@ const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"
   PurchaseOrder: {
     table: purchase_orders,
     rule: archived,
-    // Whoever receives goods photographs the delivery note.
+    // Users who receive goods photograph the delivery note.
     ...rights("purchase_orders", "purchase_orders.edit", "purchase_orders.receive")
   }
 }
@@ -95,8 +95,8 @@ const has = ({ abilities, permissions }: Rights, viewer: Viewer): boolean =>
   permissions.some((one) => hasOnePermission(viewer, one)) && abilities.some((one) => hasAbility(viewer, one))
 
 /**
- * Whether somebody has the thing's rows and may read or attach files: rows of stock are told to many who may not see
- * what is attached to them.
+ * Whether a user may read or attach files for a subject whose rows they have: stock rows reach many users who may not
+ * see their attachments.
  */
 export const seesAttachments = ({ attachable_type }: AnyRow, viewer: Viewer): boolean => {
   const kind = attachableOf(attachable_type)
@@ -129,12 +129,12 @@ export const attachments = table(
   "attachments",
   {
     ...attachmentFields,
-    /** What the address of the file names it by. */
+    /** Id in the file's URL. */
     uuid: text({ computed: true, max: 36 }),
     original_name: text({ computed: true, search: true }),
     mime_type: text({ computed: true, search: true }),
     file_size: integer({ computed: true, min: 0 }),
-    /** Where the content is found. Whoever knows it may not read the file for that. */
+    /** Key of the content. Knowing it does not give access to the file. */
     sha256: text({ computed: true, hidden: true, max: 64 }),
     uploaded_by: ref("users", { computed: true, nullable: true, on_delete: "keep" })
   },

@@ -1,11 +1,11 @@
-/** Events of attachments. They stand in the stream of what the file is attached to, and are erased with it. */
+/** Events of attachments. They belong to the stream of the attachment's subject, and are erased with it. */
 import { Schema } from "effect"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import { rowMade } from "../../kernel/events/row-events.ts"
 import { remove } from "../../kernel/tables/row-change.ts"
 import { attachableOf, type AttachmentRow, attachments } from "./attachables.ts"
 
-/** The stream of what it is attached to: `member:12`. */
+/** Stream of the attachment's subject: `member:12`. */
 export const attachableStream = (named: { readonly attachable_type?: unknown; readonly attachable_id?: unknown }) =>
   streamOf(attachableOf(named.attachable_type)?.table.entity ?? "attachment", String(named.attachable_id))
 
@@ -18,7 +18,7 @@ export const attachmentCreated = rowMade("attachment.created", attachments, {
   })
 })
 
-/** Nothing but the id: everybody is told that a row is gone, also who could not see it. */
+/** Only the id: the deletion is sent to all devices, including those that never saw the row. */
 export const attachmentDeleted = eventType("attachment.deleted", {
   meaning: "An attachment was removed, with its file.",
   data: () => Schema.Struct({ id: Schema.Int }),

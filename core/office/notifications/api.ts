@@ -1,4 +1,4 @@
-/** Notifications as a whole: what people may be told of, the house's settings and members' preferences. */
+/** The notifications slice: types, the company's settings and members' preferences. */
 import { Effect, Result, Schema } from "effect"
 import { createdEvent, deletedEvent, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
@@ -40,7 +40,7 @@ import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
 import { members } from "../../people/members/schema.ts"
 import { preferences_shown, settings_shown, shownPreferences, shownSettings } from "./shown.ts"
 
-// What can happen to settings and preferences of notifications. Events carry what holds from then on.
+// Events of notification settings and preferences. They carry the new values.
 
 const { channels } = notification_settings.columns
 
@@ -54,7 +54,7 @@ const notificationSettingChanged = eventType("notification_setting.changed", {
     ...(saysNothing(setting) ? [] : [insert(notification_settings, setting)])
   ]
 })
-/** The house goes by the type's defaults again. */
+/** Whether the company uses the type's defaults again. */
 const saysNothing = (setting: { readonly channels: unknown; readonly is_enabled: boolean }): boolean =>
   setting.channels === null && setting.is_enabled
 
@@ -93,7 +93,7 @@ const changedChannels = (
   const before = own ?? followed
   return every_channel.filter((one) => changes[one] ?? before.includes(one))
 }
-/** What a type that nobody said anything of would use. */
+/** Channels of a type without a preference. */
 const followedBy = (type: NotificationType, setting: NotificationSettingRow | undefined) =>
   setting?.channels ?? type.default_channels
 
@@ -162,8 +162,8 @@ const check = entryProblems("preferences")
 
 const editing = "members.edit"
 /**
- * Needs `members.edit`. Asked for here and not by `permission`: this ability alone must not open to a token's device
- * what the permission opens elsewhere, the members themselves (kernel/token-permissions.ts).
+ * Needs `members.edit`. Checked here and not by `permission`: the ability alone must not give a token's device the
+ * members themselves, which the permission opens elsewhere (kernel/token-permissions.ts).
  */
 const authorize = ({ viewer }: Pick<CallerContext, "viewer">): Effect.Effect<void, Rejection> =>
   hasOnePermission(viewer, editing) ? Effect.void : Effect.fail(forbidden(`This needs the permission ${editing}.`))
@@ -174,7 +174,7 @@ const listed = (member_id: number) =>
     const rows = shownPreferences(member_id, rules)
     return ok({ notification_preferences: rows, meta: unpagedMeta(rows.length) })
   })
-/** Whose preferences a user's own are: every account has a member record. */
+/** Member whose preferences are the user's own: every account has a member record. */
 const ownMember = ({ person_id }: Viewer): Effect.Effect<number, Rejection> =>
   person_id === null
     ? Effect.fail(notFound("Your account has no member record, which preferences are kept with."))

@@ -1,4 +1,4 @@
-/** What bodies say of types and channels, and what of it cannot be: known without a look at any row. */
+/** Types and channels in bodies, and the errors that can be found without reading rows. */
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import { boolean, choice, type Fields, list, object } from "../../kernel/fields/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
@@ -36,7 +36,7 @@ export const settingFields = {
   )
 } satisfies Fields
 
-/** What an entry says of channels: on or off for some of them, or null for none of its own. */
+/** An entry's channels: on or off for some of them, or null for none of its own. */
 export type ChannelChanges = { readonly [channel in NotificationChannel]?: boolean } | null
 /** An entry as a rule takes it. */
 export interface Change {

@@ -6,9 +6,10 @@ import { visible_to_all } from "../../kernel/tables/visibility.ts"
 import { Effect } from "effect"
 import { Store } from "../../kernel/store/store.ts"
 
-// Who is told by which channels: the type, the house's setting, the person's preference (rules/conventions 15).
+// Effective channels of notifications: the type's, the company's setting, the person's preference (rules/conventions
+// 15).
 
-/** The house's; null channels leave the type's. */
+/** The company's setting; null channels use the type's. */
 export interface TypeSetting {
   readonly channels: ReadonlyArray<NotificationChannel> | null
   readonly is_enabled: boolean
@@ -20,8 +21,8 @@ export interface TypePreference {
 }
 
 /**
- * A disabled type reaches nobody. A system type is neither disabled, muted nor changed. Otherwise a muted one reaches
- * nobody; else the preference's channels come before the setting's, and those before the type's.
+ * A disabled type has no channels. A system type cannot be disabled, muted or changed. Otherwise a muted type has none;
+ * else the preference's channels take precedence over the setting's, and those over the type's.
  */
 export const effectiveChannels = (
   type: NotificationType,
@@ -34,17 +35,17 @@ export const effectiveChannels = (
   return new Set(wanted.filter((one) => type.available_channels.includes(one)))
 }
 
-// What the house and its people said of notifications (rules/conventions 15). A row stands for what somebody said;
-// where there is none, the type's own defaults hold.
+// The company's settings and members' preferences for notifications (rules/conventions 15). One row per override;
+// without one the type's defaults apply.
 
-/** Null: those of the setting, or of the type. An empty list: nobody is told. */
+/** Null: the setting's or the type's channels. An empty list: no channels. */
 const channels = list(choice(notification_channels), { nullable: true, distinct: true })
 
 export const notification_settings = plainTable(
   "notification_settings",
   "notification_type",
   { notification_type: text({ max: 60 }), channels, is_enabled: boolean({ default: true }) },
-  // What people see of their own preferences depends on them.
+  // Users' own preferences depend on the company's settings.
   { visibility: visible_to_all, named_by: ["notification_type"] }
 )
 export type NotificationSettingRow = RowOf<typeof notification_settings>
@@ -52,7 +53,7 @@ export type NotificationSettingRow = RowOf<typeof notification_settings>
 export const notification_preferences = table(
   "notification_preferences",
   {
-    /** Of two members that turn out to be one, the primary's own come first; the other's fill in what it left open. */
+    /** When members are merged, the primary's preferences take precedence; the other's fill the gaps. */
     member_id: ref("members", {
       computed: true,
       on_delete: "keep",
@@ -84,7 +85,7 @@ export const notification_preferences = table(
 export type NotificationPreferenceRow = RowOf<typeof notification_preferences>
 
 export interface NotificationRules {
-  /** The house's; undefined where the type's defaults hold. */
+  /** The company's setting; undefined if the type's defaults apply. */
   readonly setting: (type: string) => TypeSetting | undefined
   /** A member's; undefined where the setting holds. */
   readonly preference: (member_id: number, type: string) => TypePreference | undefined
@@ -92,7 +93,7 @@ export interface NotificationRules {
   readonly channels: (member_id: number, type: NotificationType) => ReadonlySet<NotificationChannel>
 }
 
-/** Of these members, for these types; without types for every one. Members beyond those asked for have none. */
+/** Rules of these members for these types; for every type by default. Other members have none. */
 export const notificationRules = Effect.fnUntraced(function* (
   member_ids: ReadonlyArray<number>,
   types?: ReadonlyArray<string>

@@ -51,8 +51,8 @@ const switches = (type: NotificationType, on: ReadonlyArray<NotificationChannel>
   Object.fromEntries(type.available_channels.map((one) => [one, on.includes(one)]))
 
 /**
- * What was said that counts of a type: nothing of a system type. A muted type shows the channels it has when it is not
- * muted; a disabled one shows all of them as off.
+ * Effective values of a type; none for a system type. A muted type shows its unmuted channels; a disabled one shows all
+ * as off.
  */
 const shownChannels = (type: NotificationType, setting: TypeSetting | undefined, preference?: TypePreference) =>
   switches(

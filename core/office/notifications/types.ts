@@ -1,4 +1,4 @@
-/** What people may be told of, by which channels, and what they are told by unless somebody says otherwise. */
+/** Types of notifications, with their channels and defaults. */
 export const notification_channels = {
   database: "The inbox",
   email: "E-mail",

@@ -1,6 +1,6 @@
 /**
- * What a command is about, as its person says it: whose order, which goods, how many, when. Read from the replica's
- * rows, which hold no more than the person may see.
+ * Describes a refused command from its user's view: whose order, which goods, how many, when. Reads the replica's rows,
+ * which hold no more than the user may see.
  */
 import { wallOf } from "../../values/zone.ts"
 import type { Json, JsonObject } from "../../kernel/fields/json.ts"
@@ -30,7 +30,7 @@ import { users } from "../../people/users/schema.ts"
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-/** The year is told where it is not that of `now`; instants, on the clock of the zone. `to` null: no known end. */
+/** With the year if it is not that of `now`; instants by the zone's clock. `to` null: no known end. */
 export const daysInWords = (from: string, to: string | null, zone: string, now: string): string => {
   const [first, last, this_year] = [from, to ?? from, now].map((instant) => dayIn(instant, zone))
   if (first === undefined || last === undefined) return `${from} to ${to ?? "an open end"}`
@@ -48,7 +48,7 @@ const dayIn = (instant: string, zone: string) => {
   return { day: wall.getUTCDate(), month: months[wall.getUTCMonth()] ?? "", year: wall.getUTCFullYear() }
 }
 
-// What commands do, in the trade's words: what follows after "Sam wanted to".
+// Phrases for commands, to follow "Sam wanted to".
 
 /** `order 1042 Summer Fest for Acme Ltd, 3–5 Dec`; undefined where the command is about none. */
 const orderText = ({ customer, order, zone }: Facts, now: string): string | undefined => {
@@ -61,7 +61,7 @@ const orderText = ({ customer, order, zone }: Facts, now: string): string | unde
 const listed = (names: ReadonlyArray<string>): string =>
   names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`
 
-/** What somebody wanted to do, after "wanted to". */
+/** The intended action, to follow "wanted to". */
 const wishOf = (command: Refused, facts: Facts, now: string): string => {
   const said = deeds[command.name]?.(command.body, facts, now)
   const order = orderText(facts, now)
@@ -77,7 +77,7 @@ const wishOf = (command: Refused, facts: Facts, now: string): string => {
 }
 
 type Deed = (body: JsonObject, facts: Facts, now: string) => string | undefined
-/** What a code names where it was scanned, the units, the line or the goods. */
+/** The goods in words: those the scanned code names, the units, the line or the product. */
 const what = ({ line, product, units }: Facts, { code }: JsonObject = {}): string =>
   units.length > 0
     ? listed(units.map(({ name }) => name))
@@ -157,14 +157,14 @@ const deeds: { readonly [name: string]: Deed } = {
   }
 }
 
-// What the code of a refused scan names here: the unit and its newest order, or the goods.
+// Scan commands: their code is looked up here for the unit and its newest order, or the product.
 
 const scans: ReadonlySet<string> = new Set(["opportunities.scan", "scans.check_in"])
 
 interface ScannedCode {
   readonly stock_level_id?: number
   readonly product_id?: number
-  /** Of the unit; undefined where it was on none. */
+  /** Newest order of the unit; undefined if it was on none. */
   readonly opportunity_id?: number
   readonly quantity?: number
 }
@@ -301,7 +301,7 @@ const factsOf = Effect.fnUntraced(function* (
     zone: zoneOf(place)
   }
 })
-/** What people call a row that an order names. */
+/** Users' word for a row that an order refers to. */
 const calledIn = (table: string): string => (table === members.name ? "customer" : wordsOf(table.replace(/s$/, "")))
 const namedIn = (row: JsonObject | undefined): Named | null => {
   const id = idIn(row, "id")
@@ -325,15 +325,15 @@ const orderOf = (row: JsonObject | undefined): About["order"] => {
   }
 }
 
-/** What a command would do, in words that follow after "would": `make it 4 × Cable in order 12 Gala`. */
+/** The command's effect, to follow "would": `make it 4 × Cable in order 12 Gala`. */
 export const wishOfCommand = (command: Refused, user_id: number, now: string): Effect.Effect<string, Failure, Store> =>
   Effect.map(factsOf(command, user_id), (facts) => wishOf(command, facts, now))
 
-/** What it did, as its person would say it: `Book out MH-2 for order 3 Gig, 3–5 Dec`. */
+/** The command in words: `Book out MH-2 for order 3 Gig, 3–5 Dec`. */
 export const deedOf = (command: Refused, now: string): Effect.Effect<string, Failure, Store> =>
   Effect.map(wishOfCommand(command, 0, now), (wish) => `${wish.charAt(0).toUpperCase()}${wish.slice(1)}`)
 
-/** What it is about, and its intent in one sentence. `now`: an instant; years are told where they are not this one. */
+/** Subject and intent of a command in one sentence. `now`: an instant; other years are named. */
 export const intentOf = (
   command: Refused,
   user_id: number,

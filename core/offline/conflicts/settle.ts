@@ -51,7 +51,7 @@ export const settleByOrder = async (parts: SettleParts, command: Refused, how: O
   return reduced(parts, path, id, how.reduce_to)
 }
 
-/** The lines that are short ask for what is free, or for so many where there is one such line. */
+/** Reduces the short lines to the available quantity, or to `to` if there is one such line. */
 const reduced = async (parts: SettleParts, path: string, id: number, to: number | "free"): Promise<Given> => {
   const { lines } = await shortLines(parts.ask, id)
   if (to !== "free" && lines.length > 1)

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/js
 import { demandPhaseOf } from "../../orders/availability/rules/phase.ts"
 import { damaged } from "../../orders/opportunities/tables/units.ts"
 
-// What is known of a refused command: what it was sent, and the rows it is about.
+// Facts about a refused command: its body, and the rows it concerns.
 
 /** A refused command: what its endpoint is called and says of itself, what it was sent, and the rows it names. */
 export interface Refused {
@@ -19,7 +19,7 @@ export interface Refused {
     /** In the body; undefined for one of the path. */
     readonly field?: string
   }>
-  /** Rows as they were when it was recorded, by `table/id`: they tell of what is gone since. */
+  /** Rows as they were when it was recorded, by `table/id`: they describe rows deleted since. */
   readonly remembered: { readonly [row: string]: JsonObject }
 }
 export interface Named {
@@ -32,7 +32,7 @@ export interface About {
   readonly order:
     | (Named & {
         readonly number: string | null
-        /** Whose clock its times are read by. */
+        /** Store whose clock its times are shown in. */
         readonly store_id: number | null
         readonly state_name: string
         readonly starts_at: string | null
@@ -51,7 +51,7 @@ export interface Facts extends About {
   readonly line: string | null
   /** An invoice or another paper that its path names: `invoice 12`. */
   readonly paper: string | null
-  /** What the rows are called that fields of its body name: `customer`. */
+  /** Names of the rows that its body's fields refer to: `customer`. */
   readonly referring: ReadonlyMap<string, string>
   readonly zone: string
 }
@@ -66,16 +66,16 @@ export interface Given {
 export interface ShortLine {
   readonly opportunity_item_id: number
   readonly product_name: string
-  /** What is free for it, were it alone. */
+  /** Quantity available for it alone. */
   readonly available: number
-  /** What is free for it once the lines before it have theirs. */
+  /** Quantity available after the lines before it are served. */
   readonly quantity: number
-  /** What the other lines of its product have then. */
+  /** Quantity the other lines of its product get. */
   readonly beside: number
 }
 interface ShortLines {
   readonly lines: ReadonlyArray<ShortLine>
-  /** What is short even were each line alone: that can be waited for. */
+  /** Lines that would be short even alone: these can wait. */
   readonly alone: ReadonlyArray<ShortLine>
   /** The order with its lines. */
   readonly shown: JsonObject | undefined
@@ -114,7 +114,7 @@ export const shortLines = async (facts: AskFacts, id: number): Promise<ShortLine
   const ids = new Set(shared.map((one) => one.opportunity_item_id))
   return { lines: [...alone.filter((one) => !ids.has(one.opportunity_item_id)), ...shared], alone, shown }
 }
-/** What takes no stock yet is not short of what it takes itself: its lines do not see each other. */
+/** Lines without demands on stock are not short because of each other. */
 const isWithoutDemands = ({ state, status }: JsonObject): boolean =>
   typeof state === "number" && typeof status === "number" && demandPhaseOf(state, status) === "draft"
 const isTracked = async (facts: AskFacts, product_id: number | undefined): Promise<boolean> => {
@@ -151,7 +151,7 @@ const sharedOut = (lines: ReadonlyArray<Entry & { readonly on_order: number }>):
       .filter(({ from, to }) => from < line.to && line.from < to)
       .reduce((sum, { of_stock }) => sum + of_stock, 0)
     const of_stock = Math.min(line.requested, Math.max(0, line.available - taken))
-    // What is on order for a line is not taken from the others.
+    // Goods on order for a line are not taken from the others.
     given.push({ ...line, of_stock, quantity: Math.min(line.requested, of_stock + line.on_order) })
   }
   const all = given.reduce((sum, { quantity }) => sum + quantity, 0)
@@ -166,7 +166,7 @@ const sharedOut = (lines: ReadonlyArray<Entry & { readonly on_order: number }>):
     }))
 }
 
-// What a refused check-in says of a unit that came back damaged: it holds, whatever was wrong with the check-in.
+// A damaged unit reported by a refused check-in: the damage is valid, whatever was wrong with the check-in.
 
 interface Damage {
   readonly unit: About["units"][number]
@@ -216,7 +216,7 @@ const rowOf = (answer: Given): JsonObject => {
 export const invoiceOf = async (ask: AskFacts, command: Refused): Promise<JsonObject> =>
   rowOf(await ask({ method: "GET", path: pathOf(command), query: [], body: undefined }))
 
-/** Issues a new draft of what is left; the refused draft, which repeats it, is deleted. */
+/** Issues a new draft for the unbilled remainder; deletes the refused draft, which repeats what is billed. */
 export const billLeft = async (ask: AskFacts, command: Refused): Promise<Given> => {
   const { opportunity_id } = await invoiceOf(ask, command)
   if (!isOverbilled(command) || typeof opportunity_id !== "number")

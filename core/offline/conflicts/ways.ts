@@ -38,7 +38,7 @@ interface WaysParts {
   readonly fits: (body: JsonObject) => Promise<boolean>
 }
 
-/** What would do instead, by what is free now. */
+/** Alternatives by present availability. */
 export const tradeWays = async (parts: WaysParts, command: Refused, about: About): Promise<ReadonlyArray<WayOut>> => [
   ...(await ofSeal(parts, command)),
   ...(await ofOverbilling(parts, command)),
@@ -80,7 +80,7 @@ const ofOverbilling = async ({ facts, fits }: WaysParts, command: Refused): Prom
   ]
 }
 
-/** A unit that cannot be checked in as was wanted, but is damaged all the same. */
+/** A damaged unit whose check-in was refused. */
 const ofDamage = async ({ facts }: WaysParts, command: Refused, about: About): Promise<ReadonlyArray<WayOut>> => {
   const damage = damageOf(command, about)
   if (damage === undefined || !(await isInService(facts, damage))) return []
@@ -162,7 +162,7 @@ const freeText = ({ beside, product_name, quantity }: ShortLine): string =>
 const search_days = 60
 const day_millis = 86_400_000
 const minute_millis = 60_000
-/** So many days later on a zone's clock: the same time of day, whatever the clock did meanwhile. */
+/** The same local time a number of days later, across changes of the clock. */
 const daysLater = (instant: number, days: number, zone: string): number =>
   instantOfWall(wallOf(instant, zone) + days * day_millis, zone)
 const zoneOfStore = async (facts: AskFacts, id: Json | undefined): Promise<string> => {

@@ -1,4 +1,4 @@
-/** What people call a row in a sentence about undoing. */
+/** Names of rows in sentences about undoing. */
 import type { Table } from "../../kernel/tables/table.ts"
 import { wordsOf } from "../../kernel/tables/words.ts"
 

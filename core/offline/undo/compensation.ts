@@ -1,6 +1,6 @@
 /**
- * How a recorded command is taken back by commands that follow it (rules/undo 3). A compensation is a pure function of
- * what the command was and what it changed; it gives requests by the names of their endpoints, or why there are none.
+ * How recorded commands are undone by further commands (rules/undo 3). A compensation is a pure function of the command
+ * and its changes; it returns requests by endpoint name, or the reason why there are none.
  */
 import type { Catalogue } from "../../kernel/endpoints/catalogue.ts"
 import type { Endpoint } from "../../kernel/endpoints/endpoint.ts"
@@ -27,7 +27,7 @@ export interface Done {
   readonly body: JsonObject
   /** In the order in which the command changed them. */
   readonly rows: ReadonlyArray<ChangedRow>
-  /** What people call a row: `order 1042`, `6.00 × Pointe`, `unit A-1`. */
+  /** Name of a row in messages: `order 1042`, `6.00 × Pointe`, `unit A-1`. */
   readonly called: (table: string, key: Json | undefined) => string
 }
 
@@ -42,12 +42,12 @@ export interface UndoRequest {
   readonly params: { readonly [name: string]: string | number | MadeBy }
   readonly body?: { readonly [field: string]: Json | MadeBy }
   /**
-   * What is said where the rules refuse it: it and all that follows of this kind are left out, the rest holds. Empty
-   * where a refusal means that what came before has done it already: it alone is left out, and nothing is said.
+   * Message if the rules refuse it: it and all later requests of its kind are left out, the rest is applied. Empty if a
+   * refusal means that an earlier request has already done it: then it alone is left out, silently.
    */
   readonly otherwise?: string
 }
-/** What must still be as the command left it, so that nobody's later change is lost. */
+/** State that must be unchanged since the command, so that no later change is lost. */
 export interface Expected {
   readonly table: string
   readonly key: number | string
@@ -59,10 +59,10 @@ export type Undoing =
       readonly kind: "requests"
       /** Carried out in this order, all or none. None: nothing is left to take back. */
       readonly requests: ReadonlyArray<UndoRequest>
-      /** What it means, as a sentence. */
+      /** The condition as a sentence. */
       readonly says: string
       readonly expects?: ReadonlyArray<Expected>
-      /** Rows that nobody else may have worked on since. */
+      /** Rows that others must not have changed since. */
       readonly untouched?: ReadonlyArray<Pick<ChangedRow, "table" | "key">>
     }
   | { readonly kind: "cannot"; readonly because: string; readonly instead: string }
@@ -98,7 +98,7 @@ export const rowOfParam = (done: Done, param: string): ChangedRow | undefined =>
 }
 export const tableOfParam = (endpoint: Endpoint, param: string): string | undefined =>
   (endpoint.params as { readonly [name: string]: { readonly table: { readonly name: string } } })[param]?.table.name
-/** What the row of the first parameter is called; the endpoint's own words where the path names none. */
+/** Name of the first parameter's row; the endpoint's own words if the path has none. */
 export const subjectOf = (done: Done): string => {
   const [param] = Object.keys(done.endpoint.params)
   const table = param === undefined ? undefined : tableOfParam(done.endpoint, param)
@@ -120,7 +120,7 @@ const valuesBefore = (
   for (const name of names) {
     const field = fields[name]
     if (field === undefined || field.computed) continue
-    // A list of rows of their own is not what answers show without being asked.
+    // Lists of rows are not in answers unless included.
     if (!(name in shown) || (isRows(field) && !(name in columns))) missing.push(name)
     else if (shown[name] !== null) body[name] = shown[name] ?? null
     else if (field.on_null === "clear") body[name] = null
@@ -178,7 +178,7 @@ export const putBack = (
     }
   )
 }
-/** Of custom fields those that it changed: what was only sent along stays whoever's it is. */
+/** Only the custom fields that the command changed: values sent unchanged may have other authors. */
 const customBefore = (shown: Json | undefined, sent: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(sent).flatMap(([key, value]) => {
@@ -202,7 +202,7 @@ const valueText = (value: Json | undefined): string =>
       ? JSON.stringify(value)
       : String(value)
 
-/** What was made is deleted by another endpoint of the same parameters and one more, its last: the row made. */
+/** Deletes a created row by another endpoint with the same parameters plus the row itself. */
 export const deleteMade =
   (name: string, word = "deleted again"): Compensation =>
   (done, catalogue) => {
@@ -223,7 +223,7 @@ export const asSet = (row: ChangedRow | undefined, ...columns: ReadonlyArray<str
   row === undefined
     ? []
     : columns.filter((column) => column in row.set).map((column) => ({ table: row.table, key: row.key, column }))
-/** What the path names last, as it was. */
+/** The last row named by the path, before the change. */
 const lastOfPath = (done: Done): ChangedRow | undefined => {
   const param = Object.keys(done.endpoint.params).at(-1)
   return param === undefined ? undefined : rowOfParam(done, param)
@@ -235,7 +235,7 @@ export const opposite =
     requests([{ name, params: done.params }], `${subjectOf(done)} ${word}`, {
       expects: asSet(lastOfPath(done), ...columns)
     })
-/** What was restored is deleted again, unless others have worked on it since. */
+/** Deletes a restored row again, unless others have changed it since. */
 export const deleteRestored =
   (name: string): Compensation =>
   (done) => {
@@ -244,7 +244,7 @@ export const deleteRestored =
     return requests([{ name, params: done.params }], `${subjectOf(done)} deleted again`, { untouched })
   }
 
-/** What was deleted for good is made again with its values, under an id of its own. */
+/** Creates a permanently deleted row again with its values, under a new id. */
 export const makeAgain =
   (name: string): Compensation =>
   (done, catalogue) => {
@@ -270,7 +270,7 @@ const isLostWith = ({ before, key, now, set }: ChangedRow, gone: ChangedRow): bo
   before !== undefined &&
   typeof key === "number" &&
   (now === undefined || Object.entries(set).some(([column, value]) => value === null && before[column] === gone.key))
-/** What making a row again takes: all of its fields that had a value. */
+/** Body for creating a row again: all of its fields that had a value. */
 export const bodyAgain = (endpoint: Endpoint, row: ChangedRow): { readonly [field: string]: Json } => {
   const fields = endpoint.fields as Fields
   const names = Object.keys(fields).filter((name) => (row.shown[name] ?? null) !== null)

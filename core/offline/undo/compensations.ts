@@ -1,7 +1,7 @@
 /**
- * What takes each kind of command back: the one table of it, by the endpoint's name. Kinds that are not named here are
- * rows that are made, changed and deleted as they are: what was made is deleted, what was changed is put back, what was
- * deleted is restored where there is such an endpoint and made again where nothing else refers to it.
+ * The compensation of each kind of command, by endpoint name. Unlisted kinds are plain rows: created ones are deleted,
+ * changed ones get their earlier values, and deleted ones are restored if there is such an endpoint, or else created
+ * again if no other row refers to them.
  */
 import type { Catalogue } from "../../kernel/endpoints/catalogue.ts"
 import { type Endpoint, operationOf, resourceOf } from "../../kernel/endpoints/endpoint.ts"
@@ -52,12 +52,12 @@ const content = (done: Done): ReadonlyArray<ChangedRow> =>
   rowsOf(done, "container_items").filter(({ before, set }) => before === undefined || "unpacked_at" in set)
 const unitCalled = (done: Done, row: ChangedRow): string =>
   done.called("stock_levels", (row.before ?? row.now ?? row.set)["serialised_item_id"])
-/** What came back in a case is known to have; what is packed again later is not. */
+/** The content of a returned case is known to be complete; a later packing is not. */
 const from_returned = cannot(
   "It was taken out of a case that came back from an order",
   "pack it by hand: flightcase pack"
 )
-/** What nobody may have packed or unpacked since. */
+/** Rows that must not have been packed or unpacked since. */
 const placesOf = (done: Done) => content(done).flatMap((row) => asSet(row, "unpacked_at"))
 const packed: Compensation = (done) => {
   const unit = done.body["serialised_item_id"] ?? null
@@ -195,7 +195,7 @@ const others: { readonly [name: string]: Compensation } = {
   "rate_definitions.import": never("An import changes many rows at once", "correct the file and import it again"),
   "attachments.delete": never("The content of a deleted file is gone", "attach it again: flightcase attach")
 }
-/** What was taken out of service is in it again; its record stays in the history, ended. */
+/** Stock taken out of service is in service again; its record stays in the history, ended. */
 const inServiceAgain: Compensation = (done) => {
   const [record] = madeIn(done, "service_records")
   if (record === undefined || rowsOf(done, "service_records").length > 1 || done.body["write_off"] === true)
@@ -226,7 +226,7 @@ const declared: { readonly [name: string]: Compensation } = {
   ...others
 }
 
-/** What takes back commands of this endpoint; undefined where nobody has said. */
+/** The compensation for this endpoint's commands; undefined if none is declared. */
 export const compensationOf = (catalogue: Catalogue, endpoint: Endpoint): Compensation | undefined =>
   Object.hasOwn(declared, endpoint.name) ? declared[endpoint.name] : usualCompensation(catalogue, endpoint)
 

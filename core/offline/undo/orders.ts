@@ -1,4 +1,4 @@
-/** What takes back commands about opportunities: their lines, their status, and the units that leave with them. */
+/** Compensations of opportunity commands: lines, status, and the units that leave with them. */
 import type { JsonObject } from "../../kernel/fields/json.ts"
 import {
   asSet,

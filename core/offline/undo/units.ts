@@ -1,4 +1,4 @@
-/** What takes back commands about units and counted lines of an order: each is where it was, by the steps between. */
+/** Compensations of commands on units and counted lines of an order: each is moved back step by step. */
 import type { JsonObject } from "../../kernel/fields/json.ts"
 import {
   cannot,
@@ -15,7 +15,7 @@ import {
   type UndoRequest
 } from "./compensation.ts"
 
-/** What the assignment of a unit goes through, by its status: the action that leads there, and the time it takes. */
+/** Steps of a unit's assignment, by status: the action that leads there, and the time it takes. */
 const forward: ReadonlyArray<readonly [action: string, time: string | undefined]> = [
   ["", undefined],
   ["prepare", "prepared_at"],
@@ -96,14 +96,14 @@ const unitBack = (done: Done, row: ChangedRow, place: number): ReadonlyArray<Und
     ...(was_set("container_stock_level_id") ? [inCase(done, row, id)] : [])
   ]
 }
-/** What others must not have changed: what the command set, and the status of a unit that another goes instead of. */
+/** State that others must not have changed: values the command set, and the status of a substituted unit. */
 const expectedOf = ({ key, set, table }: ChangedRow): ReadonlyArray<Expected> =>
   unit_columns
     .filter((column) => column in set || (column === "status" && "stock_level_id" in set))
     .map((column) => ({ table, key, column }))
 const unit_columns = ["status", "stock_level_id", "container_stock_level_id"]
 const counted = ["dispatched_quantity", "returned_quantity"] as const
-/** What a command counted out and in of a line is counted back. */
+/** Reverses a line's counted dispatches and returns. */
 const countedBack = (done: Done): ReadonlyArray<UndoRequest> =>
   rowsOf(done, "opportunity_items").flatMap((row) =>
     counted.toReversed().flatMap((column): ReadonlyArray<UndoRequest> => {
@@ -140,7 +140,7 @@ export const unitsBack = (done: Done): Undoing => {
   return requests(steps, subject === "" ? what : `${subject}: ${what}`, { expects: units.flatMap(expectedOf) })
 }
 
-// What takes back scans: units where they were, in the case they were taken out of, and in service again.
+// Compensations of scans: units go back to their place, into the case they were taken out of, and into service.
 
 /** A scan is taken back with the allocation it made; what moved as a whole case is not. */
 const scannedBack: Compensation = (done) => {
@@ -150,8 +150,8 @@ const scannedBack: Compensation = (done) => {
 }
 
 /**
- * What the scan took out of cases is packed again, and their seals closed; an ended case is followed by one like it.
- * Where somebody else needs the unit, the case is left as it is, and that is said.
+ * Packs units taken out of cases again and closes the seals; a dissolved case is replaced by one like it. If somebody
+ * else needs the unit, the case is left as it is, with a message.
  */
 const backInCases = (done: Done, back: Undoing): Undoing => {
   const taken = rowsOf(done, "container_items").filter(
@@ -194,8 +194,8 @@ const packedText = (done: Done, taken: ReadonlyArray<ChangedRow>, opened: Readon
 }
 
 /**
- * What came back damaged or is missing is in service again. Of a unit the reverted check ends the record by itself, of
- * a counted quantity that is asked for.
+ * Puts damaged or missing goods back into service. For a unit, reverting the check ends the record; for a counted
+ * quantity a request is added.
  */
 const backInService = (done: Done, back: Undoing): Undoing => {
   const records = rowsOf(done, "service_records")

@@ -1,4 +1,4 @@
-/** A demand on stock as rules see it: who wants how much of what, from when to when (rules/availability 2). */
+/** A demand on stock as rules see it: who needs how much of which product, from when to when (rules/availability 2). */
 export const phase_labels = {
   draft: "Draft",
   held: "Held",
@@ -7,7 +7,7 @@ export const phase_labels = {
   closed: "Closed",
   void: "Void"
 } as const
-/** What the status of the opportunity or container that demands means for stock. */
+/** Effect of the demanding opportunity's or container's status on stock. */
 export type Phase = keyof typeof phase_labels
 
 /** One stored demand. Quantities are whole units; instants are ISO 8601 in UTC; `openEnd` means no known end. */
@@ -33,7 +33,7 @@ export interface Demand {
   readonly is_active: boolean
   /** At least one of the demanded units was dispatched and has not come back. */
   readonly out: boolean
-  /** The unit came back and nobody has checked it yet. */
+  /** The unit came back and has not been checked yet. */
   readonly pending_checkin: boolean
   readonly returned_at: string | null
   readonly checked_at: string | null

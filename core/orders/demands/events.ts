@@ -21,7 +21,7 @@ import {
 
 const source = () => ({ source_type: Schema.String, source_id: Schema.Int })
 
-/** The stream of what makes the demand: the opportunity that books, else the container the unit is packed in. */
+/** Stream of the demand's source: the booking opportunity, else the container the unit is packed in. */
 const ownerOf = ({
   container_id,
   opportunity_id

@@ -53,12 +53,12 @@ export const uidHost = (address: string): string => {
 const feeds = later(() => import("./feed.ts"))
 const orders = later(() => import("./orders.ts"))
 
-/** What a feed holds, and for whom. */
+/** Content of a feed, and its reader. */
 interface FeedAsked {
-  /** Whose; everybody's where it is undefined. */
+  /** Owner of the calendar; everybody if undefined. */
   readonly user_id: number | undefined
   readonly kinds: ReadonlyArray<CalendarKind>
-  /** Who reads it: with the permissions that decide what is in it. Whether they may see the kinds was asked before. */
+  /** The reader, whose permissions decide the content. Access to the kinds was checked before. */
   readonly reader: Viewer
 }
 /** The feed as of now. 404 for an unknown user. Five queries, and five more with orders. */
@@ -158,7 +158,7 @@ const namesOf = Effect.fnUntraced(function* (rows: ReadonlyArray<OpportunityRow>
       idsIn((row) => [row.store_id])
     )).map((row) => [row.id, row])
   )
-  // Whose text an address is: of those who may see members. Other devices hold it with an empty street.
+  // Address texts are for users who may see members. Other devices hold them with an empty street.
   const addressed = new Map(
     hasOnePermission(reader, "members.view")
       ? (yield* Store.getMany(

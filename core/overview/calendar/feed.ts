@@ -19,7 +19,7 @@ export interface FeedActivity {
   readonly owner: { readonly name: string; readonly email: string | null } | null
 }
 
-/** What a calendar shows at a time, whatever it is of. */
+/** A calendar entry of any kind. */
 export interface FeedEntry {
   /** The left-hand side of its UID: stable as long as the thing is there. */
   readonly uid: string
@@ -33,7 +33,7 @@ export interface FeedEntry {
   readonly zone: string
   readonly is_cancelled: boolean
   readonly is_completed: boolean
-  /** Nobody is busy because of it. */
+  /** Blocks no time. */
   readonly is_free: boolean
   readonly owner: FeedActivity["owner"]
 }

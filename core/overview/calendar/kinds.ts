@@ -1,4 +1,4 @@
-/** What calendars can show, and who may see it. */
+/** Kinds of calendar entries, and who may see them. */
 import { Effect } from "effect"
 import { choice, list } from "../../kernel/fields/field.ts"
 import { forbidden, type Rejection } from "../../kernel/fields/rejection.ts"
@@ -50,7 +50,7 @@ export const requireKinds = (viewer: Viewer, kinds: ReadonlyArray<CalendarKind>)
   return ability === undefined ? Effect.void : Effect.fail(forbidden(`The token lacks the ability ${ability}.`))
 }
 
-/** What a feed is called and sent as; its text is made in feed.ts, which is loaded for it. */
+/** File name and headers of a feed; feed.ts, loaded on demand, writes its text. */
 const feedFileName = "flightcase-calendar.ics"
 export const feedHeaders = {
   "content-type": "text/calendar; charset=utf-8",

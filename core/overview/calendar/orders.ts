@@ -7,7 +7,7 @@ import { dayOf, startOfDay, wallOf } from "../../values/zone.ts"
 import type { FeedEntry } from "./feed.ts"
 import type { CalendarKind } from "./kinds.ts"
 
-/** What people call the things an order names; null where it names none, or nothing the reader may see. */
+/** Names of the rows that an order refers to; null if it has none, or the reader may not see it. */
 export interface OrderNames {
   readonly customer: string | null
   readonly venue: string | null

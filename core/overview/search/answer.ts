@@ -1,4 +1,4 @@
-/** What a search answers: the rows that were found, as whoever asks may see them (rules/search). */
+/** Results of a search: the found rows, as the caller may see them (rules/search). */
 import { clockText, numberText } from "../../values/text.ts"
 import { stateWords } from "../../products/service.ts"
 import { casesWhere, type CaseWhere, type Whereabouts, whereaboutsOf } from "./where.ts"
@@ -65,7 +65,7 @@ const outText = (where: Pick<Whereabouts, "order" | "timezone">, today: string):
   const until = whenText("until", where.order.until, where, today)
   return `out on ${orderText(where)}${until === "" ? "" : ` ${until}`}`
 }
-/** Of a case: at its store, or out with whom, and in which other one. */
+/** Place of a case: at its store, or out with a customer, and inside which other case. */
 const caseText = (
   { inside, is_out, order, ...at }: CaseWhere & Pick<Whereabouts, "store_name" | "timezone">,
   today: string
@@ -87,7 +87,7 @@ export const whereText = (where: Whereabouts, today: string): string => {
   const of_supplier = supplierText(where, today)
   switch (place) {
     case "out": {
-      // A repair that is planned while it is out is told, too.
+      // A repair planned while the unit is out is included.
       return joined([inside, outText(where, today), serviceText(where, today, false), of_supplier])
     }
     case "returned":

@@ -1,4 +1,4 @@
-/** What somebody finds: rows of every kind they may list, the closest first (rules/search). */
+/** Search: rows of every kind the user may list, best matches first (rules/search). */
 import { numberForms } from "../../values/text.ts"
 import {
   compacted,
@@ -110,7 +110,7 @@ export const candidates_max = 200
 
 const notDeleted = (table: Table): string => (table.soft_delete ? ` and ${quote("deleted_at")} is null` : "")
 
-/** What rows are matched and put in order by; those that are shown are read whole. */
+/** Columns for matching and sorting; rows in the result are read in full. */
 const looked_at = new WeakMap<SearchKindRules, string>()
 const columnsLookedAt = (rules: SearchKindRules): string => {
   let list = looked_at.get(rules)
@@ -267,7 +267,7 @@ const whole = Effect.fnUntraced(function* (
   })
 })
 
-/** Members found by an e-mail address or a telephone number only. Whoever lists members sees both. */
+/** Members found only by an e-mail address or a telephone number. Users who list members see both. */
 const reachedBy = Effect.fnUntraced(function* (sought: Sought, known: ReadonlyArray<Match>) {
   const { by_email, by_phone } = yield* memberIdsByContact(sought)
   const there = new Set(known.map(({ row }) => row["id"]))

@@ -1,4 +1,4 @@
-/** What `find` looks for: the tables, how their rows are called, and who may list them (rules/search 1). */
+/** Kinds of rows that `find` searches: their tables, names, and who may list them (rules/search 1). */
 import { containers } from "../../products/packing.ts"
 import { invoices } from "../../billing/state/tables.ts"
 import type { Table } from "../../kernel/tables/table.ts"
@@ -48,7 +48,7 @@ export interface SearchKindRules {
   readonly numbered: string | undefined
   /** The columns that say whether a row is still worked with, and whether it is a case. */
   readonly in_use: ReadonlyArray<string>
-  /** The list that shows the same rows: whoever may not ask for it finds none. */
+  /** The list of the same rows: users who may not call it find none. */
   readonly list: string
 }
 const rulesOf = (

@@ -25,13 +25,13 @@ import { millisOf } from "../../values/time.ts"
 import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./behind.ts"
 import type { UnitPlace } from "./kinds.ts"
 
-// What the steps of a unit on its orders tell of where it is (rules/search 3). Pure.
+// Place of a unit, from its steps on orders (rules/search 3). Pure.
 
 type Step = Pick<AssignmentRow, "opportunity_id" | "returned_at" | "status">
 /** The step that says most about where a unit is: out before back before prepared. */
 const in_order = [dispatched, on_hire, checked_in, prepared, allocated]
 
-/** The last return, checked or not: an older one that nobody checked says nothing any more. */
+/** The last return, checked or not: older unchecked ones no longer matter. */
 const lastReturn = (steps: ReadonlyArray<Step>): Step | undefined =>
   steps
     .filter(({ status }) => hasReturned(status))
@@ -69,7 +69,7 @@ export interface Whereabouts {
   /** The shelf, as the stock level says. */
   readonly location: string | null
   readonly container: { readonly id: number; readonly name: string } | null
-  /** Whom it is out with, back from, or prepared or put aside for; null where that is not for its reader. */
+  /** Order it is out with, back from, or prepared or allocated for; null if the reader may not see it. */
   readonly order: {
     readonly id: number
     readonly number: string | null
@@ -77,7 +77,7 @@ export interface Whereabouts {
     readonly member_name: string | null
     readonly until: string | null
   } | null
-  /** What of it cannot be rented now: of a unit one entry, of a bulk quantity one for each part. */
+  /** Stock out of service now: for a unit one entry, for a bulk quantity one for each part. */
   readonly service: ReadonlyArray<{
     readonly state: OutOfService["state"]
     readonly quantity: number
@@ -85,7 +85,7 @@ export interface Whereabouts {
     readonly expected_back_at: string | null
     readonly reason: string | null
   }>
-  /** Whom sub-hired goods are from; null of one's own, and where that is not for its reader. */
+  /** Supplier of sub-hired goods; null for own stock, and where the reader may not see it. */
   readonly supplier: Supplied | null
 }
 
@@ -122,8 +122,8 @@ const outermost = (one: ContainerRow, cases: ReadonlyMap<number, ContainerRow>):
 
 type Placed = Pick<StockLevelRow, "given_back_at" | "is_gone" | "starts_at" | "stock_category" | "service_state">
 /**
- * What was sold or lost is so wherever it was. What is out is out, whatever is planned with it; what came back damaged
- * is in quarantine rather than unchecked.
+ * Sold or lost takes precedence over any place. A unit that is out is out, whatever is planned for it; one returned
+ * damaged is in quarantine rather than unchecked.
  */
 export const placeOf = (
   unit: Placed,
@@ -144,7 +144,7 @@ export const placeOf = (
   return around === undefined ? "in_store" : "in_case"
 }
 const bulk_stock = 10
-/** What of it is out of service at this moment; a repair may be planned for later. */
+/** Stock out of service at this moment; repairs may be planned for later. */
 const serviceNow = (unit: StockLevelRow, now: string): ReadonlyArray<OutOfService> =>
   unit.out_of_service.filter((one) => millisOf(one.starts_at) <= millisOf(now))
 
@@ -166,7 +166,7 @@ const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   return { around, containerOf }
 })
 
-/** The steps of each unit on its orders: of those that were checked only where something else is asked of them. */
+/** Steps of each unit on its orders; checked ones only for units with an unchecked return or in a dispatched case. */
 const stepsOf = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   around: (id: number) => ContainerRow | undefined
@@ -216,7 +216,7 @@ const standingsOf = Effect.fnUntraced(function* (
   )
 })
 
-/** Orders as whoever asks may see them, by id: two queries. */
+/** Orders as the caller may see them, by id: two queries. */
 const shownOrders = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number | null>,
   viewer: Viewer

@@ -25,9 +25,9 @@ import { containers } from "../../products/packing.ts"
 
 /** How long something that has not left on its day stays on the list. */
 const not_left_days = 14
-/** How far ahead shortages are told. */
+/** Days ahead for which shortages are listed. */
 const short_days = 7
-/** What leaves up to the end of the next day is to be prepared. */
+/** Dispatches up to the end of the next day are to be prepared. */
 const prepared_ahead_days = 1
 
 export interface Day {
@@ -40,7 +40,7 @@ export interface Day {
   readonly prepare_to: number
   readonly short_to: number
   readonly not_left_from: number
-  /** Of today the present; of another day its beginning: what was due before has not come. */
+  /** For today the present moment; for another day its start: goods due earlier are overdue. */
   readonly late_before: number
 }
 /** The day that was named, or the present one on this clock. */
@@ -77,14 +77,14 @@ export const isWithin = (at: string | null, from: number, to: number): boolean =
   return millis >= from && millis < to
 }
 
-// What is owed, and what is due from and to suppliers, by the end of a day (rules/today 3).
+// Outstanding invoices and deliveries due from and to suppliers, by the end of a day (rules/today 3).
 
 export const papers_max = 100
 
 interface Unpaid {
   /** The oldest first, `papers_max` at most. */
   readonly rows: ReadonlyArray<InvoiceRow>
-  /** Of all of them: minor units by currency. */
+  /** Totals over all of them: minor units by currency. */
   readonly sums: ReadonlyArray<{ readonly currency_code: string; readonly count: number; readonly outstanding: number }>
 }
 /** Invoices whose day to be paid has begun, of one store or of all. */
@@ -222,7 +222,7 @@ const firstSetWithin = (
     .map((condition) => `(${condition})`)
     .join(" or ")
 
-/** What of an order its lists are made of: of a wide table, a sixth. */
+/** Columns needed for the lists: a sixth of a wide table. */
 const order_columns = [
   ...(["id", "number", "subject", "member_id", "store_id", "state", "status", "has_shortage"] as const),
   ...leaving_columns,
@@ -249,9 +249,9 @@ const selected = Effect.fnUntraced(function* (
 })
 
 /**
- * Goods of which something may not have left: an order counted in bulk is on hire as soon as some of it is. Units are
- * counted by those allocated, as each leaves by itself and the status follows them. A kit that left as its parts
- * passes, too: its pieces tell ({@link isToGo}).
+ * Condition that some goods may not have been dispatched yet: an order counted in bulk is on hire as soon as part of it
+ * is. Units are counted by allocation, as each is dispatched on its own and the status follows them. A kit dispatched
+ * as its parts passes, too; its pieces decide ({@link isToGo}).
  */
 const goods_left = (dialect: Dialect): string =>
   `exists (select 1 from ${quote(opportunity_items.name)} line ` +
@@ -278,11 +278,11 @@ export const leaving = (store_id: number | undefined, { from, not_left_from, pre
 /** Whether something of an order is still to leave; `leaving` lets those pass of which this is not sure. */
 export const isToGo = ({ status }: OrderOfDay, pieces: Pieces): boolean =>
   status !== statuses.on_hire.status || isNotAllOut(pieces)
-/** What is out cannot be missing: an order of which all is out lacks nothing. */
+/** Dispatched goods cannot be missing: a fully dispatched order lacks nothing. */
 export const isNotAllOut = ({ back, out, wanted }: Pieces): boolean => out + back < wanted
 /**
- * Something is out, be it only the case of what came back by itself. What is allocated and never went keeps an order
- * Dispatched after all that did go is back. Where nothing was counted out, somebody said by hand that it is.
+ * Condition that something is out, even if only an empty case. An allocated unit that was never dispatched keeps an
+ * order Dispatched after everything else is back. If nothing was counted out, the status was set by hand.
  */
 const something_out = ((): string => {
   const of_order = `opportunity_id = ${quote(opportunities.name)}.id`
@@ -314,7 +314,7 @@ export const short = (store_id: number | undefined, { from, short_to }: ReturnTy
     "starts_at"
   )
 
-/** How far each order is, by its id: five queries for all of them, and one sum for each, however often it is asked. */
+/** Progress of each order, by id: five queries for all of them, and one sum for each, however often it is used. */
 export const piecesOfOrders = (
   ids: ReadonlyArray<number>,
   settings: Settings

@@ -114,7 +114,7 @@ const listOf = (
       starts_at: row.starts_at,
       ends_at: row.ends_at,
       is_late,
-      // Of what is all out nothing is missing any more, whatever others were promised.
+      // A fully dispatched order has no shortage, whatever others were promised.
       has_shortage: row.has_shortage && isNotAllOut(piecesOfOrder(row.id)),
       to_replace: toReplace(row.id),
       ...piecesOfOrder(row.id)

@@ -21,7 +21,7 @@ export const order_list_names = [
 /** Allocated units that are out of service: `2 to replace`. */
 export const replaceText = (to_replace: number): string => (to_replace > 0 ? `${to_replace} to replace` : "")
 
-/** What is left to do: `7 of 12 packed`, `3 of 12 back`. */
+/** Remaining work: `7 of 12 packed`, `3 of 12 back`. */
 export const leftText = (list: OrderList, { back, out, packed, wanted }: Pieces): string =>
   list === "coming_back" || list === "late"
     ? back === 0

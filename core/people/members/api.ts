@@ -213,9 +213,9 @@ const contactSlices: ReadonlyArray<Slice> = [
   { ...relationshipSlice, name: "members.relationships", endpoints: [listRelationships, relate, unrelate] }
 ]
 
-// What the rule for merging two members must know (rules/members-activities 2).
+// Facts for merging two members (rules/members-activities 2).
 
-/** Of both members: relationships, types with a primary contact record, and participations the two share. */
+/** Both members' relationships, types with a primary contact record, and shared participations. */
 const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id: number) {
   const both = [primary_id, secondary_id]
   const joined = [

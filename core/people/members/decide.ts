@@ -64,7 +64,7 @@ export interface Related {
   readonly other: MemberRow
 }
 /**
- * What a member may not become. 422 for making or unmaking users, who come from invitations; for a user's name,
+ * Invalid changes of a member: 422 for creating or removing users, who come from invitations; for a user's name,
  * activity and location type, which change with the account; for a type that an existing relationship does not allow.
  */
 export const memberProblems = (

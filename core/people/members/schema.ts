@@ -81,7 +81,7 @@ export const members = table(
       all_columns: ["members.*"],
       granted_columns: [
         { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
-        // What a draft made without a network takes from its customer: term, currency and tax (rules/billing 1.3).
+        // Customer data needed for drafts made offline: term, currency and tax (rules/billing 1.3).
         {
           to: ["invoices.*", "payments.*"],
           columns: [
@@ -158,7 +158,7 @@ export const addresses = table(
   "addresses",
   { member_id, ...addressFields },
   {
-    // Whoever writes a quote needs to know whose an address is; its text is for those who may see members.
+    // Writing a quote requires the owner of an address; its text is only for users who may see members.
     ...ofMember,
     entity: "address",
     visibility: {

@@ -71,7 +71,7 @@ const anonymiseMember = (member: MemberRow, own_id: number | null, facts: Anonym
   })
 }
 
-// What was recorded of persons, wherever a merge has moved it since: it is erased with what was recorded.
+// Records about persons, including those a merge has moved since: they are erased with the person's events.
 
 /** Rows of a table that were made in the streams of these members, of those that are still there. */
 export const rowsRecordedOf = <T extends Table>(store: StoreShape, table: T, member_ids: ReadonlyArray<number>) =>
@@ -92,7 +92,7 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
       const store = yield* Store
       const { catalogue } = yield* CommandRuntime
       const account = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id }) : undefined
-      // Locks the account, so that nobody activates it meanwhile.
+      // Locks the account against concurrent activation.
       if (account !== undefined) yield* lockStreams([streamOf("user", account.id)])
       const user = account === undefined ? undefined : yield* store.get(users, account.id)
       const user_streams =

@@ -52,8 +52,8 @@ const eraseRows = (
 ]
 
 /**
- * What is removed from the journal; streams of members include contact records and attachments. The rest projects to
- * the same rows.
+ * Data to remove from the journal; streams of members include contact records and attachments. The remaining data
+ * projects to the same rows.
  */
 const eraseFromJournal = ({
   id,

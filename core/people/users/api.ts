@@ -69,10 +69,10 @@ export const abilitiesOf = ({ endpoints }: Catalogue): ReadonlyArray<string> => 
   return [...new Set([...interface_abilities, ...asked_for])].filter((ability) => ability !== "*").sort()
 }
 
-// What the server says of the mail about accounts; a device does not know, and takes it that mail is sent.
+// The server's part in account mail; a device has none, and assumes that mail is sent.
 
 interface AccountMailShape {
-  /** Whether invitations are sent, as the house has set it. */
+  /** Whether the company's setting enables invitations by mail. */
   readonly invites: Effect.Effect<boolean, Failure, Store>
   /** The code of an invitation, for the person who invites; null where a mail server takes it to the invited one. */
   readonly codeShown: (user_id: number) => Effect.Effect<string | null, Failure, Store>
@@ -106,7 +106,7 @@ const viewerLevel = Effect.fnUntraced(function* (viewer: Viewer) {
   return levelOf(yield* Store.get(users, viewer.user_id), yield* Store.find(roles, {}))
 })
 
-/** The stream locked by whoever grants or deletes a role, so that no role is granted while it is being deleted. */
+/** Stream locked by commands that grant or delete roles, so that no role is granted while being deleted. */
 export const grants = "role:grants"
 
 const rolesSlice = crudResource({
@@ -195,7 +195,7 @@ export const userResource = resource({
 
 const oneUser = { user: Shown.row(() => userResource) }
 const inPath = { id: { table: users } }
-/** What rules about people must know. */
+/** Facts for rules about people. */
 export const factsFor = Effect.fnUntraced(function* (viewer: Viewer) {
   const { catalogue } = yield* CommandRuntime
   return {

@@ -16,7 +16,7 @@ import { parseMailAddress } from "../../values/mail-address.ts"
 
 /** Name and e-mail address shown for anonymised persons. */
 export const anonymous_name = "Anonymised Member"
-/** Addresses under `.invalid` reach nobody (RFC 2606); the id makes them unique. */
+/** Addresses under `.invalid` are undeliverable (RFC 2606); the id makes them unique. */
 export const anonymousEmail = (user_id: number): string => `anonymised-${user_id}@example.invalid`
 
 // Events of user accounts (rules/conventions 11 and 12).
@@ -257,7 +257,7 @@ export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts):
   })
 }
 
-/** 422 on `user` for an anonymised user: nobody is left to use the account. */
+/** 422 on `user` for an anonymised user, whose account has no owner any more. */
 export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
   const refusal = mayNot("activate", user, viewer, facts) ?? (user.is_active ? undefined : mayMore(user, viewer, facts))
   if (refusal !== undefined) return Result.fail(refusal)

@@ -42,8 +42,8 @@ export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(ar
   permissionsOfArea(area, actions)
 )
 /**
- * What only endpoints of the server ask for, and came later. Declared with the others, so that devices list it too; the
- * server's slice gives it to the system roles.
+ * Permissions of server-only endpoints, added later. Declared here so that devices list them too; the server's slice
+ * grants them to the system roles.
  */
 export const serverPermissions: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
 /**
@@ -68,8 +68,8 @@ export const owner_level = 100
 /** The system role with every permission; besides the owner, its users issue tokens and read the whole calendar. */
 const admin_role = "Admin"
 /**
- * What the system roles got with the first release; `laterGrants` and slices that came later add to it. The owner
- * needs none: `users.is_owner` passes every permission.
+ * Permissions of the system roles in the first release; `laterGrants` and later slices add to them. The owner needs
+ * none: `users.is_owner` passes every permission.
  */
 export const systemRoles: ReadonlyArray<SystemRole> = [
   { name: admin_role, level: 80, description: "Everything", permissions: keys },
@@ -120,8 +120,8 @@ export const systemRoles: ReadonlyArray<SystemRole> = [
 ]
 
 /**
- * What roles need for a day's work beside what the first release gave them: by later seeds, so that the roles of
- * databases from before get it as well.
+ * Permissions added to roles after the first release, by later seeds, so that roles of existing databases get them as
+ * well.
  */
 export const laterGrants: { readonly [role: string]: ReadonlyArray<string> } = {
   [admin_role]: [fulfil_permission],
@@ -129,7 +129,7 @@ export const laterGrants: { readonly [role: string]: ReadonlyArray<string> } = {
   "Sales": [fulfil_permission, "availability.view", "stock.view", "kits.view", "containers.view"],
   "Warehouse": [fulfil_permission, "opportunities.view", "activities.view"]
 }
-/** What a system role holds in a database of this release, without what slices of their own areas give it. */
+/** Permissions of a system role in a database of this release, without grants of slices for their own areas. */
 export const permissionsOfRole = (name: string): ReadonlyArray<string> => [
   ...new Set([...(systemRoles.find((role) => role.name === name)?.permissions ?? []), ...(laterGrants[name] ?? [])])
 ]
@@ -163,8 +163,8 @@ export const levelOf = (
 ): number =>
   user === undefined ? 0 : user.is_owner ? owner_level : Math.max(0, ...rolesOf(user, roles).map((role) => role.level))
 
-// Who may change whose permissions: nobody grants, removes or edits a role, user, token or device that holds a
-// permission they lack themselves. For system roles the level counts as well (rules/conventions 11).
+// Who may change permissions: no user grants, removes or edits a role, user, token or device with a permission they
+// lack themselves. For system roles the level counts as well (rules/conventions 11).
 
 /** The permissions of a role or of a user; the owner has all of them. */
 interface Rights {
@@ -187,8 +187,8 @@ export const missingRight = (viewer: Viewer, rights: Rights): string | undefined
 }
 
 /**
- * 403 where these rights open more than the caller's token: it neither grants them nor causes a code for whoever holds
- * them, as a code opens all of them.
+ * 403 if these rights exceed the caller's token: it can neither grant them nor send a login code to a user who holds
+ * them, as the code grants them all.
  */
 export const beyondToken = (
   catalogue: Catalogue,

@@ -154,7 +154,7 @@ const unmodified = (
   applied: []
 })
 
-/** What a product without a matching rate costs: nothing, counted in plain days (rules/rates 4.7). */
+/** Price of a product without a matching rate: zero, counted in plain days (rules/rates 4.7). */
 export const noRateMethod: RateMethod = {
   calculation_strategy: "period",
   base_period: "daily",

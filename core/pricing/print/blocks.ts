@@ -103,7 +103,7 @@ const group = Schema.Struct({
 export type Group = typeof group.Type
 const table = Schema.Struct({
   kind: Schema.Literal("table"),
-  /** What the table holds, for people who do not see it. */
+  /** Accessible description of the table. */
   caption: optional(line),
   columns: few(column, 20),
   rows: few(Schema.Union([row, group]), 20_000),
@@ -121,7 +121,7 @@ export type Totals = typeof totals.Type
 const image = Schema.Struct({
   kind: Schema.Literal("image"),
   picture,
-  /** What it shows, for people who do not see it; empty for decoration. */
+  /** Alternative text; empty for decoration. */
   alt: line,
   width_mm: between(1, 400),
   height_max_mm: optional(between(1, 400)),
@@ -140,7 +140,7 @@ const code = Schema.Struct({
 export type Code = typeof code.Type
 const signature = Schema.Struct({
   kind: Schema.Literal("signature"),
-  /** Who signs, in which role. */
+  /** The signatory's role. */
   label: line,
   name: optional(line),
   date: optional(line),
@@ -204,7 +204,7 @@ const document = Schema.Struct({
   ),
   /** Across each page, as text that can be found and copied. */
   watermark: optional(Schema.Literals(["DRAFT", "VOID"])),
-  /** Of headings and lines. */
+  /** Colour of headings and lines. */
   accent: optional(colour),
   blocks
 })

@@ -204,7 +204,10 @@ const totalsHtml = ({ look }: Writing, { rows }: Totals): string =>
       .join("")
   )
 
-/** Where a picture is: as told, else its content itself. Undefined when it is missing or cannot be shown. */
+/**
+ * The picture's address: from the option, else its content as a data URL. Undefined if it is missing or cannot be
+ * shown.
+ */
 const pictureAddress = ({ options }: Writing, picture: Picture): string | undefined => {
   const told = options.addressOf?.(picture)
   if (told !== undefined) return told

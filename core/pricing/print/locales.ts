@@ -190,6 +190,6 @@ const locales: { readonly [language: string]: Locale } = {
   he: { ...english, at_home: ["ILS"], ...figures, page_label: "{page} / {pages}" }
 }
 
-/** Of the language and country, else of the language, else English. */
+/** By language and country, else by language, else English. */
 export const localeOf = (language: string): Locale =>
   locales[language] ?? locales[language.split("-")[0] ?? ""] ?? english

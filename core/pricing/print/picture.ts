@@ -59,7 +59,7 @@ const jpegSize = (bytes: Uint8Array): Size | undefined => {
   return { mime_type: "image/jpeg", width: 0, height: 0 }
 }
 
-/** What in an SVG reaches beyond its own shapes, or multiplies them. */
+/** The part of an SVG that refers outside the file or multiplies shapes. */
 const refusedInSvg = (text: string): string | undefined => {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) return "a document type"
   const tag = /<(?:[\w-]+:)?(script|image|foreignObject|iframe|embed|object|use|animate\w*|set|feImage|a)[\s/>]/i.exec(

@@ -1,4 +1,4 @@
-/** What texts with fields may name. */
+/** Fields available in texts. */
 /**
  * The fields of a text that a document does not have. Allowed are paths as a renderer lists them (`member.name`,
  * `lines.name`) and what lies above them; `custom_fields.*` allows whatever is directly below.
@@ -7,7 +7,7 @@ export const unknownFields = (fields: ReadonlyArray<string>, allowed: ReadonlyAr
   const known = new Set(
     allowed.flatMap((path) => path.split(".").map((_, at, parts) => parts.slice(0, at + 1).join(".")))
   )
-  // What Liquid itself knows of lists and texts.
+  // Properties that Liquid itself adds to lists and texts.
   const plain = (field: string): string => field.replace(/\.(size|first|last)$/, "")
   return fields.filter((field) => {
     const path = plain(field)

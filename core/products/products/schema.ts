@@ -126,7 +126,7 @@ export const products = table("products", columns, {
           "purchase_cost_group_id"
         )
       },
-      // What a line of an order takes from its product (rules/billing 2.3); costs only for those who may see them.
+      // Product data needed for purchase order lines (rules/billing 2.3); costs only for users who may see them.
       {
         to: ["purchase_orders.*"],
         columns: [

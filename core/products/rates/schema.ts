@@ -55,7 +55,7 @@ export const rate_definitions = table(
   },
   {
     reference: true,
-    // Who may see products may calculate their prices (rules/rates 6.3), and who writes quotes sees prices.
+    // Users who may see products may calculate their prices (rules/rates 6.3), and users who write quotes see prices.
     visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] },
     indexes: [["name_folded"], ["cloned_from_id"]],
     uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
@@ -64,7 +64,7 @@ export const rate_definitions = table(
 export type RateDefinitionRow = RowOf<typeof rate_definitions>
 
 export const productRateFields = {
-  /** Rates of archived products do not prevent a deletion: nobody could remove them. */
+  /** Rates of archived products do not prevent a deletion, as they could not be removed. */
   rate_definition_id: ref("rate_definitions", {
     required: true,
     on_delete: "refuse",

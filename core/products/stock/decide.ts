@@ -93,7 +93,7 @@ const transferEvents = (before: StockLevelRow, next: StockLevelRow, context: Dec
         })
       )
 
-/** What of sub-hired stock only its purchase order changes: how much, until when, and whose it is. */
+/** Columns of sub-hired stock that only its purchase order changes: quantity, end and owner. */
 const byOrder = (before: StockLevelRow, next: StockLevelRow): Rejection | undefined => {
   if (!before.is_sub_hired) return undefined
   const changed = (["quantity_held", "starts_at", "ends_at", "member_id"] as const).find((name) =>

@@ -51,9 +51,9 @@ export const stock_levels = table(
     /** True for a serialised unit that the newest line of its ledger moved out: written off, sold or transferred. */
     is_gone: boolean({ computed: true, default: false, hidden: true }),
     is_sub_hired: boolean({ computed: true, default: false }),
-    /** Of a serialised unit. A bulk level stays in service: `out_of_service` says how much of it is not. */
+    /** For a serialised unit. A bulk level stays in service: `out_of_service` has the quantity that is not. */
     service_state: choice(service_states, { computed: true, default: "in_service" }),
-    /** What of it cannot be rented, one entry for each open service record (core/warehouse/workshop keeps both). */
+    /** Stock out of service, one entry for each open service record (core/warehouse/workshop maintains both). */
     out_of_service: list(
       object({
         service_record_id: integer({ required: true, min: 1 }),
@@ -94,7 +94,7 @@ export const stock_levels = table(
       granted_columns: [
         // A piece given back has its serial number no longer.
         { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode", "given_back_at"] },
-        // Whoever deletes stores must see that one holds stock.
+        // Users who delete stores must see whether one holds stock.
         { to: ["settings.manage"], columns: ["store_id"] }
       ]
     },

@@ -41,7 +41,7 @@ export const organisation_tax_classes = table("organisation_tax_classes", classF
 type ClassTable = Table<typeof classFields & Stamped>
 type ClassRow = RowOf<ClassTable>
 
-/** Of a class that no rule names: pairs without a rule take that of the default pair. */
+/** Warning about a class that no rule names: pairs without a rule use the default pair's. */
 const withoutRule = (table: ClassTable) =>
   Effect.fnUntraced(function* (row: ClassRow): Effect.fn.Return<JsonObject | undefined, Failure, Store> {
     const is_of_products = table.name === product_tax_classes.name

@@ -72,7 +72,7 @@ interface ChangeFacts {
   readonly booked: boolean
   readonly secrets: KnownSecrets
 }
-/** What a body says of the secrets of a group, if it is as it must be. */
+/** The secrets in a body for a group, if valid. */
 const readSecrets = (fields: Fields, given: JsonObject) => {
   const { secret } = secretFields(fields)
   const { errors, values } = readFields(secret, secretsGiven(secret, given), { mode: "update", base_currency: "GBP" })

@@ -1,6 +1,6 @@
 /**
- * How numbers of documents are written: a prefix and so many digits, for each kind (rules/billing 1.3;
- * rules/opportunities 3).
+ * Format of document numbers: a prefix and a number of digits, for each kind (rules/billing 1.3; rules/opportunities
+ * 3).
  */
 import { boolean, integer, text } from "../../kernel/fields/field.ts"
 import { type SettingGroups, settingNumber, type Settings, settingText } from "../../kernel/events/settings.ts"

@@ -27,7 +27,7 @@ export const settingSecretChanged = eventType("setting.secret_changed", {
   project: "changes_no_table"
 })
 
-/** What a secret is shown as where there is one. Sent back, it leaves the secret as it is. */
+/** Shown in place of a stored secret. Sending it back keeps the secret. */
 export const secret_placeholder = "********"
 
 /** A new secret by its key; null takes it away. */
@@ -114,8 +114,8 @@ export const shownSecrets = Effect.fnUntraced(function* (groups: {
 })
 
 /**
- * A secret, for server code that needs it; undefined where none is set. Refused where it was sealed under another key:
- * whoever changed the key sets it again.
+ * A secret, for server code that needs it; undefined if none is set. Refused if it was encrypted under another key:
+ * after changing the key, set it again.
  */
 export const secretSetting = Effect.fnUntraced(function* (
   group: string,

@@ -1,4 +1,4 @@
-/** What was checked in by itself while the case it was packed in is still out: it is here, and not in that case. */
+/** Units checked in without their case, which is still out: they are here, and not in the case. */
 import { type AssignmentRow, checked_in, finalised } from "../../orders/opportunities/tables/units.ts"
 import type { ContainerRow } from "../../products/packing.ts"
 

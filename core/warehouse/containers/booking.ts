@@ -1,7 +1,7 @@
 /**
- * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6). A unit booked out leaves
- * the box it is packed in. A box whose case goes out is dissolved, and one made for this content once it is empty. A
- * kit goes out and comes back with its case.
+ * Effects on containers of booking units out and in (rules/availability 8.3, 8.6). A unit booked out leaves the box it
+ * is packed in. A box whose case goes out is dissolved, and so is an empty temporary one. A kit goes out and comes back
+ * with its case.
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
@@ -103,7 +103,7 @@ interface Bookings {
   readonly orders: ReadonlyMap<number, string>
 }
 
-/** What a command books out and in, read from its events. `unitOf`: the stock level of each assignment. */
+/** Units a command books out and in, read from its events. `unitOf`: the stock level of each assignment. */
 const bookingsOfEvents = (
   events: ReadonlyArray<UnitEvent>,
   unitOf: ReadonlyMap<number, number>
@@ -178,7 +178,7 @@ const containerEvents = (
     })
   ]
   const out_still = still_out.get(container.id)
-  // A box that went out whole is back with the last of what went out in it.
+  // A box dispatched as a whole is back with the last of its units.
   if (out_still !== undefined && !isUnit && [...out_still].every((id) => back.some((one) => one.stock_level_id === id)))
     return out_still.size === 0 || back.length === 0
       ? events
@@ -218,7 +218,7 @@ export const endsWhenEmpty = ({ as_case, container }: Pick<ContainerFacts, "as_c
   as_case.container_mode !== "kit" &&
   as_case.container_mode !== "hybrid" &&
   (container.is_temporary || container.product_id !== null)
-/** What is taken out of a closed container breaks its seal, and those of the closed containers around it. */
+/** Removing content from a closed container breaks its seal, and those of the closed containers around it. */
 const sealsBroken = (
   target: ContainerFacts,
   going: Pick<Bookings, "out" | "orders"> & {

@@ -274,7 +274,7 @@ export const returnContainer = (
     if (container.dispatched_at !== null && returned_at < container.dispatched_at) {
       return yield* reject("returned_at", "The returned at field must not be before the container went out.")
     }
-    // What is in a box went out unit by unit; a kit went out as its case.
+    // A box's content went out unit by unit; a kit went out as its case.
     const inside = isKit(facts.target) ? [] : items.map((item) => item.serialised_item_id)
     const units =
       known?.opportunity.units.filter(

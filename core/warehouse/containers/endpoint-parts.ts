@@ -1,4 +1,4 @@
-/** What the endpoints of containers share: permissions, locks and answers. */
+/** Parts shared by the container endpoints: permissions, locks and answers. */
 import { type One, render, resource, type Status, viewContext } from "../../kernel/endpoints/resource.ts"
 import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"

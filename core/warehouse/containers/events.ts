@@ -199,7 +199,7 @@ export const sealBroken = (container: ContainerRow, reason: string, context: Dec
     unsealed_reason: reason
   })
 
-/** What people call a unit, as the code on it says. */
+/** Name of a unit: the code on its label. */
 export const labelOf = (level: Pick<StockLevelRow, "id" | "asset_number" | "serial_number" | "item_name">): string =>
   level.asset_number ?? level.serial_number ?? level.item_name ?? `unit ${level.id}`
 

@@ -30,7 +30,7 @@ export interface ContainerFacts {
   readonly chain: ReadonlyArray<ContainerRow>
   /** How many levels deep containers may be nested in the outermost of the chain. */
   readonly nesting_max: number
-  /** What is in it now. */
+  /** Present content. */
   readonly items: ReadonlyArray<ContainerItemRow>
   /** Units in it that are out of service; absent: none. */
   readonly unfit?: ReadonlyArray<StockLevelRow>

@@ -1,10 +1,10 @@
-/** The manifest of a closed container and the check of what came back (rules/availability 8.6). */
+/** The manifest of a closed container and the check of its return (rules/availability 8.6). */
 import { boolean, choice, integer, list, text, timestamp } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { service_states, type ServiceState } from "../../products/service.ts"
 import { type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
 
-// Answers: the manifest of a container and the check of what came back (rules/availability 8.6).
+// Answers: the manifest of a container and the check of its return (rules/availability 8.6).
 
 const { barcode, name, scan_mode, sealed_at, sealed_by_user_id, status } = containers.columns
 const own = {
@@ -58,8 +58,8 @@ interface UnitName {
 export interface ManifestResult {
   readonly container: ContainerRow
   readonly items: ReadonlyArray<ContainerItemRow>
-  /** What its product asks for: the slots of its template, or without any, its fixed parts. */
-  /** When units of it came back by themselves, while it is out; by stock level. */
+  /** Content its product requires: the slots of its template, or without any, its fixed parts. */
+  /** When units came back without it, while it is out; by stock level. */
   readonly back_alone: ReadonlyMap<number, string>
   readonly slots: ReadonlyArray<{
     readonly product_id: number

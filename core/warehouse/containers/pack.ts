@@ -40,7 +40,7 @@ const requireOpenContainer = (
         field,
         `The container is ${container.status}; only open ones are packed and unpacked. ${toBeOpen(container)}`
       )
-/** What makes a container an open one. */
+/** Command that opens the container. */
 export const toBeOpen = ({ id, status }: Pick<ContainerRow, "id" | "status">): string => opening[status](id)
 const repacking = (id: number): string => `flightcase containers repack start --container-id ${id}`
 const opening: { readonly [S in ContainerStatus]: (id: number) => string } = {

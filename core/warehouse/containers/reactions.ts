@@ -1,5 +1,5 @@
 /**
- * What containers do when other slices record events: when a case changes, the units packed in it are held or released
+ * Reactions of containers to events of other slices: a changed case holds or releases the units packed in it
  * (rules/availability 8.5); packed units may not move to another store.
  */
 import { Effect, Result } from "effect"
@@ -81,7 +81,7 @@ const changedParts = (
 ): ReadonlyArray<ComponentRow> =>
   events
     .reduce<ReadonlyArray<ComponentRow>>((rows, event) => {
-      // Who makes a part gives all of its columns.
+      // The event that creates a part has all of its columns.
       if (isEventOf(partMade, event)) return [...rows, event.data as ComponentRow]
       if (isEventOf(partChanged, event))
         return rows.map((row) => (row.id === event.data.id ? { ...row, ...event.data } : row))

@@ -30,7 +30,7 @@ export interface MergeFacts {
   readonly depth_max: number
   /** Every product that serves as a case: its template may name the secondary. */
   readonly cases: ReadonlyArray<ProductRow>
-  /** What is packed in containers of either product. */
+  /** Units packed in containers of either product. */
   readonly packed: ReadonlyArray<PackedUnit>
 }
 

@@ -64,7 +64,7 @@ export const hasRoom = (
 ): boolean =>
   unitsOfProduct(known, known.opportunity, line, product_id).length + (given.get(givenKey(line, product_id)) ?? 0) <
   roomOf(known, line, product_id, depth)
-/** Lines of kits that hold so many pieces of a counted product, which have not gone yet. */
+/** Kits on the order with undispatched pieces of a counted product, and how many pieces. */
 export const kitsWith = (
   known: DecisionState,
   product_id: number,

@@ -1,6 +1,6 @@
 /**
- * What a scanned code names: a unit, a container or a product (rules/opportunities 9.6). Labels carry bare codes; those
- * of others may be GS1 element strings, carry the sign of their symbology, or be addresses that end with the code.
+ * Resolves a scanned code to a unit, a container or a product (rules/opportunities 9.6). Own labels carry bare codes;
+ * others may be GS1 element strings, start with a symbology identifier, or be URLs that end with the code.
  */
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/store/failure.ts"
@@ -32,7 +32,10 @@ const words: { readonly [column: string]: string } = {
   sku: "SKU"
 }
 
-/** What the code names. A unit before a container, and both before a product; with a quantity a product alone. */
+/**
+ * Resolves the code. Units take precedence over containers, and both over products; a code with a quantity names a
+ * product only.
+ */
 export const lookUp = (scanned: string): Effect.Effect<Found, Failure, Store> => lookUpRead(readCode(scanned))
 const lookUpRead = Effect.fnUntraced(function* (read: ReadCode): Effect.fn.Return<Found, Failure, Store> {
   for (const text of read.texts) {
@@ -47,7 +50,7 @@ const lookUpRead = Effect.fnUntraced(function* (read: ReadCode): Effect.fn.Retur
 })
 
 const papers_way_out = "scan the codes on units, cases and products."
-/** What the code on a paper is that names no goods: an order's number, a payment, an address; or the id of a unit. */
+/** Description of a document's code that names no goods: an order number, a payment, a URL; or the id of a unit. */
 const paperText = Effect.fnUntraced(function* ({
   code,
   texts

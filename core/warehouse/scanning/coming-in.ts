@@ -30,7 +30,7 @@ import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
 import { checking, moveUnits, returning } from "../../orders/opportunities/units/lifecycle.ts"
 
-// How far an order is, as whoever scans reads it: whole pieces, those that are back among those that went out.
+// An order's progress in whole pieces; returned pieces count as dispatched, too.
 
 type Counts = { readonly [K in keyof typeof count_fields]: number }
 
@@ -62,7 +62,7 @@ export const loadCounts = Effect.fnUntraced(function* (
   )
 })
 
-/** What there is of a bulk product at a store, where more of it is out with orders than that; otherwise undefined. */
+/** A store's stock of a bulk product, if orders have more of it out; otherwise undefined. */
 const beyondStock = Effect.fnUntraced(function* (
   product_id: number,
   store_id: number
@@ -92,7 +92,7 @@ const foundText = Effect.fnUntraced(function* ({
   return [`${name} is recorded as lost; if this is it, release it: flightcase units release ${unitCode(level.id)}`]
 })
 
-/** What to know of a unit that came back, and of a bulk product that was booked out. */
+/** Warnings about a returned unit and about a bulk product that was booked out. */
 export const warningsOf = Effect.fnUntraced(function* (
   scanned: Scanned
 ): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
@@ -109,7 +109,7 @@ export const warningsOf = Effect.fnUntraced(function* (
   return [`${out} × ${name} are out, ${out - held} more than ${place} holds (${held}).`]
 })
 
-// When something was scanned, as whoever scanned it says: what offline devices send was true some time ago.
+// Time of the scan as reported: offline devices send scans later.
 
 /** No device is without its server for longer: an earlier time is a clock that was never set, or a slip. */
 const days_back_max = 366
@@ -125,9 +125,9 @@ export const timeTold = ({ at, is_time_told }: Wanted, now: string): Result.Resu
         : Result.succeed(undefined)
 
 /**
- * The later one of when it was scanned and of what it was before that. Times a few minutes apart come of two clocks;
- * so does what the device's clock alone tells. What is scanned now is as it is, whatever was said of the step before.
- * 422 `scanned_at` for an earlier time that somebody told.
+ * The later of the scan's time and the time of the step before it. Times a few minutes apart come from two clocks; so
+ * do times from the device's clock alone. A scan now is accepted whatever the time of the step before. 422 `scanned_at`
+ * for an explicit earlier time.
  */
 const notBefore = (
   { at, is_time_told }: Wanted,

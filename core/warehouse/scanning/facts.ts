@@ -51,7 +51,7 @@ export interface ScanFacts {
   /** Demands on the case of that container: it may be promised to an order. */
   readonly around_demands: ReadonlyArray<HeldDemand>
   readonly as_case: CaseFacts | undefined
-  /** When the unit, or each of what is in the case and the case itself, came back the last time. */
+  /** Last return of the unit, or of the case and each of its units. */
   readonly returned: ReadonlyMap<number, string>
 }
 
@@ -63,7 +63,7 @@ interface Now {
 export const containerOf = (named: Named | undefined): ContainerRow | undefined =>
   named === undefined || named.kind === "product" ? undefined : named.container
 
-/** The streams of what a scan moves: taken before anything is read that it decides on. */
+/** Locks the streams of the scanned goods; called before anything is read for the decision. */
 export const lockNamed = Effect.fnUntraced(function* (
   named: Named | undefined,
   more: ReadonlyArray<string>
@@ -138,7 +138,7 @@ const isBackAlone = (stock_level_id: number, root: ContainerRow) =>
     return backAloneAt(yield* Store.find(asset_assignments, where), root) !== undefined
   })
 
-/** What a scan on this order is decided on; `header` undefined: on none. */
+/** Facts for a scan on this order; `header` undefined: on none. */
 export const loadScan = Effect.fnUntraced(function* (
   found: Found,
   header: OpportunityRow | undefined,
@@ -176,14 +176,14 @@ export const loadScan = Effect.fnUntraced(function* (
   }
 })
 
-// What a scan asks for, and the words and results that its rules share.
+// The request of a scan, and the texts and results shared by its rules.
 
 export interface Wanted {
   /** The body field that names what was scanned: refusals name it. */
   readonly field: "code" | "stock_level_id"
   readonly quantity: number | null
   readonly at: string
-  /** Somebody said when it was scanned; otherwise it is scanned now, by the clock of whoever decides. */
+  /** True if the request gives the time; otherwise the decider's clock is used. */
   readonly is_time_told: boolean
   readonly break_seal: boolean
   readonly vehicle_id: number | null

@@ -1,4 +1,4 @@
-/** What a scanned code says by itself: its texts, and a quantity where one is given with it. Pure. */
+/** Content of a scanned code: its texts, and a quantity if it has one. Pure. */
 /**
  * GS1 element strings on labels of makers and of other houses: `(01)05012345678900(21)A-17`, or the same without
  * brackets and with the separator FNC1 (GS1 General Specifications, section 3).
@@ -90,7 +90,7 @@ const tradeNumbers = (gtin: string): ReadonlyArray<string> => [
   ...[13, 12, 8].filter((digits) => /^0*$/.test(gtin.slice(0, -digits))).map((digits) => gtin.slice(-digits))
 ]
 
-/** What a code says before anything is looked up. */
+/** Content of a code before any lookup. */
 export interface ReadCode {
   /** As it was scanned, without a quantity. */
   readonly code: string
@@ -132,7 +132,7 @@ const decoded = (text: string): string => {
   }
 }
 
-/** On labels of what no code of its own names alone: a bare number is no code, as people type numbers. */
+/** On labels of rows without a code of their own: a bare number would be ambiguous, as people type numbers. */
 export const containerCode = (id: number): string => `container:${id}`
 export const unitCode = (id: number): string => `unit:${id}`
 export const containerIdIn = (text: string): number | undefined => idAfter("container", text)

@@ -1,16 +1,16 @@
-/** What a scan comes to, as its answer tells it. */
+/** Result of a scan, as in its answer. */
 import { boolean, choice, integer, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
 
 export const directions = { out: "Out", in: "In" } as const
 
-/** What was scanned, and what was done with it. */
+/** The scanned row, and the action taken. */
 export const scanned_fields = {
   direction: choice(directions),
   kind: choice({ unit: "Unit", bulk: "Bulk", container: "Container" }),
   code: text(),
-  /** What people call it. */
+  /** Its name in messages. */
   name: text(),
   opportunity_id: integer({ nullable: true }),
   opportunity_item_id: integer({ nullable: true }),

@@ -1,4 +1,4 @@
-/** What one scan must know, by what was scanned, and the rules that decide on it. */
+/** Facts and rules of one scan, by what was scanned. */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
@@ -30,9 +30,9 @@ import { Store } from "../../kernel/store/store.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/units.ts"
 
-// So many of a bulk product go out or come back.
+// A quantity of a bulk product goes out or comes back.
 
-/** What the quantity of a bulk product moves: refusals of lines name the field that gave the quantity. */
+/** Rules for bulk quantities: refusals of lines name the field that gave the quantity. */
 const bulkText = (product: ProductRow): string => `${product.name} is tracked unit by unit; scan the code on the unit.`
 const bulkQuantity = ({ found }: ScanFacts, { quantity }: Wanted): number => quantity ?? found.read.quantity ?? 1
 
@@ -156,7 +156,7 @@ const leftAt = ({ as_case, returned, unit }: ScanFacts, wanted: Wanted, now: str
   return latest === undefined ? Result.succeed(wanted.at) : dispatchedAt(wanted, latest.name, latest.at, now)
 }
 
-/** What is no counted product is one piece, and no quantity of it is passed over. */
+/** Anything but a counted product is one piece; another quantity is refused. */
 const moreThanOne = (named: Exclude<Named, { kind: "product" }>, { quantity }: Wanted) =>
   quantity === null || quantity === 1
     ? undefined

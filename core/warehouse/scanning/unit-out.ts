@@ -47,7 +47,7 @@ export const unitOut = (
     const taking = yield* takingOut(facts, known, wanted, !left, context)
     const free: DecisionState = {
       ...known,
-      // What keeps the unit in its case ends with the case's seal.
+      // Holds of the unit in its case end with the case's seal.
       unit_holds: known.unit_holds.filter(
         ({ demand }) =>
           taking.released === null || demand.source_type !== "container" || demand.source_id !== taking.released
@@ -74,7 +74,7 @@ export const unitOut = (
       sent.meta
     )
   })
-/** What sends the unit: its place on the order, and the booking out. */
+/** The dispatch: the unit's place on the order, and the booking out. */
 interface Sent {
   readonly events: ReadonlyArray<NewEvent>
   readonly unit: AssignmentRow
@@ -186,10 +186,10 @@ interface TakingOut {
   readonly taken_out_of: Scanned["taken_out_of"]
 }
 /**
- * Taking the unit out of its container. 409 `break_seal` where that, or one around it, is sealed and nobody said that
- * the seal may be broken. What holds no stock is taken out by the reaction to the booking (core/warehouse/containers/booking.ts),
- * but for a unit that goes out `again`: its return is taken back, which books nothing. What came back without its case
- * is free of it, wherever that is.
+ * Takes the unit out of its container. 409 `break_seal` if that, or one around it, is sealed and breaking the seal was
+ * not confirmed. A container that holds no stock is left by the reaction to the booking
+ * (core/warehouse/containers/booking.ts), except when a unit goes out `again`: its return is reverted, which books
+ * nothing. A unit that came back without its case is free of it, wherever the case is.
  */
 const takingOut = (
   { around, around_demands, is_back_alone, unit }: ScanFacts,

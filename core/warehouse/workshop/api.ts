@@ -265,12 +265,12 @@ const move = <const B extends Fields>(
     params: { id: { table: stock_levels } },
     fields,
     check: (values) => calendarErrors(values, ["starts_at", "expected_back_at"]),
-    // What is absent is not said: no defaults, so that an open record keeps what it has.
+    // No defaults: an open record keeps the values of absent fields.
     mode: "update",
     success_status: 200,
     creates: [service_records, stock_transactions],
     streams: (params) => [`stock_level:${params["id"]}`],
-    // What is sold to a customer need not have been on hire with them.
+    // Goods sold to a customer need not have been on hire with them.
     facts: ({ rows, values }) =>
       Effect.flatMap(name === "sold" ? Effect.void : requireHire(rows.id, hireIn(values)), () => factsOf(rows.id)),
     decide: (facts, { values }, context) => decide(facts, values, context),

@@ -24,7 +24,7 @@ import { service_records, type ServiceRecordRow } from "./schema.ts"
 const serialisedCategory = 50
 export const isUnit = (level: StockLevelRow): boolean => level.stock_category === serialisedCategory
 
-/** What rules read of one stock level. */
+/** Facts about one stock level. */
 export interface ServiceFacts {
   readonly level: StockLevelRow
   /** Its open records, by start. */
@@ -32,7 +32,7 @@ export interface ServiceFacts {
   /** The newest line of its ledger: sales and write-offs are posted after it. */
   readonly newest: StockTransactionRow | undefined
 }
-/** What a person, or a check-in, says of stock that goes out of service. */
+/** Input about stock that goes out of service, from a user or a check-in. */
 interface ServiceInput {
   readonly quantity?: number | null | undefined
   readonly service_record_id?: number | null | undefined
@@ -52,7 +52,7 @@ export type ServiceDecided = Result.Result<ServiceDecision, Rejection>
 /** `after`: what the next rule in the same command decides on, where it is about the same level. */
 type Followed = Result.Result<ServiceDecision & { readonly after: ServiceFacts }, Rejection>
 
-/** What people call a level in refusals. */
+/** Name of a level in refusals. */
 export const levelName = (level: StockLevelRow): string =>
   level.asset_number ?? level.serial_number ?? level.barcode ?? level.item_name ?? `Stock level ${level.id}`
 
@@ -246,7 +246,7 @@ export const takeOut = (
     }
   })
 
-/** What is said anew of an open record. */
+/** Changes of an open record. */
 const changed = (facts: ServiceFacts, record: ServiceRecordRow, sent: ServiceInput, context: DecideContext): Followed =>
   Result.map(inOrder(sent.starts_at ?? record.starts_at, sent, context), () => {
     const { level, open } = facts

@@ -105,7 +105,7 @@ interface Leaving {
   /** Why it cannot leave at all. */
   readonly held: string | undefined
   readonly policy: "block" | "warn" | "allow"
-  /** Whom it would fail; undefined where nobody counts on it. */
+  /** Order that would be short; undefined if none relies on the unit. */
   readonly fails: string | undefined
 }
 
@@ -172,7 +172,7 @@ const counting = Effect.fnUntraced(function* (
   })
 })
 
-/** What to say of it; 422 on `store_id` where it is held, or its store lets nobody be failed. */
+/** Warnings; 422 on `store_id` if the unit is held, or its store's policy blocks shortages. */
 export const leaveStore = (leaving: Leaving | undefined): Result.Result<ReadonlyArray<string>, Rejection> => {
   if (leaving?.held !== undefined) return reject("store_id", leaving.held)
   if (leaving?.fails === undefined || leaving.policy === "allow") return Result.succeed([])

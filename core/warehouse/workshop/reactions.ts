@@ -1,6 +1,6 @@
 /**
- * What the workshop does when others record events: what is checked in damaged goes to quarantine, what is missing is
- * lost, and what the ledger moved out is in the workshop no longer (rules/availability 13.3).
+ * Reactions of the workshop: goods checked in damaged go to quarantine, missing ones are lost, and stock moved out by
+ * the ledger leaves the workshop (rules/availability 13.3).
  */
 import { Effect, Result } from "effect"
 import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
@@ -64,8 +64,8 @@ interface Promised {
   readonly ends_at: string
 }
 /**
- * What these units are allocated to in the time they are out of service, by start: another unit has to go there. Four
- * queries, however many units.
+ * Allocations of these units while they are out of service, by start: another unit is needed there. Four queries,
+ * however many units.
  */
 export const promisedTo = Effect.fnUntraced(function* (
   levels: ReadonlyArray<StockLevelRow>,
@@ -197,7 +197,7 @@ const quantitiesBack = Effect.fnUntraced(function* (
 })
 const dataOfReturns = (all: ReadonlyArray<NewEvent>) => dataOf(bulkReturned, all)
 
-/** What a check-in makes of stock as it is; undefined where it stays: gone already, or in the workshop rightly. */
+/** Service state after a check-in; undefined if unchanged: already gone, or rightly in the workshop. */
 const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfServiceState | undefined => {
   if (level.is_gone || level.given_back_at !== null) return undefined
   const wanted = condition === missing ? "lost" : "quarantine"
@@ -264,7 +264,7 @@ const levelFollowed = reaction({
   on: [levelChanged],
   facts: ({ all }) => {
     const changed = dataOf(levelChanged, all)
-    // What a move of the workshop itself did to the level is settled by its own rule.
+    // Changes made by the workshop's own commands are handled by their rules.
     const settled = new Set(changed.flatMap((one) => ("out_of_service" in one || "service_state" in one ? one.id : [])))
     const ids = changed.flatMap((one) =>
       ("is_gone" in one || "store_id" in one) && !settled.has(one.id) ? one.id : []

@@ -25,7 +25,7 @@ export const service_records = table(
     /** Null while it is open. */
     ended_at: timestamp({ nullable: true, computed: true }),
     end_note: longText({ nullable: true, computed: true }),
-    /** What it cost the house, in the base currency: a repair's bill. */
+    /** Cost in the base currency: a repair's bill. */
     cost: money({ nullable: true, computed: true, visible_to: "costs.view" }),
     /** The hire it came back from. */
     opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),

@@ -1,8 +1,8 @@
 /**
- * Availability as it was known at an earlier time: events up to then are projected again, in memory. Only the streams
- * of the products asked about are read (the product, its parts, its stock levels, the cases of its kind, every
- * opportunity and container that ever demanded it): the cost grows with their history. Buffers, kits and stock are
- * those of that time; the store's time zone and the settings are today's.
+ * Availability as known at an earlier time: events recorded by then are projected again, in memory. Reads only the
+ * streams of the requested products (the product, its parts, stock levels, cases, and every opportunity and container
+ * that ever demanded it), so the cost grows with their history. Buffers, kits and stock are as of that time; the
+ * store's time zone and the settings are today's.
  */
 import type { RowChange, Where } from "../../../kernel/tables/row-change.ts"
 import { type Catalogue, foldStored } from "../../../kernel/endpoints/catalogue.ts"
@@ -126,7 +126,7 @@ const liveProducts = (tables: ProjectedTables): ReadonlySet<number> =>
       .map((row) => row.id)
   )
 
-/** What the snapshot of a store is made of; a product deleted by then counts as nothing. */
+/** Entries of a store's snapshot; a product deleted by then counts as zero. */
 const entriesOf = (
   tables: ProjectedTables,
   store_id: number

@@ -1,4 +1,4 @@
-/** What of each product is free now at each store that has stock of it, or parts of it: an include of products. */
+/** Quantity of each product, or of its parts, free now at each store that has stock: an include of products. */
 import { Effect } from "effect"
 import type { Failure } from "../../../kernel/store/failure.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"

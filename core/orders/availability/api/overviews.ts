@@ -25,7 +25,7 @@ import { spanMaxIn } from "../facts/settings.ts"
 import { inOrderCheck, momentIn, rejectingLimits, type Span, spanIn, withMargin } from "./window.ts"
 import { calendarShown, ganttShown, sweepShown, whyShown } from "./answers.ts"
 
-// What was believed at an earlier time is asked seldom: its rules are loaded when it is.
+// Queries as of an earlier time are rare: their rules are loaded on first use.
 
 export const pastStock = later(() => import("./as-of.ts"))
 
@@ -82,7 +82,7 @@ const charting = later(() => import("../rules/gantt.ts"))
 const countingDays = later(() => import("./calendar.ts"))
 const reasoning = later(() => import("../rules/reasons.ts"))
 
-/** What these requests count in metering (rules/conventions 16). */
+/** Units that these requests cost in metering (rules/conventions 16). */
 const weight = 5
 const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
 const include_kits = boolean({

@@ -24,7 +24,7 @@ import { slotCeiling } from "../rules/slots.ts"
 import { inOrderCheck, momentIn, rejectingLimits, tooLong, withMargin } from "./window.ts"
 import { earliestFitShown, whatIfShown } from "./answers.ts"
 
-// What the endpoints of availability share: the permission, and the store of the request.
+// Parts shared by the availability endpoints: the permission, and the request's store.
 
 export const access = { ability: "availability:read", permission: "availability.view" } as const satisfies SharedDraft
 
@@ -39,7 +39,7 @@ export const requestedStore = Effect.fnUntraced(function* (
 const planning = later(() => import("../rules/planned.ts"))
 const fitting = later(() => import("../rules/fit.ts"))
 
-/** What these requests count in metering, as calendars and charts do (rules/conventions 16). */
+/** Units that these requests cost in metering, as for calendars and charts (rules/conventions 16). */
 const weight = 5
 const planned_lines_max = 200
 const quantity = integer({ min: 1, max: 1_000_000, default: 1, describe: "Whole units" })

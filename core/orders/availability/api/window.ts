@@ -61,7 +61,7 @@ export const spanIn = (
     : Effect.succeed(span)
 }
 
-/** What is said of a window that the setting forbids: how long it may be, and where that is changed. */
+/** Message for a window over the limit, with the limit and its setting. */
 export const tooLong = (days_max: number): string =>
   `The window must not be longer than ${days_max} days (setting availability.span_max_days).`
 

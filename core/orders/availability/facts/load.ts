@@ -61,7 +61,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
       : request.with_kits === true
         ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
         : yield* loadProductsOfStores(store_ids)
-  // A statement takes so many parameters and no more: beyond that the rows of all products are read.
+  // Statements have a limited number of parameters: beyond it the rows of all products are read.
   const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
   const rows = yield* loadDemands(store, store_ids, of_products, request.window)

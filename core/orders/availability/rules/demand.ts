@@ -38,7 +38,7 @@ export interface ActiveDemand extends Period {
   readonly is_overdue: boolean
   /** While the returned unit waits for its check; undefined when it never did. */
   readonly waiting: Period | undefined
-  /** Of stock that is out of service: the stock level. Such a demand is computed, never stored. */
+  /** Set on stock out of service: its stock level. Such a demand is computed, never stored. */
   readonly out_of_service_level_id?: number
 }
 
@@ -80,7 +80,7 @@ const sources: ReadonlyMap<string, { readonly name: string; readonly colour: str
 
 export const sourceColour = (source_type: string): string | null => sources.get(source_type)?.colour ?? null
 
-/** What people call an opportunity. */
+/** Names of an opportunity in messages. */
 export interface OpportunityName {
   readonly subject: string | null
   readonly number: string | null

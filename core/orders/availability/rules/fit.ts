@@ -60,8 +60,8 @@ interface Need extends Bottleneck {
 }
 
 /**
- * The earliest window of the length asked for in which nothing on the list is short, each product with its own buffers,
- * kits by their parts; without one, the reason. Throws KitNestedTooDeep and TooManySlots.
+ * The earliest window of the requested length in which nothing on the list is short, with each product's own buffers
+ * and kits by their parts; otherwise the reason. Throws KitNestedTooDeep and TooManySlots.
  */
 export const earliestFit = (snapshot: AvailabilitySnapshot, request: FitRequest): Fit => {
   const reach = widest(snapshot)
@@ -148,7 +148,7 @@ const widest = (snapshot: AvailabilitySnapshot): { readonly before: number; read
   return { before: before * minute, after: after * minute }
 }
 
-/** What the list takes from stock: kits as their parts, equal products added up. Untracked products are never short. */
+/** Demands of the list on stock: kits as their parts, equal products added up. Untracked products are never short. */
 const needsOfList = (
   snapshot: AvailabilitySnapshot,
   { from, lines, until }: FitRequest,

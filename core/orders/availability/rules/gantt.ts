@@ -84,13 +84,15 @@ interface GanttPart extends Omit<AvailabilityGantt, "store_id" | "from" | "to"> 
   readonly binding: "pool" | "fixed"
 }
 interface KitGantt {
-  /** What the parts allow, day by day; empty where that cannot be computed. */
+  /** Quantity the parts allow, by day; empty if it cannot be computed. */
   readonly days: ReadonlyArray<{ readonly date: string; readonly available: number }>
   /** A chart for every part, nested kits taken apart. */
   readonly parts: ReadonlyArray<GanttPart>
 }
 
-/** Of a composed product: what its parts allow each day, and the demands on them. Of a plain one: no parts. */
+/**
+ * For a composed product: the quantity its parts allow each day, and the demands on them. For a plain one: no parts.
+ */
 export const kitGantt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,

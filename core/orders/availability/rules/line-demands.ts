@@ -140,16 +140,15 @@ export class KitTooLarge extends Error {
   }
 }
 
-/** What one unit of a product takes, by product, and how many levels of kits are in it, itself included. */
+/** Demand of one unit of a product, by product, and its number of kit levels, itself included. */
 interface Exploded {
   readonly per_unit: ReadonlyMap<number, number>
   readonly levels: number
 }
 
 /**
- * What one unit of a product takes from stock, kits resolved into their parts: each product once, also where several
- * nested kits contain it. Each kit is resolved once, so the cost grows with the number of parts. Unknown products are
- * skipped.
+ * Demand of one unit on stock, kits resolved into their parts; each product once, even if several nested kits contain
+ * it. Each kit is resolved once, so the cost grows with the number of parts. Unknown products are skipped.
  */
 const needsOf = (
   product: StockedProduct,
@@ -244,9 +243,9 @@ const isLineOut = (line: LineFacts, product: StockedProduct): boolean =>
   line.dispatched_quantity > line.returned_quantity && !(product.is_serialised && product.id === line.product_id)
 
 /**
- * A demand for each allocated unit, and one for what nobody has named yet. `asked.all`: units of the whole line;
- * `asked.left`: those of it that did not come back by the line's count. A unit that is back lowers the rest once,
- * whether it was scanned or counted with its kit.
+ * One demand for each allocated unit, and one for the unallocated remainder. `asked.all`: units of the full line;
+ * `asked.left`: those not yet returned by the line's count. A returned unit lowers the remainder once, whether scanned
+ * or counted with its kit.
  */
 const demandsOfUnits = (
   base: DemandBase,

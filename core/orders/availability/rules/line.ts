@@ -1,4 +1,4 @@
-/** What is free for one opportunity line, without its own demands (rules/availability 6.8 and 9). */
+/** Availability for one opportunity line, without its own demands (rules/availability 6.8 and 9). */
 import { instantOf, millisOf } from "../../../values/time.ts"
 import { clipped, inOrder, openEndMillis, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked, withoutSource } from "./snapshot.ts"
@@ -7,7 +7,7 @@ import { type Resolution, slotBounds, slotCeiling } from "./slots.ts"
 import { dayOf } from "../../../values/zone.ts"
 import { wholeUnits } from "./stock.ts"
 
-// What is free over a span, slot by slot (rules/availability 6.2).
+// Availability over a span, slot by slot (rules/availability 6.2).
 
 export interface AvailabilitySlot {
   readonly slot_start: string
@@ -167,11 +167,11 @@ export interface LineShortage {
   readonly available: number
   /** The same, never below 0. */
   readonly available_quantity: number
-  /** What cannot be had of this line: at most all of it. */
+  /** Quantity of this line that is unavailable; at most the full line. */
   readonly shortfall: number
   /** By how much the store falls short on the worst day with this line counted, as the sweep says of a day. */
   readonly severity: number
-  /** What resolutions under way do not cover. */
+  /** Shortfall not covered by resolutions in progress. */
   readonly remaining_shortfall: number
   /** Ordered from suppliers for the line, and not yet received. */
   readonly on_order_quantity: number
@@ -218,7 +218,7 @@ export const lineShortage = (
   }
 }
 
-/** The days of the first and the last slot with less than is asked for. */
+/** The days of the first and the last slot with less than requested. */
 const shortDays = (
   snapshot: AvailabilitySnapshot,
   line: LineRequest,
@@ -239,7 +239,9 @@ export const requestedUnits = (quantity: number): number => Math.max(1, wholeUni
 export const lowestFree = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): number =>
   lowest(freeBySlot(snapshot, product_id, window).free) ?? 0
 
-/** What is free in each slot the window touches, with the slots' bounds; no slots for a kit that cannot be counted. */
+/**
+ * Availability in each slot that the window touches, with the slots' bounds; no slots for a kit that cannot be counted.
+ */
 const freeBySlot = (
   snapshot: AvailabilitySnapshot,
   product_id: number,

@@ -1,4 +1,4 @@
-/** What an opportunity's status means for stock (rules/availability 2.3, rules/opportunities 1 and 10). */
+/** Effect of an opportunity's status on stock (rules/availability 2.3, rules/opportunities 1 and 10). */
 import { type Phase, phase_labels } from "../../demands/demand.ts"
 
 export { type Phase, phase_labels }

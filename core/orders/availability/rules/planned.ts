@@ -63,7 +63,7 @@ export const plannedDemands = (
 }
 
 interface PlannedSlot extends AvailabilitySlot {
-  /** What is free without the plan. */
+  /** Availability without the plan. */
   readonly available_before: number
 }
 interface PlannedTimeline extends Omit<RangeAvailability, "slots"> {

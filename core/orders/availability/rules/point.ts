@@ -1,4 +1,4 @@
-/** What is free at one moment (rules/availability 6.1). */
+/** Availability at one moment (rules/availability 6.1). */
 import { firstOf } from "../../../values/text.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
 import { breakdownAt, freeUnits, timelineOf } from "./kits.ts"

@@ -39,7 +39,7 @@ interface AvailabilityReasons extends PointAvailability {
   readonly stock_level_ids: ReadonlyArray<number>
   readonly claims: ReadonlyArray<DemandReason>
   readonly parts: ReadonlyArray<PartReason>
-  /** Of a container product, each case: whether it has a demand, whether it is filled, what it lacks. */
+  /** For a container product, its cases: whether each has a demand, whether it is filled, what it lacks. */
   readonly cases: ReadonlyArray<CaseState>
 }
 

@@ -11,7 +11,7 @@ import type { Resolution } from "./slots.ts"
 
 // Stock that is out of service, as demands: every answer counts and names it like any other (rules/availability 13.2).
 
-/** The demands of what is out of service of these stock rows. `booked`: the other demands on the same product. */
+/** Demands of the units out of service in these stock rows. `booked`: other demands on the same product. */
 const demandsOutOfService = (
   stock: ReadonlyArray<StockPeriod>,
   booked: ReadonlyArray<ActiveDemand>,

@@ -22,7 +22,7 @@ export interface StockLevel {
   readonly serial_number: string | null
   readonly barcode: string | null
   readonly location: string | null
-  /** What of it cannot be rented; absent: nothing. */
+  /** Part of it that is out of service; absent if none. */
   readonly out_of_service?: ReadonlyArray<OutOfService>
 }
 

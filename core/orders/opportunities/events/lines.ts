@@ -1,4 +1,4 @@
-/** What happens to the lines of an opportunity (rules/opportunities 7, 9.3). */
+/** Events of an opportunity's lines (rules/opportunities 7, 9.3). */
 import { Schema } from "effect"
 import { type ActivityValues, type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
@@ -54,18 +54,18 @@ const line_changes = changes({
     activity: "no entry"
   }
 })
-/** What is on order for a line changed: whether it is short is looked at again. */
+/** The quantity on order for a line changed: its shortage is checked again. */
 export const lineOnOrder = line_changes.kinds.item_on_order
 /** A quantity came back; `also` says how much, and in which condition. */
 export const bulkReturned = line_changes.kinds.bulk_returned
-/** What was counted as back is still out; `set` has what came back then. */
+/** Reverts a returned quantity: it is still out. `set` has the quantity that remains returned. */
 export const bulkReturnReverted = line_changes.kinds.bulk_return_reverted
 export type LineChange = Parameters<typeof line_changes.make>[1]
 /** `set`: the columns that change; `also`: what the activity shows beside them. */
 export const lineChanged = line_changes.make
 
 const item_removed = removed("item_removed", "A line was removed.")
-/** What the activity shows of a line that was removed (rules/opportunities 15). */
+/** Values of a removed line in the activity (rules/opportunities 15). */
 const lineSnapshot = (line: ItemRow): JsonObject => ({
   item_id: line.id,
   name: line.name,

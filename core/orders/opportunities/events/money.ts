@@ -1,4 +1,4 @@
-/** What happens to costs, prices and totals (rules/opportunities 8, 11). */
+/** Events of costs, prices and totals (rules/opportunities 8, 11). */
 import { Schema } from "effect"
 import {
   type AnyEventType,
@@ -16,7 +16,7 @@ import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 import { type CostRow, opportunity_costs, opportunity_versions } from "../tables/money.ts"
 
 const { added, changes, removed } = childEvents("cost", opportunity_costs)
-/** What the activity shows of a cost (rules/opportunities 15). */
+/** Values of a cost in the activity (rules/opportunities 15). */
 const shown = ["description", "cost_type", "amount", "quantity", "transaction_type", "is_optional"]
 
 const cost_added = added("cost_added", "A cost was added.", (row) => ({ cost_id: row.id, ...pick(row, shown) }))
@@ -83,7 +83,7 @@ const opportunity_repriced = eventType("opportunity.repriced", {
   })
 })
 const sums = { charge_total: 0, tax_total: 0, charge_including_tax_total: 0 }
-/** What `opportunity.priced` says, as a change by itself. */
+/** The content of `opportunity.priced` as an event of its own. */
 export const opportunityRepriced = (
   before: OpportunityRow,
   priced: NewEvent,
@@ -92,7 +92,7 @@ export const opportunityRepriced = (
   const data = priced.data as Priced
   return opportunity_repriced.make({ ...data, set: { ...data.set, ...also }, was: columnsBefore(before, sums) })
 }
-/** Of columns of the opportunity alone. */
+/** Changes columns of the opportunity alone. */
 export const headerPriced = (id: number, set: SomeColumns<typeof opportunities>): NewEvent =>
   opportunityPriced.make({ id, set, lines: [], costs: { added: [], altered: [], removed: [] } })
 

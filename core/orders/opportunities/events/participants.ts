@@ -1,4 +1,4 @@
-/** Who takes part in an opportunity (rules/opportunities 12). */
+/** Events of an opportunity's participants (rules/opportunities 12). */
 import type { AnyEventType, NewEvent } from "../../../kernel/events/event-type.ts"
 import { childEvents, pick } from "./event-families.ts"
 import { opportunity_participants, type ParticipantRow } from "../tables/paths.ts"
@@ -34,7 +34,7 @@ const participantEvents: ReadonlyArray<AnyEventType> = [
   participant_removed.type
 ]
 
-// What happens to opportunities: every kind of event they record.
+// Every type of event that opportunities record.
 
 export const opportunityEvents: ReadonlyArray<AnyEventType> = [
   ...headerEvents,

@@ -1,4 +1,4 @@
-/** What happens to single units allocated to lines (rules/opportunities 9.1). */
+/** Events of single units allocated to lines (rules/opportunities 9.1). */
 import type { AnyEventType, NewEvent } from "../../../kernel/events/event-type.ts"
 import { isJsonObject, type JsonObject } from "../../../kernel/fields/json.ts"
 import { childEvents, pick } from "./event-families.ts"
@@ -32,7 +32,7 @@ const unit_changes = changes({
   asset_container_set: "A unit was assigned to a case.",
   asset_container_cleared: "A unit is no longer assigned to a case."
 })
-/** What containers react to: a unit that left, and one that came back. The workshop reacts to one that was checked. */
+/** Containers react to dispatched and returned units, the workshop to checked ones. */
 export const {
   asset_checked: unitChecked,
   asset_dispatched: unitDispatched,
@@ -44,7 +44,7 @@ export type UnitChange = Parameters<typeof unit_changes.make>[1]
 export const unitChanged = unit_changes.make
 
 const asset_deallocated = removed("asset_deallocated", "A unit was released from its line.")
-/** `also.reason`: why, null where nobody said. */
+/** `also.reason`: the reason, or null. */
 export const unitDeallocated = (unit: AssignmentRow, also: JsonObject): NewEvent =>
   asset_deallocated.make(unit, { assignment_id: unit.id, stock_level_id: unit.stock_level_id }, also)
 

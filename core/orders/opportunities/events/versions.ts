@@ -1,6 +1,6 @@
 /**
- * What happens to the versions of a quotation (rules/opportunities 13). Each has lines of its own; those of the active
- * one count.
+ * Events of the versions of a quotation (rules/opportunities 13). Each has its own lines; those of the active one
+ * count.
  */
 import { Schema } from "effect"
 import {

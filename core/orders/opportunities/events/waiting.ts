@@ -1,4 +1,4 @@
-/** What happens on the waiting list, in the streams of the opportunities whose lines wait (rules/availability 9). */
+/** Events of the waiting list, in the streams of the waiting lines' opportunities (rules/availability 9). */
 import { Schema } from "effect"
 import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
 import { eventType } from "../../../kernel/events/event-type.ts"
@@ -7,7 +7,7 @@ import { someColumns } from "../../../kernel/tables/stored-schema.ts"
 import { opportunityStream } from "./event-families.ts"
 import { shortage_waits, type WaitRow } from "../tables/waiting.ts"
 
-/** Why a line waits no longer, without having been told that goods came free. */
+/** Reasons why a line leaves the list before it was notified. */
 const leave_reasons = {
   asked: "Somebody took it off the list",
   changed: "It was changed, and is not short as it is now",

@@ -1,4 +1,4 @@
-/** What extending a hire must know, and the rule that decides on it. */
+/** Facts and rule of an extension of the hire. */
 import { Effect, Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
@@ -45,7 +45,7 @@ import { asset_assignments } from "../tables/units.ts"
 
 interface ExtensionFacts {
   readonly state: DecisionState
-  /** What the hire would be, or why it cannot be. */
+  /** The planned hire, or the reason why it is impossible. */
   readonly plan: Result.Result<ExtensionPlan, Rejection>
   /** Other orders and quotations that want the same products meanwhile. */
   readonly promised: ReadonlyArray<PromisedTo>
@@ -217,7 +217,7 @@ export const extendHire = (facts: ExtensionFacts, reason: string | null, context
     }
   })
 
-/** A line is priced anew where its dates change, be they its own or the hire's. */
+/** A line is repriced if its dates change, whether its own or the hire's. */
 const isRepriced = (id: number, plan: ExtensionPlan, opportunity: Opportunity): boolean => {
   if (plan.lines.has(id)) return true
   const line = opportunity.lines.find((one) => one.id === id)

@@ -26,7 +26,7 @@ export const dateFields = {
   charge_ends_at: timestamp({ nullable: true, describe: "Goes with ends_at where both were the same" }),
   ...phaseWindows
 }
-/** What the hire's dates were when the extension was decided on: lines that had these go along, too. */
+/** The hire's dates when the extension was decided: lines that had these move along. */
 export const seenFields = {
   was_starts_at: timestamp({ nullable: true, describe: "When it began, as you saw it: lines that did go along, too" }),
   was_ends_at: timestamp({ nullable: true, describe: "When it ended, as you saw it: lines that did go along, too" })
@@ -50,7 +50,7 @@ export interface ExtensionPlan {
   readonly followed: ReadonlyArray<ItemRow>
   /** Lines with other dates than the hire has now. */
   readonly kept: ReadonlyArray<ItemRow>
-  /** Of those, lines that had the old dates and stay behind, because all of theirs came back. */
+  /** Lines that had the old dates and stay behind because all of their goods came back. */
   readonly back: ReadonlyArray<ItemRow>
 }
 
@@ -89,7 +89,7 @@ const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen
   const wanted = Object.entries({ ...along, ...sent })
   return Object.fromEntries(wanted.filter(([name, value]) => header[name as keyof OpportunityRow] !== value))
 }
-/** What was agreed when it became an order, kept from the first change on. */
+/** The dates agreed when it became an order, stored at their first change. */
 const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Partial<OpportunityRow> =>
   header.state !== order
     ? {}
@@ -97,7 +97,7 @@ const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Part
         bounds.flatMap((bound) => {
           const agreed = header[`original_${bound}`]
           if (set[bound] === undefined || (agreed !== null && agreed !== set[bound])) return []
-          // Back at what was agreed, there is nothing to tell.
+          // Nothing is shown once the dates are as agreed again.
           return [[`original_${bound}`, agreed === null ? header[bound] : null] as const]
         })
       )

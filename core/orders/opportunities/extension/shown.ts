@@ -1,4 +1,4 @@
-/** What answers tell of an extension: the hire before and after. Amounts are major units, as text. */
+/** The extension in answers: the hire before and after. Amounts are major units, as text. */
 import { boolean, choice, integer, list, text, timestamp } from "../../../kernel/fields/field.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { tracking_types } from "../../availability/rules/line.ts"
@@ -47,7 +47,7 @@ const extension = {
   lines_kept: list(integer())
 }
 export const extensionShown = Shown.keys(extension)
-/** What deciding comes to, for the answer. */
+/** Result of the decision, for the answer. */
 export const extendedResult = Shown.keys({ id: integer(), extension: extensionShown, warnings: list(text()) })
 
 export type ShownShortage = Shown.KeysShown<typeof shortageShown>

@@ -1,4 +1,4 @@
-/** What an extension leaves as it is, and what follows from it elsewhere: said with the answer, refusing nothing. */
+/** Warnings about things an extension leaves unchanged and its effects elsewhere; they refuse nothing. */
 import { Effect } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
@@ -18,9 +18,9 @@ import { unitName } from "../state/recalculate.ts"
 import { counted, keptText } from "../state/left-behind.ts"
 import type { ExtensionPlan } from "./plan.ts"
 
-// Whom goods are promised to while a hire that is extended would want them.
+// Customers to whom goods are promised during the extension.
 
-/** What another order or quotation wants of a product. */
+/** Demand of another order or quotation for a product. */
 export interface PromisedTo {
   readonly opportunity_id: number
   readonly number: string | null
@@ -31,18 +31,18 @@ export interface PromisedTo {
   readonly starts_at: string
   readonly ends_at: string
 }
-/** Of very many it is enough to name the first. */
+/** Of many, naming the first is enough. */
 const named_max = 20
 const read_max = 200
 
-/** What a line wants of a product at times it did not want it before. */
+/** Additional demand of a line for a product at times it did not cover before. */
 export interface AddedTime {
   readonly product_id: number
   readonly store_id: number
   readonly starts_at: string
   readonly ends_at: string
 }
-/** One query; none where nobody else wants these products then. */
+/** One query; none if no other opportunity needs these products then. */
 export const loadPromised = Effect.fnUntraced(function* (
   opportunity_id: number,
   snapshots: ReadonlyMap<number, AvailabilitySnapshot>,

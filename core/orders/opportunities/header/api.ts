@@ -213,7 +213,7 @@ const create = command("POST", path, {
 
 const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
 /**
- * What to read where a header changes the times or the store of its lines: shortages are checked again, demands stay
+ * Stock to read where a header changes the times or the store of its lines: shortages are checked again, demands stay
  * (rules/opportunities 4).
  */
 const stockFor = Effect.fnUntraced(function* (

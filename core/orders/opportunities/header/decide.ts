@@ -48,7 +48,7 @@ export const windowErrors = (values: JsonObject): FieldErrors => {
   return errors
 }
 
-/** Organisations hire; contacts, who are private persons, where the house says so. */
+/** Customers are organisations, and contacts (private persons) where the setting allows them. */
 export const mayHire = (customer: Pick<Customer, "membership_type"> | undefined, settings: Settings): boolean =>
   customer?.membership_type === "organisation" ||
   (customer?.membership_type === "contact" && settings["opportunities"]?.["contacts_as_customers"] === true)

@@ -80,7 +80,7 @@ const restructure = (
 const shown = (_result: unknown, input: Input) =>
   opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
 
-/** What to read of stock: none where the opportunity needs no more of it; otherwise for the line as it will be, too. */
+/** Stock to read: none if the opportunity needs no more of it; otherwise for the changed line as well. */
 const stockOptions = (
   header: OpportunityRow,
   given: { readonly settings: Settings; readonly now: string },

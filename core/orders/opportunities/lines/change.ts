@@ -91,7 +91,7 @@ const substitutionSteps = ({ opportunity, products }: DecisionState, line: ItemR
   return Result.succeed([["item_substituted", { item_id, itemable_type, name, ...kind }]])
 }
 
-/** What a request asks for, as events in a fixed order. `has`: the body names the field, be it null. */
+/** The request as events in a fixed order. `has`: the body contains the field, even as null. */
 const stepsOf = (
   state: DecisionState,
   line: ItemRow,
@@ -131,7 +131,7 @@ const isText = (event: LineChange): boolean => event === "item_renamed" || event
 const changesLine = (line: ItemRow, set: Partial<ItemRow>): boolean =>
   Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value)
 
-/** All of what a request asks for, or nothing. 422 on the field that cannot change. */
+/** Applies the complete request or nothing. 422 on the field that cannot change. */
 export const changeLine = (
   state: DecisionState,
   line: ItemRow,
@@ -150,8 +150,8 @@ export const changeLine = (
     yield* sameCurrency(opportunity.header, sent.currency)
     const steps = yield* stepsOf(state, line, sent, has, context)
     const changes = steps.filter(([, set]) => changesLine(line, set))
-    // A price field sent as it was changes no column, yet the line is priced anew: with the header's days and the
-    // rates of today (rules/opportunities 4).
+    // Sending a price field unchanged changes no column, yet reprices the line with the header's days and today's rates
+    // (rules/opportunities 4).
     const reprices = steps.some(([event]) => !isText(event))
     if (changes.length === 0 && !reprices) return { events: [], result: { id: opportunity.header.id, warnings: [] } }
     const after = withLine(opportunity, line.id, Object.assign({}, ...changes.map(([, set]) => set)))

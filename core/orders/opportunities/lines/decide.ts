@@ -162,7 +162,7 @@ const includedLines = (
   included.flatMap((accessory, index) => {
     const product = state.products.get(accessory.accessory_product_id)
     if (product === undefined || product.deleted_at !== null) return []
-    // What comes along with hired goods may be sold: fluid with a fog machine.
+    // Accessories of hired goods may be sold: fluid with a fog machine.
     const transaction_type =
       principal.transaction_type === rental_line ? kindOfProduct(product) : principal.transaction_type
     return [
@@ -184,7 +184,7 @@ const includedLines = (
     ]
   })
 
-/** What to tell of lines that are short, unless the store's policy lets that pass (rules/opportunities 9.5). */
+/** Warnings for short lines, unless the store's policy is to allow them (rules/opportunities 9.5). */
 export const shortLineWarnings = (
   state: DecisionState,
   short: ReadonlyArray<LineShortage>,
@@ -194,7 +194,7 @@ export const shortLineWarnings = (
   return own.length === 0 || !isTold(state) ? [] : [shortageText(own)]
 }
 
-/** What to say of a line that is to be charged and comes out at nothing, where no price of 0 was set by hand. */
+/** Warnings for chargeable lines that cost nothing without a manual price of 0. */
 export const unpricedWarnings = (
   state: DecisionState,
   { header, lines }: Opportunity,

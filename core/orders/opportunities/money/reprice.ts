@@ -106,7 +106,7 @@ const changesBetween = (before: Opportunity, after: Opportunity): ReadonlyArray<
 }
 
 const named_max = 3
-/** What would come out otherwise today, in one sentence; none where nothing would, or where prices stay as promised. */
+/** Differences to today's prices, in one sentence; none if there are none, or if prices are locked. */
 export const outdatedWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> =>
   Result.match(reprice(state, false, context), {
     onFailure: () => [],

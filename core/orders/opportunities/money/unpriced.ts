@@ -30,7 +30,7 @@ export const unpricedLines = Effect.fnUntraced(function* (
   const state = yield* loadDecisionState(header, input, { live_only: true, rated_product_ids, touched_line_ids: [] })
   return lines.filter((line) => pricingRequestOf(state, header, line).request.rate === null)
 })
-/** What to say of them, with what gives the first one a price. */
+/** Warning for these lines, with the command that prices the first one. */
 export const unpricedText = (header: OpportunityRow, lines: ReadonlyArray<ItemRow>): ReadonlyArray<string> => {
   const [first] = lines
   const nothing = formatMoney(0, header.currency_code)

@@ -33,8 +33,8 @@ import { lineOnOrder } from "../events/lines.ts"
 import { loadWithDemands, type WithDemands } from "./api.ts"
 import { levelChanged, levelDeleted, levelMade, stockMoved, type StockMoved, wanting } from "./stock-moved.ts"
 
-// What commands do to the demands on stock, and which other opportunities it may matter to: those that want the same
-// products at the same time.
+// Effects of commands on stock demands, and the other opportunities affected: those that need the same products at the
+// same time.
 
 /** Identifies what demands: `opportunity_item/7`. */
 const sourceKey = ({ source_id, source_type }: Pick<Demand, "source_id" | "source_type">): string =>
@@ -48,7 +48,7 @@ interface DemandsMoved {
 }
 const no_demands_moved: DemandsMoved = { sources: new Set(), before: [], after: [] }
 
-/** Of what only enters another phase nothing counts otherwise: such events are no moves. */
+/** Entering another phase alone does not change the counts, so such events are no moves. */
 const demandsMoved = Effect.fnUntraced(function* (
   all: ReadonlyArray<NewEvent>
 ): Effect.fn.Return<DemandsMoved, Failure, Store> {
@@ -126,7 +126,7 @@ interface Wanted {
   readonly is_active: boolean
   readonly quantity: number
 }
-/** What opportunities with this flag want of what changed, while it did: one row for each line and product. */
+/** Demands of flagged opportunities on the changed products during the change: one row for each line and product. */
 const wantedOf = Effect.fnUntraced(function* (
   changes: ReadonlyArray<DemandChange & { readonly held_too: boolean }>,
   has_shortage: boolean,
@@ -211,7 +211,7 @@ const concernedBy = Effect.fnUntraced(function* (
   const more = changes.filter(({ is_more }) => is_more)
   const relieved = less.length === 0 ? [] : yield* wantedOf(less, true, own)
   const left = more.length === 0 ? new Map<string, number>() : yield* fewestFree(more, moved, context)
-  // Where nothing is overbooked, those that hold stock have what they asked for.
+  // If nothing is overbooked, opportunities that hold stock have all they need.
   const tight = more.map((one) => ({ ...one, held_too: (left.get(placeOf(one)) ?? 0) < 0 }))
   const wanted = tight.length === 0 ? [] : yield* wantedOf(tight, false, own)
   const pressed = wanted.filter((one) => one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0))
@@ -264,7 +264,7 @@ const flagAfter = (all: ReadonlyArray<NewEvent>, header: OpportunityRow): boolea
     : last.data["set"]["has_shortage"] === true
 }
 
-/** What the flags become, for those that change. */
+/** New values of the flags that change. */
 const changedFlags = (
   all: ReadonlyArray<NewEvent>,
   { demands, loaded, moved, snapshots }: ShortageFacts,
@@ -295,9 +295,9 @@ const changedFlags = (
 const waited_for_max = 500
 
 /**
- * Looks at those opportunities again that want what moved while it did, and at those that something is on order for.
- * Whoever changes one of them is waited for. Where they are too many for that, only those whose flag changes are
- * locked, and looked at once more. What the same command does to an opportunity itself is settled by its own rule.
+ * Checks again the opportunities that need the moved products at that time, and those with something on order for them.
+ * Waits for concurrent changes of these opportunities. If they are too many for that, only those whose flag changes are
+ * locked and checked once more. Opportunities changed by the same command are handled by its own rule.
  */
 export const shortagesSeenAgain = reaction({
   on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent],
@@ -307,14 +307,14 @@ export const shortagesSeenAgain = reaction({
       if (all.some(({ type }) => type === products.merged_by?.event)) return nothing
       const moved = yield* stockMoved(all)
       const demands = yield* demandsMoved(all)
-      // What others claim of it meanwhile is not to be seen before they are done.
+      // Concurrent claims are not visible until they are committed.
       const goods = [...moved.before, ...moved.after, ...demands.before, ...demands.after]
       yield* lockClaims(new Set(goods.map(({ product_id }) => product_id)))
       const ordered_for = dataOf(lineOnOrder, all).map(({ id }) => id)
       const concerned = [...(yield* concernedBy(demands, context)), ...ordered_for]
       const around = new Set([...(yield* wanting(moved, "all")), ...concerned])
       if (around.size === 0) return nothing
-      // Whoever changes one of them has read the stock as it was: their flags are those that are written last.
+      // Concurrent changes have read the old stock, so their flags must be written before these.
       const waits = around.size <= waited_for_max
       if (waits) yield* lockIfFree([...around].map(opportunityStream))
       const ids = [...new Set([...(yield* wanting(moved, "changing")), ...concerned])]

@@ -1,4 +1,4 @@
-/** What commands do to stock, and which opportunities it may matter to: those that want it while it changes. */
+/** Effects of commands on stock, and the opportunities affected: those that need it during the change. */
 import { Effect } from "effect"
 import { rowCreated, rowDeleted, rowUpdated } from "../../../kernel/endpoints/crud-resource.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
@@ -52,7 +52,7 @@ export const stockMoved = Effect.fnUntraced(function* (
 })
 
 const always: Period = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY }
-/** What databases take as an instant begins with the year 1. */
+/** Databases accept instants from the year 1 on. */
 const earliest_millis = Date.parse("0001-01-01T00:00:00.000Z")
 const windowOf = ({ ends_at, starts_at }: StockLevelRow): Period => ({
   from: starts_at === null ? always.from : millisOf(starts_at),
@@ -63,7 +63,7 @@ const hull = (one: Period, other: Period): Period => ({
   to: Math.max(one.to, other.to)
 })
 
-/** What became of one level: when it counts otherwise than before, and whether there is more of it, or less. */
+/** Change of one level: when its count changes, and whether it grows or shrinks. */
 interface Moved {
   readonly window: Period
   readonly is_more: boolean

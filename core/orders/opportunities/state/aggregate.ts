@@ -28,15 +28,15 @@ export interface Opportunity {
   readonly units: ReadonlyArray<AssignmentRow>
 }
 
-/** What a customer owes, or will once it is invoiced, in minor units of the base currency. */
+/** Amounts a customer owes, or will owe once invoiced, in minor units of the base currency. */
 export interface Owed {
   /** Orders that no invoice was issued for, without the one that is decided on. */
   readonly orders: number
-  /** What is open of issued invoices, as far as whoever asks may see them. */
+  /** Outstanding amount of issued invoices, as far as the caller may see them. */
   readonly invoices: number
 }
 
-/** What pricing and tax need to know of the customer, and whoever promises them something. */
+/** Properties of the customer for pricing, tax and credit checks. */
 export interface Customer {
   readonly id: number
   readonly name: string
@@ -56,7 +56,7 @@ export interface UnitHold {
   readonly holder: string
 }
 
-/** What a command comes to that has something to say beside the opportunity it changed: `meta.warnings`. */
+/** Result of a command with warnings besides the changed opportunity: `meta.warnings`. */
 export interface Warned {
   readonly id: number
   readonly warnings: ReadonlyArray<string>
@@ -73,7 +73,7 @@ export interface DecisionState {
   readonly rates: RateFacts
   readonly tax: TaxTable
   readonly customer: Customer | undefined
-  /** What the customer owes beside this, read where more is promised; undefined without a limit. */
+  /** The customer's other debt, read before more is promised; undefined without a limit. */
   readonly owed?: Owed | undefined
   readonly store: StoreRow | undefined
   readonly discount_rules: ReadonlyArray<DiscountRule>
@@ -86,8 +86,8 @@ export interface DecisionState {
   readonly touched_line_ids: ReadonlySet<number> | undefined
   readonly unit_holds: ReadonlyArray<UnitHold>
   /**
-   * Units that are out with another opportunity, and with whom, by stock level. A unit of a kit has no demand of its own (its
-   * parts have), so demands alone do not tell.
+   * Units out with another opportunity, and with whom, by stock level. Needed in addition to demands, because a kit's
+   * unit has no demand of its own (its parts have).
    */
   readonly units_out_elsewhere: ReadonlyMap<number, string>
   /** Stock by store, read only where shortages matter: for opportunities that hold stock or are about to. */

@@ -1,4 +1,4 @@
-/** What people call an opportunity in a sentence, and who holds what a demand takes. */
+/** Names of an opportunity in sentences, and the holder of a demanded unit. */
 import { Effect } from "effect"
 import type { DemandRow } from "../../demands/schema.ts"
 import type { Failure } from "../../../kernel/store/failure.ts"
@@ -33,6 +33,6 @@ export const withHolders = Effect.fnUntraced(function* (
     return id === null ? demand : { ...demand, holder: opportunityName(id, found.get(id)) }
   })
 })
-/** Whom a demand is for, in words. */
+/** The holder of a demand, in words. */
 export const holderText = ({ holder, opportunity_id }: HeldDemand): string =>
   holder ?? `opportunity ${opportunity_id ?? "unknown"}`

@@ -1,6 +1,6 @@
 /**
- * What an opportunity demands of stock, who else holds its units, and which of its lines are short (rules/opportunities
- * 10, rules/availability 2 and 9).
+ * An opportunity's demands on stock, the holders of its units, and its short lines (rules/opportunities 10,
+ * rules/availability 2 and 9).
  */
 import { Result } from "effect"
 import { type AvailabilitySnapshot, compositionOf } from "../../availability/rules/snapshot.ts"
@@ -206,8 +206,8 @@ export const linesTakingStock = (opportunity: Opportunity, settings: DemandSetti
   })
 
 /**
- * What is on order for a line, or for one of the same product that takes at least its time: what comes for that is
- * there for both.
+ * Quantity on order for this line, or for another line of the same product that covers at least its time: a delivery
+ * serves both.
  */
 const coveredBy = (
   line: LineAtStore,
@@ -226,8 +226,8 @@ const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): Reado
   new Map([...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)]))
 
 /**
- * Lines that take stock with what they still ask for: what is back is not asked for any more, unless another one is out
- * in its place. Units come back one by one, anything else is counted on the line.
+ * Lines that take stock, with their outstanding demand: returned quantities no longer count, unless another unit is out
+ * in their place. Units return one by one, anything else is counted on the line.
  */
 const linesStillAsking = (
   { opportunity, snapshots }: StockFacts,
@@ -247,12 +247,12 @@ const linesStillAsking = (
 
 interface NamedAvailability extends LineAvailability {
   readonly product_name: string | null
-  /** What cannot be had of the line: at most all of it. */
+  /** Unavailable quantity of the line; at most the full line. */
   readonly shortfall: number
 }
 /**
- * What is free for each line, and by how much it is short: of the same lines, by the same numbers as `shortagesOf`.
- * Lines that are back, and all of an opportunity that is over, ask for nothing and are never short.
+ * Availability and shortfall of each line: the same lines and numbers as `shortagesOf`. Returned lines, and all lines
+ * of a finished opportunity, demand nothing and are never short.
  */
 export const availabilityOf = (
   state: StockFacts,
@@ -276,10 +276,9 @@ export const availabilityOf = (
 }
 
 /**
- * The lines that are short, given all demands of the opportunity as they will be; none of one that is over, and lines
- * whose units are all back ask for nothing. Where a plain product suffices for all its lines, they are not checked one
- * by one. `leaving`: of these lines alone, the units that are allocated, if any, are asked for: they are what is
- * dispatched.
+ * Short lines, given all demands of the opportunity after the change; none for a finished one, and returned lines
+ * demand nothing. If a plain product suffices for all its lines, they are not checked one by one. `leaving`: checks
+ * only these lines, by their allocated units if any: those are dispatched.
  */
 export const shortagesOf = (
   state: StockFacts & Partial<Pick<DecisionState, "levels">>,
@@ -343,8 +342,8 @@ const unitsStillHeld = (
 }
 
 /**
- * Is there enough of a plain product for all demands, those of the opportunity included, at every moment from the first
- * start of these lines to their last end? False where that cannot be told for all lines together.
+ * Whether a plain product suffices for all demands, including the opportunity's own, at every moment from the first
+ * start of these lines to their last end. False if that cannot be decided for all lines together.
  */
 const suffices = (snapshot: AvailabilitySnapshot, product_id: number, lines: ReadonlyArray<LineAtStore>): boolean => {
   if (compositionOf(snapshot.products.get(product_id)) !== "plain") return false

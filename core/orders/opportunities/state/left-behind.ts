@@ -27,7 +27,7 @@ export const keptText = (lines: ReadonlyArray<ItemRow>, with_start = false): str
 const isBehind = (own: string | null, was: string | null, now: string | null): boolean =>
   own !== null && was !== null && now !== null && (now > was ? own < now : own > now)
 
-/** What to know of a change of the header's dates `set`; none where the hire's dates leave no line behind. */
+/** Warnings about a change of the header's dates `set`; none if it leaves no line behind. */
 export const leftBehind = (before: Opportunity, set: Partial<OpportunityRow>): ReadonlyArray<string> => {
   const { header } = before
   const moved = bounds.filter((bound) => set[bound] !== undefined && set[bound] !== null)

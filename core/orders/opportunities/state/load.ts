@@ -106,7 +106,7 @@ const withParts = (
   stocked: ReadonlyMap<number, Pick<StockedProduct, "parts">>
 ): ReadonlySet<number> => {
   const found = new Set(product_ids)
-  // What is added meanwhile is gone through as well.
+  // Parts added during the loop are visited as well.
   for (const id of found) for (const part of stocked.get(id)?.parts ?? []) found.add(part.component_product_id)
   return found
 }

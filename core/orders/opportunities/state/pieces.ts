@@ -1,4 +1,6 @@
-/** How far an opportunity is: pieces it asks for, packed, gone and back. Worked out here alone, whoever shows it. */
+/**
+ * Progress of an opportunity in pieces: requested, packed, dispatched and returned. The only place that computes it.
+ */
 import { type DemandSettings, serialisedParts } from "../../availability/rules/line-demands.ts"
 import { type DecisionState, type Opportunity, stockedProductOf, unitsOf } from "./aggregate.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
@@ -90,8 +92,8 @@ interface CountedLine {
 }
 
 /**
- * Units are counted one by one, anything else by its quantity. A kit is one piece: packed, gone or back as all of its
- * serialised parts are, where nobody counted it.
+ * Units are counted one by one, anything else by its quantity. A kit is one piece, and packed, dispatched or returned
+ * once all of its serialised parts are, unless it was counted itself.
  */
 export const piecesOfLine = ({ is_serialised, line, parts, units }: CountedLine): LinePieces => {
   const has = (product_id: number, status: number): number =>
@@ -115,7 +117,7 @@ export const piecesOfLine = ({ is_serialised, line, parts, units }: CountedLine)
   }
 }
 
-/** Of several lines; what was packed beyond what is wanted is not told. */
+/** Sum over several lines; pieces packed beyond the requested quantity are left out. */
 export const sumOfPieces = (lines: ReadonlyArray<LinePieces>): Pieces =>
   lines.reduce(
     (sum, { back, gone, packed, wanted }) => ({
@@ -127,7 +129,7 @@ export const sumOfPieces = (lines: ReadonlyArray<LinePieces>): Pieces =>
     { wanted: 0, packed: 0, out: 0, back: 0 }
   )
 
-/** What is counted by. */
+/** Columns needed for counting. */
 const line_columns = [
   ...(["id", "opportunity_id", "item_type", "item_id", "transaction_type"] as const),
   ...(["quantity", "dispatched_quantity", "returned_quantity"] as const)

@@ -36,7 +36,7 @@ export const acknowledgementOf = (
     shortages_snapshot: short.map((one) => ({ ...one })),
     notes
   })
-/** Those who may ignore shortages are told of them like anybody else, unless the store lets all of them pass. */
+/** Users who may ignore shortages are warned like all others, unless the store's policy allows shortages. */
 export const isTold = ({ store }: Pick<DecisionState, "store">): boolean => store?.shortage_policy !== "allow"
 /** The shortage, and whose doing it is that it passes where the store's policy alone would refuse it. */
 export const shortageToldText = (state: DecisionState, short: ReadonlyArray<LineShortage>, viewer: Viewer): string => {

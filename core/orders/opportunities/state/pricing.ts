@@ -60,14 +60,14 @@ export const taxesLocked = (state: DecisionState): ReadonlyArray<NewEvent> => {
   const { id, tax_locked } = state.opportunity.header
   return tax_locked ? [] : [headerPriced(id, { locked_taxes: presentTaxes(state) })]
 }
-/** Of a lock that is released: percentages that are today's are forgotten at once, as no line changes by them. */
+/** When a lock is released: locked rates equal to today's are cleared at once, as no line changes. */
 export const taxesReleased = (state: DecisionState): ReadonlyArray<NewEvent> => {
   const { id, locked_taxes } = state.opportunity.header
   return locked_taxes.length > 0 && sameJson(locked_taxes, presentTaxes(state))
     ? [headerPriced(id, { locked_taxes: [] })]
     : []
 }
-/** Others stay until the next roll-up, which taxes every line anew and forgets them. */
+/** Other rates stay until the next recalculation, which retaxes every line and clears them. */
 export const isTaxReleased = ({ locked_taxes, tax_locked }: OpportunityRow): boolean =>
   !tax_locked && locked_taxes.length > 0
 

@@ -1,6 +1,6 @@
 /**
- * What follows from a change of an opportunity: the changed lines are priced, then discount rules, surcharges, totals
- * and tax of the whole are computed, and the demands on stock are updated. Events carry results, never differences.
+ * Consequences of a change of an opportunity: changed lines are priced, then discount rules, surcharges, totals and tax
+ * are computed for all of it, and demands on stock are updated. Events carry results, never differences.
  */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
@@ -41,7 +41,7 @@ export interface RecalculationScope {
   readonly demanded?: ReadonlyArray<number> | "all"
   /** False: totals stay as they are, because nothing that is charged has changed. */
   readonly totals?: false
-  /** The tax of every line and cost is looked up again, unless it is locked, and not locked anew just now. */
+  /** Looks up the tax of every line and cost again, unless taxes are locked (and not only just now). */
   readonly taxed?: boolean
 }
 export interface Recalculated {
@@ -52,7 +52,7 @@ export interface Recalculated {
   readonly shortages: ReadonlyArray<LineShortage>
   /** The same whatever the opportunity holds: what it would be short of. */
   readonly short: ReadonlyArray<LineShortage>
-  /** What follows from the change; the change's own event comes before. */
+  /** Events that follow from the change, after its own event. */
   readonly events: ReadonlyArray<NewEvent>
 }
 
@@ -282,7 +282,7 @@ const requireFreeUnits = (
   }
   return Result.succeed(undefined)
 }
-/** What people call a unit: its name, else its asset number, else its id (rules/opportunities 9.1). */
+/** Name of a unit in messages: its name, else its asset number, else its id (rules/opportunities 9.1). */
 export const unitName = (state: DecisionState, stock_level_id: number): string => {
   const level = state.levels.get(stock_level_id)
   return level?.item_name ?? level?.asset_number ?? `Stock level ${stock_level_id}`

@@ -296,9 +296,9 @@ export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string
         }
       }
 
-/** What commands come to that have something to say beside the opportunity. */
+/** Result of commands with warnings besides the opportunity. */
 export const warnedResult = Shown.keys({ id: integer(), warnings: list(text()) })
-/** The opportunity with what to know of what was done. */
+/** The opportunity with its warnings. */
 export const warnedOpportunity = (
   { id, warnings }: Warned,
   input: Input,
@@ -306,7 +306,7 @@ export const warnedOpportunity = (
   status?: 200 | 201
 ) => Effect.map(opportunityAnswer(id, input, embedded, status), (answer) => warned(answer, warnings))
 
-/** What answers to writes include beside what the request asks for. */
+/** Includes of answers to writes, in addition to the requested ones. */
 export const withParts: ReadonlyArray<string> = ["items", "costs"]
 export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
 

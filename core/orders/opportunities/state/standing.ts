@@ -1,7 +1,7 @@
 /**
- * What is to know of a customer before more is promised to them: that they are on stop, or would owe more than their
- * limit (rules/opportunities 4.4). The settings `opportunities.on_stop_policy` and `credit_limit_policy` say whether
- * that is told, refuses an order, or does not matter.
+ * Credit checks before more is promised to a customer: whether they are on stop, or would exceed their limit
+ * (rules/opportunities 4.4). The settings `opportunities.on_stop_policy` and `credit_limit_policy` decide whether that
+ * warns, refuses or is ignored.
  */
 import { Effect, Result } from "effect"
 import { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
@@ -127,7 +127,7 @@ const concernsOf = (
 }
 type Given = Parameters<typeof concernsOf>
 
-/** What to tell with an answer. */
+/** Warnings for the answer. */
 export const standingWarnings = (...given: Given): ReadonlyArray<string> =>
   concernsOf(...given).flatMap(({ policy, text }) => (policy === "allow" ? [] : [text]))
 /** 422 on `member_id` where a policy is to block: more is promised, as an order or for longer. */

@@ -42,7 +42,7 @@ const productsWithoutClass = Effect.fnUntraced(function* (unclassed: ReadonlyArr
         "(flightcase setup --assign-tax-classes)"
 })
 
-/** What brings prices and taxes of an opportunity up to date; of one whose tax is locked its taxes alone. */
+/** The request that updates prices and taxes of an opportunity; only taxes if its tax is locked. */
 export const repriceRequest = (header: OpportunityRow): string => {
   const [body, flag] = header.tax_locked ? [{ only: "tax" }, " --only tax"] : [{}, ""]
   const noun = header.state === order ? "orders" : "quote"

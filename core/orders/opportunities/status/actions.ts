@@ -105,7 +105,7 @@ export const availableActions = (state: DecisionState, context: DecideContext): 
     }
   })
 
-/** What to know before a quotation becomes an order: its customer's standing, and what would be short. */
+/** Warnings before a quotation becomes an order: the customer's credit, and shortages. */
 export const orderWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> => {
   const { customer, opportunity, owed } = state
   if (transitionRefusal(opportunity.header, "convert_to_order") !== undefined) return []

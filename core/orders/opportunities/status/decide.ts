@@ -41,10 +41,7 @@ export const wasDispatched = (opportunity: Opportunity): boolean =>
 const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => reject(field, text)
 const done = (id: number): Id => ({ id })
 
-/**
- * Sets columns of the header; the demands of all lines follow. `before`: the opportunity and the events of what comes
- * first.
- */
+/** Sets columns of the header; the demands of all lines follow. `before`: the opportunity and the preceding events. */
 const moveTo = (
   state: DecisionState,
   name: StatusChange,
@@ -108,7 +105,7 @@ const simpleMove =
       )
     })
 
-/** Whoever makes a quotation is told what to know of the customer, and what is short by now. */
+/** Creating a quotation warns about the customer's credit and current shortages. */
 export const convertToQuotation = (
   state: DecisionState,
   reason: string | null,

@@ -6,7 +6,7 @@ export const rental_line = 0
 export const sale_line = 1
 /** Lines of this type are work, not goods: they take nothing from stock. */
 export const service_line = 2
-/** What a line is that says nothing of it: as its product's type is. */
+/** A line's kind by default: that of its product's type. */
 export const kindOfProduct = (product: { readonly product_type: string } | undefined): number =>
   product?.product_type === "sale" ? sale_line : product?.product_type === "service" ? service_line : rental_line
 

@@ -52,7 +52,7 @@ const itemColumns = {
   manual_total: money({ ...inRowCurrency, nullable: true, hidden: true }),
   /** Price times quantity and time, less the line's own discount; with tax where prices include it. */
   discounted_total: money({ ...inRowCurrency, computed: true, default: 0, hidden: true }),
-  /** What discount rules take off the net. */
+  /** Reduction of the net by discount rules. */
   rule_discount: money({ ...inRowCurrency, computed: true, default: 0, hidden: true }),
   total: money({ ...inRowCurrency, computed: true, default: 0 }),
   charge_period: code(charge_period_labels, { default: 1 }),
@@ -66,7 +66,7 @@ const itemColumns = {
   /** The store whose stock it takes, where that is another than the opportunity's. */
   dispatch_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   return_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
-  /** What is on order for it at suppliers and has not come yet (rules/availability 9). */
+  /** Quantity on order from suppliers and not yet received (rules/availability 9). */
   on_order_quantity: decimal({ ...quantity, computed: true, hidden: true, default: "0.00" }),
   /**
    * When the line at `origin_item_id` was made; null for one that is no copy. Discount rules deleted later still apply.

@@ -118,7 +118,7 @@ export const updateFields = {
 }
 
 const total = () => money({ currency: "currency_code", computed: true, default: 0, signed: true })
-/** What pricing computes, in minor units of the opportunity's currency; all net but the last two. */
+/** Computed totals, in minor units of the opportunity's currency; all net but the last two. */
 export const totalFields = {
   rental_charge_total: total(),
   sale_charge_total: total(),
@@ -135,7 +135,7 @@ export const totalFields = {
 const columns = {
   ...header,
   number: text({ nullable: true, computed: true, max: 40, search: true }),
-  /** What was agreed when it became an order, where an extension moved it since (rules/opportunities 4.3). */
+  /** Dates agreed when it became an order, if an extension moved them since (rules/opportunities 4.3). */
   original_starts_at: timestamp({ nullable: true, computed: true }),
   original_ends_at: timestamp({ nullable: true, computed: true }),
   source_opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),
@@ -153,7 +153,7 @@ const columns = {
   prices_include_tax: boolean({ default: false }),
   deal_total: money({ currency: "currency_code", nullable: true, computed: true }),
   ...totalFields,
-  /** What discount rules took off: `[{rule_id, name, amount}]`, minor units. */
+  /** Reductions by discount rule: `[{rule_id, name, amount}]`, minor units. */
   applied_discounts: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true, default: [], hidden: true }),
   /** Deleted discount rules that were named on it: they still apply to lines made before the deletion. */
   kept_rule_ids: list(ref("discount_rules", { live: false, on_delete: "keep" }), {

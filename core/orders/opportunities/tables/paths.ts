@@ -65,7 +65,7 @@ export const asset = {
 export const read = { ability: "opportunities:read", permission: "opportunities.view" } as const satisfies SharedDraft
 export const write = "opportunities:write"
 export const edit = { ability: write, permission: "opportunities.edit" } as const satisfies SharedDraft
-/** What the warehouse does with units; nothing here may change money or the header (rules/conventions 11). */
+/** Actions of the warehouse on units; none may change money or the header (rules/conventions 11). */
 export const fulfil = {
   ability: [write, "opportunities:fulfil"],
   permission: [edit.permission, fulfil_permission]

@@ -1,7 +1,4 @@
-/**
- * States, statuses, and the table of what is allowed in each, which rules and `available_actions` use
- * (rules/opportunities 1).
- */
+/** States, statuses, and the actions allowed in each, used by rules and `available_actions` (rules/opportunities 1). */
 import { Result } from "effect"
 import type { ColumnValues } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"

@@ -6,8 +6,8 @@ import { opportunityId } from "./child-columns.ts"
 const wait_statuses = { waiting: "Waiting", matched: "Matched" } as const
 
 /**
- * One row for each line that waits, and for each that was told and whose opportunity is still open: it keeps its place
- * before those behind it. Whoever leaves the list leaves the table: who waited when is in the opportunity's journal.
+ * One row for each waiting line, and for each notified line whose opportunity is still open: it keeps its position
+ * before those behind it. Leaving the list deletes the row; the history is in the opportunity's journal.
  */
 export const shortage_waits = table(
   "shortage_waits",
@@ -21,9 +21,9 @@ export const shortage_waits = table(
       way_out: "take the lines off the waiting list first"
     }),
     status: choice(wait_statuses, { computed: true, default: "waiting" }),
-    /** What was short when the line began to wait. */
+    /** Shortfall when the line began to wait. */
     quantity: integer({ computed: true, min: 1 }),
-    /** What the line asked for then, and when: a line that asks for less is not told that goods came free. */
+    /** The line's demand and dates at that time: a line that now needs less is not notified of freed goods. */
     requested_quantity: integer({ computed: true, min: 1 }),
     starts_at: timestamp({ computed: true }),
     ends_at: timestamp({ computed: true }),

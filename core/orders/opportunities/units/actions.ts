@@ -1,6 +1,5 @@
 /**
- * What can be done with one unit by `PATCH …/assets/{asset}`: the fields, and the rule of each action
- * (rules/opportunities 9.1).
+ * Actions on one unit by `PATCH …/assets/{asset}`: the fields, and the rule of each action (rules/opportunities 9.1).
  */
 import { Effect } from "effect"
 import type {

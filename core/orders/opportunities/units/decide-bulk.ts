@@ -92,7 +92,7 @@ export const returnQuantity = (
     return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
   })
 
-/** What was counted as gone by mistake never left. 422 on `quantity` for more than is out. */
+/** Reverts a mistaken dispatch count: the goods never left. 422 on `quantity` for more than is out. */
 export const revertDispatched = (
   state: DecisionState,
   line: ItemRow,
@@ -108,7 +108,7 @@ export const revertDispatched = (
     const about = { quantity, reason }
     return yield* moved(state, line, "bulk_dispatch_reverted", { dispatched_quantity }, about, context, undefined, true)
   })
-/** What was counted as back by mistake is still out. 422 on `quantity` for more than came back. */
+/** Reverts a mistaken return count: the goods are still out. 422 on `quantity` for more than came back. */
 export const revertReturned = (
   state: DecisionState,
   line: ItemRow,

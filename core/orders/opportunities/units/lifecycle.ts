@@ -48,7 +48,7 @@ export const preparing = (at: string): Step => ({
   verb: "prepared",
   set: { status: prepared, prepared_at: at }
 })
-/** For a scan: whoever books a unit out has it ready. */
+/** For a scan: booking a unit out prepares it as well. */
 export const preparingUnprepared = (at: string): Step => ({ ...preparing(at), made_in: [prepared] })
 export const unpreparing: Step = {
   event: "asset_preparation_reverted",
@@ -166,7 +166,7 @@ export const moveUnits = (
     }
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
     if (is_dispatch) for (const one of moving) yield* notOutElsewhere(state, one)
-    // What is damaged while it is out may still go on hire.
+    // Units damaged while out may still go on hire.
     if (steps.some((step) => step.event === "asset_dispatched"))
       for (const one of moving) yield* isInService(state, one, context)
     return {
@@ -215,7 +215,7 @@ const returnedTo = (
       )
 }
 
-/** 422 `status`: whoever takes a check-in back has the unit out again, or promised again, in its place on the line. */
+/** 422 `status` if the unit cannot be out, or promised, on the line again once its check-in is reverted. */
 const mayLeaveAgain = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -239,7 +239,7 @@ const mayLeaveAgain = (
   return status >= dispatched ? notOutElsewhere(state, { unit, field: "status" }) : Result.succeed(undefined)
 }
 
-/** Back to an earlier status. The times of what is undone are cleared, all but `prepared_at`. */
+/** Reverts to an earlier status. The times of undone steps are cleared, except `prepared_at`. */
 export const revertUnit = (
   state: DecisionState,
   unit: AssignmentRow,

@@ -107,7 +107,7 @@ const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray
   return { opportunities: states, levels }
 })
 
-/** What is to be replaced in one opportunity, with what is free instead. */
+/** Units of one opportunity to be replaced, with free units as alternatives. */
 export const unitsToReplace = Effect.fnUntraced(function* (
   header: OpportunityRow,
   context: Now

@@ -1,4 +1,4 @@
-/** What is told of lines that wait, and how they leave the list (rules/availability 9). */
+/** Waiting lines in answers, and how they leave the list (rules/availability 9). */
 import { Effect } from "effect"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { command, type Endpoint, type Failure, get, type Input } from "../../../kernel/endpoints/endpoint.ts"

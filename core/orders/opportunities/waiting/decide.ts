@@ -49,7 +49,7 @@ export const joinWaiting = (opportunity_id: number, join: Join, context: DecideC
     const picked = yield* pick(join)
     const told = new Map(join.rows.map((row) => [row.opportunity_item_id, row]))
     const events = picked.flatMap(({ requested_quantity, shortage }) => {
-      // It was told once, and is short again: it goes to the end of the queue.
+      // Notified once and short again: the line moves to the end of the queue.
       const before = told.get(shortage.opportunity_item_id)
       const { ends_at, opportunity_item_id, product_id, shortfall, starts_at, store_id } = shortage
       const joined = waitJoined.make({

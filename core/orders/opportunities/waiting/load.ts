@@ -27,7 +27,7 @@ interface Rows {
   readonly stocked: ReadonlyMap<number, StockedProduct>
 }
 
-/** What the line asks for now; else why it waits no longer. */
+/** The line's present demand, or the reason why it no longer waits. */
 const wanted = (
   row: WaitRow,
   { header, line }: Rows,

@@ -1,6 +1,6 @@
 /**
- * Who of those that wait for the same goods is told that they came free (rules/availability 9). Every line is looked at
- * as if those behind it in the queue asked for nothing, and those before it for all they want.
+ * Decides which of the lines waiting for the same goods are notified when these become free (rules/availability 9).
+ * Each line is judged as if those behind it needed nothing, and those before it all of their demand.
  */
 import { type ActiveDemand, activeDemand, type Demand } from "../../availability/rules/demand.ts"
 import { lineAvailability, type LineAvailability, type LineRequest } from "../../availability/rules/line.ts"
@@ -17,7 +17,7 @@ export interface Queued {
   readonly gone: LeaveReason
   /** Its opportunity holds stock. */
   readonly holds: boolean
-  /** What the line demands, or would if its opportunity held stock. */
+  /** The line's demand, actual or as if its opportunity held stock. */
   readonly demands: ReadonlyArray<Demand>
 }
 export interface Looked {
@@ -28,8 +28,8 @@ export interface Looked {
 const rank = ({ holds, row }: Queued): number => (holds ? 0 : row.status === "matched" ? 1 : 2)
 const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 /**
- * Orders before quotations, since a promise was made; then those that were told already; then whoever waits longest;
- * then whose hire starts first.
+ * Orders before quotations, since orders are promises; then lines already notified; then by waiting time; then by start
+ * of hire.
  */
 const inQueue = (one: Queued, other: Queued): number =>
   rank(one) - rank(other) ||
@@ -100,8 +100,8 @@ const changedOf = (row: WaitRow, found: LineAvailability) => {
 }
 
 /**
- * What is recorded of one that was looked at. A line that was changed so that it is not short any more leaves without a
- * word: whoever changed it knows.
+ * The event for a checked line. A line edited so that it is no longer short leaves without notification, as its editor
+ * knows.
  */
 const eventOf = ({ found, queued: { gone, holds, row } }: Looked, now: string): NewEvent | undefined => {
   if (found === undefined) return leaves(row, gone)
@@ -109,7 +109,7 @@ const eventOf = ({ found, queued: { gone, holds, row } }: Looked, now: string): 
   if (found.has_shortage) return set && waitChanged.make({ id: row.id, opportunity_id: row.opportunity_id, set })
   return set === undefined ? matches(row, now, !holds) : leaves(row, "changed")
 }
-/** What follows for everybody in the queue, each with the opportunity it is about. */
+/** The events for the complete queue, each with its opportunity. */
 export const settleQueue = (
   looked: ReadonlyArray<Looked>,
   now: string
