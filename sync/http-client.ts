@@ -44,7 +44,7 @@ export interface HttpClientOptions {
   readonly token: string
   readonly timeout_millis: number
   readonly headers?: { readonly [name: string]: string }
-  /** When what a busy server refused (429, 425) is asked again; not at all without it. */
+  /** Schedule for repeating requests that a busy server refused (429, 425); without it they are not repeated. */
   readonly again?: Schedule.Schedule<unknown, HttpAnswer>
 }
 

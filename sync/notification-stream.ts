@@ -1,6 +1,6 @@
 /**
- * Following what a person is told of: the server's stream of events, connected again whenever it breaks. Of what came
- * while there was no connection nothing is missed, as the server is told the last one known.
+ * Follows a user's notifications: reads the server's stream of events and reconnects whenever it breaks. Nothing is
+ * missed in between, as the server receives the id of the last notification.
  */
 import { Duration, Schema } from "effect"
 import { Sse } from "effect/encoding"
@@ -8,7 +8,7 @@ import { parseJson } from "../core/kernel/fields/body-limits.ts"
 import { isJsonObject, type JsonObject } from "../core/kernel/fields/json.ts"
 import { backoffMillis } from "./device/exchange/watch.ts"
 
-/** What is known of a notification whatever the server's release. */
+/** Fields of a notification in every release of the server. */
 export interface Notification {
   readonly id: number
   readonly title: string
@@ -45,12 +45,12 @@ interface FollowOptions {
   readonly token: string
   readonly stop: AbortSignal
   readonly told: (notification: Notification) => void
-  /** The last one known; without it only new ones are told. */
+  /** Last received id; without it only new notifications are sent. */
   readonly after?: number
   /** From 0 to 1. */
   readonly chance?: () => number
 }
-/** Why nothing more is told; a server of another release has no such stream. */
+/** Why the stream ended; a server of another release may have none. */
 export type FollowEnd =
   | { readonly why: "stopped" }
   | { readonly why: "unknown" }
@@ -118,7 +118,7 @@ const followOnce = async ({ stop, token, told, url }: FollowOptions, place: Plac
       parser.feed(decoder.decode(part, { stream: true }))
     }
   } catch {
-    // Nobody answers, the connection broke, or we ended it: the same to us.
+    // Unreachable, disconnected, or ended by us: handled alike.
   } finally {
     clearTimeout(timer)
   }

@@ -177,7 +177,7 @@ const eventsOf = ({ rows }: Page): ReadonlyArray<StoredEvent> => {
   }
 }
 
-/** What a server's bundle for this device holds. Throws BundleError, with the way out, where it may not be applied. */
+/** Content of a server's bundle for this device. Throws BundleError, with advice, if it may not be applied. */
 const openBundle = (profile: Profile, text: string): EventsBody => {
   const sealed = readBundle(text)
   if (sealed.kind !== "events") {
@@ -273,7 +273,7 @@ export const importBundle = async (
   }
 }
 
-// What a device can be asked, and what it answers.
+// Operations of a device, and their results.
 
 export interface SyncStatus {
   readonly server: string
@@ -309,15 +309,15 @@ export interface Device {
   /** Answers from the replica as the server would. Refusals are answers, too: a status and `{message, errors}`. */
   readonly ask: (request: DeviceRequest, options?: { readonly plan?: boolean }) => Promise<QueryResult>
   /**
-   * What these commands would come to one after the other, each on what those before it would have done: answers with
-   * the events they would have made. Nothing is recorded.
+   * Results of these commands in sequence, each on top of the earlier ones, with the events they would produce. Nothing
+   * is recorded.
    */
   readonly plan: (requests: ReadonlyArray<Request>) => Promise<ReadonlyArray<QueryResult>>
   /** Reads the replica as the device's user, who sees no more than is on it. */
   readonly read: <A>(reading: (viewer: Viewer) => Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   /** Where the content of a file waits to be sent; undefined where it does not. */
   readonly waitingFile: (sha256: string) => string | undefined
-  /** What an attachment's file is; undefined for one that is not here. */
+  /** Hash and name of an attachment's file; undefined if the row is not on this device. */
   readonly attachment: (id: number) => Promise<{ readonly sha256: string; readonly original_name: string } | undefined>
   readonly sync: (
     progress?: Progress,

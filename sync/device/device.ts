@@ -144,7 +144,7 @@ export const openDevice = async (
   return deviceOver({ folder, profile, outbox, replica, run, run_id, dispose: () => runtime.dispose() })
 }
 
-/** What it means for the folder that its replica cannot be opened. */
+/** Explains why the folder's replica cannot be opened. */
 const openingFailure = (folder: string, error: unknown): unknown => {
   if (error instanceof DeviceFailure) return error
   if (isDamage(error)) return replicaDamaged(folder, error)
@@ -210,7 +210,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     bundleOut: async (content_bytes_max) => {
       await requireComplete()
       const { exportBundle } = await import("./bundle.ts")
-      // What is in it counts as sent: not while another process takes commands back.
+      // Bundled commands count as sent, so no other process may withdraw commands meanwhile.
       const bundled = { ...syncParts(), contentOf: (sha256: string) => contentOf(folder, sha256) }
       return locked(lock_patience_millis, () => exportBundle(bundled, new Date().toISOString(), content_bytes_max))
     },
@@ -313,7 +313,7 @@ const askOver =
     }
   }
 
-/** What resolves conflicts is loaded when somebody asks for them, or something is sent. */
+/** Conflict resolution is loaded on first use, or when something is sent. */
 const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Promise<Conflicts>) => {
   let loaded: Promise<Conflicts> | undefined
   return () =>
@@ -332,7 +332,7 @@ const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Pro
     ))
 }
 
-/** Nothing is sent while a command is taken back. What undo needs is loaded when it is asked for. */
+/** Nothing is sent while a command is undone. Undo is loaded on first use. */
 const undoOf = (
   { folder, outbox, profile, replica, run, run_id }: DeviceParts,
   locked: <A>(patience_millis: number, work: () => Promise<A>) => Promise<A>

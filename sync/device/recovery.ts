@@ -122,8 +122,8 @@ interface Parts extends Omit<SyncParts, "remote"> {
 }
 
 /**
- * Checks the files, the tables against the journal and, unless `offline`, against the server. With `repair`, folds the
- * journal again where the tables differ from it, fills the replica anew where they differ from the server's, and
+ * Checks the files, the tables against the journal and, unless `offline`, against the server. With `repair`, projects
+ * the journal again where the tables differ from it, refills the replica where they differ from the server's, and
  * decides pending commands again. The outbox is never changed.
  */
 export const examineDevice = async (

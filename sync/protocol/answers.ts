@@ -8,7 +8,7 @@ import { decoderOf } from "./decode.ts"
 import { checkSection, checksumPage, type SnapshotPage, snapshotPage, snapshotPlan } from "./snapshot.ts"
 import { leaseRange, verdict } from "./wire.ts"
 
-/** What a device should know of the server it speaks to. */
+/** Server information for devices. */
 export const serverInfo = Schema.suspend(() =>
   Schema.Struct({
     schema_version: wholeNumber,
@@ -36,12 +36,12 @@ export const greeting = Schema.suspend(() =>
     signs: Schema.Boolean
   })
 )
-/** A file as it arrived: its type is told by its content. */
+/** A received file: its type is detected from its content. */
 export const receivedFile = Schema.suspend(() =>
   Schema.Struct({ sha256: Schema.String, size_bytes: wholeNumber, mime_type: Schema.String })
 )
 export const wantedFiles = Schema.suspend(() => Schema.Array(Schema.String))
-/** What a device reads of the answer to its enrolment. */
+/** Fields a device reads of the answer to its enrolment. */
 const enrolment = Schema.suspend(() =>
   Schema.Struct({
     replica: Schema.Struct({

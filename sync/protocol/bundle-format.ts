@@ -1,6 +1,6 @@
 /**
- * A bundle: one signed file with what would have gone over the network. It holds no secret: whoever carries it can read
- * it, but can neither change it nor make another.
+ * A bundle: one signed file with the content of a sync over the network. It holds no secret: anyone who carries it can
+ * read it, but can neither change nor forge it.
  */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 import { Schema } from "effect"
@@ -17,8 +17,8 @@ import { jsonObject } from "../../core/kernel/tables/stored-schema.ts"
 import { DecodeFailure, decoderOf } from "./decode.ts"
 import { leaseRange, type LeaseRange, verdict, type WireCommand } from "./wire.ts"
 
-// Ed25519 signatures of bundles. Device and server each keep a secret of their own and know the other's public key:
-// neither whoever carries a bundle nor a reader of the server's database can forge one.
+// Ed25519 signatures of bundles. Device and server each keep their private key and know the other's public key, so
+// neither a carrier of bundles nor a reader of the server's database can forge one.
 
 /** Base64url of the 32 bytes an Ed25519 key is made of. */
 export type Seed = string
@@ -78,10 +78,10 @@ const signedBundle = Schema.suspend(() =>
     flightcase_bundle: wholeNumber,
     kind: Schema.Literals(["commands", "events"]),
     made_at: Schema.String,
-    /** The public key of whoever made it. */
+    /** The author's public key. */
     key: Schema.String,
     body: jsonObject,
-    /** Of all the other keys. */
+    /** Over all other keys. */
     signature: Schema.String
   })
 )
@@ -137,12 +137,12 @@ const eventsBody = Schema.suspend(() =>
     leases: Schema.Array(
       Schema.Struct({ entity: Schema.String, request_no: wholeNumber, ranges: Schema.Array(leaseRange) })
     ),
-    /** What the server knows of the device. */
+    /** The server's record of the device. */
     remembered: Schema.optionalKey(
       Schema.Struct({
         last_n: wholeNumber,
         leases: Schema.Array(leaseRange),
-        /** Blocks it had forgotten, and what of them is the device's again. */
+        /** Blocks the server had lost, and the parts of them it has returned to the device. */
         shown: Schema.Array(leaseRange)
       })
     )
@@ -151,7 +151,7 @@ const eventsBody = Schema.suspend(() =>
 /** From the server: its verdicts, and what happened since the device stood where it said. */
 export type EventsBody = typeof eventsBody.Type
 
-/** What is wrong with a bundle, and what to do about it. */
+/** A fault of a bundle, and advice. */
 export class BundleError extends Error {
   override readonly name = "BundleFault"
   readonly way_out: string
@@ -177,10 +177,7 @@ export const unreadableBundle = ({ message }: DecodeFailure): BundleError =>
     `The bundle cannot be read (${message}). Nothing of it was applied.`,
     "The server that made it is of another release: update Flightcase here, or there, and fetch the bundle again."
   )
-/**
- * For which device a server's bundle is, and of which release: read before the rest, which a newer release may write
- * anew.
- */
+/** The device and release that a server's bundle is for: decoded first, as a newer release may change the rest. */
 export const decodeAddress = bodyDecoder(() => Schema.Struct({ replica_id: wholeNumber, schema_version: wholeNumber }))
 export const decodeEventsBody = bodyDecoder(() => eventsBody)
 const decodeObject = decoderOf("the bundle's body", () => jsonObject)
@@ -285,5 +282,5 @@ export const isSignedBy = (sealed: SignedBundle, key: PublicKey): boolean =>
   sealed.key === key && verifies(key, signedText(sealed), sealed.signature)
 export const isSignedByInPieces = async (sealed: SignedBundle, key: PublicKey): Promise<boolean> =>
   sealed.key === key && verifies(key, await signedTextInPieces(sealed), sealed.signature)
-/** Whether it was not changed since the holder of the key it names made it, whoever that is. */
+/** Whether it is unchanged since the holder of its key, whoever that is, signed it. */
 export const isComplete = (sealed: SignedBundle): boolean => verifies(sealed.key, signedText(sealed), sealed.signature)

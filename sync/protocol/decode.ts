@@ -7,7 +7,7 @@ import { Schema, SchemaIssue } from "effect"
 /** A message, or a stored text, is not what its declaration says. Nothing of it was used. */
 export class DecodeFailure extends Error {
   override readonly name = "DecodeFailure"
-  /** What was read, e.g. `verdicts on pushed commands`. */
+  /** The decoded data, e.g. `verdicts on pushed commands`. */
   readonly subject: string
   /** Where in it, e.g. `verdicts.0.status`; empty where all of it is wrong. */
   readonly field: string

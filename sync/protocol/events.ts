@@ -1,4 +1,4 @@
-/** What the server records about devices: the verdicts on their commands, which reach them by way of the journal. */
+/** Events about devices: the verdicts on their commands, which reach them through the journal. */
 import { Schema } from "effect"
 import { type DataOf, eventType } from "../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../core/kernel/fields/json.ts"

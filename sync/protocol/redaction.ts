@@ -1,6 +1,6 @@
 /**
- * What a reader may not see never leaves the server: rows and columns go by what tables say of who sees them, columns with
- * a permission of their own by that, and events that touch more than their reader sees are told as the changes they do see.
+ * Data a reader may not see never leaves the server: rows and columns follow the tables' visibility, guarded columns
+ * their permission, and events that touch more than their reader may see are sent as the visible changes.
  */
 import { createHash } from "node:crypto"
 import { type Catalogue, foldStored } from "../../core/kernel/endpoints/catalogue.ts"
@@ -25,9 +25,9 @@ interface VisibleEvent {
   readonly data: JsonObject
 }
 export interface Redaction {
-  /** What is kept from this person in this release, and the roles rows may be for: equal fingerprints see equal events. */
+  /** Hidden columns and the user's roles in this release: readers with equal fingerprints see equal events. */
   readonly fingerprint: string
-  /** What the token keeps from its device of what its person may see, in short; empty where it keeps nothing. */
+  /** Data the user may see but the token's device may not, in short; empty if none. */
   readonly token_fingerprint: string
   /** Every row of every table is for this reader, if not every column. */
   readonly whole: boolean
@@ -46,7 +46,7 @@ export interface Redaction {
 /** `opportunity.item_added` is about an opportunity. */
 const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
 
-/** What every reader's redaction looks up of a catalogue, found once. */
+/** Lookups in a catalogue, computed once for all readers. */
 interface Known {
   readonly entities: ReadonlyMap<string, Table>
   readonly columns: ReadonlyMap<Table, ReadonlyArray<string>>
@@ -81,7 +81,7 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   const { entities } = known
   const whole = [...seen.values()].every((one) => one === "whole")
   const guarded = known.guarded.filter(({ by }) => !hasOnePermission(viewer, by))
-  // Events of a thing and of what it is made of may carry the rows of either: a guarded name is guarded in all of them.
+  // Events may carry rows of their subject and of its parts: a guarded name is guarded in all of them.
   const hidden = new Map<string, Set<string>>()
   for (const { table, column } of guarded) {
     for (const subject of [table.entity, table.stream?.entity ?? table.entity])
@@ -177,8 +177,8 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
     }
   }
   /**
-   * Rows that say themselves for whom they are, many at once: told where the conditions say so of all of them. A
-   * deletion tells no more than single ones do.
+   * Bulk changes of rows with row-level visibility: sent if the conditions prove it for all of them. A deletion reveals
+   * no more than single ones do.
    */
   const cutRows = (change: RowChange & { readonly op: "update_where" | "delete_where" }): ReadonlyArray<RowChange> => {
     if (change.op === "delete_where") return [change]
@@ -191,7 +191,7 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
     const { type, data, recorded_at = "", actor_id = null, position = 0 } = event
     const changes = foldStored(catalogue, event, { recorded_at, actor_id, position })
     const subject = entities.get(subjectOf(type))
-    // What is in no table of a device's (tokens, say) is told to those who may read everything, and verdicts to whom they are for.
+    // Changes outside a device's tables (tokens, say) are sent to readers of everything, and verdicts to their device.
     if (changes.length === 0)
       return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole")
         ? undefined
@@ -237,7 +237,9 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   }
 }
 
-/** What of which table is kept from a reader, in short: another release may show other columns, or have others, for the same permissions. */
+/**
+ * Hidden columns by table, in short: another release may show other columns, or have others, for the same permissions.
+ */
 const shown = (
   catalogue: Catalogue,
   seen: ReadonlyMap<Table, VisibleColumns>,
@@ -246,7 +248,7 @@ const shown = (
   const parts = catalogue.tables
     .filter((table) => seen.get(table) !== "whole")
     .map((table) => [table.name, ...(seen.get(table) ?? [])])
-  // Told in part, nothing of a table can be folded anew by a release that has more of it.
+  // A release with more columns cannot project redacted events again.
   const columns = parts.length === 0 ? [] : catalogue.tables.map((table) => [table.name, ...Object.keys(table.columns)])
   const kept = guarded.map(({ table, column }) => [table.name, column])
   return createHash("sha256")

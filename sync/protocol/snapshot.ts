@@ -87,7 +87,7 @@ const decidedCommand = Schema.suspend(() =>
 export const settledCommand = Schema.suspend(() =>
   Schema.Struct({ n: wholeNumber, status: verdictStatus, error: Schema.optionalKey(wireError) })
 )
-/** Personal data to take out of what was recorded before (`Scrub` of the kernel). */
+/** Personal data to remove from earlier events (the kernel's `Scrub`). */
 export const scrub = Schema.suspend(() =>
   Schema.Struct({
     streams: Schema.Array(Schema.String),
@@ -142,7 +142,7 @@ export const snapshotPage = Schema.suspend(() =>
 )
 export type SnapshotPage = typeof snapshotPage.Type
 
-/** A run of rows of one table, told apart by what they hold. */
+/** Checksum of a run of rows of one table. */
 const checksum = Schema.suspend(() =>
   Schema.Struct({
     table: Schema.String,

@@ -1,4 +1,4 @@
-/** What events change, row by row and column by column: read alike by a device and by its server. */
+/** Changes of events, row by row and column by column: read alike by a device and by its server. */
 import { type Catalogue, foldStored } from "../../core/kernel/endpoints/catalogue.ts"
 import { streamOf } from "../../core/kernel/events/event-type.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../../core/kernel/fields/json.ts"
@@ -7,7 +7,7 @@ import { settings_table } from "../../core/kernel/events/settings.ts"
 import { type AnyRow, caseFoldedName, isSearchable, type Table } from "../../core/kernel/tables/table.ts"
 
 /**
- * What an event makes of one row: `columns` are all of a new row, the changed ones of another, none of a deleted one.
+ * Effect of an event on one row: `columns` are all of a new row, the changed ones of another, none of a deleted one.
  */
 export interface RowTouch {
   readonly table: Table
@@ -41,7 +41,7 @@ export const touchesOf = (
   )
 
 const system_columns: ReadonlySet<string> = new Set(["id", "uuid", "created_at", "updated_at"])
-/** Whether a change of this column is shown to people: not of what the system keeps for itself. */
+/** Whether changes of this column are shown to users; false for internal columns. */
 export const isWorthShowing = (table: Table, column: string): boolean => {
   const field = table.columns[column]
   return (
@@ -52,14 +52,14 @@ export const isWorthShowing = (table: Table, column: string): boolean => {
     !Object.entries(table.columns).some(([name, one]) => isSearchable(one) && caseFoldedName(name) === column)
   )
 }
-/** Whether somebody worked on the row: what follows by itself from work elsewhere is nobody's. */
+/** Whether somebody edited the row: derived changes do not count. */
 const isWork = ({ columns, op, table }: RowTouch): boolean =>
   op !== "update" ||
   Object.keys(columns).some((column) => isWorthShowing(table, column) && !table.follows.includes(column))
 
-/** The column of what is watched: `custom_fields.12` is one value of a document in `custom_fields`. */
+/** The column of a watched path: `custom_fields.12` is one value of a document in `custom_fields`. */
 export const columnOf = (watched: string): string => watched.split(".", 1)[0] ?? watched
-/** What is watched, as these columns have it. */
+/** The value at a watched path in these columns. */
 export const valueAt = (columns: AnyRow, watched: string): Json => {
   const column = columnOf(watched)
   const value = (columns[column] ?? null) as Json
@@ -71,9 +71,9 @@ export const valueAt = (columns: AnyRow, watched: string): Json => {
 export interface WatchedChange {
   readonly table: Table
   readonly key: Key
-  /** What was changed of it; undefined where the whole row is watched. */
+  /** The changed path; undefined if the full row is watched. */
   readonly watched: string | undefined
-  /** What made it so: of the row itself, or of one that belongs to it. */
+  /** The change that caused it: of the row itself, or of one that belongs to it. */
   readonly by: RowTouch
 }
 /**

@@ -1,6 +1,4 @@
-/**
- * What travels between a device and the server: commands, verdicts, blocks of ids. Each is declared once, as a Schema.
- */
+/** Messages between device and server: commands, verdicts, blocks of ids. Each is declared once, as a Schema. */
 import { Schema } from "effect"
 import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
 import { jsonObject } from "../../core/kernel/tables/stored-schema.ts"
@@ -10,7 +8,7 @@ const wireFile = Schema.suspend(() =>
   Schema.Struct({ name: Schema.String, mime_type: Schema.String, size_bytes: wholeNumber, sha256: Schema.String })
 )
 export type WireFile = typeof wireFile.Type
-/** What a command was asked with: the parameters of its path, the body of its request, and its files by field. */
+/** Content of a command: the parameters of its path, the body of its request, and its files by field. */
 export const wirePayload = Schema.suspend(() =>
   Schema.Struct({
     params: Schema.Record(Schema.String, Schema.String),
@@ -33,8 +31,8 @@ const guarded_max = 10_000
 const guarded_columns_max = 1_000
 const guarded_name_max = 255
 /**
- * What must not have changed since for a command to be decided: rows by `table/key` with the columns that count (none:
- * the whole row), and the streams whose events tell of them. Events of the same device never stand in the way.
+ * State that must be unchanged for a command to be decided: rows by `table/key` with the columns that count (none: the
+ * full row), and the streams with their events. Events of the same device never conflict.
  */
 export const unlessChanged = Schema.suspend(() =>
   Schema.Struct({
@@ -110,7 +108,7 @@ export const wireError = Schema.suspend(() =>
 )
 export type WireError = typeof wireError.Type
 
-/** What becomes of a command that was sent. */
+/** Verdict on a sent command. */
 export const verdictStatus = Schema.Literals(["accepted", "rejected"]).annotate({
   description: "accepted: Accepted, rejected: Rejected"
 })
@@ -134,7 +132,7 @@ export const replicaStream = (replica_id: number): string => `replica:${replica_
 
 /**
  * The verdict on a command whose id this device used for another command before. The earlier verdict stands; this
- * command is not decided, and is recorded anew under an id of its own.
+ * command is not decided, and is recorded again under a new id.
  */
 export const idReusedError = (before: { readonly n: number; readonly accepted: boolean }): WireError => {
   const message = `Another command was sent before under this one's id (number ${before.n}, ${before.accepted ? "accepted" : "refused"}); this one was not decided. Record it again: it gets an id of its own.`

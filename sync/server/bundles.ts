@@ -1,7 +1,6 @@
 /**
- * Sync by hand: somebody delivers a file with what a device would have pushed, and gets one with what it would have
- * pulled. The bundle's signature authenticates the device; whoever delivers it needs a token that may sync, and no
- * more.
+ * Sync by hand: a file with the device's push is delivered, and answered with a file with its pull. The bundle's
+ * signature authenticates the device; its bearer only needs a token that may sync.
  */
 import { Clock, Effect } from "effect"
 import { type Failure, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
@@ -52,7 +51,7 @@ import { countLeases, lease, lease_reclaim_fields, type LeaseReclaim, reclaimLea
 import { bundleShown, shapeAnswer } from "./shape.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 
-// Endpoints for the files of devices: which of them are wanted, and sending one.
+// Endpoints for the files of devices: which of them are needed, and uploading one.
 
 const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const
 
@@ -103,7 +102,7 @@ export const fileEndpoints = [send, wanted]
 
 /** The longest text of one file: base64 takes four characters for three bytes. */
 const file_text_max = Math.ceil(upload_bytes_max / 3) * 4
-/** What came along for the commands is kept as if the device had sent it itself. */
+/** Files that came with the commands are stored as if the device had uploaded them. */
 const keepFilesOf = Effect.fnUntraced(function* (user_id: number | undefined, files: Given["files"], now: string) {
   if (user_id === undefined) return
   for (const { content, sha256 } of files) yield* keepBundledFile(user_id, sha256, content, now)

@@ -31,7 +31,7 @@ export const changedSince = Effect.fnUntraced(function* (
   const { catalogue } = yield* CommandRuntime
   const endpoint = catalogue.endpoint(name)
   const own = endpoint?.kind === "command" ? streamsOfCommand(endpoint, payload.params, payload.body) : []
-  // Whoever is about to change the same rows comes before this look, or after this command, which waits for no more.
+  // Lock first: concurrent writers commit either before this check or after this command.
   yield* lockFirst([...own, ...unless_changed.streams])
   const look = watching(catalogue, unless_changed.rows)
   for (const event of yield* eventsOfOthers(replica_id, unless_changed)) {
@@ -48,11 +48,11 @@ export const changedSince = Effect.fnUntraced(function* (
   }
   return undefined
 })
-/** Whether what a reader is told of an event shows this change. */
+/** Whether the change is visible in a reader's version of the event. */
 const isTouchOf = (touch: RowTouch, { by, watched }: WatchedChange): boolean =>
   rowKey(touch) === rowKey(by) && (watched === undefined || columnOf(watched) in touch.columns)
 
-/** Those that came since; all where single values of documents are asked for, which follow from those before. */
+/** Later events; all events where single values of documents are watched, which depend on earlier ones. */
 const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, since, streams }: UnlessChanged) {
   const store = yield* Store
   const all = Object.values(rows).some((values) => values.some((one) => one !== columnOf(one)))
@@ -70,7 +70,7 @@ const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, 
   return [...(events as ReadonlyArray<StoredEvent>)].sort((one, other) => one.position - other.position)
 })
 
-/** What was changed, by whom and when; undefined where the row is not for this reader. */
+/** Description of the change, its author and time; undefined if the row is not visible to this reader. */
 const described = Effect.fnUntraced(function* (
   redaction: Redaction,
   { actor_id, recorded_at }: StoredEvent,

@@ -43,15 +43,16 @@ import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { greeting, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
 /**
- * Devices of an older schema may fetch, but what they record is not understood any more: they keep it and are told so.
+ * Devices of an older schema may fetch, but their commands are no longer understood: they keep them and receive a
+ * message.
  */
 export const client_schema_min = 1
 /**
- * From here on devices understand events told in part; until they do, people who do not see everything are not served.
+ * From this schema on devices understand redacted events; older devices are refused unless their user sees everything.
  */
 const parts_schema_min = 2
 
-/** What is known of a device beside its row: how it signs, which token is its own, how far it has come. */
+/** A device's record besides its row: its key, its own token, and its progress. */
 export const replica_devices = plainTable(
   "replica_devices",
   "replica_id",
@@ -159,7 +160,7 @@ export const registerDevice = Effect.fnUntraced(function* (
   }
 })
 
-/** The answer to a device that would pass over what is told in part. */
+/** The answer to a device that would ignore redacted events. */
 const tooOldToRead = (schema_version: number): Answer<ErrorBody> => ({
   status: 426,
   body: {
@@ -286,8 +287,8 @@ const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"repl
     : Effect.fail(noSuchReplica)
 
 /**
- * What became of commands a device sent, asked by its user even after it was revoked: what was decided must not be sent
- * again by another.
+ * Verdicts on a device's commands, available to its user even after revocation: decided commands must not be sent again
+ * by another device.
  */
 const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
   answer: { verdicts: verdictsAnswer },

@@ -1,7 +1,7 @@
 /**
- * A server put back from a backup has forgotten the blocks of ids it leased since; its devices have not, and have made
- * rows with them. A device shows such a block again and gets of it what nobody else has. Ids passed over on the way to a
- * block are most likely of other such blocks: they are kept aside for whoever shows those.
+ * A server restored from a backup has lost the id blocks it leased since; its devices have created rows with them. A
+ * device presents such a block again and receives the part that is not taken. Ids skipped on the way to a block most
+ * likely belong to other such blocks: they are reserved for the devices that present those.
  */
 import { Effect } from "effect"
 import { insert, type RowChange } from "../../core/kernel/tables/row-change.ts"
@@ -34,9 +34,9 @@ const leaseRows = (
   )
 
 /**
- * The block of a request number: drawn once, repeated as often as asked, as long as the device does not ask for more
- * than its commands (`last_n` so far) can have used. Runs in the caller's transaction. A request and its repetition may
- * be under way at once, over the network or in bundles: whoever comes second waits for the first to commit.
+ * The block of a request number: drawn once and returned on every repetition, as long as the device does not request
+ * more than its commands (`last_n` so far) can have used. Runs in the caller's transaction. A request and its
+ * repetition may run concurrently, over the network or in bundles: the second waits for the first to commit.
  */
 export const lease = Effect.fnUntraced(function* (
   { id: replica_id, last_n }: { readonly id: number; readonly last_n: number },
@@ -61,7 +61,7 @@ export const lease = Effect.fnUntraced(function* (
   return runs.map(({ from, to }): LeaseRange => ({ entity, from, to }))
 })
 
-/** Whose blocks are nobody's: ids passed over. */
+/** Owner of blocks without a device: skipped ids. */
 const nobody = 0
 /** No server leases more blocks of a table between two backups than this; nor is a device's claim a way to more, however often it asks. */
 const blocks_ahead_max = 100
@@ -85,7 +85,10 @@ export const countLeases = Effect.fnUntraced(function* (replica_id: number) {
   return Number(row!.blocks)
 })
 
-/** What of these blocks is the replica's from now on, or was before. Safe to repeat. Runs in the caller's transaction. */
+/**
+ * Parts of these blocks that belong to the replica, now or already before. Safe to repeat. Runs in the caller's
+ * transaction.
+ */
 export const reclaimLeases = Effect.fnUntraced(function* (
   replica_id: number,
   claims: ReadonlyArray<LeaseReclaim>
@@ -155,7 +158,7 @@ const overlapsIn =
   (claim: Range): ReadonlyArray<LeaseRange> =>
     ranges.slice(...touching(ranges, claim)).map((range) => ({ entity: range.entity, ...common(range, claim) }))
 
-/** Draws all ids up to the furthest block that is not too far, so that nobody else is given them; gives those drawn. */
+/** Draws all ids up to the furthest acceptable block, so that none is allocated to others; returns those drawn. */
 const passOver = Effect.fnUntraced(function* (
   replica_id: number,
   entity: string,
@@ -179,7 +182,7 @@ const passOver = Effect.fnUntraced(function* (
   return drawn
 })
 
-/** Takes what is claimed out of what is kept aside. */
+/** Takes the claimed ids out of the reserved ones. */
 const take = Effect.fnUntraced(function* (
   replica_id: number,
   entity: string,

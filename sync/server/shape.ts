@@ -14,9 +14,9 @@ import { type Query, valueOf } from "../../core/kernel/lists/query.ts"
 import { invalidField } from "../../core/kernel/fields/rejection.ts"
 import { redactionFor } from "../protocol/redaction.ts"
 
-// What the sync endpoints answer with: the Schemas of sync/protocol, and what is only described.
+// Answers of the sync endpoints: the Schemas of sync/protocol, and parts that are only described.
 
-/** A signed bundle: whoever it is for reads its body by its kind. */
+/** A signed bundle: its recipient decodes the body by its kind. */
 export const bundleShown = Shown.keys({
   flightcase_bundle: integer(),
   kind: text(),
@@ -116,7 +116,7 @@ export const isOffsetValid = Effect.fnUntraced(function* (store: StoreShape, off
   const [position, check] = offset.split("_").map(Number) as [number, number]
   if (position === 0) return true
   const event = yield* store.get(journal, position)
-  // Offsets of earlier releases end in 0 and tell the position alone.
+  // Offsets of earlier releases end in 0 and hold the position alone.
   return event !== undefined && (check === 0 || check === checkOf(event))
 })
 
@@ -233,7 +233,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   // The reader's rights were loaded before the wait: events after one that may change them wait for the next request.
   const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
   const events = turned < 0 ? found : found.slice(0, turned + 1)
-  // Events the reader may not see move the offset, too; else they would be asked for again and again.
+  // Events the reader may not see advance the offset as well; otherwise they would be requested again and again.
   const reached = turned < 0 && events.length < events_per_chunk ? until : events.at(-1)!.position
   const messages: Array<Messages[number]> = []
   for (const event of events) {

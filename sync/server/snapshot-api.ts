@@ -181,7 +181,7 @@ const visible = (events: SnapshotPage["events"], redaction: Redaction): Snapshot
     return told === undefined ? [] : [{ ...event, ...told }]
   })
 
-/** What the next rows come to, run by run: for a device to compare with its own. */
+/** Checksums of the next rows, run by run: for a device to compare with its own. */
 const checksumsAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   reader: SnapshotReader
@@ -210,7 +210,7 @@ const checksumsAnswer = Effect.fnUntraced(function* (
 })
 const unknownPlace = invalidField("after", "The place must be one this server gave.")
 
-/** What the reader may see and how far they are, or the answer that sends them back to the start. */
+/** The reader's redaction and cursor, or the answer that sends them back to the start. */
 const placeOf = Effect.fnUntraced(function* (
   store: StoreShape,
   catalogue: Catalogue,

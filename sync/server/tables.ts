@@ -71,7 +71,10 @@ export const replicas = table(
   { indexes: [["user_id"]] }
 )
 
-/** Until the end of the transaction nobody else decides or leases for this replica. SQLite has one writer anyway. */
+/**
+ * Until the end of the transaction no other command is decided or leased for this replica. SQLite has one writer
+ * anyway.
+ */
 export const lockReplica = Effect.fnUntraced(function* (replica_id: number) {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select id from replicas where id = $1 for update", [replica_id])
@@ -93,8 +96,8 @@ export const id_leases = plainTable(
 )
 
 /**
- * Verdicts, kept so that a command sent twice is decided once. A device gives its commands their ids itself, and
- * whoever carries its bundles can read them: an id says which command it is only together with the device that sent it.
+ * Verdicts, stored so that a command sent twice is decided once. A device chooses its commands' ids, and carriers of
+ * its bundles can read them: an id identifies a command only together with its device.
  */
 export const replica_verdicts = plainTable(
   "replica_verdicts",
@@ -138,8 +141,8 @@ export const verdicts_by_device: TableMigration = {
 }
 
 /**
- * Files that devices have sent ahead of the commands that name them, by who sent them: whoever knows the SHA-256 of a
- * file has not thereby the file. Forgotten after a while; a device then sends the file again.
+ * Files uploaded ahead of their commands, by uploader: knowing a file's SHA-256 is not having the file. Deleted after a
+ * while; a device then uploads the file again.
  */
 const received_files = plainTable(
   "received_files",
@@ -155,7 +158,7 @@ const received_files = plainTable(
   { indexes: [["received_at"]] }
 )
 
-/** What each user was last allowed to see; the version never goes back, so handles are never reused (sync.md 1.6). */
+/** Last visibility of each user; the version only grows, so handles are never reused (sync.md 1.6). */
 export const reader_grants = plainTable("reader_grants", "user_id", {
   user_id: integer(),
   fingerprint: text(),

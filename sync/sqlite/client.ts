@@ -28,14 +28,14 @@ interface SqliteOptions {
 }
 
 /**
- * What a transaction waits for; by default what `synchronous` says. With "normal" a power cut may take the last commits
- * with it, but whole and never one before another: the next "full" commit puts them on disk with its own.
+ * Durability of a commit; by default that of `synchronous`. With "normal" a power cut may lose the last commits, but
+ * only complete ones and in order: the next "full" commit flushes them with its own.
  */
 export const Durability = Context.Reference<"full" | "normal" | undefined>("flightcase/sync/Durability", {
   defaultValue: () => undefined
 })
 
-/** `user_version` of files in which whatever was freed has been written over from the beginning, or since they were written anew. */
+/** `user_version` of files in which freed pages have always been overwritten, or since the file was rewritten. */
 export const erasing_version = 1
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

@@ -1,6 +1,6 @@
 import * as SqlError from "effect/sql/SqlError"
 
-/** What `node:sqlite` throws: `errcode` is SQLite's extended result code, its low byte the primary one. */
+/** Error thrown by `node:sqlite`: `errcode` is SQLite's extended result code, its low byte the primary one. */
 interface SqliteFailure extends Error {
   readonly errcode: number
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 
 export type Row = Record<string, unknown>
 
-/** What `sql`...`.raw` answers on either database: the rows returned, and how many were returned or changed. */
+/** Result of `sql`...`.raw` on either database: the rows returned, and how many were returned or changed. */
 export interface RawResult {
   readonly rows: ReadonlyArray<unknown>
   readonly rowCount: number

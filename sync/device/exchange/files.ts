@@ -1,7 +1,7 @@
 /**
- * Files that wait on a device for their commands: in its folder, by the SHA-256 of their content, on disk before the
- * command that names them is acknowledged. They go once the command's verdict was pulled; that of a refused command
- * stays until a person has settled the conflict. Nothing is kept of what others attached.
+ * Files waiting for their commands: in the device's folder, by the SHA-256 of their content, on disk before the command
+ * that names them is acknowledged. They are removed once the command's verdict was pulled; those of a refused command
+ * stay until its conflict is resolved. Others' attachments are not stored.
  */
 import { createHash, randomUUID } from "node:crypto"
 import {
@@ -27,7 +27,7 @@ import type { Outbox } from "../outbox/outbox.ts"
 import type { Remote } from "./remote.ts"
 import type { WaitingFiles } from "./sync.ts"
 
-/** A file on this machine that a request is to send; its type is as whoever names it found it. */
+/** A local file to send with a request; its type is as the caller detected it. */
 export interface SourceFile extends UploadedFile {
   readonly path: string
 }
@@ -41,7 +41,7 @@ interface KeptFiles {
 const filesFolder = (folder: string): string => join(folder, "files")
 export const waitingPath = (folder: string, sha256: string): string => join(filesFolder(folder), sha256)
 export const isWaiting = (folder: string, sha256: string): boolean => existsSync(waitingPath(folder, sha256))
-/** What waits here, as it was recorded; undefined where it is lost. */
+/** Content of a waiting file, as recorded; undefined if it is lost. */
 export const contentOf = (folder: string, sha256: string): Uint8Array | undefined => {
   if (!isWaiting(folder, sha256)) return undefined
   const content = readFileSync(waitingPath(folder, sha256))
@@ -58,7 +58,7 @@ const opened = <A>(path: string, flags: string, work: (file: number) => A): A =>
 }
 
 const part_bytes = 65_536
-/** Copies no more than the limit and what tells that there is more. */
+/** Copies at most the limit and one more byte, which shows that the file is too long. */
 const copy = (from: number, to: number): Pick<UploadedFile, "sha256" | "size_bytes"> => {
   const hash = createHash("sha256")
   const buffer = new Uint8Array(part_bytes)
@@ -87,7 +87,7 @@ const keepOne = (folder: string, field: string, { name, mime_type, path }: Sourc
     if (content.size_bytes > upload_bytes_max) throw tooLarge(field, name)
     const kept = waitingPath(folder, content.sha256)
     renameSync(part, kept)
-    // As of now, whenever the same was kept before: what nobody names yet is not old.
+    // Refreshes the time if the same file was stored before: an unreferenced file must not look old.
     utimesSync(kept, new Date(), new Date())
     // A name is on disk once its folder is.
     opened(into, "r", fsyncSync)
@@ -129,7 +129,7 @@ export const keepAgain = (folder: string, sources: SourceFiles, kept: KeptFiles)
   }
 }
 
-/** Younger than this, a file nobody names may be one whose command is about to be recorded. */
+/** A younger unreferenced file may belong to a command that is about to be recorded. */
 const orphaned_after_millis = 3_600_000
 /**
  * Removes files that no unsettled command names: those of settled commands and those given at once, what a crash left

@@ -23,9 +23,9 @@ interface HandshakeResult {
   /** The server's clock against this one's; positive when this one is behind. */
   readonly skew_seconds: number | null
   readonly server_key: PublicKey | undefined
-  /** What the device is called at the server, which may have renamed it. */
+  /** The device's name at the server, which may have changed it. */
   readonly device: string | undefined
-  /** What the server remembers of the device's blocks of ids and commands. */
+  /** The server's record of the device's id blocks and commands. */
   readonly server_memory: ServerMemory | undefined
 }
 interface HandshakeParts {

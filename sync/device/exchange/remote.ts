@@ -56,7 +56,7 @@ export interface Remote {
   ) => Promise<void>
   /** Start a snapshot for filling a device; undefined where the server knows none. */
   readonly plan: (replica_id: number, pending_from: number) => Promise<SnapshotPlan | undefined>
-  /** The next rows; "anew" when the server begins a new history. */
+  /** The next rows; "anew" when the server starts a new history. */
   readonly rows: (replica_id: number, place: PageCursor) => Promise<SnapshotPage | "anew">
   readonly checksums: (replica_id: number, place: PageCursor) => Promise<ChecksumPage | "anew">
   /** Which of these contents the server does not have from this device's person. */
@@ -182,8 +182,8 @@ const notOurs = (base: string, cause: unknown): RemoteError => {
   })
 }
 /**
- * What an answer of the server at this address holds. Throws RemoteError: the server's refusal, or 502 where a good
- * answer is not what its declaration says.
+ * Decodes an answer of the server at this address. Throws RemoteError: the server's refusal, or 502 if a successful
+ * answer does not match its declaration.
  */
 export const readAnswer = <T>(
   base: string,
@@ -214,7 +214,7 @@ const errorBody = (body: unknown, status: number): RemoteError["body"] => {
   }
 }
 
-/** What reads the journal's shape. Loaded with the first pull: what works offline starts without it. */
+/** Reader of the journal's shape. Loaded with the first pull, so that offline commands start without it. */
 export const loadShapeReader = () => import("@electric-sql/client")
 
 /**
@@ -331,7 +331,7 @@ const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => 
   }
 }
 
-/** Electric's client gives up on its own where it is told the same too often, after waits of a length drawn by lot. */
+/** Electric's client gives up after too many identical answers, with random waits between them. */
 const isLoop = (error: unknown): boolean => error instanceof Error && error.message.includes("fast retry loop")
 
 const failureOf = (base: string, error: unknown): unknown => {

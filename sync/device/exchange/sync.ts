@@ -103,7 +103,7 @@ const push = async ({ profile, outbox, replica, remote, run, files, progress }: 
     const answered = new Set(verdicts.map(({ id }) => id))
     outbox.numbersTold(next.flatMap(({ id, n, name }) => (name === withdrawn_name && answered.has(id) ? [n] : [])))
     sent += verdicts.length
-    // A number that was given up is told, and is no command.
+    // Withdrawn numbers are sent as well, and do not count as commands.
     commands += next.filter(({ id, name }) => name !== withdrawn_name && answered.has(id)).length
     progress?.({ phase: "push", done: sent, total: pending.length })
   }
@@ -133,8 +133,8 @@ export const verdictsOfReusedIds = (
   })
 
 /**
- * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply
- * costs nothing. A device that knows nothing yet, or whose history is no longer the server's, is filled first.
+ * Pulls events and applies them. Verdicts on sent commands arrive through the journal, so a lost response does no harm.
+ * A new device, or one whose history differs from the server's, is filled first.
  */
 export const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
   const { profile, remote, replica, run, progress } = parts
@@ -192,7 +192,7 @@ const begin = async ({
   return { from_rows, reopened }
 }
 
-/** Fills the replica anew, whatever it holds. The outbox stays, and pending commands are decided again on top. */
+/** Refills the replica, whatever it holds. The outbox stays, and pending commands are decided again on top. */
 export const refill = async (parts: SyncParts): Promise<void> => {
   await begin(parts)
   await pull(parts)

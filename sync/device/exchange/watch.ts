@@ -42,16 +42,19 @@ interface WatchParts {
   readonly sync: () => Promise<WatchOutcome>
   /** Resolves when the server may have something new; rejects when it cannot be reached. */
   readonly news: (signal: AbortSignal) => Promise<void>
-  /** The highest number pending; 0 when none is. Asked often. */
+  /** The highest pending number; 0 if none. Called often. */
   readonly lastPending: () => number
-  /** Calls whenever the outbox may have grown, where the system tells; it is looked at now and then anyhow. Gives the way to end it. */
+  /**
+   * Calls `look` when the outbox may have grown, where the system supports it; the outbox is polled as well. Returns a
+   * function that stops it.
+   */
   readonly recorded?: (look: () => void) => () => void
   readonly conflicts: () => Promise<ReadonlyArray<WatchRefusal>>
   readonly tell: (event: WatchEvent) => void
   readonly stop: AbortSignal
   /** This program has been replaced on disk. */
   readonly upgraded: () => boolean
-  /** Milliseconds since 1970, standing still while the machine sleeps or not. */
+  /** Milliseconds since 1970, stopped or not while the machine sleeps. */
   readonly clock?: () => number
   /** From 0 to 1. */
   readonly chance?: () => number
@@ -112,7 +115,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       for (const warning of report.warnings) warn(warning)
       await tellConflicts()
       woken = await untilSomething(parts, { seen, news: true })
-      // News that is none for this reader must not be asked for without a pause.
+      // A wake-up without news for this reader must be followed by a pause.
       if (woken === "news" && accepted + rejected + pulled_events === 0)
         await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
@@ -135,12 +138,12 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
         if (woken === "woke") tries = 1
       }
     }
-    // What cannot be reached is found out by the next sync, which waits longer each time.
+    // The next sync detects an unreachable server, and waits longer each time.
     if (woken === "unreachable") continue
   }
 }
 
-/** Faults that time heals: nobody answers, or the server says that it cannot just now. */
+/** Temporary faults: the server is unreachable, or says it is unavailable. */
 const passingText = (error: unknown): string | undefined => {
   if (error instanceof Unreachable || isNamed(error, "Unreachable")) return error.message
   const status = statusOf(error)

@@ -17,7 +17,7 @@ export interface OutboxCommands {
    * commands it depends on.
    */
   readonly append: (command: Omit<WireCommand, "n" | "needs">, about?: CommandContext) => WireCommand
-  /** Stores the ids of a command that needed more of them when it was decided anew. */
+  /** Stores the ids of a command that needed more when it was decided again. */
   readonly extendIds: (n: number, ids: WireCommand["ids"]) => void
   /** Commands not yet settled, in order. */
   readonly pending: () => ReadonlyArray<OutboxCommand>
@@ -56,10 +56,10 @@ export interface OutboxCommands {
   readonly filesNamed: () => { readonly unsettled: ReadonlySet<string>; readonly settled: ReadonlySet<string> }
 }
 
-/** Of the latest this many commands the outbox keeps what undoing them needs. */
+/** The outbox keeps undo data for this many of the latest commands. */
 const undoable_commands_max = 500
 
-/** What is not sent, or waits for a person. */
+/** Not yet sent, or waiting for a decision by the user. */
 const unsettled_states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
 /** State by state, each by the index, so that the whole history is not read for every command. */
 const highest_settled = `select max(n) from (${command_states
@@ -84,7 +84,7 @@ export const openCommandStore = (
     all(`select ${columns} from commands where id = ?`, id).map(kept)[0]
   const successorsOf = (id: string): ReadonlyArray<OutboxCommand> =>
     all(`select ${columns} from commands where replaces = ? order by n`, id).map(kept)
-  /** What waited for another command keeps what it must not overwrite; whoever retries one has seen it. */
+  /** A held command keeps its guard; retrying a conflict means that the user has seen the other change. */
   const guardOf = ({ replaces, unless_changed }: CommandContext) =>
     replaces?.how === "released" ? find(replaces.id)?.unless_changed : unless_changed
   /** The commands in whose place it stands today: itself, where nothing was recorded to resolve it. */
@@ -92,7 +92,7 @@ export const openCommandStore = (
     const later = successorsOf(id)
     return later.length === 0 ? [id] : later.flatMap((one) => todayOf(one.id))
   }
-  /** What resolves the conflict of an undo takes back the same: what was recorded anew itself, as it is now. */
+  /** A command that resolves the conflict of an undo undoes the same commands, or what these were recorded again as. */
   const undoesOf = ({ replaces, undoes }: CommandContext): ReadonlyArray<string> => {
     const taken_back = undoes ?? (replaces === undefined ? [] : (find(replaces.id)?.undoes ?? []))
     return [...new Set(taken_back.flatMap(todayOf))]

@@ -1,6 +1,6 @@
 /**
- * A device's folder: its profile, its replica, which can be filled anew at any time, and its outbox, which cannot. What
- * is wrong with one of them is reported as a DeviceFailure, which says what to do.
+ * A device's folder: its profile, its replica, which can be refilled at any time, and its outbox, which cannot. Faults
+ * are reported as a DeviceFailure with advice.
  */
 import {
   closeSync,
@@ -92,7 +92,7 @@ export const writeProfile = (folder: string, profile: Profile): void => {
 }
 
 const sqlite_header = "SQLite format 3\0"
-/** What a file is before SQLite opens it. SQLite would make a new database of an empty file without a word. */
+/** State of a file before SQLite opens it, as SQLite would silently create a database in an empty file. */
 const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => {
   if (!existsSync(path)) return "missing"
   if (statSync(path).size === 0) return "empty"

@@ -29,7 +29,7 @@ export interface OutboxLeases {
   /** The number of the next request for a block of a table; the same until the lease has arrived. */
   readonly leaseRequestNo: (table: string) => number
 }
-/** What other parts of the outbox do with leases, in their own transactions. */
+/** Operations on leases for other parts of the outbox, in their own transactions. */
 export interface Leasing {
   readonly leases: OutboxLeases
   /** Marks ids a command used as used up. */

@@ -23,7 +23,7 @@ import { openCommandStore, type OutboxCommands } from "./commands.ts"
 import { openDependencies, openLeases, type OutboxDependencies, type OutboxLeases } from "./leases.ts"
 import { openReopening, type OutboxReopening } from "./reopening.ts"
 
-// What is stored beside a command: its effects here when it was recorded, and its outcome as reported to its person.
+// Data stored with a command: its effects here when it was recorded, and its outcome as reported to the user.
 
 interface OutboxOutcomes {
   /** A command's effects here; undefined once the server's outcome was compared with them. */
@@ -129,7 +129,7 @@ interface OutboxWithdrawal {
   readonly rebased: () => void
   /** The server has these numbers without content now: they are sent no more. */
   readonly numbersTold: (ns: ReadonlyArray<number>) => void
-  /** What undoing a command needs; undefined for one of long ago, or of an earlier release. */
+  /** Undo data of a command; undefined for old commands, or those of an earlier release. */
   readonly doneOf: (n: number) => DoneEffects | undefined
   /** The newest commands, newest first. */
   readonly latest: (limit: number) => ReadonlyArray<OutboxCommand>

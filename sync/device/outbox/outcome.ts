@@ -1,7 +1,7 @@
 /**
- * What became of a command, as the outbox keeps it beside the command: rows by table and key, people by id, values as
- * answers give them. Sentences are made when it is shown (`wording.ts`), so that what its reader may no longer see can
- * be taken out by what it is.
+ * Outcome of a command, as stored with it in the outbox: rows by table and key, people by id, values as in answers.
+ * Sentences are written when it is shown (`wording.ts`), so that values its reader may no longer see can be removed by
+ * kind.
  */
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"

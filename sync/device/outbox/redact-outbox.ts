@@ -1,7 +1,6 @@
 /**
- * What the outbox keeps beside what is sent (rows as a person saw them, outcomes of commands) shows no more than the
- * replica does: what a permission no longer covers is taken out, and so is a person who was erased. What people typed
- * themselves stays until it is sent.
+ * Redacts the outbox's own data (rows as a user saw them, outcomes of commands) to what the replica shows: values whose
+ * permission was lost and erased people are removed. Text typed by users stays until it is sent.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
@@ -50,11 +49,11 @@ const no_erasures: Erasures = { scrubs: [], user_names: new Set() }
 type Replacements = Pick<Scrub, "placeholders" | "kept">
 const nothing: Replacements = { placeholders: {} }
 
-/** What takes the place of erased people's data. */
+/** Replacements for erased people's data. */
 interface ErasedData {
   readonly ofStream: (stream: string) => Replacements
   readonly ofRow: (table: Table, key: Key) => Replacements
-  /** The name an erased user has now; undefined where nobody was erased who fits. */
+  /** Present name of an erased user; undefined if none matches. */
   readonly nameOf: (actor: Actor) => string | undefined
 }
 const erasedDataOf = ({ scrubs, user_names }: Erasures, tables: ReadonlyMap<string, Table>): ErasedData => {
@@ -141,7 +140,7 @@ const redactOutcome = (
   }
 }
 
-/** Takes out of what a command did here, and of the rows its person saw, what they may not see any more. */
+/** Removes what the user may no longer see from a command's effects here and from the rows they saw. */
 const redactRecorded =
   (
     catalogue: Catalogue,
@@ -209,7 +208,7 @@ export const redactionOfOutbox = (
       streams.reduce((left, stream) => scrubbed(left, erased.ofStream(stream)), given)
     const left = scrub(body)
     if (files === undefined) return left === body ? command.payload : { ...command.payload, body: left }
-    // What a file was called may be somebody's name.
+    // A file name may contain a person's name.
     const named = Object.entries(files).map(([field, file]): [string, WireFile] => [
       field,
       { ...file, name: String(scrub({ original_name: file.name })["original_name"]) }

@@ -12,16 +12,16 @@ export const withdrawn_name = "withdrawn"
 
 export interface OutboxReopening {
   /**
-   * The restored server has forgotten all commands after a number: those it had settled become pending again, and ids
-   * of blocks it does not know are used no more. Gives how many commands that are. The commands that make the rows a
-   * command names (`named`) may be refused this time, so dependencies are worked out anew.
+   * The restored server has lost all commands after a number: those settled become pending again, and ids of blocks it
+   * does not know are no longer used. Returns how many commands that are. The commands that create the rows a command
+   * names (`named`) may be refused this time, so dependencies are computed again.
    */
   readonly reopen: (
     last_n: number,
     leases: ReadonlyArray<LeaseRange>,
     named?: (command: OutboxCommand) => ReadonlyArray<string>
   ) => number
-  /** What to send, in order: pending commands; after a reopening also numbers given up, without content. */
+  /** Commands to send, in order: pending ones; after a reopening also withdrawn numbers, without content. */
   readonly toSend: () => ReadonlyArray<WireCommand>
 }
 

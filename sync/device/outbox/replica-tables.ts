@@ -49,10 +49,7 @@ export const ensureLocalTables = Effect.gen(function* () {
 
 /** Asks for the write-ahead log to be emptied after the commit: it still holds the data from before. */
 export const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
-/**
- * Redacts the outbox and empties the log where that was asked for. While another process reads, it is left for the next
- * time.
- */
+/** Redacts the outbox and empties the log if requested. While another process reads, it is postponed. */
 export const purge = Effect.fnUntraced(function* (redactOutbox: Effect.Effect<boolean, Failure, Store>) {
   const store = yield* Store
   if ((yield* readMeta(store, "purge")) !== "yes") return
@@ -74,9 +71,9 @@ export const writeMeta = (store: StoreShape, key: string, value: string) =>
     )
   )
 
-// Documents that the replica's own tables (`local-tables.ts`) keep as texts of JSON, read through Schemas. Keys that
-// another release wrote beside these are left out. A text that no release wrote throws ReplicaTextFailure: the replica
-// counts as damaged, and is filled anew. What only explains something is left out instead.
+// Documents in the replica's own tables (`local-tables.ts`), stored as JSON and read through Schemas. Unknown keys of
+// other releases are dropped. Invalid text throws ReplicaTextFailure: the replica counts as damaged and is refilled.
+// Explanatory data is dropped instead.
 
 const textDecoderOf = <T>(subject: string, schema: () => Schema.Codec<T>): ((text: string) => T) => {
   const decode = decoderOf(subject, () => jsonText(schema()))
@@ -123,7 +120,7 @@ export const decodeKey: (text: string) => Key = textDecoderOf("the key of a chan
 export const decodeImage: (text: string) => JsonObject = textDecoderOf("a row before its change", () => jsonObject)
 
 const outcome = optionalDecoderOf("the outcome of a command", () => jsonText(jsonObject))
-/** What became of a command (`accounts`): it explains only, so that one which cannot be read is empty. */
+/** Outcome of a command (`accounts`): explanatory only, so an unreadable one is empty. */
 export const decodeOutcome = (text: string): JsonObject => outcome(text) ?? {}
 
 // Provisional changes: recorded with images of the rows they change, so that they can be reverted exactly.

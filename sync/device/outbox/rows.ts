@@ -1,7 +1,6 @@
 /**
- * Rows of the outbox as their columns hold them. Numbers and texts are SQLite's; documents are texts of JSON, read
- * through the Schemas of what travels. A row that is not what a release wrote throws DecodeFailure, and the outbox
- * counts as damaged.
+ * Rows of the outbox as stored. Numbers and texts are SQLite's; documents are JSON, read through the Schemas of the
+ * protocol. An invalid row throws DecodeFailure, and the outbox counts as damaged.
  */
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"
 import {
@@ -22,9 +21,9 @@ import { decoderOf, jsonText, optionalDecoderOf } from "../../protocol/decode.ts
 // A command in the outbox: its state, and what is stored about it beside what is sent.
 
 /**
- * Pending, then accepted, rejected (a conflict) or held (not decided, as a command it depends on was refused). A person
- * drops a conflict, or has it recorded anew in one of the other ways; held commands are then recorded anew, too
- * (released). A person takes a command back that was not sent yet (withdrawn).
+ * Pending, then accepted, rejected (a conflict) or held (undecided, because a command it depends on was refused). The
+ * user drops a conflict or has it recorded again by one of the other resolutions; held commands are then recorded
+ * again, too (released). The user withdraws a command before it is sent (withdrawn).
  */
 export type ResolutionRecorded = "retried" | "amended" | "substituted" | "split" | "released"
 export type CommandState = "pending" | "accepted" | "rejected" | "held" | "dropped" | "withdrawn" | ResolutionRecorded
@@ -76,11 +75,11 @@ export interface RecordedEffects {
   readonly events: ReadonlyArray<EventSummary>
   readonly rows: { readonly [row: string]: JsonObject }
 }
-/** What undoing a command needs: the rows it changed as they were before, by `table/key`, and those it made. */
+/** Undo data of a command: the rows it changed as they were before, by `table/key`, and those it created. */
 export interface DoneEffects extends RecordedEffects {
   readonly made: ReadonlyArray<string>
 }
-/** What is stored about a command beside what is sent. */
+/** Data stored with a command and not sent. */
 export interface CommandContext {
   readonly base?: number
   readonly recorded?: RecordedEffects
@@ -102,7 +101,7 @@ const jsonTextOrNull = <T>(schema: Schema.Codec<T>) => Schema.NullOr(jsonText(sc
 const integerOrNull = Schema.NullOr(wholeNumber)
 const textOrNull = Schema.NullOr(Schema.String)
 
-/** What is read of a command; `decodeCommandRow` reads rows of these columns. */
+/** Columns read of a command; `decodeCommandRow` decodes them. */
 export const columns =
   "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, run, undoes, " +
   "unless_changed, withdrawn_by, nothing_left, checksum"
@@ -129,7 +128,7 @@ const commandRow = () =>
     nothing_left: wholeNumber
   })
 const decodeRow = decoderOf("a command", commandRow)
-/** What is wanted of a command when its file is damaged: what was sent, and its state. */
+/** Columns needed of a command in a damaged file: its sent content and its state. */
 export const decodeSalvagedRow = optionalDecoderOf("a command", () => {
   const { n, id, name, payload, ids, issued_at, state } = commandRow().fields
   return Schema.Struct({ n, id, name, issued_at, state, payload, ids })
@@ -146,7 +145,7 @@ export const decodeCommandRow = (row: { readonly [column: string]: unknown }): O
   }
 }
 
-/** What a command did when it was recorded (column `outcome`): its events, and the rows of its path by `table/id`. */
+/** Effects of a command when it was recorded (column `outcome`): its events, and the rows of its path by `table/id`. */
 export const decodeRecordedEffects: (text: unknown) => RecordedEffects = decoderOf(
   "the recorded effects of a command",
   () =>
@@ -157,7 +156,7 @@ export const decodeRecordedEffects: (text: unknown) => RecordedEffects = decoder
       })
     )
 )
-/** What undoing a command needs (column `done`). */
+/** Undo data of a command (column `done`). */
 export const decodeDoneEffects: (text: unknown) => DoneEffects = decoderOf("what a command changed", () =>
   jsonText(
     Schema.Struct({
@@ -167,7 +166,7 @@ export const decodeDoneEffects: (text: unknown) => DoneEffects = decoderOf("what
     })
   )
 )
-/** What became of a command (column `account`). */
+/** Outcome of a command (column `account`). */
 export const decodeOutcome = decoderOf("the outcome of a command", () => jsonText(jsonObject))
 export const decodeRowsSeen = decoderOf("the rows a command names", () => jsonText(rowsSeen))
 
@@ -175,7 +174,7 @@ export const decodeRowsSeen = decoderOf("the rows a command names", () => jsonTe
 export const decodeLeaseRow = decoderOf("a lease of ids", () =>
   Schema.Struct({ entity: Schema.String, first: wholeNumber, last: wholeNumber, next: wholeNumber })
 )
-/** The number under which the next block of a table is asked for. */
+/** The number of the next block request of a table. */
 export const decodeLeaseRequestRow = decoderOf("a request for ids", () =>
   Schema.Struct({ entity: Schema.String, request_no: wholeNumber })
 )

@@ -103,9 +103,7 @@ export interface OutboxTables {
   readonly all: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<Row>
   /** A command of a row with `columns`. */
   readonly kept: (row: Row) => OutboxCommand
-  /**
-   * What is read of rows or values (see `rows.ts`): one that is not what was written means that the outbox is damaged.
-   */
+  /** Decodes rows or values (see `rows.ts`): an invalid one means that the outbox is damaged. */
   readonly reading: <A>(read: () => A) => A
   /** Stores the checksum of a command that was changed on purpose. */
   readonly sign: (n: number) => void

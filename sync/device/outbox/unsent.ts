@@ -8,8 +8,8 @@ import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/f
 import { isDamage, openOutboxOf, outboxPath, readProfile, replicaPath } from "./folder.ts"
 import { highestKnown, missingBetween, type MissingCommands, provisional_base } from "./replica-tables.ts"
 
-// What can still be read of a damaged outbox: row by row through SQLite, and page by page where that fails. One bad row
-// does not keep others from being read.
+// Readable content of a damaged outbox: row by row through SQLite, and page by page where that fails. One bad row does
+// not prevent reading others.
 
 type SalvagedCommand = Pick<
   OutboxCommand,

@@ -1,4 +1,4 @@
-/** What events changed, in the terms outcomes are kept in. */
+/** Changes of events, in the terms of stored outcomes. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import { type StoredEvent } from "../../../core/kernel/events/event-type.ts"

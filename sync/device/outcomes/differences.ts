@@ -1,6 +1,6 @@
 /**
- * What an accepted command came to: whose values it overwrote, and where the server's outcome is not what was shown
- * here.
+ * Outcome of an accepted command: values of others it overwrote, and differences between the server's result and the
+ * one shown here.
  */
 import { Effect } from "effect"
 import { zoneOfRow } from "../../../core/overview/calendar/zone-of-row.ts"
@@ -41,7 +41,7 @@ const resultsOf = (
   const rows = new Map<string, RowResult>()
   for (const event of events) {
     for (const touch of touchesOf(context, event, event.recorded_at)) {
-      // What a row occupies follows from other rows, whose differences are shown.
+      // A row's occupancy follows from other rows, whose differences are reported.
       if (touch.table.occupancy !== undefined) continue
       const result: RowResult = rows.get(rowKey(touch)) ?? { touch, columns: {}, op: touch.op }
       if (touch.op === "delete") result.op = "delete"
@@ -200,8 +200,8 @@ interface Clocks {
   readonly zone: string
 }
 /**
- * Whether a column is otherwise for no other reason than that the server decided later: it is "now" there as here, or
- * so many days after it. Where its day means something, only on the same day.
+ * Whether a column differs only because the server decided later: it is "now" both there and here, or the same number
+ * of days later. If its day matters, only on the same day.
  */
 const isClockAlone = (table: Table, column: string, shown: unknown, final: unknown, clocks: Clocks): boolean => {
   if (!table.days.includes(column)) return shown === clocks.here
@@ -213,8 +213,7 @@ const isClockAlone = (table: Table, column: string, shown: unknown, final: unkno
 }
 
 /**
- * A document with the command's own times in it told apart from other times: what is out of service since "now", or
- * since it was recorded.
+ * A document with the command's own times replaced, such as "out of service since now", to compare it apart from them.
  */
 const withNow = (value: unknown, own: ReadonlyArray<string>): unknown => {
   const inside = (one: unknown): unknown => (typeof one === "string" && own.includes(one) ? "now" : withNow(one, own))
@@ -225,7 +224,10 @@ const withNow = (value: unknown, own: ReadonlyArray<string>): unknown => {
       : value
 }
 
-/** Of lists the parts that the command did not leave as they were: what earlier ones came to is told of those. */
+/**
+ * Entries of a list that the command itself changed: differences in other entries are reported with the earlier
+ * commands.
+ */
 const own = (value: unknown, before: unknown, shown: unknown): unknown => {
   if (!Array.isArray(value) || !Array.isArray(before) || !Array.isArray(shown)) return value
   return value.length === shown.length ? value.filter((_one, at) => !isSameValue(shown[at], before[at])) : value

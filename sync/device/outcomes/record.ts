@@ -133,7 +133,7 @@ const valueBefore = (event: StoredEvent, column: string): Json | undefined => {
   return isJsonObject(was) ? was[column] : undefined
 }
 
-/** What a refused command is about. */
+/** Subject of a refused command. */
 interface Scope {
   readonly streams: ReadonlySet<string>
   /** Rows it names (`products/7`): those of its path, and those of its body it was refused for. */
@@ -226,7 +226,7 @@ const tableOf = ({ columns }: Table, column: string): string | undefined => {
   return type?.kind === "ref" ? type.table : undefined
 }
 
-/** What a row of a table with an occupancy holds, for whom and how long; undefined where it is held for nobody. */
+/** The holding of a row in a table with an occupancy: what, for whom and until when; undefined if nothing is held. */
 const holdingOf = Effect.fnUntraced(function* (
   context: DescriptionContext,
   table: Table,

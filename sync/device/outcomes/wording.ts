@@ -12,8 +12,8 @@ import type {
 } from "../outbox/outcome.ts"
 
 /**
- * What somebody else did between a command's recording and its refusal. Values are as answers give them, here and below;
- * codes by their labels.
+ * Change by somebody else between a command's recording and its refusal. Values are as in answers, here and below;
+ * codes as their labels.
  */
 export interface Change {
   readonly who: string | null

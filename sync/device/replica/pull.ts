@@ -1,6 +1,4 @@
-/**
- * What comes from the server: confirmed events and verdicts, applied in one transaction with the cursor they lead to.
- */
+/** Applies data from the server: confirmed events and verdicts, in one transaction with their cursor. */
 import { searchTable } from "../../../core/kernel/store/search-index.ts"
 import { Clock, Effect } from "effect"
 import { type Catalogue, foldStored } from "../../../core/kernel/endpoints/catalogue.ts"
@@ -33,9 +31,9 @@ import { replicaStream } from "../../protocol/wire.ts"
 import { recordOutcomes, recordOutcomesOfRows } from "../outcomes/record.ts"
 import { type PulledEvents, redecide, type ReplicaParts, unsettled } from "./replica-parts.ts"
 
-// Migration from the tables of another release. With the whole journal here they are projected from it again. A replica
-// that was filled from rows lacks the events for that: columns of the same name and type are copied, and the next sync
-// fills it anew. So it does where the journal holds redacted events, which show what the earlier release let through.
+// Migration from the tables of another release. With the complete journal here they are projected from it again. A
+// replica filled from rows lacks the events for that: columns of the same name and type are copied, and the next sync
+// refills it. The same applies if the journal holds redacted events, which show only what the earlier release allowed.
 
 /**
  * Provisional changes are dropped, as images of rows have the old columns; pending commands are decided again

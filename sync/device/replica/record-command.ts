@@ -24,7 +24,7 @@ import type { CommandContext } from "../outbox/rows.ts"
 import { type QueryResult, relaxedDurability, type ReplicaParts, type Rerecording, runDue } from "./replica-parts.ts"
 import { referencesOfCommand, rowPreconditions, rowReference, rowsOfPath } from "../outbox/references.ts"
 
-// What a command changed on the replica: the rows as they were before it, for taking it back later.
+// The rows a command changed on the replica, before the change, for undoing it later.
 
 /** A command that changed more rows than this cannot be undone by what the device remembers. */
 const rows_max = 2_000
@@ -213,8 +213,8 @@ export const recordCommand = (
 /** A command that may name rows which those before it in a series made: their ids, by the place of the command. */
 export type CallAfter = (made: ReadonlyArray<WireCommand["ids"]>) => EndpointCall | Rejection
 /**
- * What several commands would come to one after the other, each decided on what those before it would have done; a
- * refusal changes nothing for the next. Nothing is recorded.
+ * Results of several commands in sequence, each decided on top of the earlier ones; a refusal changes nothing for the
+ * next. Nothing is recorded.
  */
 export const planSeries = (
   parts: ReplicaParts,

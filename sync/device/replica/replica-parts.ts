@@ -1,4 +1,4 @@
-/** What a replica is made from, what it offers, and what its parts share. */
+/** A replica's dependencies, its operations, and types its parts share. */
 import { Effect, Layer } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"
 import {
@@ -85,7 +85,7 @@ export interface ReplicaParts extends ReplicaOptions {
 export interface QueryResult extends Answer {
   readonly command?: { readonly n: number; readonly id: string }
   readonly events?: ReadonlyArray<{ readonly stream: string; readonly type: string; readonly data: JsonObject }>
-  /** Of a plan: what it would do, after "would". */
+  /** For a plan: its effect, to follow "would". */
   readonly wish?: string
 }
 /** How a command is recorded that stands for others. */
@@ -100,7 +100,7 @@ export interface Rerecording {
   readonly undoes?: ReadonlyArray<string>
   /** Earlier commands without which it is not decided. */
   readonly needs?: ReadonlyArray<string>
-  /** What others must not have changed, once it arrives, since what is known here. */
+  /** State that others must not have changed when it arrives. */
   readonly unless_changed?: Omit<UnlessChanged, "since">
 }
 /** It may name rows that requests before it in the same plan make: their ids, by the place of the request. */

@@ -1,11 +1,11 @@
-/** Commands that wait for a refused one (state `held`): what they wait for, and whether they can be recorded anew. */
+/** Commands waiting for a refused one (state `held`): their causes, and whether they can be recorded again. */
 import { catalogue } from "../../../core/catalogue.ts"
 import { blocked_status, type WireError } from "../../protocol/wire.ts"
 import { referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 
-/** What a command does, in words. */
+/** The command in words. */
 export const summaryOf = (name: string): string => catalogue.endpoint(name)?.summary ?? name
 
 interface Blocking<Kind> {
@@ -15,7 +15,7 @@ interface Blocking<Kind> {
   readonly name: string
 }
 type CommandStatus = { readonly kind: "valid" } | Blocking<"refused"> | Blocking<"dropped">
-/** What became of a command or of what was recorded in its place; of several parts one that is valid is enough. */
+/** State of a command or of its replacement; of several parts one valid part suffices. */
 const statusOf = (outbox: Outbox, id: string): CommandStatus => {
   const command = outbox.find(id)
   if (command === undefined || command.state === "pending" || command.state === "accepted") return { kind: "valid" }
@@ -36,8 +36,8 @@ const awaitedBy = ({ cause, needs }: OutboxCommand): ReadonlyArray<string> => [
 ]
 
 /**
- * What is to be done with a held command: record it anew; wait for another refused command (undefined: the one it waits
- * for already); or, as what it builds on was dropped, make it a conflict with an error of its own.
+ * Next step of a held command: record it again; wait for another refused command (undefined: the present one); or, if
+ * its cause was dropped, become a conflict with an error of its own.
  */
 type NextStep =
   | { readonly kind: "record" }

@@ -1,8 +1,8 @@
 /**
- * Conflicts: commands the server refused, what others changed since they were recorded, and how a person can resolve
- * them. Every resolution but dropping records a command anew with the ids of the old one, so that commands which build
- * on it stay valid; those held with it follow at once. No command is lost: each is accepted, refused, held or pending,
- * and a resolved conflict names its successor.
+ * Conflicts: refused commands, the changes others made since they were recorded, and their resolutions. Every
+ * resolution but dropping records a command again with the old ids, so that dependent commands stay valid; those held
+ * with it follow at once. No command is lost: each is accepted, refused, held or pending, and a resolved conflict names
+ * its successor.
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Effect } from "effect"
@@ -48,16 +48,16 @@ export interface Conflict {
   readonly n: number
   /** The endpoint's name. */
   readonly name: string
-  /** What it does, in words. */
+  /** The command in words. */
   readonly summary: string
-  /** What its person wanted, in a sentence: whose order, which goods, how many, when. */
+  /** The user's intent in a sentence: whose order, which goods, how many, when. */
   readonly intent: string
   readonly about: About
   readonly payload: WireCommand["payload"]
   readonly issued_at: string
   /** The API's own error. */
   readonly error: WireError
-  /** What others changed between its recording and its refusal. */
+  /** Changes by others between its recording and its refusal. */
   readonly changes: ReadonlyArray<Change>
   readonly ways_out: ReadonlyArray<Resolution>
   /** Commands that build on it and wait for it. */
@@ -70,7 +70,7 @@ export interface NamedReport extends CommandReport {
 }
 export type ResolutionRequest =
   | { readonly retry: true }
-  /** Ask for so many instead; "free": for what is free of each line that is short. */
+  /** Request this quantity instead; "free": the available quantity of each short line. */
   | { readonly reduce_to: number | "free" }
   | { readonly dates: HireDates }
   /** Put what is short on the waiting list instead. */
@@ -85,7 +85,7 @@ export type ResolutionRequest =
   | { readonly split: true }
   | { readonly drop: true; readonly with_dependants?: boolean }
 export interface ResolutionResult extends QueryResult {
-  /** Held commands recorded anew along with it, by number. */
+  /** Held commands recorded again with it, by number. */
   readonly released?: ReadonlyArray<number>
 }
 
@@ -98,7 +98,7 @@ interface ConflictParts extends RecorderParts {
   readonly now: () => string
   /** Reads the replica's rows. */
   readonly read: <A>(reading: Effect.Effect<A, Failure, Store>) => Promise<A>
-  /** Whose device it is. */
+  /** The device's user. */
   readonly user_id: () => number
 }
 /** With more conflicts than this the resolutions are not tried out: all that are possible in principle are listed. */
@@ -151,7 +151,7 @@ export const conflictsOver = (parts: ConflictParts) => {
           ? plannedDrop(outbox, command, with_dependants)
           : resolveAnew(parts, planningOver(parts), command, how)
       if ("drop" in how) return drop(outbox, recorder, command, with_dependants)
-      // What takes several commands is tried out first: none is kept where one of them is refused.
+      // A resolution of several commands is planned first: if one is refused, none is recorded.
       if ("reduce_to" in how || "dates" in how || "bill_left" in how) {
         const planned = await resolveAnew(parts, planningOver(parts), command, how)
         if (planned.status >= 400) return planned
@@ -195,7 +195,7 @@ const blockedCommand = ({ id, n, name, payload, issued_at, error }: OutboxComman
   issued_at,
   error
 })
-/** Carries out a resolution that records the command anew. */
+/** Applies a resolution that records the command again. */
 const resolveAnew = async (
   parts: ConflictParts,
   recorder: Recorder,
@@ -227,7 +227,7 @@ const resolveAnew = async (
   const answer = await ("amend" in how
     ? recorder.record(command, how.amend, "amended", idsForAmended(command, how.amend))
     : recorder.record(command, command.payload.body, "retried"))
-  // The data is as the command wanted it: no new command is needed.
+  // The data is already as the command intended: no new command is needed.
   if (answer.status < 400 && answer.command === undefined)
     recorder.settle(command, "amend" in how ? "amended" : "retried")
   return answer
@@ -294,7 +294,7 @@ const answerOfDrop = (
   const dependants = dependents.map((one) => ({ id: one.id, n: one.n, name: one.name, state: stateOf(one) }))
   return { status: 200, body: { conflict: { id: command.id, state: "dropped", dependants } } }
 }
-/** What dropping it would come to: what names it directly is refused then, what builds on that waits for it. */
+/** Effect of dropping it: commands that name it directly are refused, and those that depend on them wait. */
 const plannedDrop = (outbox: Outbox, command: OutboxCommand, with_dependants: boolean): ResolutionResult => ({
   ...answerOfDrop(command, dependentsOf(outbox, command.id), ({ cause, needs }) =>
     with_dependants ? "dropped" : cause === command.id || needs.includes(command.id) ? "rejected" : "held"
@@ -317,8 +317,8 @@ const drop = async (
 }
 
 /**
- * Records held commands anew, in order, whose cause was resolved, and gives their numbers; what no longer holds becomes
- * a conflict of its own. Safe to repeat.
+ * Records held commands again, in order, whose cause was resolved, and returns their numbers; invalid ones become
+ * conflicts. Safe to repeat.
  */
 const releaseHeld = async (outbox: Outbox, recorder: Recorder): Promise<ReadonlyArray<number>> => {
   const released: Array<number> = []

@@ -1,4 +1,4 @@
-/** What a planned write would do, in the words that conflicts are told in. */
+/** Effect of a planned write, in the words used for conflicts. */
 import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import { wishOfCommand } from "../../../core/offline/conflicts/intent.ts"
@@ -9,7 +9,7 @@ import { match } from "../../../core/kernel/runtime/dispatch.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { referencesOfCommand } from "../outbox/references.ts"
 
-/** Undefined where the request is to nobody. `now`: an instant. */
+/** Undefined if there is no such endpoint. `now`: an instant. */
 export const wishOfRequest = (
   request: Request,
   user_id: number,

@@ -72,21 +72,21 @@ export const findAlternatives = async (
 export interface RecorderParts {
   readonly outbox: Outbox
   readonly ask: (request: Request, plan: boolean, again?: Rerecording) => Promise<QueryResult>
-  /** What these would come to one after the other, with these ids; nothing is recorded. */
+  /** Results of these in sequence, with these ids; nothing is recorded. */
   readonly plan: (
     requests: ReadonlyArray<Request>,
     ids: ReadonlyArray<WireCommand["ids"]>
   ) => Promise<ReadonlyArray<QueryResult>>
 }
 export interface Recorder {
-  /** Records a refused or held command anew. */
+  /** Records a refused or held command again. */
   readonly record: (
     command: OutboxCommand,
     body: JsonObject,
     how: ResolutionRecorded,
     ids?: WireCommand["ids"]
   ) => Promise<QueryResult>
-  /** A read, or a command of its own that goes before the one that is recorded anew. */
+  /** A read, or a separate command that precedes the one recorded again. */
   readonly ask: (request: Request) => Promise<QueryResult>
   /** Marks a command as resolved for which nothing is recorded. */
   readonly settle: (command: OutboxCommand, how: "dropped" | "retried" | "amended") => void

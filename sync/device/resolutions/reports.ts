@@ -29,7 +29,7 @@ const reportOf = ({ id, n, name, issued_at, account }: OutboxCommand): CommandRe
   }
 }
 
-/** Those nobody has seen yet, or all of them. */
+/** Unseen reports, or all of them. */
 export const toldReports = (outbox: Outbox, all: boolean): ReadonlyArray<CommandReport> =>
   outbox
     .told(all)

@@ -18,7 +18,7 @@ interface SplitCommand {
   readonly rest: JsonObject
   readonly ids: WireCommand["ids"]
   readonly rest_ids: WireCommand["ids"]
-  /** What is split off, for people. */
+  /** The part split off, in words. */
   readonly says: string
 }
 /** Whether a command with this body would hold here now. */
@@ -55,7 +55,7 @@ const splitList = async (
   for (const place of entries.keys()) if (await fits(bodyWith([...fitting, place]))) fitting.push(place)
   if (fitting.length === 0 || fitting.length === entries.length) return undefined
   const others = [...entries.keys()].filter((place) => !fitting.includes(place))
-  // Where a table got one row for each entry, a row stays with its entry; other ids are allocated anew.
+  // A row created for a list entry stays with its entry; other ids are allocated again.
   const idsOf = (places: ReadonlyArray<number>): WireCommand["ids"] =>
     Object.fromEntries(
       Object.entries(command.ids)
@@ -113,7 +113,7 @@ type ResolutionKind =
   | "drop"
 export interface Resolution {
   readonly way: ResolutionKind
-  /** What to type. */
+  /** The command line to enter. */
   readonly command: string
   readonly says: string
   /** `reduce`: how many are free; null where several lines are reduced, each to what is free. */
@@ -183,7 +183,7 @@ export const waysOut = async (
   return ways
 }
 
-/** What is found by looking at what is free now. */
+/** Resolutions found from present availability. */
 const searched = async (
   parts: WaysParts,
   command: OutboxCommand,

@@ -1,4 +1,4 @@
-/** What a compensation is worked out from: a recorded command, and the rows it changed as they were and as they are. */
+/** Facts for a compensation: a recorded command, and the rows it changed, before and now. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import type { Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -108,7 +108,7 @@ const shownRow = Effect.fnUntraced(function* (context: UndoContext, table: Table
   return { ...baseView(table, row as AnyRow, view), ...shown }
 })
 
-/** What its rows, those of its path and those they name are called. */
+/** Names of its rows, those of its path and those they refer to. */
 const namesOf = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   endpoint: Endpoint,

@@ -1,4 +1,4 @@
-/** What forbids an undo: values that somebody set since, rows that others have worked on. It names who and when. */
+/** Obstacles to an undo: values set since, and rows changed by others. Names who and when. */
 import { Clock, Effect } from "effect"
 import { type JsonObject, sameJson } from "../../../core/kernel/fields/json.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
@@ -93,7 +93,7 @@ export const latestChange = Effect.fnUntraced(function* (
   }
   return undefined
 })
-/** The same for whoever decides it later: what others must not have changed once the command arrives. */
+/** The same for the server: state that others must not have changed when the command arrives. */
 export const guardOf = Effect.fnUntraced(function* (
   context: UndoContext,
   command: OutboxCommand,
@@ -150,7 +150,7 @@ export const described = Effect.fnUntraced(function* (
   } satisfies Later
 })
 
-// What undo is made from, what it answers, and what its parts share.
+// Undo's dependencies, its results, and types its parts share.
 
 interface Named {
   readonly id: string
@@ -160,7 +160,7 @@ interface Named {
   readonly summary: string
   readonly issued_at: string
 }
-/** What undoing one command does. */
+/** Effect of undoing one command. */
 export interface UndoStep extends Named {
   /**
    * `withdraw`: it was not sent; `compensate`: commands follow it; `nothing`: its effects are gone already; `refused`:
@@ -171,9 +171,9 @@ export interface UndoStep extends Named {
   readonly instead: string | null
   readonly requests: ReadonlyArray<UndoRequest>
   readonly later: Later | null
-  /** What the rules answered to the commands that would take it back; null where they were not refused. */
+  /** The rules' refusal of the compensating commands; null if they were not refused. */
   readonly refusal: { readonly status: number; readonly message: string; readonly errors: JsonObject } | null
-  /** What must still be as it is here once the requests arrive at the server. */
+  /** State that must be unchanged when the requests arrive at the server. */
   readonly guard: UndoGuard | null
 }
 export interface UndoPlan {
@@ -217,14 +217,14 @@ export interface UndoParts {
 export const named = async ({ outbox, run }: UndoParts, command: OutboxCommand): Promise<Named> => {
   const { id, ids, issued_at, n, name } = command
   const refused = refusedOf(outbox, command)
-  // What it made is what it is about, too.
+  // Rows it created are part of its subject.
   const made = Object.entries(ids).flatMap(([table, of]) => of.map((one) => ({ table, id: one })))
   const about = { ...refused, named: [...refused.named, ...made] }
   const summary = await run(Effect.flatMap(Clock.currentTimeMillis, (now) => deedOf(about, instantOf(now))))
   return { id, n, name, summary, issued_at }
 }
 export const failed = (failure: UndoFailure): UndoResult => ({ ok: false, failure })
-/** What a step has where nothing more is to be said. */
+/** Defaults of a step. */
 export const plain = { instead: null, requests: [], later: null, refusal: null, guard: null } as const
 
 export const insteadOf = ({ n }: Later): string =>

@@ -1,4 +1,4 @@
-/** What was undone is recorded once more (rules/undo 6). */
+/** Redo: records undone commands again (rules/undo 6). */
 import type { Outbox } from "../outbox/outbox.ts"
 import type { CommandState, OutboxCommand } from "../outbox/rows.ts"
 import { Clock, Effect } from "effect"
@@ -48,12 +48,12 @@ const isCompensation = (outbox: Outbox, { undoes }: OutboxCommand): boolean => {
 /** The commands that take it back and are in effect. */
 const undoersOf = (outbox: Outbox, { id }: OutboxCommand): ReadonlyArray<OutboxCommand> =>
   outbox.undoersOf(id).filter(isInEffect)
-/** What was to take it back, and was refused: it waits for a person (`sync resolve`). */
+/** The refused command that was to undo it: a conflict for the user (`sync resolve`). */
 export const refusedUndoerOf = (outbox: Outbox, { id }: OutboxCommand): OutboxCommand | undefined =>
   outbox.undoersOf(id).find(({ state }) => state === "rejected" || state === "held")
 export const isUndone = (outbox: Outbox, command: OutboxCommand): boolean =>
   command.state === "withdrawn" || undoersOf(outbox, command).length > 0
-/** What a command became when it was recorded once more, if only for a while: that is what is redone next. */
+/** The command's latest redo, even if undone since: the next redo applies to it. */
 const redoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefined => {
   if (command.state === "withdrawn") return latestRedo(outbox.undoersOf(command.id))
   const redos = undoersOf(outbox, command).map(({ id }) => latestRedo(outbox.undoersOf(id)))
@@ -75,7 +75,7 @@ const redone = (outbox: Outbox): ReadonlyArray<readonly [first: OutboxCommand, t
     .filter((one) => !isCompensation(outbox, one) && isUndone(outbox, one) && isRedone(outbox, one))
     .map((one) => [one, redoneAs(outbox, one)] as const)
 
-/** What was to record it once more, and was refused. */
+/** The refused command that was to redo it. */
 const refusedRedoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefined =>
   (command.state === "withdrawn" ? [command] : undoersOf(outbox, command)).flatMap(
     (one) => refusedUndoerOf(outbox, one) ?? []
@@ -84,8 +84,8 @@ const refusedRedoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | 
 /** How far back a search goes. */
 const searched_max = 2_000
 /**
- * What can be undone next, newest first: commands in effect that are neither undone nor undo others. Of which nothing
- * was left is undone by its number alone.
+ * Commands that can be undone next, newest first: those in effect that are neither undone nor undo others. A command
+ * without remaining effects is undone only by number.
  */
 export const undoable = (outbox: Outbox, limit = searched_max): ReadonlyArray<OutboxCommand> =>
   outbox
@@ -93,10 +93,10 @@ export const undoable = (outbox: Outbox, limit = searched_max): ReadonlyArray<Ou
     .filter((one) => isInEffect(one) && !one.nothing_left)
     .filter((one) => !isUndone(outbox, one) && !isCompensation(outbox, one))
     .slice(0, limit)
-/** The run of the program that undid it; runs are named in the order of time. Empty where nobody remembers. */
+/** The program run that undid it; run names sort by time. Empty if unknown. */
 const undoneBy = (outbox: Outbox, command: OutboxCommand): string =>
   (command.state === "withdrawn" ? command.withdrawn_by : undoersOf(outbox, command).at(-1)?.run) ?? ""
-/** What was undone and not recorded again, what was undone last first. */
+/** Commands undone and not redone, last undone first. */
 const redoable = (outbox: Outbox): ReadonlyArray<OutboxCommand> =>
   outbox
     .latest(searched_max)
@@ -104,7 +104,7 @@ const redoable = (outbox: Outbox): ReadonlyArray<OutboxCommand> =>
     .map((one) => ({ one, by: undoneBy(outbox, one) }))
     .sort((a, b) => (a.by === b.by ? b.one.n - a.one.n : a.by < b.by ? 1 : -1))
     .map(({ one }) => one)
-/** What the last run that undid anything undid. */
+/** The commands undone by the last run that undid any. */
 const lastUndone = (outbox: Outbox): ReadonlyArray<OutboxCommand> => {
   const all = redoable(outbox)
   const [last] = all
@@ -167,7 +167,7 @@ const recordedAgain = Effect.fnUntraced(function* (
   }
   return { ok: true, plan: { steps, dependants: [] }, recorded }
 })
-/** What was withdrawn may have been recorded once more itself: it takes back again what it took back then. */
+/** A withdrawn command may have been a redo or undo itself: recorded again, it undoes the same commands again. */
 const recordedFor = (outbox: Outbox, one: OutboxCommand, guard: UndoGuard | undefined): Rerecording => {
   const withdrawn = one.state === "withdrawn"
   return {
@@ -187,10 +187,7 @@ const keepPairs = (ids: Ids, first: OutboxCommand, today: OutboxCommand): void =
     if (again.length === made.length) for (const [at, id] of made.entries()) keepId(ids, table, id, again[at])
   }
 }
-/**
- * The ids of rows that were made once more, by those they had first: what was recorded once more makes its rows anew,
- * and so does what takes back a deletion.
- */
+/** Ids of recreated rows by their first ids: redoing a command recreates its rows, and so does undoing a deletion. */
 const idsOfToday = ({ catalogue, outbox }: UndoParts): Ids => {
   const ids: Ids = new Map()
   for (const [first, today] of redone(outbox)) keepPairs(ids, first, today)
@@ -230,8 +227,8 @@ interface Overwritten {
   readonly left: Json
 }
 /**
- * What somebody set since it was undone, where it would write over that, and what must still hold once it arrives.
- * `with_it`: what is recorded again in the same go.
+ * Values set since the undo that a redo would overwrite, and what must still hold when it arrives. `with_it`: commands
+ * recorded again in the same run.
  */
 const overwritten = Effect.fnUntraced(function* (
   parts: UndoParts,
@@ -249,7 +246,7 @@ const overwritten = Effect.fnUntraced(function* (
     const [endpoint, effects] = [catalogue.endpoint(one.name), outbox.doneOf(one.n)]
     if (endpoint === undefined || effects === undefined) continue
     const done = yield* doneOf(context, one, endpoint, effects)
-    // Of what was withdrawn its rows were left as they were before it, of what was taken back as that left them.
+    // Withdrawn commands leave the rows' previous values; compensated ones leave the compensation's values.
     const left = done.rows.flatMap((row) =>
       Object.keys(row.set).flatMap((name): ReadonlyArray<Overwritten> => {
         const stood = withdrawn ? row.before : row.set

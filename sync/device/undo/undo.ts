@@ -44,7 +44,7 @@ import { isInEffect, isUndone, isUnsent, lastRun, redo, refusedUndoerOf, undoabl
 
 type Ids = WireCommand["ids"] | undefined
 
-/** A request of a compensation, once the ids are known of what those before it made. */
+/** Builds a request of a compensation once the ids created by earlier ones are known. */
 export const requestOf = (
   catalogue: Catalogue,
   { body = {}, name, params }: UndoRequest,
@@ -87,7 +87,7 @@ const firstRefusal = Effect.fnUntraced(function* (
   let count = 0
   const places: Array<number> = []
   const requests = compensations.flatMap((all, place) => {
-    // What may be left out does not refuse the rest.
+    // The refusal of an optional request does not refuse the others.
     const needed = all.flatMap((one, at) => (one.otherwise === undefined ? [at] : []))
     const from = count
     count += needed.length
@@ -131,7 +131,7 @@ const chosen = async (
   }
   const command = outbox.byIdOrNumber(given)
   if (command === undefined) return { kind: "unknown" }
-  // Of an undo of which a part was refused, the rest is in effect: that is settled as the conflict it is.
+  // If part of an undo was refused, the rest is in effect: it is resolved as a conflict.
   if (isInEffect(command) && refusedUndoerOf(outbox, command) !== undefined) return [command]
   if (isUndone(outbox, command)) return { kind: "undone", command: await named(parts, command) }
   if (command.state === "rejected" || command.state === "held")
@@ -247,7 +247,7 @@ const refusedStep = (step: UndoStep, { body, status }: QueryResult, later: Later
     refusal: { status, message: text, errors: isJsonObject(errors) ? errors : {} }
   }
 }
-/** What takes back a command that left the device. */
+/** Undoes a command that has left the device. */
 const compensating = Effect.fnUntraced(function* (
   parts: UndoParts,
   command: OutboxCommand,
@@ -269,7 +269,7 @@ const compensating = Effect.fnUntraced(function* (
   const guard = (yield* guardOf(context, command, effects, undoing)) ?? null
   return { ...stepOf(about, undoing), guard }
 })
-/** What the command did, as far as it is remembered here; undefined where it is not. */
+/** The command's effects, if remembered here; otherwise undefined. */
 const doneHere = Effect.fnUntraced(function* (
   { catalogue, outbox, replica_id, viewer }: UndoParts,
   command: OutboxCommand
@@ -321,7 +321,7 @@ const carriedOut = Effect.fnUntraced(function* (
   parts.outbox.foundNothingLeft(plan.steps.filter(({ way }) => way === "nothing").map(({ id }) => id))
   return { ok: true, plan: { ...plan, steps }, recorded: recorded.map(({ n }) => n) }
 })
-/** What came of a step: the refusal that ended it, or what it says where a part was left out. */
+/** Result of a step: the refusal that ended it, or a message if a part was left out. */
 interface Compensated {
   readonly answer?: QueryResult
   readonly left?: string
