@@ -132,7 +132,7 @@ const unreadable = (what: string, cause?: unknown): CliError =>
     cause
   })
 
-/** What a command needs of an answer's body. Exit 1 when it is not there in this form. */
+/** The part of an answer's body that a command needs. Exit 1 if it is missing or has another form. */
 export const decodeAnswer = <T>(decode: Decoder<T>, body: Json | undefined): T => {
   try {
     return decode(body)

@@ -1,4 +1,4 @@
-/** What a module of a command exports, and what it is given. */
+/** Exports of a command's module, and its arguments. */
 import type { Command } from "commander"
 
 /** All commands, for the one that completes words of any other. */

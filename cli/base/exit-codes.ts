@@ -21,7 +21,7 @@ export class CliError extends Error {
   readonly code: number
   /** Field (or flag) → what is wrong with it. */
   readonly errors: { readonly [field: string]: Json } | undefined
-  /** What to do next, in words. */
+  /** Advice for the user. */
   readonly way_out: string | undefined
   constructor(
     code: number,

@@ -41,7 +41,7 @@ export async function* linesOf(file: string | undefined): AsyncGenerator<string>
 export interface LocalFile extends UploadedFile {
   readonly path: string
 }
-/** Its type is told by its content. Exit 2 where it cannot be read. */
+/** The type is detected from the content. Exit 2 if it cannot be read. */
 export const localFile = async (path: string): Promise<LocalFile> => {
   const [{ createReadStream }, { basename }, { createHash }, { sample_bytes, typeOfContent }] = await Promise.all([
     import("node:fs"),

@@ -4,7 +4,7 @@ import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 
 export interface NameableTable {
-  /** What people call one of its rows. */
+  /** Users' word for one row. */
   readonly word: string
   readonly path: string
   readonly plural: string

@@ -10,7 +10,7 @@ const written = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?
 
 const day_forms = "2026-07-01, today, tomorrow, yesterday, fri, next fri, +3d or +2w"
 
-/** What somebody typed, as it was understood. */
+/** A typed time, as understood. */
 interface Typed {
   /** As sent: an instant with the offset that the zone has then. */
   readonly at: string

@@ -15,7 +15,7 @@ export const homeFolder = (env: Environment): string => {
   return join(data !== undefined && data !== "" ? data : join(homedir(), ".local", "share"), "flightcase")
 }
 
-/** The name asked for, `FLIGHTCASE_PROFILE`, or `default`. */
+/** The requested name, `FLIGHTCASE_PROFILE`, or `default`. */
 export const profileName = (given: string | undefined, env: Environment): string => {
   const name = given ?? env["FLIGHTCASE_PROFILE"] ?? "default"
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
@@ -38,8 +38,8 @@ export const profileExists = (name: string, env: Environment): boolean => {
 }
 
 /**
- * Where a profile is logged in; undefined where nobody has. Of a profile that cannot be read the address is empty:
- * opening the device says what is wrong with it.
+ * A profile's login; undefined if there is none. The address of an unreadable profile is empty: opening the device
+ * reports the fault.
  */
 export const loginOf = (name: string, env: Environment): Login | undefined => {
   if (!profileExists(name, env)) return undefined

@@ -1,4 +1,4 @@
-/** Settings with secrets among them: a replica has none of these, so that the server is asked what is set. */
+/** Settings with their secrets: replicas hold no secrets, so the server is asked which are set. */
 import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 import type { QueryResult } from "../../sync/device/device.ts"

@@ -38,15 +38,15 @@ export interface ServerChoice {
   readonly token: string
   /** The replica answers and records what it can. */
   readonly is_device: boolean
-  /** What named the server and the token, for people. */
+  /** Source of server and token, in words. */
   readonly by: string
-  /** What of the environment is not used, and why. */
+  /** Ignored parts of the environment, with the reason. */
   readonly notice: string | undefined
 }
 
 /**
- * `sha256` gives the digest in hex. The replica is asked where its own server is meant: by `--profile`, by an
- * environment with that server's address, or by nothing at all.
+ * `sha256` returns the digest in hex. The replica is used if its own server is meant: by `--profile`, by an environment
+ * with that server's address, or by default.
  */
 export const chooseServer = (asked: Asked, sha256: (text: string) => string): ServerChoice => {
   const { environment, flags, login } = asked
@@ -116,7 +116,7 @@ const plainAddress = (text: string): string => {
   return origin + pathname.replace(/\/+$/, "")
 }
 
-// Tells, once a command has ended, where and as whom it wrote.
+// Prints, once a command has ended, where and as whom it wrote.
 
 /** Where a command wrote, for the line that says so. */
 export interface Written {
@@ -139,7 +139,7 @@ interface Telling {
   readonly choice: () => ServerChoice
   readonly written: Written
 }
-/** A line about where a command wrote and as whom, so that nobody writes to another server than they think. */
+/** A line with the server and user of a write, so that a user notices a write to another server than intended. */
 export const tellWritten = async ({ choice, note, written }: Telling, device: Device | undefined): Promise<void> => {
   const { here, to_server, told_pending } = written
   Object.assign(written, { ...nothing_written, was_read: written.was_read })

@@ -1,13 +1,13 @@
-/** What runs until it is stopped: the first signal asks it to end, the next one ends it at once. */
+/** For commands that run until stopped: the first signal ends them gracefully, the second at once. */
 import { exit_codes } from "./exit-codes.ts"
 
 interface StopSignals {
   readonly stop: AbortController
-  /** What to exit with: interrupted after SIGINT, else ok. */
+  /** Exit code: interrupted after SIGINT, else ok. */
   readonly code: () => number
 }
 
-/** Takes the place of what the program does about these signals otherwise. */
+/** Replaces the program's other handlers of these signals. */
 export const stopOnSignals = (): StopSignals => {
   const stop = new AbortController()
   let code: number = exit_codes.ok

@@ -6,7 +6,7 @@ import type { CommandContext } from "../context/context.ts"
 import { notePending, noteWarnings } from "../context/print.ts"
 import { recordText } from "../output/table.ts"
 
-/** What it shows of other things. */
+/** Includes it needs. */
 export const brief_includes = [["include", "member"]] as const
 
 /** The invoice of an answer in brief; beside it what was recorded, and the command that usually follows. */
@@ -37,7 +37,7 @@ const briefOf = (invoice: Row<"invoice">): JsonObject => {
     ...billedTotals(invoice)
   }
 }
-/** What is billed of the opportunity, and what is left, both without tax. */
+/** Billed and unbilled amounts of the opportunity, both without tax. */
 export const billedTotals = (row: JsonObject): JsonObject =>
   Object.fromEntries(
     ["billed_total", "left_to_bill_total"].flatMap((key) => {
@@ -45,7 +45,7 @@ export const billedTotals = (row: JsonObject): JsonObject =>
       return value === undefined || value === null ? [] : [[key, value] as const]
     })
   )
-/** What the command recorded beside the invoice: a payment, a refund, or a credit note by its number. */
+/** The row recorded besides the invoice: a payment, a refund, or a credit note by its number. */
 const movedIn = (body: JsonObject): JsonObject => {
   if (isJsonObject(body.credit_note)) {
     const { number, total } = rowIn(body, "credit_note")

@@ -1,4 +1,4 @@
-/** What a write of an order says: the order as `orders show` shows it, and what to know of it. */
+/** Output of order writes: the order as in `orders show`, and warnings. */
 import type { QueryResult } from "../../sync/device/device.ts"
 import { rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"

@@ -33,7 +33,7 @@ export interface Attempt {
   readonly tried_at: number
   readonly ok: boolean
   readonly reason?: string
-  /** Commands refused since the person was last told of them. */
+  /** Refused commands since the last report to the user. */
   readonly conflicts: number
   /** Consecutive failures. */
   readonly failures: number
@@ -152,7 +152,7 @@ export const refreshFirst = async (
   return is_old && shouldSync(occasion, now) && !(await start(occasion, refresh_patience_millis))
 }
 
-// How old the replica is that answers: refreshed before a read, told after it.
+// Age of the replica that answers: refreshed before a read, reported after it.
 
 interface Place {
   readonly env: Environment
@@ -166,7 +166,7 @@ const occasionOf = async (device: Device, { env, folder, offline, profile }: Pla
   const { synced_at } = await device.place()
   return { folder: folder(), profile: profile(), env, offline, pending: device.lastPending() > 0, synced_at }
 }
-/** Tells of commands refused meanwhile, and starts a sync in the background. Neither delays or spoils an answer. */
+/** Reports refused commands, and starts a sync in the background. Neither delays nor changes an answer. */
 export const afterAnswering = async (device: Device, place: Place, is_refreshing: boolean): Promise<void> => {
   const { folder, note, written } = place
   try {

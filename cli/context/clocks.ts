@@ -13,7 +13,7 @@ interface Clocks {
   readonly zoneOf: (row: JsonObject) => string | undefined
   /** The default store's, by which times are typed where no store is named. */
   readonly zoneHere: () => string | undefined
-  /** A refusal with its times on the clock of the store that was asked about; other answers as they are. */
+  /** A refusal with its times on the clock of the store concerned; other answers unchanged. */
   readonly refusal: (asking: Asking, answer: QueryResult) => Promise<QueryResult>
 }
 interface Asking {

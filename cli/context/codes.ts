@@ -87,7 +87,7 @@ export const countedCode = (text: string): { readonly code: string; readonly qua
 
 /** Handles one code; `done` says in a few words what was done. */
 type ScanAction = (code: string) => Promise<ScanResult>
-/** What a person must be asked about a code: whoever scans answers by the next line, as hands are on the scanner. */
+/** A question about a code: the user answers it with the next scanned line, as their hands are on the scanner. */
 export class ScanQuestion extends CliError {
   readonly yes: () => Promise<ScanResult>
   constructor(question: string, yes: () => Promise<ScanResult>) {
@@ -100,7 +100,7 @@ const is_yes = /^y(es)?$/i,
 export interface ScanResult {
   readonly done: string
   readonly asset_id?: number
-  /** What was scanned: a unit, a container, or so many of a bulk product. */
+  /** What was scanned: a unit, a container, or a quantity of a bulk product. */
   readonly kind?: string
   /** How far all of it is, said on a terminal instead of the number of codes handled. */
   readonly progress?: string
@@ -110,7 +110,7 @@ export interface ScanResult {
   readonly announces?: true
 }
 
-/** What has come of the codes so far, and the question that the next line may answer. */
+/** Results so far, and the question that the next line may answer. */
 class ScanRun {
   readonly #context: CommandContext
   readonly #verb: string
@@ -192,7 +192,7 @@ class ScanRun {
       this.#refused(code, error.message)
     }
   }
-  /** A question that nobody answered means no. */
+  /** An unanswered question means no. */
   end(): void {
     if (this.#question !== undefined) this.#refused(this.#question.code, "left where it is")
   }
@@ -200,8 +200,8 @@ class ScanRun {
 
 /**
  * Handles codes line by line, as they come, and counts them on the terminal. A refused code rings the bell and is
- * reported, and the run continues; exit 6 when any was refused. Where the server cannot be asked any more the run ends
- * with that error, after its summary.
+ * reported, and the run continues; exit 6 if any was refused. If the server becomes unreachable, the run ends with that
+ * error, after its summary.
  */
 export const scanAll = async (
   context: CommandContext,
@@ -220,7 +220,7 @@ export const scanAll = async (
   return run.failed > 0 ? exit_codes.conflict : exit_codes.ok
 }
 
-/** What is done with each code: the request it makes, and the answer in words. */
+/** Action for each code: its request, and the answer in words. */
 interface CodeRequests {
   readonly asking: (code: string) => ApiRequest | Promise<ApiRequest>
   readonly scan: (asked: ApiRequest, code: string) => Promise<ScanResult>

@@ -36,7 +36,7 @@ export interface CommandContext {
   readonly env: Environment
   readonly terminal: Terminal
   readonly offline: boolean
-  /** Whether questions may be asked. */
+  /** Whether the program may ask questions. */
   readonly interactive: boolean
   /** Data for people, on standard output. */
   readonly print: (text: string) => void
@@ -49,19 +49,19 @@ export interface CommandContext {
   readonly note: (text: string) => void
   /** The terminal's bell; nothing where standard error is no terminal. */
   readonly ring: () => void
-  /** An answer of any status. Throws only when nobody can answer. */
+  /** An answer of any status. Throws only if neither server nor replica can answer. */
   readonly request: (asking: ApiRequest) => Promise<QueryResult>
   /** An answer of the server even where the replica has one; with --offline as `request`. */
   readonly requestAtServer: (asking: ApiRequest) => Promise<QueryResult>
-  /** Where the server is, and the token it is asked with. Refused where the network may not be used. */
+  /** Address of the server and its token. Refused if the network may not be used. */
   readonly server: () => Promise<ServerPlace>
   /** An answer below 400; a refusal is thrown as a `CliError`. */
   readonly ask: (asking: ApiRequest) => Promise<QueryResult>
-  /** What these writes would come to one after the other, nothing of which is recorded: for --plan. */
+  /** Results of these writes in sequence, without recording anything: for --plan. */
   readonly plan: (asked: ReadonlyArray<ApiRequest>) => Promise<ReadonlyArray<QueryResult>>
   /** The body of an answer below 400. */
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
-  /** Writes throw this from now on: whoever typed it may have meant another row than the one that would be changed. */
+  /** Makes further writes throw this: the user may have meant another row than the one to be changed. */
   readonly refuseWrites: (refusal: CliError) => void
   /** Looks up by which clocks times are read, for `terminal.zoneOf`; nothing where no person reads them. */
   readonly lookUpClocks: () => Promise<void>
@@ -69,21 +69,23 @@ export interface CommandContext {
   readonly isDevice: () => boolean
   /** The server that is meant, by flag, environment or login. */
   readonly serverChoice: () => ServerChoice
-  /** The profile's replica. Exit 2 where nobody has logged in, or the environment names another server than its own. */
+  /**
+   * The profile's replica. Exit 2 if the profile has no login, or the environment names another server than its own.
+   */
   readonly device: () => Promise<Device>
   /** Says that a command was recorded without `request`, so that a background sync may follow. */
   readonly recordedHere: () => void
-  /** Says that people were told that what they did is pending; `close` adds for which server. */
+  /** Notes that the output said that changes are pending; `close` adds for which server. */
   readonly toldPending: () => void
   readonly profile: () => string
   readonly folder: () => string
   readonly close: () => Promise<void>
 }
 
-/** What the global flags and the environment say of where a command works. */
+/** Global flags and environment that decide where a command works. */
 interface Place extends Pick<CommandContext, "options" | "env" | "offline" | "profile" | "folder"> {
   readonly note: (text: string) => void
-  /** The server the command works with; says once what of the environment is not used. */
+  /** The server the command works with; reports ignored parts of the environment once. */
   readonly choice: () => ServerChoice
   readonly written: Written
   readonly refuseWrites: CommandContext["refuseWrites"]
@@ -304,7 +306,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
       note("The server's answer: what was recorded here and not sent yet is not in it.")
     return answer
   }
-  /** What the replica answers of settings, with what only the server has: secrets, and changes made there just now. */
+  /** The replica's settings with data from the server: secrets, and changes just made there. */
   const withSecrets = async (asked: RemoteRequest, here: QueryResult): Promise<QueryResult> => {
     if (asked.method !== "GET" || here.status !== 200 || !asked.path.startsWith("/api/v1/settings")) return here
     const { keptOnServer, secretsShownAt, withSecretsOf } = await import("../base/secret-settings.ts")
@@ -364,7 +366,7 @@ const requestOf = (asking: ApiRequest): RemoteRequest => ({
   path: asking.path,
   query: asking.query ?? [],
   body: asking.body,
-  // What is misspelt is refused by name; of what is read, the answer names it (`ignored.ts`).
+  // Misspelt parts of writes are refused by name; those of reads are listed in the answer (`ignored.ts`).
   strict: asking.strict ?? asking.method !== "GET",
   ...(asking.files === undefined ? {} : { files: asking.files })
 })

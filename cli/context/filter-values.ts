@@ -1,6 +1,6 @@
 /**
- * Values of filters (`-q`) as people type them: days on the store's clock, names where ids are compared, labels of
- * codes. The API answers no rows for a value it cannot read; here it is refused, so that nobody takes that for the
+ * Converts typed filter values (`-q`): days on the store's clock, names where ids are compared, labels of codes. The
+ * API returns no rows for a value it cannot read; here it is refused, so that an empty result is not mistaken for the
  * answer.
  */
 import type { Field } from "../../core/kernel/fields/field.ts"

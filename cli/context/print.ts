@@ -60,7 +60,7 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
 
 /** Warnings a command has printed: a write and the read after it may bring the same. */
 const noted_by = new WeakMap<CommandContext, Set<string>>()
-/** What to know of what was done (`meta.warnings`), a line each. */
+/** Warnings of a write (`meta.warnings`), one line each. */
 export const noteWarnings = (context: CommandContext, body: Json | undefined): void => {
   const zone = context.terminal.zoneOf?.(rowWithStore(body))
   const is_read = context.terminal.is_tty && context.options.json !== true
@@ -92,7 +92,7 @@ export const notePending = (context: CommandContext, answer: QueryResult): void 
   context.toldPending()
 }
 
-/** What a write would do, and the record as it would be then; what it would record is for programs. */
+/** The planned effect of a write, and the record after it; its events are for programs. */
 const printPlan = async (context: CommandContext, answer: QueryResult): Promise<void> => {
   const events = (answer.events ?? []).map(({ stream, type, data }) => ({ stream, type, data }))
   if (context.options.json === true)

@@ -6,7 +6,7 @@ import { type CommandContext, openContext } from "./context.ts"
 import { exit_codes, usageError } from "../base/exit-codes.ts"
 import { printErr, printOut } from "../output/out.ts"
 
-/** What a verb does; a number is its exit code, nothing is 0. */
+/** The action of a verb; a number is its exit code, undefined is 0. */
 type CommandAction = (context: CommandContext, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>
 /** Flags as commander gives them, by camel-case name. */
 export type Flags = { readonly [name: string]: string | boolean | ReadonlyArray<string> | undefined }

@@ -1,4 +1,4 @@
-/** A server asked over HTTP with a bearer token. */
+/** A server called over HTTP with a bearer token. */
 import { randomUUID } from "node:crypto"
 import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject } from "../../core/kernel/fields/json.ts"

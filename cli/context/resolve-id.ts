@@ -25,8 +25,8 @@ export const idSaid = (text: string): string | undefined => /^\s*id:([1-9]\d{0,1
 /** Columns that labels carry. */
 const code_columns: ReadonlySet<string> = new Set(["barcode", "asset_number", "serial_number", "sku"])
 /**
- * What a printed code says, the likeliest first: as it is, the end of an address, the elements of GS1, and each in
- * other letters. With a quantity it is taken as it is.
+ * Readings of a printed code, the likeliest first: as it is, the end of a URL, the elements of GS1, and each in other
+ * letter case. A code with a quantity is taken as it is.
  */
 export const codesSaidBy = (printed: string): ReadonlyArray<string> => {
   const { quantity, texts } = readCode(printed)
@@ -222,8 +222,8 @@ const writesShortNumbers = async (context: CommandContext, among: NameableTable)
   return newest !== undefined && !/^\d{10}$/.test(String(newest.number))
 }
 /**
- * Says that another order has what was taken for an id as its number: people read numbers without their zeros. Whoever
- * sits at a terminal says which is meant before anything is changed.
+ * Warns that a number taken as an id is also another order's number: people read numbers without their zeros. On a
+ * terminal the user chooses before anything is changed.
  */
 export const noteOtherNumber = async (context: CommandContext, table: string, text: string): Promise<void> => {
   if (table !== "opportunities" || !context.isDevice()) return

@@ -32,7 +32,7 @@ export const signedFile = async (context: CommandContext, url: string, sha256?: 
   return { content, name: /filename="([^"]+)"/.exec(file.headers?.["content-disposition"] ?? "")?.[1] }
 }
 
-/** Writes to the file that was asked for, else under its own name here, which must be free. */
+/** Writes to the requested file, else under its own name here, which must be free. */
 export const writeAs = async (name: string, content: Uint8Array, given: string | undefined): Promise<string> => {
   const file = given ?? shownFileName(name)
   if (given === undefined && existsSync(file))

@@ -30,7 +30,7 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
   for (const noun of program.commands) describeGroups(noun)
   return booleans
 }
-/** What groups are for whose name alone does not say it. */
+/** Descriptions of groups whose names need one. */
 const purposes: { readonly [word: string]: string } = {
   "jobs": "What the server does after it has answered, such as mail: how it goes; try failed work again, or drop it",
   "inbound-sources": "Who may send webhooks to this server, such as a bank or Stripe, and what came"

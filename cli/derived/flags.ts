@@ -51,7 +51,7 @@ export const placeholder = (field: Field): string => {
 }
 const short = (words: ReadonlyArray<string>): string =>
   words.length <= 4 ? words.join("|") : `${words.slice(0, 3).join("|")}|…`
-/** What completion offers as values of a field's flag. */
+/** Values that completion offers for a field's flag. */
 export const valuesFor = ({ type }: Field): OfferedValues => {
   const one = type.kind === "list" ? type.of.type : type
   switch (one.kind) {
@@ -91,7 +91,7 @@ export const describeFlag = ({ field }: Flag, is_update = false): string =>
     .filter((part) => part !== undefined)
     .join("; ")
 
-/** What reading a flag may need: ids of names, the store's zone, the currency. */
+/** Lookups needed to read a flag: ids of names, the store's zone, the currency. */
 export interface FlagContext {
   readonly idOf: (table: string, text: string, flag: string) => Promise<Json>
   readonly moment: (text: string, flag: string) => Promise<string>

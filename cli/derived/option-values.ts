@@ -1,6 +1,6 @@
 /**
- * What completion offers as values of a flag or of a word that is no flag, noted where either is made: commander checks
- * what it calls choices, in words of its own.
+ * Values that completion offers for flags and arguments, registered where these are created: commander would validate
+ * its own choices, with its own messages.
  */
 import type { Argument, Option } from "commander"
 

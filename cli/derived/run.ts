@@ -76,7 +76,7 @@ const filtersRead = async (context: CommandContext, endpoint: Endpoint, given: F
   return (await import("../context/filter-values.ts")).readFilterValues(context, query, resourceOf(endpoint))
 }
 
-/** Writes that say in brief what became of the thing, and what of other things that shows. */
+/** Writes with a brief output, and the rows it needs besides. */
 const order_brief = { needs: "supplier,store,opportunity,items", load: () => import("../briefs/purchase-orders.ts") }
 const briefs = [
   { path: /^\/api\/v1\/opportunities(\/\{id\})?$/, needs: order_parts, load: () => import("../briefs/orders.ts") },
@@ -97,7 +97,7 @@ const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?:
 const isSpoken = ({ options }: CommandContext, { name }: Endpoint, given: Flags): boolean =>
   options.json !== true && given.include === undefined && given.view === undefined && spokenNeeds(name) !== undefined
 
-/** What the columns of a list for people need besides its rows; a saved view has columns of its own. */
+/** Includes needed by the columns of a list; saved views have their own columns. */
 const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags): Query => {
   const brief = briefOf(context, endpoint)?.needs
   if (brief !== undefined && given.include === undefined) return [["include", brief]]

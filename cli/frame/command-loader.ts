@@ -22,7 +22,7 @@ export const loadCommand = async (
   word: string,
   argv: ReadonlyArray<string>
 ): Promise<Array<string>> => {
-  // The server is asked for by its name, too.
+  // The server's singular name works as well.
   if (word === "server") return loadCommand(program, "serve", argv.with(argv.indexOf(word), "serve"))
   const plural = `${word}s`
   // A noun with verbs written by hand may be typed in the singular: container.
@@ -61,8 +61,8 @@ const addNoun = async (
 }
 
 /**
- * The noun a word means, and its verbs. Endpoints that only servers have are loaded when the words after it name no
- * verb of `core/`, or help is asked for, which lists all.
+ * The noun a word means, and its verbs. Server-only endpoints are loaded if the following words name no verb of
+ * `core/`, or for help, which lists all.
  */
 const verbsFor = async (
   named: string,

@@ -1,4 +1,4 @@
-/** What the calendar and the chart need of the API's answers about availability (rules/availability). */
+/** Parts of the availability answers that calendar and chart need (rules/availability). */
 import { Schema } from "effect"
 import { decoderOf } from "../base/answers.ts"
 import type { CalendarProduct } from "./calendar.ts"

@@ -107,7 +107,7 @@ const unitsOf = async (context: CommandContext, product_id: number, store_id: nu
     })
 }
 
-/** The lowest availability of each day of the chart; none for products that are not counted, of kits only where asked for. */
+/** The lowest availability of each day of the chart; none for uncounted products, and for kits only on request. */
 const daysOf = async (
   context: CommandContext,
   product_id: number,

@@ -1,4 +1,4 @@
-/** What every page about availability has: its heading, where and when it was drawn, and its colours. */
+/** Common parts of availability pages: heading, source and time, and colours. */
 import { createHash } from "node:crypto"
 import { escaped } from "../../core/pricing/print/escape.ts"
 import { momentText } from "../output/days.ts"
@@ -65,7 +65,7 @@ export interface Scene {
   readonly zone: string
   /** When it was drawn, in milliseconds. */
   readonly now: number
-  /** Who gave the figures, such as "the server"; undefined leaves it unsaid. */
+  /** Source of the figures, such as "the server"; omitted if undefined. */
   readonly source: string | undefined
 }
 

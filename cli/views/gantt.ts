@@ -116,10 +116,10 @@ export interface GanttFacts {
   readonly units: ReadonlyArray<Unit>
   /** How many units without a demand are left out. */
   readonly more_idle: number
-  /** Of a kit: the demands on its parts. */
+  /** For a kit: the demands on its parts. */
   readonly parts: ReadonlyArray<Part>
 }
-/** Who demands a part of a kit: the chart of the part, as the API gives it. */
+/** Demands on a part of a kit: the chart of the part, as in the API. */
 export interface KitPart extends Omit<Part, "name"> {
   readonly product_id: number
   readonly product_name: string | null

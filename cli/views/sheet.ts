@@ -88,7 +88,7 @@ export const sheets: { readonly [name: string]: Sheet } = {
 const page_mm = { width: 210, height: 297 }
 
 export interface Label {
-  /** What a scanner reads, and what stands below the symbol. */
+  /** Content of the symbol, and the text below it. */
   readonly code: string
   readonly title: string
   /** A quieter line, such as where it belongs. */
@@ -111,7 +111,7 @@ const pad_mm = 2
 /** The bar that marks a case's label. */
 const mark_mm = 1.4
 
-/** The sheets as one page. Exit 5 for a code no symbol of the asked kind, nor QR, can hold. */
+/** The sheets as one page. Exit 5 for a code that fits neither the requested symbol nor QR. */
 export const labelSheets = async (
   title: string,
   labels: ReadonlyArray<Label>,
@@ -144,7 +144,7 @@ ${places.slice(at, at + per_sheet)}</ol>
   }
 }
 
-/** The symbol asked for where the code fits, else QR, which holds more and any script. */
+/** The requested symbol if the code fits, else QR, which holds more and any script. */
 const symbolFor = async (kind: SymbolKind, code: string, sheet: Sheet): Promise<Symbol> => {
   if (kind === "code128" && fitsCode128(code)) {
     const symbol = await symbolOf("code128", code)

@@ -1,4 +1,4 @@
-/** Writes a page to the file asked for: whole or not at all. */
+/** Writes a page to the requested file, completely or not at all. */
 import { randomBytes } from "node:crypto"
 import { realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"

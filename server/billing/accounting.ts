@@ -1,4 +1,4 @@
-/** What an accounting program is to be told: read in pages, and marked once it was written down. */
+/** Exports to accounting programs: read in pages, and marked once written down. */
 import { boolean, choice, integer, list, text, timestamp } from "../../core/kernel/fields/field.ts"
 import { plainTable } from "../../core/kernel/tables/table.ts"
 import { Effect, Result, Schema } from "effect"
@@ -34,7 +34,7 @@ import { isPlainDate } from "../../core/values/moment.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { startOfDay, zoneOf } from "../../core/values/zone.ts"
 
-// What an accounting program was told of already: a table of the server, beside the journal.
+// Marks of exported records: a table of the server, outside the journal.
 
 export const accounting_exports = plainTable(
   "accounting_exports",
@@ -55,7 +55,7 @@ interface Asked {
   readonly after_id: number
   readonly again: boolean
 }
-/** What each kind is, and when it counts. Voided invoices that nobody was told of are told of by nothing. */
+/** Kinds of records, and when each counts. Never-exported voided invoices produce no postings. */
 const selected: {
   readonly [K in PostedKind]: { readonly table: string; readonly at: string; readonly where: string }
 } = {

@@ -157,7 +157,7 @@ const invoiceMailOffer = (mail: InvoiceMail): JobOffer<InvoiceMail> =>
 
 const at_once = 100
 
-/** Whatever may be overdue by any zone's day; what was told already is left out. */
+/** Invoices possibly overdue by some zone's day, and not yet notified. */
 const candidates = Effect.fnUntraced(function* (now: string) {
   const { sql } = yield* Store
   const rows = yield* sql<{ id: number | string }>`
@@ -221,7 +221,7 @@ const pdf = {
   }
 } as const satisfies SharedDraft
 
-/** What the PDF carries: the e-invoice where that was asked for, refused as the e-invoice by itself would be. */
+/** Content of the PDF: the e-invoice on request, refused for the same reasons as the e-invoice itself. */
 const carried = (
   format: "pdf" | "facturx" | undefined,
   xml: (of: typeof import("../../core/billing/einvoice/write.ts")) => Effect.Effect<string, Failure, Store>
@@ -242,7 +242,7 @@ const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
   content: { type: "application/pdf", text: bytes },
   headers: {
     "content-disposition": `inline; filename="${name}.pdf"`,
-    // What was paid since is on it.
+    // Not cached, as it shows later payments.
     "cache-control": "private, no-store"
   }
 })

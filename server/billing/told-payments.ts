@@ -1,7 +1,7 @@
 /**
- * Payments and refunds that others tell of by webhook. Each is recorded once, by its own id with whoever took it. What
- * cannot be recorded (an unknown invoice, another currency, more than is outstanding) fails with the reason and stays
- * in the source's log and among the failed jobs, where a person sees it and can have it tried again.
+ * Payments and refunds received by webhook. Each is recorded once, by its own id and its provider. One that cannot be
+ * recorded (an unknown invoice, another currency, more than is outstanding) fails with the reason and stays in the
+ * source's log and among the failed jobs, where a user can retry it.
  */
 import { Effect, Result } from "effect"
 import { invoiceStream } from "../../core/billing/state/events.ts"
@@ -122,7 +122,7 @@ const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["m
     const known = yield* paymentUnder(payment_id)
     if (known !== undefined) return yield* recordedAlready(told, known)
     if (told.invoice === null) {
-      // Of one payment the checkout, which names the invoice, is told of in another event: perhaps after this one.
+      // Only the checkout event names the invoice, and may arrive after this one.
       return yield* Effect.fail(new Error(`Payment ${payment_id} of ${amount} ${currency} names no invoice.`))
     }
     const found = yield* invoiceNamed(told.invoice)
@@ -145,8 +145,8 @@ const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["m
   })
 
 /**
- * What is recorded as given back of a payment, by whoever tells of it and by hand. By hand it names its payment by id
- * or by the reference, or is of the only one there is. `unclear`: refunds by hand that name none of several.
+ * Refunds recorded for a payment, by webhook and by hand. One recorded by hand names its payment by id or by the
+ * reference, or belongs to the only one. `unclear`: manual refunds that name none of several.
  */
 const refundsOf = Effect.fnUntraced(function* (paid: PaymentRow) {
   const moved = yield* Store.find(payments, { invoice_id: paid.invoice_id })
@@ -172,7 +172,7 @@ const refundsOf = Effect.fnUntraced(function* (paid: PaymentRow) {
 const recordRefunded = ({ amount, currency, payment_id }: ToldRefund, delivery: Delivery) =>
   Effect.gen(function* () {
     const paid = yield* paymentUnder(payment_id)
-    // The payment may be told of after its refund: tried again, and at last left to a person.
+    // The refund may arrive before its payment: retry, and finally leave it to a user.
     if (paid === undefined)
       return yield* Effect.fail(
         new Error(`Refund of ${amount} ${currency} is of payment ${payment_id}, which is not known.`)

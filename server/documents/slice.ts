@@ -1,4 +1,4 @@
-/** What documents need a server for: drawing, files, public pages. */
+/** Server side of documents: drawing, files, public pages. */
 import { Clock, Effect, Latch, Option, Schema } from "effect"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import { mail_places, text_places } from "../../core/documents/branding/brand.ts"
@@ -128,8 +128,8 @@ const checkLogo = Effect.fnUntraced(function* (id: unknown, errors: Errors) {
     errors["logo_attachment_id"] = ["The attachment of the logo must be a PNG, JPEG or SVG picture."]
 })
 
-// Jobs that draw documents. One that somebody waits for has workers of its own, and never waits behind the others; of
-// those that nobody waits for, one document is drawn at a time, so that requests stay quick.
+// Jobs that draw documents. Those with a waiting request have their own workers, and never queue behind the others;
+// background documents are drawn one at a time, so that requests stay fast.
 
 const oneDocument = Schema.Struct({ document_id: Schema.Int })
 type OneDocument = typeof oneDocument.Type
@@ -146,7 +146,7 @@ const drawOrFail = (
 const recordFailed = (id: number, error: string) => Effect.flatMap(drawing, (it) => it.recordFailed(id, error, true))
 const ended = ({ document_id }: OneDocument, error: string) => recordFailed(document_id, error)
 
-/** Of what nobody waits for, one is drawn at a time. */
+/** Background documents are drawn one at a time. */
 const alone = Semaphore.makeUnsafe(1)
 
 const waited_for = jobKind({
@@ -228,7 +228,7 @@ const restored = Effect.fnUntraced(function* ({ params, request: { query } }: Se
   const { pdfThere } = yield* Effect.promise(() => import("./papers/snapshot.ts"))
   yield* pdfThere(row)
 })
-/** What cannot be drawn again is answered like any file that is lost. */
+/** A document that cannot be drawn again is answered like any lost file. */
 const drawMissing = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
   call.endpoint.name !== showFile.name
     ? next
@@ -239,10 +239,10 @@ const drawMissing = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndp
         next
       )
 
-// Whoever asks for a document and not for a job waits until it is drawn: after the transaction of the request, so that
-// nobody waits for them. The job goes on when they hang up.
+// A request for a document (not for a job) waits until it is drawn: after its transaction, so that it blocks no other
+// request. The job continues if the client hangs up.
 
-/** Commits of other servers are told, yet not for certain. */
+/** Commits of other servers are notified, but not reliably. */
 const look_millis = 1_000
 
 /** The row once it is no longer pending; undefined when that takes too long. */
@@ -308,8 +308,8 @@ const answerOnceDrawn = Effect.fnUntraced(function* (call: ServerCall, answer: A
 })
 
 /**
- * Around the call as a whole, what keeps answers under an Idempotency-Key included: that one is given the final answer
- * once it is known. Until then whoever repeats the request waits as well.
+ * Middleware around the idempotency layer as well, which stores the final answer once it is known. Until then a
+ * repeated request waits as well.
  */
 const waitForDocument = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
   call.endpoint.name !== generate.name
@@ -330,5 +330,5 @@ export const documentsServerSlice: ServerSlice = {
   jobs: [...drawing_jobs, drawCertificate, mailDocument],
   processes: [...drawing_processes, certificateFollows]
 }
-/** Stands before what keeps answers: whoever waits does so after the command has been recorded. */
+/** Placed before the idempotency layer: waiting starts after the command was recorded. */
 export const documentAnswersSlice: ServerSlice = { name: "document_answers", around: waitForDocument }

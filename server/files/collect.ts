@@ -57,7 +57,7 @@ export const fileOf = Effect.fnUntraced(function* (
 })
 
 const kept_unreferenced_millis = 86_400_000
-/** Who began to remove content has ended by then, well or not. */
+/** By then a process that began to remove content has finished or died. */
 const removal_millis = 3_600_000
 const at_a_time = 500
 

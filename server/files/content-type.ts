@@ -1,4 +1,4 @@
-/** What kind of file it is, by its first bytes alone: nothing is unpacked, no size that it claims is believed. */
+/** Detects a file's type by its first bytes alone: nothing is unpacked, and no size stated in it is trusted. */
 
 /** Enough for every signature `file-type` knows by position; more would only be unpacked to look further inside. */
 export const sample_bytes = 8_192
@@ -18,7 +18,7 @@ export const typeOfContent = async (sample: Uint8Array): Promise<string> => {
 /** Everything up to the blank, but for tabs and ends of lines; and DEL. */
 // eslint-disable-next-line no-control-regex
 const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
-/** Pages and drawings, which a browser would run if it were told their type. */
+/** Pages and drawings, which a browser would execute given their type. */
 const markup = /^\s*<|<\s*(?:!doctype|html|head|body|svg|script|iframe)\b/i
 
 /** Text, CSV, JSON: what begins as valid UTF-8 without control characters, and as no page. */
@@ -33,7 +33,7 @@ const isPlainText = (head: Uint8Array): boolean => {
   }
 }
 
-/** What browsers may show in place: types that run nothing. All else is saved. */
+/** Types that browsers may show inline, as they cannot run scripts. All others are downloaded. */
 const shown_in_place: ReadonlySet<string> = new Set([
   "image/png",
   "image/jpeg",

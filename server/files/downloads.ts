@@ -1,4 +1,4 @@
-/** Files that jobs make for somebody: exports, sheets of labels. Their addresses are signed when they are asked for. */
+/** Files created by jobs for a user: exports, sheets of labels. Their URLs are signed on request. */
 import { choice, integer, text } from "../../core/kernel/fields/field.ts"
 import { plainTable, type RowOf } from "../../core/kernel/tables/table.ts"
 import { randomUUID } from "node:crypto"
@@ -12,7 +12,7 @@ import { instantOf } from "../../core/values/time.ts"
 import type { BlobStoreFailure, BlobTooLarge } from "../ports/blob-store.ts"
 import { filesNamed, keepContent } from "./keep.ts"
 
-// What the store of files holds, and the files that jobs made: kept on the server alone, outside the journal.
+// Content of the file store, and files created by jobs: on the server alone, outside the journal.
 
 export const blobs = plainTable(
   "blobs",
@@ -40,7 +40,7 @@ export const downloads = plainTable(
     name: text({ max: 255 }),
     mime_type: text({ max: 255 }),
     size_bytes: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
-    /** The user who asked for it; null where nobody did. */
+    /** The requesting user; null for none. */
     owner_id: integer({ nullable: true }),
     made_at: text({ max: 24 }),
     expires_at: text({ max: 24 })
@@ -68,7 +68,7 @@ interface Download<E, R> {
   readonly name: string
   readonly content: Stream.Stream<Uint8Array, E, R>
   readonly owner_id: number | null
-  /** Where its maker knows it: texts cannot be told apart by their content. */
+  /** If known to its creator: text types cannot be detected from content. */
   readonly mime_type?: string
   /** For how long; a week unless said. */
   readonly kept_millis?: number

@@ -1,6 +1,6 @@
 /**
- * Content into the store, with the row that says so. The row comes first: whoever removes unused content locks it, so
- * that content which comes again at that moment is stored again, and never lost.
+ * Stores content with its row. The row comes first: removing unused content locks it, so that content uploaded at that
+ * moment is stored again and never lost.
  */
 import { Clock, Effect, type Scope, type Stream } from "effect"
 import { SqlError } from "effect/sql"
@@ -95,7 +95,7 @@ const namedBy = (change: RowChange): ReadonlyArray<string> => {
   return typeof sha256 === "string" ? [sha256] : []
 }
 
-/** What callers are told where the store does not work, or content is gone: the log has the reason. */
+/** Answer when the store fails or content is missing: the log has the reason. */
 export const filesUnavailable = (failure: BlobStoreFailure | BlobMissing): Effect.Effect<never, Rejection> =>
   Effect.gen(function* () {
     if (!(failure instanceof BlobStoreFailure)) {

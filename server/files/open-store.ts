@@ -28,7 +28,7 @@ interface FolderOptions {
   /** No other process uses the folder, so that temporary files found at the start are of one that crashed. */
   readonly alone: boolean
 }
-/** A temporary file that nobody wrote to for as long is of a process that has gone. */
+/** A temporary file unchanged for this long belongs to a dead process. */
 const abandoned_millis = 3_600_000
 const read_bytes = 256 * 1_024
 

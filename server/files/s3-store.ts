@@ -1,6 +1,6 @@
 /**
- * Files in a bucket of S3, or of what speaks like it, under the same names as in a folder. Content is written to a
- * temporary file first: its length and its SHA-256 go ahead of it, so that the bucket takes it whole or not at all.
+ * Files in an S3-compatible bucket, under the same names as in a folder. Content is written to a temporary file first:
+ * its length and its SHA-256 are sent ahead, so that the bucket stores all of it or nothing.
  */
 import { openAsBlob } from "node:fs"
 import { AwsClient } from "aws4fetch"
@@ -70,7 +70,7 @@ export const s3Store = (options: S3Options): BlobStore => {
             body: () => openAsBlob(spooling.path),
             patience_millis: upload_millis
           }
-          // What is there already has this content: it was checked against its name when it came.
+          // Existing content is the same: it was checked against its name when stored.
           return Effect.flatMap(has(sha256), (there) =>
             there ? Effect.void : Effect.map(ask(put), ({ end }) => end())
           )

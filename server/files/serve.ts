@@ -65,7 +65,7 @@ const closed = new Rejection({
   kind: "forbidden",
   message: "This address of a file is not complete or holds no longer; ask for it again where you got it."
 })
-/** 403 for a wrong signature before 404 for an unknown file, so that nobody learns which there are. */
+/** 403 for a wrong signature before 404 for an unknown file, so that the answers do not reveal which files exist. */
 const served = Effect.fnUntraced(function* (
   uuid: string,
   query: Input["query"]

@@ -14,7 +14,7 @@ import { sample_bytes, typeOfContent } from "./content-type.ts"
 
 interface Spooling extends Omit<Receiving, "keep"> {
   readonly path: string
-  /** What `end` answered. */
+  /** Result of `end`. */
   readonly blob: () => StoredBlob
 }
 

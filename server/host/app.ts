@@ -55,7 +55,7 @@ export interface ServerOptions {
   /** Bytes of long bodies in memory at a time; {@link makeBodyBudget} has a default. */
   readonly long_bodies_bytes_max?: number
   readonly log?: Log
-  /** What it may reach of the world; by default nothing but its own folder. */
+  /** Its network access; by default only its own folder. */
   readonly outside?: Outside
   /** False: calls are not metered. For benchmarks alone, which measure what that costs. */
   readonly metered?: boolean
@@ -211,7 +211,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     Layer.succeed(ServerContext, server),
     ...services.map((context) => Layer.succeedContext(context)),
     Logger.layer([effectLogger(log)]),
-    // Nobody collects spans; without this each statement makes one.
+    // Spans are not collected; without this each statement creates one.
     Layer.succeed(References.TracerEnabled, false)
   )
   const runtime = ManagedRuntime.make(layer)

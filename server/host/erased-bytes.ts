@@ -1,7 +1,7 @@
 /**
- * What is erased leaves the bytes of the server's SQLite file, too: freed pages are written over as they are freed, and
- * the write-ahead log, which still holds what was there before, is emptied once the erasure is committed. On Postgres
- * that is vacuum's, and the operator's who keeps its log.
+ * Removes erased data from the bytes of the server's SQLite file: freed pages are overwritten, and the write-ahead log,
+ * which still holds earlier content, is emptied once the erasure is committed. On Postgres that is the task of vacuum,
+ * and of the operator who keeps its log.
  */
 import { Effect, Schedule } from "effect"
 import { scrubsOf } from "../../core/kernel/events/event-type.ts"

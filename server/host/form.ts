@@ -129,7 +129,7 @@ const textOf = (value: Uint8Array): string | undefined => {
   }
 }
 
-/** What has come so far. Of a field or a file given twice, the last counts. */
+/** The parts read so far. Of a repeated field or file the last one counts. */
 const makeReading = Effect.fnUntraced(function* (bytes_max: number) {
   const { blobs } = yield* serverContext
   const fields: Array<readonly [string, Json]> = []

@@ -25,10 +25,7 @@ interface ListenOptions {
   readonly host: string
   readonly port: number
   readonly log: Log
-  /**
-   * How many proxies stand in front, each of which adds the address it was asked from to X-Forwarded-For; none by
-   * default.
-   */
+  /** Number of proxies in front, each of which appends its client's address to X-Forwarded-For; none by default. */
   readonly trusted_proxies?: number
   readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
 }
@@ -39,8 +36,8 @@ interface ListenOptions {
  */
 const discarded_max = 8 * 1_048_576
 /**
- * What the platform takes of a body nobody read once it is answered; past this it ends the connection after half a
- * second.
+ * Bytes of an unread body that the platform drains after the response; beyond this it closes the connection after half
+ * a second.
  */
 const discarded_by_platform = 256 * 1_024
 
@@ -76,7 +73,7 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
         trusted_proxies
       ),
       body: (max) => bodyOf(request, max),
-      // What is not read is taken and thrown away with the answer, so that its client can read that.
+      // Unread content is drained with the response, so that the client can read that.
       parts: () => ({ [Symbol.asyncIterator]: () => partsOf(request) })
     }
     return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
@@ -199,7 +196,7 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
 
 const isEndless = ({ body }: HttpResponse): boolean =>
   typeof body === "object" && "stream" in body && body.size_bytes === undefined
-/** A client that reads nothing of what is written to it would hold its connection, and what waits for it, for ever. */
+/** A client that never reads its responses would hold its connection, and the data queued for it, for ever. */
 const stuck_millis = 60_000
 const cutWhenStuck = (socket: Socket): void => {
   socket.setTimeout(stuck_millis, () => socket.destroy())
@@ -224,8 +221,8 @@ const responseTo = (
     : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
 
 /**
- * What is left of a body nobody reads is taken and thrown away, if it is no more than this: who is cut off while
- * sending reads no answer. False where it is longer, or of unknown length: the connection has to end.
+ * Drains small unread bodies: a client cut off mid-upload never sees the response. False if it is longer, or of unknown
+ * length: then the connection must be closed.
  */
 const discarded = Effect.fnUntraced(function* (request: IncomingMessage) {
   // Data that came with the head is parsed first: a malformed chunk is answered with 400 by the parser, and only so.
@@ -257,8 +254,7 @@ const responseOf = (
   return "stream" in body ? streamed(body, options) : HttpServerResponse.uint8Array(body, options)
 }
 /**
- * What has no known length ends its connection with it: a server that stops does not wait for what its client might ask
- * next.
+ * A body of unknown length closes its connection, so that a stopping server need not wait for further requests on it.
  */
 const streamed = (
   { size_bytes, stream }: StreamedBody,

@@ -64,7 +64,7 @@ const nobody: Viewer = {
   token_id: null
 }
 
-/** What is known of a request so far; its log line and its metering record are made of it. */
+/** Facts about a request, for its log line and its metering record. */
 interface Trace {
   readonly request_id: string
   readonly started_millis: number
@@ -76,7 +76,7 @@ interface Trace {
   asked_for: Endpoint | undefined
   viewer: Viewer | undefined
   standing: RateLimitState | undefined
-  /** Of the token's month, where it has a quota. */
+  /** State of the token's monthly quota, if it has one. */
   quota: QuotaState | undefined
   /** Counts what the answer costs against the quota. */
   settle: ((units: number) => void) | undefined
@@ -185,7 +185,7 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
     return state.exceeded ? quotaUsed(state, own_limit) : undefined
   })
 
-  /** Public endpoints such as signed links limit failed requests, so that nobody can try many signatures. */
+  /** Public endpoints such as signed links limit failed requests, to prevent guessing of signatures. */
   // Counted per endpoint: an outdated link that calendars of an office keep requesting must not stop its health checks.
   const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${clientOf(trace)} ${name}`
   const admitNobody = Effect.fnUntraced(function* (trace: Trace, endpoint: Endpoint) {
@@ -234,7 +234,7 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
     trace.ended = undefined
     return told(trace, reply, finished)
   })
-  /** Its client hung up. What was changed counts, and is told, as if they had been answered. */
+  /** The client hung up. Changes count and are recorded as if answered. */
   const abandoned = (trace: Trace, now: number): void => {
     const { asked_for, ended, endpoint, standing } = trace
     if (ended === undefined) return trace.settle?.(0)
@@ -271,7 +271,7 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
 }
 
 /**
- * Nobody may be left with work that cannot be sent, nor with a quota too low to be raised: it is set by settings and
+ * Exempt paths: unsent work must stay sendable, and a quota that is too low must stay changeable by settings and
  * tokens.
  */
 const passes_quota = /^\/api\/v1\/(sync|settings|tokens)(\/|$)/
@@ -283,7 +283,7 @@ const too_many_tries = "Too many tries from this address; wait a minute."
 const isMiss = ({ no_miss, status }: Answer, { endpoint, standing }: Trace): boolean =>
   endpoint?.public === true && standing !== undefined && status >= 400 && status < 500 && no_miss !== true
 
-/** What most requests need not wait for. */
+/** Most requests need not wait for this value. */
 const known = <A>(value: A | Promise<A>): Effect.Effect<A> =>
   value instanceof Promise ? Effect.promise(() => value) : Effect.succeed(value)
 const weightOf = (endpoint: Endpoint | undefined): number => endpoint?.metering_weight ?? 1

@@ -1,6 +1,6 @@
 /**
- * A new token for the owner, given at the server's own machine to whoever may read its folder or its database: the way
- * back in once the owner's token is lost. It works beside a running server. Other tokens stay as they are.
+ * Issues a new token for the owner on the server's own machine, to anyone who may read its folder or its database: the
+ * way back in once the owner's token is lost. It works beside a running server. Other tokens stay valid.
  */
 import { randomUUIDv7 } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -23,7 +23,7 @@ import { issueOwnToken } from "../access/tokens/issue.ts"
 
 interface RecoveredToken {
   readonly id: number
-  /** Told this once: only its hash is kept. */
+  /** Shown once: only its hash is stored. */
   readonly secret: string
   readonly user_id: number
   readonly user_name: string
@@ -79,7 +79,7 @@ const issue = Effect.gen(function* () {
         yield* runtime.settings,
         now
       )
-      // Nobody was logged in: whoever did it had the machine.
+      // No user was logged in: the actor had access to the machine.
       const metadata = { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: now }
       yield* recordEvents([event], metadata)
       return { id, secret, user_id: owner.id, user_name: owner.name } satisfies RecoveredToken

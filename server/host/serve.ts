@@ -60,7 +60,7 @@ export const serve = (environment: Environment): Promise<never> => {
 }
 
 const watchProcess = (log: Log): void => {
-  // What nobody expected is logged and ends the process: going on could do harm, and the journal is safe.
+  // Unexpected errors are logged and end the process: continuing could do harm, and the journal is safe.
   process.on("uncaughtException", (cause) => {
     log.at("error", "unexpected failure, ending", { error: cause })
     log.flush()
@@ -76,8 +76,8 @@ const token_ignored =
   "For a new token of the owner: flightcase serve recover-owner"
 
 /**
- * What is opened here is closed in the opposite order: no new requests, an end to those under way, the database, the
- * folder. A signal does not wait for a database that is still being opened: what that has begun, it takes back.
+ * Resources are closed in reverse order: no new requests, then requests in progress, the database, the folder. A signal
+ * does not wait for a database that is still being opened: its start is rolled back.
  */
 const started = Effect.fnUntraced(function* (
   config: ServerConfig,

@@ -1,4 +1,4 @@
-/** What the server adds to the core's slices. New server slices go here. */
+/** Slices that the server adds to the core's. New server slices go here. */
 import type { ServerSlice } from "../ports/server-slice.ts"
 import type { AnyJobKind } from "../ports/job-kind.ts"
 import { Context, Effect, Struct } from "effect"
@@ -40,7 +40,7 @@ export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<An
   ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
 ]
 
-// Tells at the start which secrets of the settings the server's key does not open, before something needs them.
+// Reports at start-up which secret settings the server's key cannot decrypt, before they are needed.
 
 const secretSettingsSlice: ServerSlice = {
   name: "secret_settings",
@@ -97,5 +97,5 @@ export const serverSlices = (
     notificationsServerSlice()
   ]
 }
-/** With all it has but what is told of answers, so that nothing is made to be told. */
+/** Without the hook for answered calls, so that its data is not collected. */
 const unmetered = (slice: ServerSlice): ServerSlice => Struct.omit(slice, ["answered"])

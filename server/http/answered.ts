@@ -1,4 +1,4 @@
-/** What is told of a request once it was answered: to the log, and to slices that count. */
+/** Data of an answered request, for the log and for slices that count. */
 import type { Answer, Endpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../core/kernel/events/settings.ts"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
@@ -51,7 +51,7 @@ export const preflightAnswer = (settings: Settings, origin: string): Answer =>
         body: { message: `Pages of ${origin} may not ask here: the setting api.cors_origins lists those that may.` }
       }
 
-/** What an answer carries for a page of this origin. */
+/** Response headers for a page of this origin. */
 export const originHeaders = (settings: Settings, origin: string): { readonly [name: string]: string } =>
   allows(settings, origin)
     ? { "access-control-allow-origin": origin, "access-control-expose-headers": shown, "vary": "origin" }
@@ -123,7 +123,7 @@ const passes = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "SerializationError" ||
   reason._tag === "DeadlockError"
 
-/** What of a request is told. */
+/** Data of a request for the hook. */
 interface Answered {
   readonly request_id: string
   readonly started_millis: number
@@ -178,8 +178,8 @@ export const tellingOf = (log: Log, slices: ReadonlyArray<ServerSlice>): Finishe
 }
 
 /**
- * The reply as it leaves, told of once it has: a file with its last byte, or when nobody wants more of it. One that
- * goes on until it is ended is told of as it begins, without a size: it may go on for days.
+ * The response as it is sent, reported when complete: a file with its last byte, or when the client leaves. An endless
+ * one is reported at its start, without a size, as it may last for days.
  */
 export const told = (trace: Answered, reply: HttpResponse, finished: Finished): HttpResponse => {
   const { body, status } = reply
@@ -198,9 +198,8 @@ export const told = (trace: Answered, reply: HttpResponse, finished: Finished): 
 }
 
 /**
- * Secrets stay out of logs: queries hold signatures, paths of public endpoints hold keys. Elsewhere too somebody may
- * have put a token or a code where an id belongs: of what no endpoint says, words too short for a key and UUIDs are
- * shown.
+ * Secrets stay out of logs: queries contain signatures, paths of public endpoints contain keys. Elsewhere, too, a token
+ * or a code may stand in place of an id: in unknown paths only UUIDs and words too short for a key are shown.
  */
 const shownPath = (path: string, endpoint: Endpoint | undefined): string => {
   if (endpoint?.public === true) return endpoint.path
@@ -231,7 +230,7 @@ const lengthOf = (body: HttpResponse["body"]): number =>
       : "stream" in body
         ? (body.size_bytes ?? 0)
         : body.length
-/** Of several that would do, the one the caller has. */
+/** Of several sufficient abilities, the one the caller has. */
 const abilityAsked = (ability: Endpoint["ability"], { abilities }: Viewer): string | null =>
   ability === null || typeof ability === "string"
     ? ability

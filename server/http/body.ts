@@ -25,7 +25,7 @@ export const parsePlain = (text: string): Json => {
   const reviver = /__proto__|\\u/.test(text)
     ? (key: string, value: Json) => (key === "__proto__" ? undefined : value)
     : undefined
-  // What the parser makes is JSON.
+  // The parser's result is JSON.
   const value: Json = JSON.parse(text, reviver)
   return value
 }
@@ -84,7 +84,7 @@ async function* piecesOf(text: string, end: "]" | "}", depth_max: number): Async
     if (depth === 0 && !isLast) throw new SyntaxError(`Unexpected character after JSON at position ${at + 1}`)
     if (isLast || (char === comma && depth === 1)) {
       if (isLast && (depth !== 0 || text[at] !== end)) throw new SyntaxError("Unexpected end of JSON")
-      // What came before this member is a piece of its own when the two are too long together.
+      // Starts a new piece if the earlier members and this one are too long together.
       if (at - from > piece_chars && member > from) {
         yield text.slice(from, member - 1)
         from = member

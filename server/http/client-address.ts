@@ -2,9 +2,9 @@
 import { isIP, isIPv6 } from "node:net"
 
 /**
- * The client behind `trusted_proxies` proxies. Each of them adds to X-Forwarded-For the address it was asked from, so
- * that many entries from the right are true; those before them are whatever the client wrote. Without proxies the
- * header says nothing.
+ * The client behind `trusted_proxies` proxies. Each of them appends its client's address to X-Forwarded-For, so that
+ * this many entries from the right are true; those before them are whatever the client wrote. Without proxies the
+ * header is ignored.
  */
 export const clientAddress = (
   peer: string,

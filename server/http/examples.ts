@@ -1,4 +1,4 @@
-/** Examples of what is described: made from the schemas, so that each is one of what it stands beside. */
+/** Generates OpenAPI examples from the schemas, so they always validate. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 
 type Schemas = { readonly [name: string]: JsonObject }

@@ -15,7 +15,7 @@ export interface HttpRequest {
 }
 /** Content on its way from a store of files, or one that goes on until either side ends it. */
 export interface StreamedBody {
-  /** Undefined where only its end tells. */
+  /** Undefined if the length is unknown before the end. */
   readonly size_bytes: number | undefined
   readonly stream: Stream.Stream<Uint8Array, unknown>
 }

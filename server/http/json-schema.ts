@@ -1,9 +1,8 @@
 /**
- * JSON Schema (2020-12, as OpenAPI 3.1 has it) of what answers hold, read from the declarations of their Schemas.
- *
- * `Schema.toJsonSchemaDocument` of Effect would do the same in 130 ms of processor time for all answers, in one go. The
- * Schemas of answers are of few kinds, and what they decode is what was sent, so that a walk over each declaration is
- * enough. Each named component is converted once, when something refers to it.
+ * JSON Schema (2020-12, as in OpenAPI 3.1) of answers, generated from their Schemas. Effect's
+ * `Schema.toJsonSchemaDocument` would do the same in 130 ms of processor time for all answers, in one go. Answers use
+ * few kinds of Schemas without transformations, so walking each declaration is enough. Each named component is
+ * converted once, on first reference.
  */
 import type { Schema } from "effect"
 import type * as SchemaAST from "effect/SchemaAST"
@@ -40,7 +39,7 @@ export const jsonSchemas = (): JsonSchemas => {
     const identifier = annotationsOf(ast)?.["identifier"]
     return typeof identifier === "string" ? component(identifier, ast) : annotated(ast)
   }
-  /** What it holds, with its checks and its description. */
+  /** The schema with its checks and its description. */
   const annotated = (ast: SchemaAST.AST): JsonObject => {
     const shape = shapeOf(ast)
     return withNullInType({ ...shape, ...checksOf(ast, shape), ...descriptionOf(ast) })
@@ -98,7 +97,7 @@ const descriptionOf = (ast: SchemaAST.AST): JsonObject => {
   const description = annotationsOf(ast)?.["description"]
   return typeof description === "string" ? { description } : {}
 }
-/** What each check says of itself in JSON Schema; `integer` comes after `number`, so that it holds. */
+/** JSON Schema of each check; `integer` comes after `number`, so that it wins. */
 const checksOf = (ast: SchemaAST.AST, { type }: JsonObject): JsonObject =>
   (ast.checks ?? []).reduce((all: JsonObject, check) => {
     const of = type === "array" || type === "string" || type === "number" ? type : undefined

@@ -49,7 +49,7 @@ export const limitsSlice: ServerSlice = { name: "limits", server_tables: [rate_w
 
 /** When the month after begins (milliseconds since 1970). */
 export const monthEnd = (month: string): number => Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)))
-// Nearly always asked for the present one.
+// Nearly always the present month is requested.
 let last = { month: "", begin: 0, end: 0 }
 /** The month of an instant (milliseconds since 1970), as `2026-11`. */
 export const monthOf = (millis: number): string => {
@@ -60,18 +60,18 @@ export const monthOf = (millis: number): string => {
   return last.month
 }
 
-/** What an answer costs: nothing where it was not the caller's fault that it is none (rules/conventions 16). */
+/** Units of an answer: none if its failure was not the caller's fault (rules/conventions 16). */
 export const unitsOf = (weight: number, status: number): number => (status === 429 || status >= 500 ? 0 : weight)
 
 export const monthKey = (month: string, token_id: number): string => `${month} ${token_id}`
 
 /** A change of the counters that is about to be written. */
 export interface Flushing {
-  /** What is to be added to each token's counter: its units, less what the process had taken for them beforehand. */
+  /** Changes of each token's counter: its units, less those the process had reserved. */
   readonly changes: ReadonlyMap<number, number>
   readonly committed: () => void
 }
-/** What this process has taken of the months' quotas and not written as used yet. */
+/** Units of monthly quotas that this process has reserved and not yet recorded as used. */
 export class MonthHoldings extends Context.Service<
   MonthHoldings,
   { readonly flushing: (units: ReadonlyMap<number, number>, month: string) => Flushing }

@@ -9,13 +9,13 @@ import { type Flushing, monthEnd, monthKey, monthOf } from "./limit-month.ts"
 
 /** The time in which a process goes by what it knows itself, since the database does not answer. */
 export interface OutageOptions {
-  /** Told of the first failure after a success. */
+  /** Called on the first failure after a success. */
   readonly failed: (error: unknown) => void
   /** Milliseconds that only grow. */
   readonly elapsed?: () => number
 }
 interface Outage {
-  /** The database failed a moment ago, and is not asked again yet. */
+  /** The database failed a moment ago, and is not queried again yet. */
   readonly lasts: () => boolean
   readonly failed: (error: unknown) => void
   readonly answered: () => void
@@ -66,7 +66,7 @@ interface Asking {
   readonly now: number
 }
 export interface MonthQuota {
-  /** A promise, which does not reject, where the database has to be asked. */
+  /** A promise, which does not reject, if the database must be queried. */
   readonly admit: (asking: Asking) => Admission | Promise<Admission>
   readonly flushing: (units: ReadonlyMap<number, number>, month: string) => Flushing
 }
@@ -91,7 +91,7 @@ interface MonthCounters extends OutageOptions {
   readonly read: (token_id: number, month: string) => Promise<number>
 }
 
-/** The most a process takes beforehand is this part of what remains. */
+/** A process reserves at most this part of what remains. */
 const part_of_remaining = 8
 /** How many units a process is given that needs `needed` and used `used` lately; undefined when those do not fit. */
 export const unitsGranted = (remaining: number, needed: number, used: number): number | undefined =>
@@ -105,7 +105,7 @@ interface Waiting {
   readonly asking: Asking
   readonly resolve: (admission: Admission) => void
 }
-/** What this process knows of a token's month. */
+/** State of a token's month in this process. */
 interface Month {
   readonly month: string
   readonly token_id: number
@@ -142,7 +142,7 @@ const newMonth = (token_id: number, month: string): Month => ({
   asking: false,
   waiting: []
 })
-/** What this process holds and needs for nothing yet; negative where requests pass without. */
+/** Units this process has reserved and does not need yet; negative where requests pass without any. */
 const freeOf = ({ held, in_flight, unrecorded }: Month): number => held - in_flight - unrecorded
 const usedOf = (one: Month): number => one.units - freeOf(one)
 
@@ -183,7 +183,7 @@ const refused = (one: Month, asking: Asking): Admission => ({
 const weightsOf = (waiting: ReadonlyArray<Waiting>): number =>
   waiting.reduce((sum, { asking: { passes, weight } }) => sum + (passes ? 0 : weight), 0)
 
-/** The admission as far as this process can tell; undefined where the database has to be asked. */
+/** The admission as far as this process can decide; undefined if the database must be queried. */
 const decided = (one: Month, asking: Asking, shared: boolean, alone: boolean): Admission | undefined => {
   const { limit, now, passes, weight } = asking
   if (!one.known && !alone) return undefined
@@ -197,7 +197,7 @@ const decided = (one: Month, asking: Asking, shared: boolean, alone: boolean): A
     : undefined
 }
 
-/** Takes what the first so many that wait need; false when it does not fit. */
+/** Reserves units for the first `count` waiting requests; false if they do not fit. */
 const takeFor = async (one: Month, count: number, { read, take }: MonthCounters): Promise<boolean> => {
   const { limit, now } = itemAt(one.waiting, 0).asking
   const { lately, month, token_id } = one
@@ -269,7 +269,7 @@ export const makeMonthQuota = (counters: MonthCounters): MonthQuota => {
   }
 }
 
-/** Of each token the present month, and the one before, which may still be recorded. */
+/** The present month of each token, and the one before, which may still be recorded. */
 const makeMonths = () => {
   const months = new Map<string, Month>()
   let newest = ""
@@ -291,7 +291,7 @@ const makeMonths = () => {
 /** As if it were recorded already; {@link restore} takes it back. Answers how many units go back to the counter. */
 const record = (one: Month, units: number): number => {
   const recorded = Math.min(units, one.unrecorded)
-  // What was answered after the records were gathered stays held.
+  // Units of answers after the records were gathered stay reserved.
   const returned = Math.max(0, one.held - one.in_flight - (one.unrecorded - recorded))
   one.recording = { units, recorded, returned }
   one.units += units - returned
@@ -301,7 +301,7 @@ const record = (one: Month, units: number): number => {
   one.refused = undefined
   return returned
 }
-/** What was about to be recorded came to nothing. */
+/** Undoes a failed recording. */
 const restore = (one: Month): void => {
   if (one.recording === undefined) return
   const { recorded, returned, units } = one.recording

@@ -32,8 +32,8 @@ export interface RateLimitState {
 }
 export interface RateLimiter {
   /**
-   * Counts a request of `who` in the minute of `now` (milliseconds since 1970), unless it is one too many. A promise,
-   * which does not reject, where the other processes have to be asked.
+   * Counts a request of `who` in the minute of `now` (milliseconds since 1970), unless it exceeds the limit. A promise,
+   * which does not reject, if other processes must be consulted.
    */
   readonly count: (who: string | number, limit: number, now: number) => RateLimitState | Promise<RateLimitState>
   /** The state of `who`, as far as it is known here, without counting a request. */
@@ -53,7 +53,7 @@ const stateOf = (limit: number, remaining: number, exceeded: boolean, now: numbe
   }
 }
 
-/** What is kept of each client: emptied with each new minute, so it holds no more than one minute's clients. */
+/** State per client: emptied with each new minute, so it holds no more than one minute's clients. */
 const makeMinuteMap = <A>(make: () => A) => {
   let current = -1
   const kept = new Map<string | number, A>()
@@ -98,12 +98,12 @@ export const makeLocalRateLimiter = (): RateLimiter => {
   }
 }
 
-/** The most a process takes beforehand is this part of what remains. */
+/** A process reserves at most this part of what remains. */
 const part_of_remaining = 8
 /**
- * How much of a limit a process is given that needs `needed` at once and has used `used` in this minute: no more
- * beforehand than it used so far, nor than an eighth of what remains. So what a process that falls silent leaves unused
- * is less than it used, and the last sixteen are given one by one.
+ * How much of a limit to grant a process that needs `needed` at once and has used `used` in this minute: beyond the
+ * need no more than it used so far, nor than an eighth of what remains. So a process that falls silent leaves less
+ * unused than it used, and the last sixteen are granted one by one.
  */
 export const grantOf = (remaining: number, needed: number, used: number): number =>
   Math.max(0, Math.min(remaining, Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining)))))
@@ -137,7 +137,7 @@ interface Share {
   limit: number
   /** By all processes, as far as is known here. */
   taken: number
-  /** Of these, by this process. */
+  /** This process's part. */
   held: number
   used: number
   asking: boolean
@@ -165,7 +165,7 @@ const answerWaiting = (share: Share): void => {
   for (const { now, resolve } of share.waiting.splice(0)) resolve(stands(share, true, now))
 }
 
-/** Shares each limit with other processes. Requests that come while the counter is asked wait for that answer. */
+/** Shares each limit with other processes. Requests that arrive during a query of the counter wait for its result. */
 export const makeSharedRateLimiter = ({ take, ...failing }: SharedMinutes): RateLimiter => {
   const shares = makeMinuteMap(newShare)
   const outage = makeOutage(failing)
@@ -191,7 +191,7 @@ export const makeSharedRateLimiter = ({ take, ...failing }: SharedMinutes): Rate
   return {
     count: (who, limit, now) => {
       const share = shares.of(who, now)
-      // What was taken under a higher limit may be more than there is now.
+      // Units reserved under a higher limit may exceed the present one.
       if (limit < share.limit) share.held = share.used
       share.limit = limit
       if (share.waiting.length === 0) {
@@ -212,7 +212,7 @@ export const makeSharedRateLimiter = ({ take, ...failing }: SharedMinutes): Rate
   }
 }
 
-// What callers are told of limits: 429 where one is reached, and headers of every answer.
+// Answers and headers about limits: 429 beyond one, and headers of every answer.
 
 export const tooMany = (standing: RateLimitState, message: string): Rejection =>
   new Rejection({

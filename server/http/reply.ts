@@ -1,4 +1,4 @@
-/** From an endpoint's answer to the response: headers, what is known already, and the part of a file asked for. */
+/** From an endpoint's answer to the response: headers, cached content, and the requested range of a file. */
 import type { ByteRange } from "../ports/blob-store.ts"
 import type { Headers } from "../ports/server-slice.ts"
 import { type Cause, Effect, Exit } from "effect"
@@ -32,7 +32,7 @@ const rangeIn = (
   return first >= size_bytes ? "unsatisfiable" : { first, last }
 }
 
-/** What of a request its response is made from. */
+/** Data of a request needed for its response. */
 interface Replied {
   readonly request_id: string
   readonly asked: HttpRequest
@@ -53,7 +53,7 @@ const unchanged = (headers: { readonly [name: string]: string }): HttpResponse =
   body: undefined
 })
 
-/** A file, or the part of it that is asked for (RFC 9110, 14): opened only where its content is to be sent. */
+/** A file or its requested range (RFC 9110, 14): opened only if its content is to be sent. */
 export const streamedReply = Effect.fnUntraced(function* (
   answer: Answer,
   trace: Replied,

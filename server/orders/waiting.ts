@@ -1,6 +1,6 @@
 /**
- * Lines on the waiting list are looked at when goods may have come free: after the commit, so that everything is seen
- * as it is for all, and whoever gives goods back does not wait for those who want them (rules/availability 9).
+ * Checks the waiting list when goods may have become free: after the commit, so that all changes are visible, and
+ * returning goods need not wait for commands that request them (rules/availability 9).
  */
 import { Clock, Effect, Schema } from "effect"
 import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
@@ -22,14 +22,14 @@ import { jobKind, jobOffer, timedWork } from "../ports/job-kind.ts"
 import { serverContext } from "../ports/server-context.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
-/** Opportunities whose lines are told in one transaction: each is locked while it is. */
+/** Opportunities notified in one transaction: each is locked meanwhile. */
 const at_once = 100
 /** Above this many streams in one command all that wait are looked at: the question would be longer than the answer. */
 const streams_max = 200
 
 const settings = Effect.flatMap(CommandRuntime, (runtime) => runtime.settings)
 
-/** What to record of those that wait for these products, as everything is now. */
+/** Events for lines waiting for these products, given the present state. */
 const dueOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReturnType<typeof settleQueue>, Failure, Store | CommandRuntime> {
@@ -37,7 +37,7 @@ const dueOf = Effect.fnUntraced(function* (
   return settleQueue(yield* lookAtWaiting(product_ids, { now, settings: yield* settings }), now)
 })
 
-/** Nobody else changes these opportunities while it is looked once more, so that each is told once. */
+/** Checks once more under locks of these opportunities, so that each is notified once. */
 const settle = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   opportunity_ids: ReadonlyArray<number>
@@ -57,7 +57,7 @@ const settle = Effect.fnUntraced(function* (
   return events.filter(({ type }) => type === waitMatched.type).length
 })
 
-/** Looks at all that wait for these products; answers how many lines were told. */
+/** Checks all lines waiting for these products; returns how many were notified. */
 const settleWaiting = Effect.fnUntraced(function* (product_ids: ReadonlyArray<number>) {
   const store = yield* Store
   const due = yield* dueOf(product_ids)
@@ -113,9 +113,9 @@ const opportunityIn = (stream: string): number | undefined =>
   stream.startsWith(of_opportunity) ? Number(stream.slice(of_opportunity.length)) : undefined
 
 /**
- * Products that somebody waits for and these events may be about: everything the streams ever took or held, for which
- * `product_streams` is asked by its key, and what the opportunities themselves wait for. Parts of kits are not known by
- * the kit: those who wait for kits are always looked at.
+ * Products with waiting lines that these events may concern: everything the streams ever took or held, looked up in
+ * `product_streams` by key, and products the opportunities themselves wait for. A kit's parts do not lead to the kit,
+ * so lines waiting for kits are always checked.
  */
 const concerned = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const relevant = events.filter(({ type }) => !own.has(type))

@@ -25,7 +25,7 @@ export const login_codes = plainTable(
   "user_id",
   {
     user_id: integer(whole),
-    /** Of the event that caused it: a later one's takes its place, an earlier one's never does. */
+    /** Position of the event that caused it: a later event's code replaces it, an earlier one's never does. */
     position: integer(whole),
     /** SHA-256 of the code without its hyphens, in hex. */
     hash: text({ secret: true, length: 64 }),

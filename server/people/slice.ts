@@ -45,9 +45,9 @@ import { AccountMail, factsFor, grants } from "../../core/people/users/api.ts"
 import { dropOldSecrets } from "../delivery/mail/secrets.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
-// How the house has set a type of notification.
+// The company's setting for a type of notification.
 
-/** Undefined where nobody has set it. */
+/** Undefined if not set. */
 const typeSetting = (type: string): Effect.Effect<TypeSetting | undefined, Failure, Store> =>
   Store.get(notification_settings, type)
 
@@ -63,7 +63,7 @@ const type_of = {
   deactivated: "user.deactivated"
 } as const satisfies { readonly [K in AccountMailKind]: string }
 
-/** Whether the house has this mail sent. People's own preferences do not count: it is about their account itself. */
+/** Whether the company sends this mail. Users' own preferences do not count, as it is about their account itself. */
 const isMailed = Effect.fnUntraced(function* (kind: AccountMailKind) {
   const type = notificationType(type_of[kind])
   return type !== undefined && effectiveChannels(type, yield* typeSetting(type.key), undefined).has("email")
@@ -77,7 +77,7 @@ const codeShown = Effect.fnUntraced(function* (user_id: number) {
   return user === undefined ? null : firstCode(key, user)
 })
 
-/** How long a code is good for: whoever has never been here is given the time of an invitation again. */
+/** Validity of a code: users who never logged in get that of an invitation. */
 const minutesFor = (kind: AccountMailKind, { invitation_accepted_at }: UserRow): number =>
   kind === "reset" && invitation_accepted_at !== null ? reset_minutes : invitation_minutes
 const expiryAt = (recorded_at: string, minutes: number): string => instantOf(Date.parse(recorded_at) + minutes * 60_000)
@@ -85,7 +85,7 @@ const expiryAt = (recorded_at: string, minutes: number): string => instantOf(Dat
 const data = Schema.Struct({
   kind: Schema.Literals(["invited", "reset", "reactivated", "deactivated"]),
   user_id: Schema.Int,
-  /** Who did it. */
+  /** The author. */
   actor_id: Schema.NullOr(Schema.Int),
   position: Schema.Int,
   recorded_at: Schema.String
@@ -185,7 +185,7 @@ const dropMails = Effect.fnUntraced(function* (
   for (const { position } of caused) yield* dropMail(store, mailOf(position))
 })
 
-// A code becomes a token, once. Whatever is wrong with a code is answered alike: nobody learns which there were.
+// Exchanges a code for a token, once. All faults get the same answer, so that it does not reveal which codes existed.
 
 const refused = invalidField(
   "code",
@@ -289,7 +289,7 @@ const reset = command("POST", "/api/v1/users/{id}/reset_password", {
     })
 })
 
-/** Longer than the job of a message is known, which would be queued anew once its secret is forgotten. */
+/** Longer than a message's job is kept, as it would be queued again once its secret is deleted. */
 const sent_kept_millis = 30 * 86_400_000
 
 const dropOldDaily = timedWork({

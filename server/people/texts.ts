@@ -6,12 +6,12 @@ export type AccountMailKind = "invited" | "reset" | "reactivated" | "deactivated
 
 interface AccountWords {
   readonly name: string
-  /** Who did it; null: the server itself. */
+  /** The author; null: the server itself. */
   readonly by: string | null
-  /** The house's name; "" where none is set. */
+  /** The company's name; "" if not set. */
   readonly house: string
   readonly url: string
-  /** When the code ends, in the house's time. */
+  /** Expiry of the code, in the company's time zone. */
   readonly until: string
 }
 

@@ -31,7 +31,7 @@ interface PgOptions {
    * connections apart, so that readers are answered while every writer waits for a lock.
    */
   readonly max?: number
-  /** Connections once made are kept, however long nothing is asked. */
+  /** Keeps open connections, even when idle. */
   readonly keep?: boolean
   /** How long a statement waits for a lock before failing with a LockTimeoutError; 8,000 by default. */
   readonly lock_timeout_ms?: number

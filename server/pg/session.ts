@@ -93,7 +93,7 @@ interface PgEndpoint {
   readonly connection_timeout_ms: number
 }
 
-/** What Postgres itself breaks off, so that nothing holds a connection, or others up, for ever. 0 is no limit. */
+/** Limits enforced by Postgres, so that nothing holds a connection, or others up, for ever. 0 is no limit. */
 export interface SessionLimits {
   readonly lock_timeout_ms: number
   readonly statement_timeout_ms: number
@@ -176,8 +176,8 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
         if (isAnswered) resume(Effect.void)
         else onAnswer = () => resume(Effect.void)
       })
-      // Interrupted: the server is told to stop. The connection may roll back but is not used again after that, as the
-      // cancellation may come late and stop another's query. A server that does not answer at all is left to itself.
+      // Interrupted: the server is asked to cancel. The connection may roll back but is not used again after that, as
+      // the cancellation may come late and stop another's query. A server that does not respond is ignored.
       return Effect.suspend(() => {
         if (isAnswered) return Effect.void
         health = "cancelled"
@@ -231,7 +231,7 @@ interface ListenOptions {
   readonly channel: string
   /** The wait before the first try to reconnect; doubled with every further one up to 5 s. 100 by default. */
   readonly reconnect_after_ms?: number
-  /** How often a silent connection is asked whether it still lives; 30,000 by default. */
+  /** Interval of checks whether an idle connection is alive; 30,000 by default. */
   readonly heartbeat_ms?: number
 }
 
@@ -241,8 +241,8 @@ const ANSWER_TIMEOUT_MS = 10_000
 const NOTICES_KEPT = 1_024
 
 /**
- * What `NOTIFY` sends on a channel, over a connection of its own that is made again whenever it breaks, until the
- * stream's reader stops. Never fails: an unreachable database is silent.
+ * `NOTIFY` messages of a channel, over a separate connection that is reopened whenever it breaks, until the stream's
+ * reader stops. Never fails: an unreachable database is silent.
  */
 export const listen = (options: ListenOptions): Stream.Stream<Notice> =>
   Stream.callback<Notice>((notices) => keepListening(options, notices), {

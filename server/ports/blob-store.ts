@@ -9,7 +9,7 @@ export interface StoredBlob {
   /** Lower-case hex. */
   readonly sha256: string
   readonly size_bytes: number
-  /** By content; `application/octet-stream` where that does not tell. */
+  /** Detected from the content; `application/octet-stream` if unrecognised. */
   readonly mime_type: string
 }
 export class BlobTooLarge extends Data.TaggedError("BlobTooLarge")<{ readonly bytes_max: number }> {}
@@ -28,7 +28,7 @@ export interface ByteRange {
   readonly last: number
 }
 interface ReadBlob {
-  /** Of the whole blob, whatever was asked of it. */
+  /** Size of the complete blob, whatever range is requested. */
   readonly size_bytes: number
   readonly content: Stream.Stream<Uint8Array, BlobStoreFailure>
 }
@@ -56,7 +56,7 @@ export interface BlobStore {
   /** The mark by which a database knows the store again; undefined where it has none yet. */
   readonly mark: Effect.Effect<string | undefined, BlobStoreFailure>
   readonly setMark: (mark: string) => Effect.Effect<void, BlobStoreFailure>
-  /** Removes temporary files that nobody writes any more. */
+  /** Removes abandoned temporary files. */
   readonly sweep: Effect.Effect<void, BlobStoreFailure>
 }
 

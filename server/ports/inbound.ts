@@ -82,7 +82,7 @@ export const standardKey = (secret: string): Buffer | undefined => {
   return key !== undefined && key.length >= key_bytes.min && key.length <= key_bytes.max ? key : undefined
 }
 
-/** What a delivery may be called by its sender. */
+/** Valid delivery ids of senders. */
 export const isDeliveryId = (id: string): boolean => /^[\x21-\x7e]{1,255}$/.test(id)
 
 const isTimely = (seconds: string, now_millis: number): boolean =>

@@ -28,14 +28,14 @@ export interface Attempt {
   readonly progress: (done: number) => Effect.Effect<void, never, Store>
 }
 
-/** Abilities with which jobs are asked for that somebody waits for. */
+/** Abilities for requesting jobs that a request waits for. */
 export const asking_abilities = ["api-usage:read", "documents:write"] as const
 type AskingAbility = (typeof asking_abilities)[number]
 
 export interface JobKind<Data = unknown> {
   /** `mail.send`: letters, digits, dots and underscores. */
   readonly kind: string
-  /** What it does, in a few words for people. */
+  /** Description of its task, for users. */
   readonly meaning: string
   readonly data: Schema.Codec<Data, unknown>
   readonly attempts_max: number
@@ -46,22 +46,22 @@ export interface JobKind<Data = unknown> {
   /** An attempt that takes longer is broken off and has failed; an hour unless said. */
   readonly limit_seconds?: number
   /**
-   * False: an attempt that ended because its server did is not counted. For work that cannot bring a server down
-   * itself; other work would begin anew, and end servers, for ever.
+   * False: attempts interrupted by the end of their server are not counted. Only for work that cannot crash a server;
+   * other work would restart, and crash servers, for ever.
    */
   readonly counts_broken_off?: false
-  /** Its data, result or errors may name people: of what has ended they are emptied when somebody is erased. */
+  /** Its data, result or errors may name people: those of ended jobs are cleared when somebody is erased. */
   readonly names_people?: boolean
-  /** The ability it is asked for with; with that, too, its owner sees how it goes. */
+  /** The ability for requesting it; with that, too, its owner sees its progress. */
   readonly asked_with?: AskingAbility
-  /** What it answers is kept with the job, `download_url` included. Any failure but {@link GivenUp} is tried again. */
+  /** The result is stored with the job, `download_url` included. Any failure but {@link GivenUp} is retried. */
   readonly run: (
     data: Data,
     attempt: Attempt
   ) => Effect.Effect<JsonObject | void, unknown, Store | CommandRuntime | ServerContext | Scope.Scope>
   /**
-   * What follows once it has failed for good, however it came to that: done with the transaction that says so, at least
-   * once. Attempts that their server's end or their time limit broke off run no code of their own.
+   * Consequence of a final failure, for any cause: runs in the transaction that records it, at least once. Attempts
+   * interrupted by their server's end or their time limit run no code of their own.
    */
   readonly ended?: (data: Data, error: string) => Effect.Effect<void, unknown, Store | CommandRuntime | ServerContext>
 }
@@ -78,7 +78,7 @@ export const jobOffer = <Data>(
   about: ({ readonly subject: string } | { readonly uuid: string }) & Pick<JobOffer, "owner_id" | "delay_seconds">
 ): JobOffer<Data> => ({ kind, data, ...about })
 
-/** What follows from events once they are recorded: jobs, queued in their transaction. */
+/** Consequences of recorded events: jobs, queued in their transaction. */
 export interface Process {
   readonly on: ReadonlyArray<string>
   /** Pure: the same events give the same jobs with the same subjects. */
@@ -90,7 +90,7 @@ export const processOf = <const On extends ReadonlyArray<AnyEventType>>(draft: {
   readonly jobs: (event: Omit<StoredEvent, "data"> & EventOf<DataOf<On[number]>>) => ReadonlyArray<JobOffer>
 }): Process => ({
   on: draft.on.map(({ type }) => type),
-  // What was just recorded has the data its kind made.
+  // Safe: an event just recorded has the data made by its kind.
   jobs: (event) => draft.jobs(event as Omit<StoredEvent, "data"> & EventOf<DataOf<On[number]>>)
 })
 

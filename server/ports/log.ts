@@ -102,8 +102,7 @@ const humanLine = (time: Date, level: Level, event: string, details: Details): s
   )
 }
 /**
- * What a client sent may hold control characters that would move a terminal's cursor, and such as turn text around.
- * Line ends of stacks stay.
+ * Client data may contain control characters that move a terminal's cursor or reverse text. Line ends of stacks stay.
  */
 const printable = (text: string): string =>
   text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?")

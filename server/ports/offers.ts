@@ -46,7 +46,7 @@ export interface JobOffer<Data = unknown> {
   /** Its kind, by name. */
   readonly kind: { readonly kind: string }
   readonly data: Data
-  /** What it is about, unique within the kind: the same subject is queued once. Its id is `kind:subject`. */
+  /** Its subject, unique within the kind: a subject is queued once. Its id is `kind:subject`. */
   readonly subject?: string
   /** Its id instead, where answers name the job. */
   readonly uuid?: string
@@ -64,6 +64,6 @@ export interface Jobs {
   readonly counts: () => ReadonlyArray<KindCount>
   /** Jobs that are not done, by kind and status. */
   readonly unfinished: Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError>
-  /** Forgets jobs that were done so many days ago. Failed ones stay until somebody drops them. */
+  /** Deletes jobs completed more than `days` ago. Failed ones stay until a user drops them. */
   readonly forget: (days: number) => Effect.Effect<void, Failure>
 }

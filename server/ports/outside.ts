@@ -1,4 +1,4 @@
-/** What of the world outside a server may reach, and how: from its environment. */
+/** A server's access to the outside world: from its environment. */
 export interface Credentials {
   readonly access_key_id: string
   readonly secret_access_key: string

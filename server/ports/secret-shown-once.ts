@@ -1,4 +1,4 @@
-/** Rows of the server's own tables that come with a secret: it is told in the answer that makes it, and never again. */
+/** Rows of server tables with a secret, which is shown only in the answer that creates it. */
 import { Effect } from "effect"
 import type { Input, StoreRead } from "../../core/kernel/endpoints/endpoint.ts"
 import { text } from "../../core/kernel/fields/field.ts"

@@ -1,4 +1,4 @@
-/** What the server provides to its slices. */
+/** Services of the server for its slices. */
 import { Context, Effect, Option } from "effect"
 import type { Store } from "../../core/kernel/store/store.ts"
 import type { BlobStore } from "./blob-store.ts"
@@ -37,7 +37,9 @@ export interface ServerContextShape {
 }
 export class ServerContext extends Context.Service<ServerContext, ServerContextShape>()("flightcase/server/Hosting") {}
 
-/** For endpoints, whose effects name only what devices have as well: a server has it wherever they are asked. */
+/**
+ * For endpoints, whose effect types list only services that devices have as well: on a server it is always available.
+ */
 export const serverContext: Effect.Effect<ServerContextShape> = Effect.map(
   Effect.serviceOption(ServerContext),
   Option.getOrThrow

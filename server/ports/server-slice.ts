@@ -1,5 +1,5 @@
 /**
- * What a slice may add on the server: work around a call, within its transaction, after its answer, and in the
+ * Extensions of a slice on the server: middleware around a call, within its transaction, after its answer, and in the
  * background.
  */
 import type { Headers } from "./raw-request.ts"
@@ -14,7 +14,7 @@ import type { Answer, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import type { EndpointCall } from "../../core/kernel/runtime/engine.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 
-/** What slices measure themselves, in Prometheus' text format: read when the measurements are asked for. */
+/** Metrics of slices in Prometheus' text format, read on request. */
 export interface Measurement {
   /** `flightcase_webhook_attempts_total` */
   readonly name: string
@@ -56,7 +56,7 @@ export interface ServerCall extends EndpointCall {
 export interface AnsweredServerCall {
   readonly request_id: string
   readonly method: string
-  /** Path and query as asked. */
+  /** Path and query as requested. */
   readonly target: string
   /** The path as it may be written down: of paths that hold a key, their pattern. */
   readonly uri: string
@@ -72,7 +72,7 @@ export interface AnsweredServerCall {
   /** Until its answer was complete; of a streamed one, until its last byte was given away. */
   readonly duration_ms: number
   readonly request_bytes: number
-  /** Of a file, what was really sent; of a stream that goes on until it is ended, 0. */
+  /** For a file, the bytes sent; 0 for an endless stream. */
   readonly response_bytes: number
   readonly remote_address: string
   readonly user_agent: string | null
@@ -93,11 +93,11 @@ export interface ServerSlice extends Slice {
   readonly jobs?: ReadonlyArray<AnyJobKind>
   /** Jobs that follow from events, queued in the transaction that records them. */
   readonly processes?: ReadonlyArray<Process>
-  /** What it does about webhooks from outside. */
+  /** Handlers of inbound webhooks. */
   readonly inbound?: ReadonlyArray<InboundHandler>
   /** Work that is due at certain times. */
   readonly timed?: ReadonlyArray<TimedWork>
-  /** What it measures, for /metrics. */
+  /** Metrics, for /metrics. */
   readonly measured?: ServerEndpoint<ReadonlyArray<Measurement>>
   /** Services its endpoints need besides store and command runtime. */
   readonly services?: (server: ServerContext["Service"]) => Context.Context<never>

@@ -75,7 +75,7 @@ const blockDefinition = (
     case "together":
       return {
         stack: blocksDefinition(drawing, block.blocks, width),
-        // What might be higher than a page may break: kept whole, its end would be lost.
+        // Blocks possibly higher than a page may break: kept together, their end would be lost.
         unbreakable: heightOfBlocks(block.blocks, width) < drawing.page_height * 0.6
       }
   }
@@ -236,7 +236,7 @@ export const definitionOf = (document: PrintDocument, tools: Tools): TDocumentDe
       ...(document.author === undefined ? {} : { author: document.author }),
       creator: "Flightcase",
       producer: "Flightcase",
-      // The clock is not asked: the same document is the same file.
+      // Without the clock: the same document is the same file.
       creationDate: dated,
       modDate: dated
     },
@@ -261,7 +261,7 @@ export const definitionOf = (document: PrintDocument, tools: Tools): TDocumentDe
 
 type Margins = [left: number, top: number, right: number, bottom: number]
 const footer_line = 10.5
-/** As asked for, but with room for what is on each page. */
+/** As requested, but with room for the header and footer of each page. */
 /** In points. */
 export const marginsOf = ({ footer, header, page, watermark }: PrintDocument): Margins => {
   const asked = page.margins_mm ?? { top: 18, right: 18, bottom: 16, left: 18 }

@@ -14,7 +14,7 @@ const from_right = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\
 const hasRightToLeft = (text: string): boolean => from_right.test(text)
 
 interface Paragraph {
-  /** Of the paragraph that holds a unit of the text: 0 from left to right, 1 from right to left. */
+  /** Base direction of the paragraph at a unit of the text: 0 from left to right, 1 from right to left. */
   readonly baseAt: (at: number) => number
   /** For each UTF-16 unit of the text. */
   readonly levels: Uint8Array
@@ -106,7 +106,7 @@ const inVisualOrder = (words: ReadonlyArray<Word>, base: number): ReadonlyArray<
 
 // Runs of text as pdfmake takes them: one font and one direction each.
 
-/** What the parts of one document share while it is turned into pdfmake's definition. */
+/** State shared by the parts of a document while it is converted to pdfmake's definition. */
 export interface Drawing {
   readonly families: ReadonlyArray<Family>
   readonly is_rtl: boolean
@@ -137,7 +137,7 @@ export interface Inline {
   readonly link?: string
   readonly color?: string
   readonly decoration?: "underline"
-  /** What its line belongs to: one for each text that is set (tags.ts). */
+  /** Block of its line: one for each text (tags.ts). */
   readonly block?: Tag
 }
 

@@ -8,7 +8,7 @@ import { type Answer, familiesFor, type PdfTask, UnusableFont } from "./fonts.ts
 import { symbolOf } from "./symbols.ts"
 import { asDecoration, asLine, type Margins } from "./tags.ts"
 
-// What makes a drawn invoice a Factur-X one: the XML inside, and the metadata that say so. For drawing threads.
+// Turns a drawn invoice into a Factur-X one: the XML inside, and the metadata for it. For drawing threads.
 
 const file_name = "factur-x.xml"
 const namespace = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#"
@@ -30,7 +30,7 @@ const carryingDefinition = (
   return { subset: "PDF/A-3b", version: "1.7", files: { [file_name]: file } }
 }
 
-/** What we use of the PDF library's document, which has more in it than its types tell. */
+/** The parts we use of the PDF library's document, which its types do not declare. */
 interface Finished {
   readonly info: { [key: string]: unknown }
   endSubset: () => void

@@ -1,6 +1,6 @@
 /**
- * About how high things become, before they are laid out. pdfmake loses what does not fit on a page when told to keep
- * it whole, so only what is clearly lower than a page is kept whole, and very long rows are cut into several.
+ * Estimates heights before layout. pdfmake loses content kept together that does not fit on a page, so only content
+ * clearly lower than a page is kept together, and very long rows are split.
  */
 import type { Block, Cell, Row, Run } from "../../core/pricing/print/blocks.ts"
 
@@ -24,7 +24,7 @@ export const cell_padding = { x: 4, y: 3.2 } as const
 /** Width and height of a page in points. */
 export const page_sizes = { A4: [595.28, 841.89], LETTER: [612, 792] } as const
 
-/** Of a code within a table, in millimetres: low for many rows on a page, high enough for a hand-held scanner. */
+/** Size of a code within a table, in millimetres: low for many rows on a page, high enough for a hand-held scanner. */
 export const cell_code = { qr: 13, code128: { width: 46, height: 7 }, gap: 1.2 } as const
 
 /** Lines a text takes at a width, on the generous side. */
@@ -93,7 +93,7 @@ const heightOf = (block: Block, width: number): number => {
   }
 }
 
-/** Rows no higher than so many points: what is longer goes on in rows below, without a line between. */
+/** Rows of at most `height_max` points: longer ones continue in rows below, without a line between. */
 export const splitRow = (row: Row, widths: ReadonlyArray<number>, height_max: number): ReadonlyArray<Row> => {
   if (heightOfRow(row, widths) <= height_max) return [row]
   const parts = row.cells.map((cell, at) => splitCell(cell, widths[at] ?? 1, height_max))

@@ -10,7 +10,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { create } from "fontkit"
 
-// What the server and its drawing threads tell each other.
+// Messages between the server and its drawing threads.
 
 /** A font of the store's own, as TTF or OTF. */
 export interface StoreFont {
@@ -49,7 +49,7 @@ export interface Asked {
   readonly id: number
   readonly task: Task
 }
-/** What is wrong with a text, and where; lines and columns from 1. */
+/** Fault of a text and its position; lines and columns from 1. */
 export interface TextFault {
   readonly name: string
   readonly message: string
@@ -119,7 +119,7 @@ interface FontFolder {
   readonly writeFileSync: (name: string, bytes: Buffer) => void
 }
 
-/** Asked of fontkit once for each character of a font. */
+/** Queries fontkit once for each character of a font. */
 const coverage = (open: () => { readonly hasGlyphForCodePoint: (code_point: number) => boolean }) => {
   const known = new Map<number, boolean>()
   let font: ReturnType<typeof open> | undefined

@@ -121,7 +121,7 @@ declare module "pdfmake" {
   const exported: Pdfmake
   export default exported
 }
-/** What draws the lines that pdfmake has laid out. */
+/** Draws the lines that pdfmake has laid out. */
 declare module "pdfmake/js/Renderer.js" {
   interface DrawnLine {
     readonly inlines: ReadonlyArray<import("./direction.ts").Word>

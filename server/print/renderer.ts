@@ -18,7 +18,7 @@ export interface PoolOptions {
   readonly threads?: number
   /** Tasks that may wait. */
   readonly waiting_max?: number
-  /** Of JavaScript objects in one thread; pictures and fonts are beside it. */
+  /** For JavaScript objects in one thread; pictures and fonts come in addition. */
   readonly memory_mb?: number
   /** A thread without a task ends after so long. */
   readonly idle_millis?: number
@@ -176,7 +176,7 @@ class ThreadPool implements Pool {
     job.ended({ kind: "answered", answer: said.answer })
     this.#next()
   }
-  /** Without a task a thread keeps nobody waiting: not the process, and after a while not its memory. */
+  /** An idle thread does not keep the process running, and after a while ends to free its memory. */
   #rest(thread: Thread): void {
     thread.job = undefined
     clearTimeout(thread.timer)
@@ -188,7 +188,7 @@ class ThreadPool implements Pool {
   #broke(thread: Thread, message: string): void {
     if (this.#threads.has(thread)) void this.#discard(thread, { kind: "broken", message })
   }
-  /** Takes the thread out of the pool; what it was doing ends as told. */
+  /** Removes the thread from the pool; its task ends as given. */
   #discard(thread: Thread, how: Ended): Promise<number> {
     clearTimeout(thread.timer)
     this.#threads.delete(thread)
@@ -251,14 +251,14 @@ export interface Renderer {
     data: object,
     options?: { readonly limit_millis?: number }
   ) => Effect.Effect<{ readonly [name: string]: string }, TextFailure>
-  /** The fields each text names, without filling it: {@link unknownFields} tells which of them do not exist. */
+  /** Fields each text uses, without filling it in: {@link unknownFields} finds those that do not exist. */
   readonly fieldsOf: (fragments: {
     readonly [name: string]: string
   }) => Effect.Effect<{ readonly [name: string]: ReadonlyArray<string> }, TextFailure>
   readonly counts: Pool["counts"]
 }
 
-/** Starts nothing until it is asked; its threads end with the scope. */
+/** Starts threads on first use; they end with the scope. */
 export const makeRenderer = (options: PoolOptions = {}): Effect.Effect<Renderer, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(

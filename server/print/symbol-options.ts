@@ -1,6 +1,6 @@
 /** How barcodes are made: Code 128 for laser scanners, QR for cameras. */
 
-/** What the standards ask for around a symbol, in modules. */
+/** Margins that the standards require around a symbol, in modules. */
 export const quiet_modules = { code128: 10, qr: 4 } as const
 
 /** Options by which one module is one unit of the drawing, without text below the bars. */

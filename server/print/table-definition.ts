@@ -15,7 +15,7 @@ interface Drawn {
   readonly goes_on: boolean
   readonly height: number
   readonly is_group: boolean
-  /** Of a group: all rows below it stay with it. */
+  /** For a group: keeps it with all rows below it. */
   readonly together: boolean
 }
 /** Rows that stay on one page. */
@@ -27,7 +27,7 @@ const rows_with_totals = 2
 interface Frame {
   readonly drawing: Drawing
   readonly table: Table
-  /** Of the text in each column. */
+  /** Width of the text in each column. */
   readonly widths: ReadonlyArray<number>
 }
 
@@ -193,7 +193,7 @@ const chunksOf = (rows: ReadonlyArray<Drawn>, height_max: number): ReadonlyArray
   }
   return chunks
 }
-/** Of a group's row and those below it, up to the next group. */
+/** Height of a group's row and those below it, up to the next group. */
 const heightBelow = (rows: ReadonlyArray<Drawn>, at: number): number => {
   let sum = rows[at]?.height ?? 0
   for (let next = at + 1; rows[next]?.is_group === false; next++) sum += rows[next]?.height ?? 0

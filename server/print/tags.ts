@@ -35,7 +35,7 @@ const drawnAs = (document: PdfDocument, type: "Layout" | "Pagination", draw: () 
   draw()
   document.endMarkedContent()
 }
-/** What is drawn by `draw` is decoration: rules, stripes, pictures whose words stand beside them. */
+/** Marks what `draw` draws as decoration: rules, stripes, pictures described beside them. */
 export const asDecoration = (document: PdfDocument, draw: () => void): void => drawnAs(document, "Layout", draw)
 
 /** A line of a paragraph or heading, which its other lines belong to; at head and foot, one of the page. */

@@ -140,7 +140,7 @@ const dueOf = Effect.fnUntraced(function* (rows: ReadonlyArray<PurchaseOrderRow>
   })
 })
 
-/** Whoever made the order, while they may log in; else the company. */
+/** The order's creator, while they may log in; else the company. */
 const recipientOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settings: Settings) {
   const user = order.created_by === null ? undefined : yield* Store.get(users, order.created_by)
   const company = settingText(settings, "company", "email")
@@ -177,7 +177,7 @@ const mailReminder = Effect.fnUntraced(function* (
   )
 })
 
-/** Records it for those that are due still, once nobody gives the goods back meanwhile, and queues the mails. */
+/** Records the reminder for orders still due, under a lock against concurrent returns, and queues the mails. */
 const remind = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
   const runtime = yield* CommandRuntime
   const settings = yield* runtime.settings

@@ -80,7 +80,7 @@ export const storedAnswer = ({ body, headers, status }: KeyRow): StoredResult =>
   decodeHeaders ??= Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.String))
   return { status: status ?? 200, body: body === null ? undefined : jsonOf(body), headers: decodeHeaders(headers) }
 }
-/** What the parser makes is JSON. */
+/** The parser's result is JSON. */
 const jsonOf = (text: string): Json => {
   const value: Json = JSON.parse(text)
   return value
@@ -159,8 +159,8 @@ export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
   })
 
 /**
- * Removes the bodies of all stored answers after an erasure: any of them may show the erased data. Successful ones are
- * made again from the command's result when they are asked for; of refusals only the names of the fields remain.
+ * Removes the bodies of all stored answers after an erasure: any of them may contain the erased data. Successful
+ * answers are rendered again from the command's result on request; of refusals only the names of the fields remain.
  */
 export const clearAnswers: Effect.Effect<void, Failure, Store> = Effect.gen(function* () {
   const store = yield* Store

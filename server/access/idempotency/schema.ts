@@ -1,6 +1,5 @@
 /**
- * What was asked under an `Idempotency-Key`, and how it was answered: kept on the server alone, for a day
- * (rules/conventions 9).
+ * Requests under an `Idempotency-Key` and their answers: stored on the server alone, for a day (rules/conventions 9).
  */
 import { choice, integer, json, longText, text } from "../../../core/kernel/fields/field.ts"
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"
@@ -29,7 +28,7 @@ export const idempotency_keys = plainTable(
 )
 export type KeyRow = RowOf<typeof idempotency_keys>
 
-/** What an answer was about, beside its row: from it the answer is made anew once its body was taken out. */
+/** Result of an answer, besides its row: the answer is rendered again from it once its body was removed. */
 export const idempotency_results = plainTable(
   "idempotency_results",
   "id",

@@ -180,7 +180,7 @@ const refusalToIssue = (
   return beyondViewer(viewer, user!, values.abilities!)
 }
 
-/** 403 where a token of this person and with these abilities may do more than whoever issues, changes or revokes it. */
+/** 403 if a token of this user with these abilities may do more than the caller who issues, changes or revokes it. */
 const beyondViewer = (viewer: Viewer, user: User, abilities: ReadonlyArray<string>): Rejection | undefined => {
   const lacked = user.user_id === viewer.user_id ? undefined : missingRight(viewer, user)
   if (lacked !== undefined) return forbidden(`This token's user holds ${lacked}, which you do not have.`)
@@ -188,7 +188,7 @@ const beyondViewer = (viewer: Viewer, user: User, abilities: ReadonlyArray<strin
   return ability === undefined ? undefined : forbidden(`Your own token lacks the ability ${ability}.`)
 }
 
-/** What may be changed of a token that is in use. More abilities, or a later end, are another token. */
+/** Changeable properties of a token. More abilities or a later expiry need a new token. */
 const changed_fields = {
   name: token_fields.name,
   rate_limit_per_minute: token_fields.rate_limit_per_minute,

@@ -14,7 +14,7 @@ import type { DeviceTokensShape } from "../../../sync/server/tables.ts"
 import { settingNumber, type Settings } from "../../../core/kernel/events/settings.ts"
 import { itemAt } from "../../../core/values/text.ts"
 
-// What happens to tokens. Their secrets are in no event.
+// Events of tokens. They never contain secrets.
 
 export const tokenIssued = eventType("token.issued", {
   meaning: "A token was issued to a user or one of their devices.",
@@ -156,7 +156,7 @@ export const deviceTokens: DeviceTokensShape = {
 
 // When a token ends (rules/conventions 11).
 
-/** The earliest of what was asked, what the settings allow and what the issuing token has left. */
+/** The earliest of the requested expiry, the settings' limit and the issuing token's expiry. */
 export const expiryOf = (
   asked: string | null,
   issuer: TokenRow | undefined,

@@ -145,7 +145,7 @@ export const reserveTry = (link_id: number, network: string) =>
 export const forgetTry = (key: string) =>
   Effect.flatMap(Store, (store) => store.apply([remove(document_link_tries, key)]))
 
-/** What somebody gave, once it holds. */
+/** Validated input. */
 interface Given {
   readonly name: string
   readonly email: string | null
@@ -157,7 +157,7 @@ type Accepted =
   /** The address itself does not hold any more. */
   | { readonly kind: "gone" }
 
-/** Whoever accepts: may have the opportunity follow, and nothing more; not what only staff decides about shortages. */
+/** The accepting customer: may convert the opportunity, and nothing else; cannot ignore shortages as staff can. */
 const customer: Viewer = {
   user_id: 0,
   name: "public link",
@@ -172,7 +172,7 @@ const customer: Viewer = {
 
 export const acceptanceOf = (document_id: number) => Store.first(document_acceptances, { document_id })
 
-/** What the opportunity would be offered at now, compared with what the document says. */
+/** Compares the opportunity's present offer with the document. */
 const isOffered = Effect.fnUntraced(function* (document: DocumentRow, text: Text, settings: Settings) {
   const prepare = yield* preparation
   const prepared = yield* prepare(
@@ -267,7 +267,7 @@ export const accept = (accepting: Accepting, settings: Settings) =>
         const now = instantOf(yield* Clock.currentTimeMillis)
         if (!isAcceptable(before)) return { kind: "refused", reason: "no_quotation" } satisfies Accepted
         yield* lockStreams([documentStream(before.id), streamOf("opportunity", before.documentable_id)])
-        // As it is once nobody else changes it: voided, revoked, or given another address meanwhile.
+        // Read again under the lock: the document may have been voided, the link revoked or replaced meanwhile.
         const opened = yield* openLink(link.token, now)
         if (opened === "gone" || opened === "expired" || opened.link.id !== link.id)
           return { kind: "gone" } satisfies Accepted

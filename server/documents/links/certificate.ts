@@ -46,7 +46,7 @@ const zoneFor = Effect.fnUntraced(function* ({ document, settings }: Case) {
   return { place, zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")) }
 })
 
-/** Draws and keeps it; null where somebody else did meanwhile, or whoever accepted was erased. */
+/** Draws and stores it; null if another process did meanwhile, or the accepting person was erased. */
 const kept = Effect.fnUntraced(function* (of: Case) {
   const store = yield* Store
   const { acceptance, document } = of
@@ -85,7 +85,7 @@ const kept = Effect.fnUntraced(function* (of: Case) {
   return yield* store.get(document_acceptances, acceptance.id)
 })
 
-/** Where the customer's copy goes: as whoever accepted said, else as the member is written to. */
+/** Address for the customer's copy: the one given on acceptance, else the member's. */
 const customerAddress = Effect.fnUntraced(function* ({ email, opportunity_id }: DocumentAcceptanceRow) {
   if (email !== null) return email
   const job = opportunity_id === null ? undefined : yield* Store.get(opportunities, opportunity_id)

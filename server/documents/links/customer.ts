@@ -1,4 +1,4 @@
-/** Whom a document is for, as far as mail is concerned. */
+/** Recipient of a document's mail. */
 import { Effect } from "effect"
 import { billingTypeIds, chosenContact } from "../../../core/billing/state/parties.ts"
 import { credit_notes, invoices } from "../../../core/billing/state/tables.ts"

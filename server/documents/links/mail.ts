@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 
 export const documentMail = Schema.Struct({
-  /** Names the message: asked for twice, it is sent twice. */
+  /** Id of the message: a repeated request sends a second message. */
   id: Schema.String,
   document_id: Schema.Int,
   to: Schema.Array(Schema.String),

@@ -1,4 +1,4 @@
-/** What a token opens, and what a document's page is made of. */
+/** Content behind a link's token, and parts of a document's page. */
 import { timingSafeEqual } from "node:crypto"
 import { Effect, Result, Stream } from "effect"
 import {
@@ -26,7 +26,7 @@ const equal = (a: string, b: string): boolean => {
   const [one, other] = [Buffer.from(a), Buffer.from(b)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
-/** An unknown, a revoked and a voided one are the same to whoever asks. */
+/** Unknown, revoked and voided links get the same answer. */
 export const openLink = Effect.fnUntraced(function* (token: string, now: string) {
   if (!/^[\w-]{40}$/.test(token)) return "gone" as const
   const link = yield* Store.first(document_links, { token })
@@ -48,7 +48,7 @@ export interface Text {
   readonly row: DocumentSnapshotRow
   readonly document: PrintDocument
 }
-/** What the document says, as it was drawn. */
+/** Text of the document, as it was drawn. */
 export const textOf = Effect.fnUntraced(function* (document_id: number) {
   const [row] = yield* Store.find(document_snapshots, { document_id, mime_type: "application/json" }, { limit: 1 })
   if (row === undefined) return yield* Effect.die(new Error(`document ${document_id} has no text`))

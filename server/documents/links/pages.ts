@@ -1,4 +1,4 @@
-/** What is answered at `/d/{token}`: a document for whoever has its address, and accepting it (rules/billing 3). */
+/** Pages at `/d/{token}`: a document for anyone with its link, and its acceptance (rules/billing 3). */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Clock, Effect, Result } from "effect"
 import { isAcceptable, isPastValidity } from "../../../core/documents/links/acceptance.ts"
@@ -35,8 +35,8 @@ import { customerOf } from "./customer.ts"
 import { type Opened, openLink, picturesFor, textOf, zoneFor } from "./opened.ts"
 import { document_link_pins, headerOf, isPin, PublicCall, type PublicCallShape } from "./pin.ts"
 
-// What a browser holds once it gave the right PIN: a signed word for an hour, sent to this one address only. It ends
-// with the PIN it was given for.
+// Cookie after the right PIN: signed, valid for an hour, sent to this one URL only. It ends with the PIN it was given
+// for.
 
 const name = "document_pass"
 const pass_seconds = 3_600
@@ -112,7 +112,7 @@ const cookiePlace = (token: string, settings: Settings, public_url: string) => {
   return { path: url?.pathname ?? `/d/${token}`, is_secure: url?.protocol === "https:" }
 }
 
-/** Whoever has the PIN, or had it within the last hour. */
+/** Admits callers with the PIN, or with the cookie of the last hour. */
 const admit = Effect.fnUntraced(function* ({ link }: Opened, pin: string, call: PublicCallShape, settings: Settings) {
   if (!link.requires_pin) return { kind: "in" } satisfies Admission
   const server = yield* serverContext
@@ -168,7 +168,7 @@ interface Showing {
   readonly settings: Settings
   readonly cookie: string | undefined
   readonly status?: number
-  /** What came of a form; without one the page asks for one, or tells that it was accepted. */
+  /** Result of a form; without one the page shows the form, or that the quotation was accepted. */
   readonly told?: { readonly refused: string } | { readonly sent: Sent }
 }
 const show = Effect.fnUntraced(function* ({ cookie, opened, settings, status = 200, told }: Showing) {
@@ -228,7 +228,7 @@ const formatOf = (query: Input["query"], call: PublicCallShape): string => {
   const accepts = headerOf(call, "accept").toLowerCase()
   return asked ?? (accepts.includes("application/pdf") && !accepts.includes("text/html") ? "pdf" : "html")
 }
-/** A PDF that is lost is drawn again. Where it cannot be, whoever reads it is told so as of any file. */
+/** Draws a lost PDF again. If that fails, the answer is as for any lost file. */
 const thereOrTold = (document: Opened["document"]) =>
   Effect.catchCause(
     Effect.flatMap(
@@ -267,7 +267,7 @@ const entered = Effect.fnUntraced(function* (input: Input, call: PublicCallShape
   return admission.kind === "out" ? admission : ({ kind: "in", opened, cookie: admission.cookie } as const)
 })
 
-/** What the form says, and what of it does not hold. */
+/** Content of the form, and its errors. */
 const sentIn = (form: Form, language: string) => {
   const words = linkWords(language)
   const given_name = printableLine(form.get("name") ?? "").trim()
@@ -337,7 +337,7 @@ export const answerPublic = Effect.fnUntraced(function* (input: Input) {
   const call = yield* PublicCall
   const form = readSmallForm((yield* RawRequest).bytes, headerOf(call, "content-type"))
   if (form === undefined) return noForm
-  // Browsers say where a form was sent from. Another site's is nobody's answer.
+  // Browsers say where a form was sent from. Forms of other sites are refused.
   if (headerOf(call, "sec-fetch-site") === "cross-site")
     return pageAnswer(403, gonePage(languageFor(headerOf(call, "accept-language"))))
   const entry = yield* entered(input, call, (form.get("pin") ?? "").trim())

@@ -8,7 +8,7 @@ import { randomBytes, scrypt, timingSafeEqual } from "node:crypto"
 /** The longest form that is read at a public address, in bytes: a drawn signature is the most of it. */
 export const form_bytes_max = 196_608
 
-// Who asks at a public address: what endpoints are not told, as most of them know a token instead.
+// Caller of a public link. Endpoints usually do not receive it, as they have a token.
 
 export interface PublicCallShape {
   readonly headers: Headers
@@ -25,7 +25,7 @@ export const headerOf = ({ headers }: PublicCallShape, name: string): string => 
   return typeof value === "string" ? value : (value?.join(", ") ?? "")
 }
 
-// What of public addresses stays beside the journal: hashes of PINs, and wrong tries at them.
+// Data of public links outside the journal: hashes of PINs, and wrong attempts.
 
 const link_id = () => integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
 export const document_link_pins = plainTable(

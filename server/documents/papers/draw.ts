@@ -1,4 +1,4 @@
-/** Documents of billing as PDF: drawn when they are asked for, and kept nowhere. */
+/** Billing documents as PDF: drawn on request, never stored. */
 import { Effect, Stream } from "effect"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
@@ -6,7 +6,7 @@ import { picturesOf, type PrintDocument } from "../../../core/pricing/print/bloc
 import type { DrawingTooLong, DrawingUnavailable, DrawOptions, Undrawable } from "../../print/renderer.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
-/** The pictures a document names. A logo that cannot be read is left out: the document is wanted more than it. */
+/** Pictures in a document. An unreadable logo is left out, as the document matters more. */
 const picturesFor = Effect.fnUntraced(function* (document: PrintDocument) {
   const { blobs } = yield* serverContext
   const pictures = new Map<string, Uint8Array>()
@@ -52,7 +52,7 @@ export const drawn = Effect.fnUntraced(function* (
     }))
   }
   return yield* draw(pictures).pipe(
-    // What may be at fault is the logo, which is anybody's file.
+    // The logo may be at fault, as it is an arbitrary file: draw without it.
     Effect.catchTag("Undrawable", (failure) => (pictures.size === 0 ? Effect.fail(failure) : draw(new Map())))
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Drawing a document that was asked for: prepare, fill its texts, compose, draw, keep what came of it and record that.
- * Safe to repeat: a document that is no longer pending is left alone.
+ * Draws a requested document: prepare, fill in its texts, compose, draw, store and record the result. Safe to repeat: a
+ * document that is no longer pending is skipped.
  */
 import { randomUUID } from "node:crypto"
 import { Cause, Clock, Effect, Exit, Option } from "effect"
@@ -142,7 +142,7 @@ export const drawOrFail = Effect.fnUntraced(function* (
   id: number,
   how: { readonly job_id: string; readonly waits: boolean; readonly is_waited_for: boolean }
 ) {
-  // Somebody who waits is told within half a minute, whatever happens.
+  // A waiting request is answered within half a minute in any case.
   const limit_millis = how.is_waited_for ? 2 * request_limit_millis : background_limit_millis
   const exit = yield* Effect.exit(draw(id, { job_id: how.job_id, limit_millis }))
   if (Exit.isSuccess(exit)) return

@@ -17,8 +17,8 @@ import { serverContext } from "../../ports/server-context.ts"
 type Filled = { readonly [place: string]: string }
 
 /**
- * Texts filled. They were checked when they were saved; one that fails on these data all the same is left out, so that
- * its place says what it says without a text, and the document is made: it is wanted more than its introduction.
+ * Fills in texts. They were validated on saving; one that fails on these data is treated as empty, as the document
+ * matters more than its introduction.
  */
 const filledTexts = Effect.fnUntraced(function* (renderer: Pick<Renderer, "texts">, fragments: Filled, data: object) {
   if (Object.keys(fragments).length === 0) return {}

@@ -2,7 +2,7 @@
 import { Context, Effect } from "effect"
 import { later } from "../../../core/kernel/fields/later.ts"
 
-/** What documents say, by their type: loaded when the first one is drawn. */
+/** Content of documents, by type: loaded with the first drawing. */
 export const contents = later(() => import("../../../core/documents/content/prepare.ts"))
 
 export type Prepare = Effect.Success<typeof contents>["prepareDocument"]

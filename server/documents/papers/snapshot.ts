@@ -1,6 +1,6 @@
 /**
- * What a document was drawn from, as files, and its PDF again: the same bytes, whatever became of the source, of the
- * branding or of the logo (rules/billing 3).
+ * The files a document was drawn from, and its PDF drawn again from them: the same bytes, whatever happened to the
+ * source, the branding or the logo (rules/billing 3).
  */
 import { createHash, randomUUID } from "node:crypto"
 import { Data, Effect, Result, Stream } from "effect"
@@ -19,7 +19,7 @@ const tree_type = "application/json"
 /** Longer than any document within its limits. */
 const bytes_max = 256 * 1_024 * 1_024
 
-/** What is drawn is what was read back, so that drawing it again begins with the same. */
+/** Draws the tree as read back from storage, so that drawing it again starts from the same data. */
 export const readTree = (text: string): Effect.Effect<PrintDocument, Undrawable> =>
   Effect.suspend(() => {
     const parsed: unknown = JSON.parse(text)
@@ -62,7 +62,7 @@ export const contentOf = Effect.fnUntraced(function* (
   return Buffer.concat([...(yield* Stream.runCollect(content))])
 })
 
-/** Draws the document anew from what it was drawn from. */
+/** Draws the document again from its stored content. */
 export const drawnAgain = Effect.fnUntraced(function* (document_id: number) {
   const rows = yield* Store.find(document_snapshots, { document_id }, { order: ["id"] })
   const tree = rows.find(({ mime_type }) => mime_type === tree_type)

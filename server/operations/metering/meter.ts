@@ -26,12 +26,12 @@ import { SqlError } from "effect/sql"
 import type { AnsweredServerCall, Measurement } from "../../ports/server-slice.ts"
 import type { AttemptTold } from "../../delivery/webhooks/sending.ts"
 
-// What was metered goes into the database: logs, sums and the months' units of one batch in one transaction.
+// Writes metered calls to the database: logs, sums and the months' units of one batch in one transaction.
 
 /** Adds units to the counters of their tokens in a month (`2026-11`), in the caller's transaction. */
 type AddMonthUnits = (units: ReadonlyMap<number, number>, month: string) => Effect.Effect<void, Failure, Store>
 
-/** What is written together, once. */
+/** Records written together, once. */
 interface Batch {
   readonly metered: ReadonlyArray<Metered>
   /** The id of its first row once it was tried: whether a commit that nothing was heard of took place is seen by it. */
@@ -146,7 +146,7 @@ const writeBatch = (
     Effect.uninterruptible(Effect.provideService(store.transaction(write(batch, addMonthUnits)), Durability, "normal"))
   )
 
-// What was metered and is not written yet, in the order it came: so many rows at most.
+// Metered calls not yet written, in order of arrival; limited in number.
 
 interface Buffer {
   /** False where there was no room. */
@@ -219,7 +219,7 @@ export interface Meter {
   readonly attempted: (told: AttemptTold) => Effect.Effect<void>
   /** Writes all that waits, so that what is read next has it; where the database takes none, it goes on waiting. */
   readonly flushed: Effect.Effect<void, never, Store | CommandRuntime>
-  /** Takes the addresses of these users out of what waits. */
+  /** Removes the addresses of these users from unwritten records. */
   readonly forget: (user_ids: ReadonlySet<number>) => void
   readonly run: Effect.Effect<void, Failure, Store | CommandRuntime | Scope.Scope>
   readonly measured: Effect.Effect<ReadonlyArray<Measurement>>
@@ -247,7 +247,7 @@ export const makeMeter = ({
     if (waiting === 1) Queue.offerUnsafe(woken, undefined)
     if (waiting === batch_rows) Queue.offerUnsafe(filled, undefined)
   }
-  /** What waits as this begins; what comes meanwhile is for the next. */
+  /** Writes the records present at its start; later ones are for the next run. */
   const writeAll = Effect.gen(function* () {
     for (let left = buffer.waiting(); left > 0;) {
       const batch = buffer.next()
@@ -294,7 +294,7 @@ export const makeMeter = ({
   }
 }
 
-/** An outage is told of when it begins, and what was lost in it when it ends. */
+/** Logs the start of an outage, and at its end the number of lost records. */
 const outageTold = (buffer: Buffer) => {
   let is_stuck = false
   let told = 0

@@ -1,4 +1,4 @@
-/** What is metered, from what happened to the rows and sums that are written of it. Pure. */
+/** Turns metered calls into rows and sums. Pure. */
 import { isIPv4, isIPv6 } from "node:net"
 import { choice, id, integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
@@ -9,7 +9,7 @@ import { own_agent } from "../../delivery/webhooks/schema.ts"
 import type { AnsweredServerCall } from "../../ports/server-slice.ts"
 import type { AttemptTold } from "../../delivery/webhooks/sending.ts"
 
-// What of a client's address is written down (rules/conventions 16).
+// Recorded form of client addresses (rules/conventions 16).
 
 export const address_forms = {
   shortened: "Without what tells one machine from its neighbours",
@@ -40,8 +40,8 @@ const networkOfIPv6 = (address: string): string => {
   return `${first.join(":")}::`
 }
 
-// What was asked of the server and sent by it (rules/conventions 16), on the server alone: each call for a while, and
-// sums by hour for longer.
+// Calls and deliveries of the server (rules/conventions 16), stored on the server alone: each for a while, and sums by
+// hour for longer.
 
 export const metering_channels = {
   api: "Calls under /api/v1",
@@ -58,7 +58,7 @@ export const request_logs = plainTable(
   {
     id: id(),
     channel: choice(metering_channels),
-    /** The same of what is rare, for an index of its own; null of calls. */
+    /** The same for rare channels only, for a separate index; null for calls. */
     webhook_channel: choice(metering_channels, { nullable: true, hidden: true }),
     request_id: text({ max: 64, describe: "As X-Request-Id says; of webhooks sent, their event's id" }),
     method: text({ max: 20 }),
@@ -127,7 +127,7 @@ export const usage_hours = plainTable(
   }
 )
 
-/** One call or delivery, as it waits to be written: a call is kept as it was told of. */
+/** One call or delivery before it is written. */
 export interface Metered extends Omit<AnsweredServerCall, "target" | "status"> {
   /** Undefined: a call. */
   readonly channel?: MeteringChannel
@@ -141,8 +141,8 @@ export const sent_label = "POST to subscribers"
 const receiving_route = "inbound_sources.receive"
 
 /**
- * An answered call, on the channel it counts on. A webhook that came in is counted there and not as a call beside it;
- * undefined where its signature did not hold: what strangers send is nobody's use.
+ * An answered call, with its channel. An inbound webhook counts on its channel and not as a call; undefined if its
+ * signature was invalid, as requests of strangers are not usage.
  */
 export const answeredOf = (call: AnsweredServerCall): Metered | undefined => {
   if (call.endpoint !== receiving_route) return call
@@ -153,7 +153,7 @@ export const answeredOf = (call: AnsweredServerCall): Metered | undefined => {
 /** Taken, and signed but nothing that can be taken. */
 const signed_statuses: ReadonlyArray<number> = [202, 422]
 
-/** The first attempt at telling a webhook of an event; undefined for others, tests and replays. */
+/** The first attempt to deliver an event to a webhook; undefined for other attempts, tests and replays. */
 export const sentOf = (told: AttemptTold): Metered | undefined => {
   const { attempt, begun_millis, body_bytes, delivery, duration_ms, host, outcome, user_id } = told
   if (attempt !== 1 || delivery.purpose !== "event") return undefined
@@ -202,7 +202,7 @@ const fitting = (text: string, max: number): string => {
   return short.isWellFormed() && !short.includes("\0") ? short : short.replaceAll("\0", "").toWellFormed()
 }
 
-/** The rows of these, with ids that are given. `form`: what of addresses is written down. */
+/** Rows of these records, with given ids. `form`: the recorded form of addresses. */
 export const logRows = (
   metered: ReadonlyArray<Metered>,
   ids: ReadonlyArray<number>,
@@ -245,7 +245,7 @@ export const logRows = (
 
 export const hour_millis = 3_600_000
 
-/** What is added to the sums of one hour. */
+/** Additions to the sums of one hour. */
 interface HourSum {
   readonly hour: number
   readonly channel: MeteringChannel

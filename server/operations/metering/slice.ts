@@ -1,4 +1,4 @@
-/** Metering: what was asked, by whom and how much it weighs; its sums, logs and what is kept of them. */
+/** Metering: which calls were made, by whom and their weight; sums, logs and retention. */
 import { Clock, Effect, Schema } from "effect"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
@@ -33,7 +33,7 @@ const emptyLogs = (user_ids: ReadonlyArray<number>): Effect.Effect<void, Failure
       and (ip_address is not null or user_agent is not null)`
   })
 
-/** What other servers, and calls under way, still had to write when the person was erased. */
+/** Records that other servers, and calls in progress, had not yet written when the person was erased. */
 const emptyLateLogs = jobKind({
   kind: "metering.erasure",
   meaning: "removes an erased person's addresses from calls recorded since",
@@ -45,7 +45,7 @@ const emptyLateLogs = jobKind({
 })
 const late_seconds = 15
 
-/** In the transaction of these events. `forget`: takes the addresses of users out of what is not written yet. */
+/** Runs in the transaction of these events. `forget`: removes users' addresses from unwritten records. */
 const eraseAddresses = (
   events: ReadonlyArray<StoredEvent>,
   forget: (user_ids: ReadonlySet<number>) => void
@@ -88,8 +88,8 @@ const sorted_by = { aliases: {}, sorts: logResource.sorts }
 const isSort = (name: string): boolean => name === "sort" || name.startsWith("sort[") || name.startsWith("q[s]")
 
 /**
- * What is rare has an index of its own, by a column that is empty elsewhere; it takes the place of the condition, so
- * that counting looks at nothing but that index.
+ * Rare channels have a separate index, over a column that is null elsewhere; it replaces the condition, so that
+ * counting reads only that index.
  */
 const rareOf = (query: Query): { readonly query: Query; readonly where?: Where } => {
   const asked = conditionsOf(query).find(({ name }) => name === "channel")
@@ -99,7 +99,7 @@ const rareOf = (query: Query): { readonly query: Query; readonly where?: Where }
     : { query }
 }
 
-/** The list as it is asked for. */
+/** The requested list. */
 export const listLogs = (asked: Query, context: ViewContext) => {
   const order = orderOf(asked)
   const { query, ...rare } = rareOf(asked.filter(([name]) => !isSort(name)))
@@ -127,9 +127,10 @@ const logsEndpoint = (meter: Meter) =>
       })
   })
 
-// Logs and sums are kept for as long as the settings say, and deleted a few at a time: nobody waits long for them.
+// Logs and sums are kept as long as the settings say, and deleted in small batches, so that they block others only
+// briefly.
 
-/** What is older than the settings keep. Whole hours of logs go, so that no hour is told in part. */
+/** Deletes records older than the settings keep. Logs go by whole hours, so that no hour is partial. */
 export const dropOld = Effect.gen(function* () {
   const settings = yield* (yield* CommandRuntime).settings
   const now = yield* Clock.currentTimeMillis

@@ -23,7 +23,7 @@ import { jobKind, jobOffer } from "../../ports/job-kind.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import type { Meter } from "./meter.ts"
 
-// Usage: what was asked in a window, summed by one dimension (rules/conventions 16), from the sums of hours.
+// Usage: calls in a window, summed by one dimension (rules/conventions 16), from the hourly sums.
 
 export const dimensions = {
   token: "Who asked, by token",
@@ -51,7 +51,7 @@ interface Usage {
   readonly totals: { readonly request_count: number; readonly weighted_units: number }
 }
 
-/** The key of what has no token, route, resource or status. */
+/** `none` where the call has no such dimension. */
 const none = "none"
 
 /** By dimension: what sums are grouped by, and the same of logs. `day` of logs is known, as they are of one hour. */
@@ -258,7 +258,7 @@ export const usageEndpoint = (meter: Meter) =>
 
 const nullable = Schema.NullOr(Schema.String)
 const kept_millis = 3_600_000
-/** Writes what was asked for as it was when it was asked for. */
+/** Writes the export with the parameters of its request. */
 export const exportUsage = jobKind({
   kind: "usage.export",
   meaning: "writes usage as CSV",

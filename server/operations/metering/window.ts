@@ -1,4 +1,4 @@
-/** Which calls usage is asked for, and in which hours their sums lie. Pure. */
+/** Resolves the requested calls and hours of a usage query. Pure. */
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"
 import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../../core/values/time.ts"
@@ -24,7 +24,7 @@ export interface UsageWindow {
   readonly end_millis: number
 }
 
-/** What dates a window of one's own needs. */
+/** Errors of a custom window's dates. */
 export const windowErrors = ({ from, to, window }: JsonObject): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (window === "custom") {
@@ -53,12 +53,12 @@ export const windowOf = (
     from: instantOf(begin_millis),
     to: instantOf(now_millis),
     begin_millis,
-    // What arrives within this millisecond counts.
+    // Includes calls within this millisecond.
     end_millis: now_millis + 1
   }
 }
 
-/** A window as its sums lie: whole hours, and what of the hour it begins in is read from the logs. */
+/** A window in terms of its sums: full hours, and the partial first hour, which is read from the logs. */
 interface Hours {
   /** Hours since 1970; `end` is no part of them. */
   readonly first: number

@@ -40,7 +40,7 @@ export const restores = plainTable(
   "id",
   {
     id: id(),
-    /** What the export says of itself: {@link Manifest}, read by {@link manifestOf}. */
+    /** The export's manifest: {@link Manifest}, read by {@link manifestOf}. */
     manifest: json<Manifest>(),
     started_by: integer(),
     started_at: timestamp(),
@@ -91,7 +91,7 @@ const makeManifestSchema = () => {
     numbers: counters
   })
 }
-/** What the journal and the tables projected from it must come to. */
+/** Checksums of the journal and the tables projected from it. */
 export type Manifest = ReturnType<typeof makeManifestSchema>["Type"]
 type TableChecksum = Manifest["tables"][number]
 
@@ -143,7 +143,7 @@ const checksumsAsExported = (
     )
   )
 
-/** What an export says of itself. To be run inside one transaction, so that all of it is of one position. */
+/** Manifest of this server. Run it inside one transaction, so that all of it is of one position. */
 export const ownManifest = Effect.fnUntraced(function* (
   catalogue: Catalogue
 ): Effect.fn.Return<Manifest, Failure, Store> {

@@ -32,7 +32,7 @@ interface Metrics {
   /** Every family, also those without a value yet. */
   readonly text: (state: MeasuredState) => string
 }
-/** What is looked up when the measurements are asked for. */
+/** State read when metrics are requested. */
 interface MeasuredState {
   readonly journal_position: number
   /** Jobs that are not done. */
@@ -116,7 +116,7 @@ const jobMeasures = (registry: Context.Context<never>) => {
   }
 }
 
-/** What the process uses; each value is read when the measurements are asked for. */
+/** Metrics of the process; each value is read on request. */
 const registerProcess = (registry: Context.Context<never>): void => {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   const longestDelay = (): number => {

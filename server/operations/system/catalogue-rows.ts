@@ -2,7 +2,7 @@
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import { type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
 
-/** What belongs to the interface: pages and measurements beside it are left out. */
+/** Endpoints of the API: pages and metrics are left out. */
 export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
   catalogue.endpoints.filter(
     ({ path }) => path.startsWith("/api/") || path.startsWith("/files/") || path.endsWith(".ics")

@@ -54,7 +54,7 @@ the command line <code>flightcase</code>; programs by its interface below <code>
 const missing = () =>
   page(404, "Not found", `<p>There is nothing at this address. <a href="/">What this server is</a>.</p>`)
 
-/** `accept`: the request's header; whoever does not ask for HTML gets JSON. */
+/** `accept`: the request's header; without HTML in it the answer is JSON. */
 export const answerOutside = (method: string, path: string, accept: string | undefined): Answer => {
   if (method === "GET" || method === "HEAD") {
     if (path === "/") return front()

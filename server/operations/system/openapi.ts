@@ -16,7 +16,7 @@ import { type Endpoint, operationOf, resourceOf } from "../../../core/kernel/end
 import { keepsAnswers } from "../../access/idempotency/slice.ts"
 import { interfaceOf } from "./catalogue-rows.ts"
 
-// What refusals hold, whatever the operation.
+// Content of refusals, the same for every operation.
 
 const texts = Schema.Array(Schema.String).check(Schema.isMinLength(1))
 const by_field = Schema.Record(Schema.String, texts)

@@ -1,4 +1,4 @@
-/** What an operation may answer with: its good answer and its refusals, each with the headers it carries. */
+/** Responses of an operation: its successful answer and its refusals, each with its headers. */
 import { type Endpoint, paramNames, statusOfAnswer } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"
 import { kindOf, type Part } from "../../../core/kernel/lists/answer-schema.ts"
@@ -110,13 +110,13 @@ export const headersAndErrors = (endpoints: ReadonlyArray<Endpoint>): JsonObject
   responses: errors
 })
 
-/** Examples of what is no JSON, by type. */
+/** Examples of other content than JSON, by type. */
 const texts_of: { readonly [type: string]: string } = {
   "text/event-stream": 'id: 12\nevent: notification\ndata: {"id":12,"title":"Invoice 7 is overdue"}\n\n',
   "text/calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"
 }
 
-/** What is no text is bytes, which generated clients must not decode. */
+/** Anything but text is bytes, which generated clients must not decode. */
 const contentOf = (media_type: string): JsonObject =>
   media_type.startsWith("text/")
     ? { schema: string, example: texts_of[media_type] ?? "" }
@@ -159,7 +159,7 @@ const contents_of_type: { readonly [type: string]: string } = {
   "text/event-stream": "A stream of events",
   "application/pdf": "The PDF"
 }
-/** What a good answer holds: "The opportunity", "A page of products". */
+/** Content of a successful answer: "The opportunity", "A page of products". */
 const contentsOf = ({ answer, produces }: Endpoint): string => {
   if (produces !== undefined) return contents_of_type[produces] ?? "The file"
   const kind = answer === undefined ? undefined : kindOf(answer)
@@ -168,7 +168,7 @@ const contentsOf = ({ answer, produces }: Endpoint): string => {
   return names.length === 0 ? "What was done" : `The ${names.map(words).join(", ")}`
 }
 
-/** Does it answer with a list, which a saved view can be asked of? */
+/** Whether it returns a list, to which a saved view can be applied. */
 const isList = ({ answer, method }: Endpoint): boolean => {
   const kind = answer === undefined || method !== "GET" ? undefined : kindOf(answer)
   if (kind?.kind !== "keys") return kind?.kind === "page"

@@ -89,7 +89,7 @@ const shapeIn = (type: FieldType): JsonObject => {
       return bodySchema(type.fields, "create")
   }
 }
-/** What may be sent: a null where it means absent (create) or something else than a refusal (update). */
+/** Schema for input: null is allowed where it means absent (create), or is not refused (update). */
 const schemaIn = (field: Field, mode: "create" | "update" = "create"): JsonObject => {
   const schema = described(
     field,
@@ -141,7 +141,7 @@ export const bodySchema = (fields: Fields, mode: "create" | "update"): JsonObjec
   }
 }
 
-// What an operation takes from its path and its query string, described for OpenAPI.
+// Path and query parameters of an operation, described for OpenAPI.
 
 /** Parameters of paths that name no row of a table. */
 const in_paths: { readonly [name: string]: string } = {
@@ -176,7 +176,7 @@ const query = (name: string, schema: JsonObject, description: string): JsonObjec
   description
 })
 
-/** What is read from the query string: the fields of a read, and what every list and every resource take. */
+/** Query parameters: the fields of a read, and those of every list and every resource. */
 export const queryParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> => {
   const own = ownParameters(endpoint.method === "GET" ? endpoint.fields : endpoint.query)
   const named = new Set(own.map((one) => one["name"]))

@@ -84,13 +84,13 @@ const rowsOfColumn = (counts: ReadonlyArray<number>): ReadonlyArray<number> => {
 }
 
 interface BoardColumns {
-  /** The first lists, so many, stand in the first column. */
+  /** Number of lists in the first column. */
   readonly first: number
   readonly rows: ReadonlyArray<number>
 }
 /**
- * Of all ways to part the lists into two columns the one whose shortest cut list is longest, so that none is starved by
- * another; then the one that hides the fewest rows, then the most even one.
+ * Of all ways to split the lists into two columns, the one whose shortest truncated list is longest, so that none is
+ * starved by another; then the one that hides the fewest rows, then the most even one.
  */
 export const columnsFor = (counts: ReadonlyArray<number>): BoardColumns => {
   const ways = Array.from({ length: Math.max(1, counts.length - 1) }, (_, at) => at + 1).map((first) => {
@@ -123,13 +123,13 @@ export const boards = table(
   "boards",
   {
     ...board_fields,
-    /** Who made it: it shows what this person may see, for as long as they may. */
+    /** Its creator: the board shows what this user may see, as long as they may. */
     user_id: integer({ computed: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
     /** Counted up with each new address; only the last one opens it. */
     address_no: integer({ computed: true, min: 1, default: 1 }),
     /**
-     * Drawn for each board and signed with its address: a server that was set up anew with the same key counts its
-     * boards from 1 again. Null of boards from before, whose addresses stay as they are.
+     * Random for each board and signed with its address: a server set up again with the same key counts its boards from
+     * 1 again. Null for boards of earlier releases, whose addresses stay valid.
      */
     mark: text({ nullable: true, computed: true, hidden: true })
   },
@@ -262,7 +262,7 @@ const counted = (title: string, count: number | undefined): string =>
 /** Where it hangs, and whose day it shows where that is something else. */
 const titleOf = ({ name, today }: BoardDay): string =>
   today.store === null || today.store.name === name ? name : `${today.store.name} · ${name}`
-/** What changes: the heading's day and the lists. */
+/** The changing parts: the heading's day and the lists. */
 export const dayHtml = ({ name, today }: BoardDay): string => {
   const others = [
     counted("Due back at suppliers", today.sub_hire_back?.count),
@@ -282,7 +282,7 @@ const document = (title: string, theme: BoardTheme, body: string): string =>
   `<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">` +
   `<link rel="icon" href="data:,"><title>${escaped(title)}</title><style>${board_style}</style></head>${body}</html>`
 
-/** `zone`: by whose clock the page tells the time. */
+/** `zone`: whose clock the page shows. */
 export const boardPage = (day: BoardDay, zone: string, theme: BoardTheme, nonce: string): string =>
   document(
     day.name,
@@ -297,7 +297,7 @@ export const endedHtml =
 export const endedPage = (theme: BoardTheme): string =>
   document("Board", theme, `<body><div id="day">${endedHtml}</div></body>`)
 
-// What a board shows at a moment, by what its person may see then.
+// Content of a board at a moment, by its user's present permissions.
 
 const reading = later(() => import("../../../core/overview/today/today.ts"))
 

@@ -42,11 +42,14 @@ import type { ServerSlice } from "../../ports/server-slice.ts"
 import { board_style, boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./style.ts"
 import { fulfil } from "../../../core/orders/opportunities/tables/paths.ts"
 
-// What goes to boards as it changes, by server-sent events.
+// Sends changes to boards by server-sent events.
 
-/** What is late depends on the clock alone; and whoever hears nothing for longer has lost the server. */
+/**
+ * Overdue lists depend on the clock alone, so they are sent at this interval; a screen without data for longer has lost
+ * the server.
+ */
 const alive_millis = 15_000
-/** What is recorded together is shown once. */
+/** Changes recorded together are sent once. */
 const settle_millis = 300
 const per_process_max = 200
 
@@ -130,7 +133,7 @@ const makeBoardStreams = (): BoardStreams => {
 }
 
 const path = "/api/v1/boards"
-/** Of one person: more screens than a house has walls. */
+/** Per user: more than anybody needs. */
 const boards_max = 100
 const shared = {
   permission: "opportunities.view",
@@ -159,12 +162,12 @@ const out = (row: BoardRow, { key, public_url }: ServerContextShape) => ({
   url: boardUrl(public_url(), key, row),
   created_at: row.created_at
 })
-/** An address is as good as its person's login: it is told to that person alone. */
+/** An address is as good as a login: it is shown to its user only. */
 const toldTo = (viewer: Viewer, row: BoardRow, server: ServerContextShape) => ({
   ...out(row, server),
   ...(row.user_id === viewer.user_id ? {} : { url: "" })
 })
-/** Whoever manages people sees and removes the boards of all of them. */
+/** Users who manage users see and remove the boards of all. */
 const isTheirs = (viewer: Viewer, row: Pick<BoardRow, "user_id">): boolean =>
   row.user_id === viewer.user_id || hasOnePermission(viewer, "users.edit")
 
@@ -245,7 +248,7 @@ const refusalOf = (
     return invalidField("name", `You have ${boards_max} boards, which is the most. Delete one: boards delete.`)
   return undefined
 }
-/** Screens are told once it is so for everybody. */
+/** Screens are notified after the commit. */
 const tellScreens = Effect.gen(function* () {
   const { rowsWritten } = yield* serverContext
   yield* (yield* Store).sql.afterCommit(Effect.sync(rowsWritten))
@@ -329,7 +332,7 @@ const themeIn = (query: Input["query"]): BoardTheme => {
   const given = query.find(([name]) => name === "theme")?.[1]
   return given === "light" || given === "dark" ? given : undefined
 }
-/** What the address shows now; undefined for a wrong signature as for a board that has ended. */
+/** Content behind an address; undefined for a wrong signature and for a removed board alike. */
 const opened = Effect.fnUntraced(function* (token: string) {
   const { key } = yield* serverContext
   const address = boardAddressIn(token)

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
 
-// What is done to boards, for the journal: who let whom see the day without a login. No address is in these events.
+// Events of boards in the journal: who let whom see the day without a login. They never contain addresses.
 
 const what = () =>
   Schema.Struct({

@@ -38,7 +38,7 @@ import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 
 // Signed feed addresses (rules/members-activities 7): they open without a token, so they are as secret as one.
 
-/** Whose calendar, everybody's or one user's, and what it holds: activities alone where nothing is said. */
+/** Owner of the calendar (everybody or one user) and its kinds; activities alone by default. */
 type FeedOf = ({ readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number }) & {
   readonly kinds: ReadonlyArray<CalendarKind>
 }
@@ -84,7 +84,7 @@ export const feedUrl = (public_url: string, key: string, of: FeedOf, person_id: 
     `signature=${feedSignature(key, of, person_id)}`
   ].join("")
 
-/** What a reader compares: every line but the moment of writing, which is all that differs while nothing happens. */
+/** Tag for comparison: every line but the time of writing, which alone differs while nothing happens. */
 const tagOf = (text: string): string =>
   `W/"${createHash("sha256")
     .update(text.replace(/^DTSTAMP:.*\r\n/gm, ""))
@@ -121,10 +121,7 @@ const feedsOf = Effect.fnUntraced(function* (
 const mayHave = (user: UserRow, of: FeedOf) =>
   Effect.map(feedsOf(user, of.kinds), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
 
-/**
- * Whose link this is: one person's calendar is theirs, everybody's that of whoever may have it and whose signature it
- * bears.
- */
+/** User of a link: one person's calendar is theirs, everybody's that of the permitted user whose signature it has. */
 const personOf = Effect.fnUntraced(function* (
   key: string,
   of: FeedOf,
@@ -143,7 +140,7 @@ const closed = new Rejection({
   message:
     "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
 })
-/** 403 for a wrong signature before 404 for an unknown user, so that nobody counts users by trying. */
+/** 403 for a wrong signature before 404 for an unknown user, so that users cannot be enumerated. */
 const served = (
   whose: { readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number },
   query: Input["query"]
