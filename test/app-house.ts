@@ -40,7 +40,7 @@ export const refused = async (
 }
 /** To stand last among the tests of an app. */
 export const itFoldsAgain = ({ app }: AppHouse): void =>
-  it("folding the journal again gives the same tables", async () => {
+  it("projecting the journal again gives the same tables", async () => {
     const before = await app.dump()
     await app.rebuild()
     expect(await app.dump()).toEqual(before)

@@ -56,7 +56,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       expect(["subtotal", "tax_total", "total"].map((key) => sumOf(invoice.items, key))).toEqual(expected.map(Number))
       expect(["net", "tax", "gross"].map((key) => sumOf(invoice.tax_summary, key))).toEqual(expected.map(Number))
     })
-    it("gives the rest of a class's tax to its last row, and sums up the highest rate first", async () => {
+    it("adds the rest of a class's tax to its last row, and lists the highest rate first", async () => {
       const { items, tax_summary } = await books.shown(
         (
           await books.draft({
@@ -93,7 +93,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
   describe("Issuing and voiding (rules/billing 1.1, 1.3)", () => {
     const issue = (id: number, json: object = {}) => books.post(`/invoices/${id}/issue`, json)
 
-    it("numbers without holes, whatever failed in between, each kind by itself", async () => {
+    it("numbers each kind without gaps, whatever failed in between", async () => {
       const numbers: Array<string> = []
       const empty = await books.draft({ items: [] })
       for (const type of ["standard", "proforma", "deposit", "proforma", "standard"]) {
@@ -212,7 +212,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       expect(totals.length).toBeGreaterThanOrEqual(3)
       expect((await books.ask("POST", "/credit_notes", {})).status).toBe(405)
     })
-    it("part paid and part credited is paid once nothing is outstanding", async () => {
+    it("an invoice partly paid and partly credited is paid once nothing is outstanding", async () => {
       const { id } = await books.issued()
       await credit(id, { amount: "20.00" })
       expect(await after(id)).toEqual(["issued", "0.00", "20.00", "100.00", false])
@@ -224,7 +224,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
 
   describe("Papers and prices", () => {
     it.each(["GBP", "JPY", "KWD"])(
-      "a checkout of prices that include tax comes to the same in %s",
+      "a checkout of prices that include tax has the same total in %s",
       async (currency) => {
         const lines = [333, 1000, 999].map((unit_price) => ({ unit_price, quantity: 3, discount_percent: "12.5" }))
         const job = await books.job(lines, { currency, prices_include_tax: true })
@@ -240,7 +240,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       const { id } = await books.job([{ unit_price: "5.00", is_optional: true }])
       expect(refusal(await books.checkout(id))).toEqual([422, "items"])
     })
-    it("takes two deposits of the whole off down to nothing and no further, each by its number", async () => {
+    it("deducts two full deposits down to zero and no further, each by its number", async () => {
       const { id } = await books.job()
       const numbers: Array<string> = []
       for (let at = 0; at < 2; at++) {
@@ -256,7 +256,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
   describe("Between draft and issue (rules/billing 1.1 to 1.3)", () => {
     const issue = (id: number) => books.post(`/invoices/${id}/issue`, {})
 
-    it("a currency that was disabled, and whose rate is gone, is that of the draft still", async () => {
+    it("a draft keeps its currency after that was disabled and its rate removed", async () => {
       const draft = await books.draft({ currency: "JPY", items: [{ name: "Stage", unit_price: "1001" }] })
       const { exchange_rates } = await books.get("/exchange_rates?per_page=100")
       const rate = exchange_rates.find((one: any) => one.target_currency_code === "JPY")
@@ -272,7 +272,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       expect(without.status).toBe(422)
       expect(JSON.stringify(without.body.errors)).toMatch(/exchange rate/i)
     })
-    it("a customer who was archived is not billed; once restored, is", async () => {
+    it("an archived customer cannot be billed until restored", async () => {
       const member = await books.made("/members", { name: "Leaving", membership_type: "organisation" })
       const draft = await books.draft({ member_id: member.id })
       const archived = await books.ask("PUT", `/members/${member.id}/archive`)
@@ -283,7 +283,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       expect((await books.post(`/members/${member.id}/restore`)).status).toBe(200)
       expect((await issue(draft.id)).status).toBe(200)
     })
-    it("a deposit with a deduction of another rate is taken off for what it came to", async () => {
+    it("a deposit that had a deduction at another rate is deducted at its net total", async () => {
       const job = await books.job([{ unit_price: "1000.00" }])
       const deposit = await books.issued({
         type: "deposit",
@@ -298,7 +298,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       expect(draft.total).toBe("1132.50")
       expect((await issue(draft.id)).status).toBe(200)
     })
-    it("such a deposit that is more than the whole takes off the whole, and no more", async () => {
+    it("a deposit above the total is deducted up to the total", async () => {
       const job = await books.job([{ unit_price: "10.00" }])
       await books.issued({
         type: "deposit",
@@ -314,7 +314,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       const { body, status } = await issue(draft.id)
       expect([status, body.invoice.status]).toEqual([200, "paid"])
     })
-    it("odd parts of the whole come to the whole with the final invoice", async () => {
+    it("odd percentages add up to the total with the final invoice", async () => {
       const job = await books.job([{ unit_price: "33.33" }, { unit_price: "0.07", quantity: "3" }])
       const whole = await books.billed(job.id, { type: "proforma" })
       const totals: Array<number> = []
@@ -326,7 +326,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       totals.push(Number((await issue(id)).body.invoice.total))
       expect(totals.reduce((sum, one) => sum + one, 0)).toBeCloseTo(Number(whole.total), 6)
     })
-    it("a part that comes to nothing is refused by the percent", async () => {
+    it("a percentage that amounts to zero is refused at the percent", async () => {
       const job = await books.job([{ unit_price: "1.00" }])
       const { body, status } = await books.checkout(job.id, { type: "deposit", percent: "0.01" })
       expect([status, Object.keys(body.errors)]).toEqual([422, ["percent"]])
@@ -335,7 +335,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       ["GBP", "0.01", "0.01", ["0.00", "0.00", "0.00"]],
       ["JPY", "0.01", "150", ["2", "0", "2"]],
       ["KWD", "0.01", "1.005", ["0.010", "0.002", "0.012"]]
-    ])("a hundredth of a thing in %s is rounded once", async (currency, quantity, unit_price, sums) => {
+    ])("a hundredth of a unit in %s is rounded once", async (currency, quantity, unit_price, sums) => {
       const rates = (await books.get("/exchange_rates?per_page=100")).exchange_rates
       if (currency === "JPY" && !rates.some((one: any) => one.target_currency_code === "JPY"))
         await books.made("/exchange_rates", { source_currency_code: "GBP", target_currency_code: "JPY", rate: "2" })
@@ -345,7 +345,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       })
       expect([subtotal, tax_total, total]).toEqual(sums)
     })
-    it("amounts, then rows, then all that is left: credits come to the invoice, and refunds to what was paid", async () => {
+    it("credits by amount, by row and of the rest add up to the invoice, and refunds to the payments", async () => {
       const invoice = await books.issued({
         prices_include_tax: true,
         items: [
@@ -379,7 +379,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
           6
         )
     })
-    it("sixteen at once pay, credit, refund and void one invoice: what is left adds up", async () => {
+    it("sixteen concurrent payments, credits, refunds and voids of one invoice leave a consistent balance", async () => {
       const { id } = await books.issued()
       const path = `/invoices/${id}`
       const asked = Array.from({ length: 16 }, (_, at) =>
@@ -515,7 +515,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       const got = await books.ask("GET", `${await draft()}/${list}`, undefined, { token })
       expect([403, 404]).toContain(got.status)
     })
-    it("answers 404 for what is not there, even to who may do nothing", async () => {
+    it("answers 404 for missing rows, even to users without permissions", async () => {
       const token = await books.tokenOf([], ["products:read"])
       expect((await books.ask("GET", "/invoices/999999", undefined, { token })).status).toBe(404)
       expect((await books.ask("POST", "/opportunities/999999/invoices", {})).status).toBe(404)

@@ -57,7 +57,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       expect((await api("/members", { token })).status).toBe(403)
       expect((await post("/members", { name: "Written", membership_type: "contact" }, { token })).status).toBe(201)
     })
-    it("A5 a deactivated user with a token: 403, and the message says so", async () => {
+    it("A5 a deactivated user with a token: 403 with that reason", async () => {
       const user = await made("/users", { name: "Leaver", email: "leaver@example.com", roles: ["Admin"], active: true })
       const token = await tokenFor(["*"], { user_id: user.id })
       expect((await api("/members", { token })).status).toBe(200)
@@ -98,7 +98,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       expect(got.status).toBe(404)
       expect(Object.keys(got.body)).toEqual(["message"])
     })
-    it("A13 a wrong verb on a known path: 405, and Allow says what there is", async () => {
+    it("A13 a wrong verb on a known path: 405 with Allow", async () => {
       const got = await api("/members", { method: "DELETE" })
       expect([got.status, got.headers["allow"]]).toEqual([405, "GET, POST"])
     })
@@ -112,7 +112,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
     })
     afterAll(() => limited.close())
 
-    it("B2 the third call within a minute: 429, which says when to come back", async () => {
+    it("B2 the third call within a minute: 429 with the time to retry", async () => {
       const answers = [
         await limited.ask("/api/v1/members"),
         await limited.ask("/api/v1/members"),
@@ -132,7 +132,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       limited.setClock(Date.parse("2026-06-18T12:01:00Z"))
       expect((await limited.ask("/api/v1/members")).status).toBe(200)
     })
-    it("B4 a token's own limit is its own bucket; another token of the user has the user's", async () => {
+    it("B4 a token with its own limit has its own bucket; the user's other tokens share the user's", async () => {
       limited.setClock(Date.parse("2026-06-18T12:05:00Z"))
       await limited.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit: 60 } } })
       const secret = async (json: object): Promise<string> =>
@@ -178,11 +178,11 @@ describe.each(both_engines)("conventions on %s", (engine) => {
     it("C4 per_page 0 and page -3 are 1 and 1", async () => {
       expect((await api("/products?per_page=0&page=-3")).body.meta).toEqual({ total: 25, per_page: 1, page: 1 })
     })
-    it("C4 more than 100 a page are 100; what is no number is the default", async () => {
+    it("C4 more than 100 a page are 100; an invalid number is the default", async () => {
       expect((await api("/products?per_page=5000")).body.meta.per_page).toBe(100)
       expect((await api("/products?per_page=ten&page=two")).body.meta).toEqual({ total: 25, per_page: 20, page: 1 })
     })
-    it("C6 a field that is not offered filters nothing", async () => {
+    it("C6 an unknown field filters nothing", async () => {
       const got = await api("/products?q[description_cont]=x")
       expect([got.status, got.body.meta.total]).toEqual([200, 25])
     })
@@ -211,7 +211,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
     it("C14 a sort that is not offered keeps the usual order", async () => {
       expect(names(await api("/products?sort=-description&per_page=3"))).toEqual(["Alpha", "Zulu", "Mike"])
     })
-    it("C16 unknown includes are passed over, known ones are there", async () => {
+    it("C16 unknown includes are ignored, known ones are included", async () => {
       const id = products.get("Alpha")!
       const got = await api(`/products/${id}?include=secretRelation,stock_levels`)
       expect(got.status).toBe(200)
@@ -237,7 +237,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
   })
 
   describe("members and nested records", () => {
-    it("E1 a member with only what it needs", async () => {
+    it("E1 a member with required fields only", async () => {
       expect(await memberOf("Plain")).toMatchObject({
         is_active: true,
         membership_type: "organisation",
@@ -317,7 +317,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       expect((await relate(organisation.id, contact.id)).status).toBe(201)
       expect(errorKeys(await relate(contact.id, organisation.id))).toEqual([422, ["related_member_id"]])
     })
-    it("E15 of two addresses the primary one stands apart, on request", async () => {
+    it("E15 the primary of two addresses is also returned separately, on request", async () => {
       const { id } = await memberOf("Two doors")
       const first = await made(`/members/${id}/addresses`, { street: "Front" })
       const second = await made(`/members/${id}/addresses`, { street: "Back", is_primary: true })
@@ -355,7 +355,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       expect(got.headers["content-type"]).toBe("text/calendar; charset=utf-8")
       expect(got.headers["content-disposition"]).toMatch(/^inline; filename="?[a-z]+-calendar\.ics"?$/)
     })
-    it("G4 Alice's feed has only what is Alice's", async () => {
+    it("G4 Alice's feed contains only Alice's activities", async () => {
       const [alice, bob] = [await person("Alice"), await person("Bob")]
       await activity({ subject: "Hers", owned_by: alice })
       await activity({ subject: "His", owned_by: bob })
@@ -375,7 +375,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
         expect.arrayContaining(["DTSTART:20310701T090000Z", "DTEND:20310701T093000Z"])
       )
     })
-    it("G10 the status of completed, cancelled and held", async () => {
+    it("G10 the status of completed, cancelled and on-hold activities", async () => {
       const user = await person("States")
       const done = await activity({ owned_by: user, starts_at: "2031-07-01T01:00:00Z" })
       await post(`/activities/${done.id}/complete`)

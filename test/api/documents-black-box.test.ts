@@ -106,7 +106,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
           .filter((kind) => !fits(type, kind) && (type !== "invoice" || !["proforma", "deposit"].includes(kind)))
           .map((kind) => ({ type, kind }))
       )
-    )("of type $type is not made of the $kind", async ({ type, kind }) => {
+    )("of type $type cannot be created from the $kind", async ({ type, kind }) => {
       const documentable_type = kind in words ? words[kind as keyof typeof words] : "Invoice"
       const got = await press.generate(type, { documentable_type, documentable_id: sources[kind] })
       expect(refusal(got)).toEqual([422, "document_type"])
@@ -152,13 +152,13 @@ describe.each(engines)("Documents, on %s", (engine) => {
       const order = await yard.order({ store_id: depot })
       expect((await press.drawn("purchase_order", { documentable_id: order.id })).store_id).toBe(depot)
     })
-    it("is numbered one after the other, whatever its type; refused ones take none", async () => {
+    it("is numbered in sequence, whatever its type; refused ones use no number", async () => {
       const first = Number((await press.drawn("quotation")).document_number)
       expect((await press.generate("poem")).status).toBe(422)
       expect(Number((await press.drawn("credit_note")).document_number)).toBe(first + 1)
       expect(Number((await press.drawn("quotation")).document_number)).toBe(first + 2)
     })
-    it("is opened by its address without a token, for 60 minutes, and by no other", async () => {
+    it("opens by its signed URL without a token for 60 minutes, and by no other", async () => {
       const { id, file_size } = await press.drawn("quotation")
       const { download_url } = await press.shown(id)
       const got = await opened(yard.server, download_url)
@@ -182,7 +182,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       expect((await opened(yard.server, (await press.shown(id)).download_url)).status).toBe(200)
       yard.setClock(now)
     })
-    it("that is not there is not found, even by who may do nothing; none is deleted or changed", async () => {
+    it("answers 404 if missing, even to users without permissions; documents cannot be deleted or changed", async () => {
       const token = await yard.tokenOf([], ["products:read"])
       expect((await yard.ask("GET", "/documents/999999", undefined, { token })).status).toBe(404)
       for (const name of ["finalise", "void", "public_link"])
@@ -192,7 +192,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
         expect([method, (await yard.ask(method, `/documents/${id}`, {})).status]).toEqual([method, 405])
     })
 
-    it("says what its source said when it was made, also when it is finalised later", async () => {
+    it("shows its source as it was when generated, even if finalised later", async () => {
       const job = await yard.job([{ unit_price: "100.00" }], { subject: "As it was" })
       const { id } = await press.drawn("quotation", { documentable_id: job.id })
       await yard.put(`/opportunities/${job.id}`, { subject: "As it became" })
@@ -218,7 +218,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       return ids
     }
 
-    it("refuses in the background what it refuses at once", async () => {
+    it("is refused in the background for the same reasons as directly", async () => {
       const before = await press.count()
       expect(refusal(await press.generate("invoice", { async: true, documentable_type: "Opportunity" }))).toEqual([
         ...[422, "document_type"]
@@ -305,7 +305,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       ["invoice", "standard"],
       ["proforma_invoice", "proforma"],
       ["deposit_invoice", "deposit"]
-    ])("a draft %s says DRAFT, a voided one VOID", async (document_type, type) => {
+    ])("a draft %s is marked DRAFT, a voided one VOID", async (document_type, type) => {
       const { id } = await yard.draft({ type })
       expect(await read(document_type, { documentable_id: id })).toContain("DRAFT")
       await yard.made(`/invoices/${id}/issue`)
@@ -313,7 +313,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       const words = await read(document_type, { documentable_id: id })
       expect([words.includes("VOID"), words.includes("DRAFT")]).toEqual([true, false])
     })
-    it("a return note names what is out", async () => {
+    it("a return note lists what is out", async () => {
       const unit = await yard.made("/stock_levels", { product_id: yard.lamp, store_id: 1, serial_number: "OUT-1" })
       const { id, items } = await yard.job([{ name: "Lamp", item_id: yard.lamp, transaction_type: 0 }])
       const before = await read("return_note", { documentable_id: id })
@@ -326,7 +326,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       const after = await read("return_note", { documentable_id: id })
       expect([before.includes("OUT-1"), after.includes("OUT-1"), after.includes("Lamp")]).toEqual([false, true, true])
     })
-    it("an order to a supplier is made only by who may see costs", async () => {
+    it("a purchase order document needs permission to see costs", async () => {
       const made = async (...held: ReadonlyArray<string>) => {
         const token = await yard.tokenOf(["documents.create", "purchase_orders.view", ...held], ["*"])
         const body = { ...sourceOf(sources, "purchase_order"), document_type: "purchase_order" }
@@ -334,23 +334,23 @@ describe.each(engines)("Documents, on %s", (engine) => {
       }
       expect([await made(), await made("costs.view")]).toEqual([403, 201])
     })
-    it("a draft order to a supplier says DRAFT", async () => {
+    it("a draft purchase order is marked DRAFT", async () => {
       const { id } = await yard.order()
       expect(await read("purchase_order", { documentable_id: id })).toContain("DRAFT")
     })
-    it("every name in its own letters", async () => {
+    it("every name in its own script", async () => {
       const member_id = await yard.organisation_of({ name: "Φωτισμός Αθηνών Ödön Ż" })
       const { id } = await yard.issued({ member_id })
       expect(await read("invoice", { documentable_id: id })).toContain("Φωτισμός Αθηνών Ödön Ż")
     })
-    it("the same as the invoice's own PDF", async () => {
+    it("equals the invoice's own PDF", async () => {
       const own = wordsOf((await yard.ask("GET", `/invoices/${sources.invoice}/pdf`)).bytes)
       for (const word of ["Winter bill", "Payer", "120.00"]) expect(own).toContain(word)
     })
   })
 
   describe("Types of documents and their fields (rules/billing 3)", () => {
-    it("ten, with what each is made of", async () => {
+    it("ten, with their sources", async () => {
       const { document_types, meta } = await yard.get("/document_types")
       expect(meta).toEqual({ total: 10, per_page: 10, page: 1 })
       expect(document_types.map((one: any) => one.key).toSorted()).toEqual(types.toSorted())
@@ -455,7 +455,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       ["Sales", [200, 201]],
       ["Operations Manager", [200, 201]],
       ["Read Only", [200, 403]]
-    ])("the role %s lists and makes: %j (rules/conventions 11)", async (role, expected) => {
+    ])("the role %s lists and generates: %j (rules/conventions 11)", async (role, expected) => {
       const email = `${role.replaceAll(" ", "")}@example.com`
       const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
       const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
@@ -492,8 +492,8 @@ describe.each(engines)("Documents, on %s", (engine) => {
     })
   })
 
-  describe("Documents among others (interface 4.9)", () => {
-    it("documents are shown by a view of one's own", async () => {
+  describe("Documents in lists and races (interface 4.9)", () => {
+    it("documents are listed by a user's own view", async () => {
       const { id, document_number } = await press.drawn("pick_list")
       const view = await yard.made("/custom_views", {
         ...{ name: "Picks", entity_type: "documents", visibility: "personal" },
@@ -514,14 +514,14 @@ describe.each(engines)("Documents, on %s", (engine) => {
       const got = await yard.ask("POST", "/attachments", undefined, { bytes, headers: { "content-type": type } })
       expect([got.status, got.body.attachment?.attachable_id], got.text).toEqual([201, id])
     })
-    it("two who finalise or void at once do it once", async () => {
+    it("concurrent finalising or voiding happens once", async () => {
       for (const name of ["finalise", "void"]) {
         const { id } = await press.drawn("quotation")
         const got = await Promise.all([1, 2, 3].map(() => press.act(id, name)))
         expect([name, got.map((one) => one.status).toSorted()]).toEqual([name, [200, 422, 422]])
       }
     })
-    it("many who draw at once have a number each", async () => {
+    it("concurrent drawings have a number each", async () => {
       const all = await Promise.all(Array.from({ length: 6 }, () => press.drawn("pick_list")))
       expect(new Set(all.map((one) => one.document_number)).size).toBe(6)
       expect(all.map((one) => one.status)).toEqual(Array(6).fill("generated"))
@@ -544,7 +544,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
     const open = (token: string, query = "", more: Sent = {}) =>
       yard.server.ask(`/d/${token}${query}`, { token: null, ...more })
 
-    it("under an idempotency key is made once", async () => {
+    it("is created once per idempotency key", async () => {
       const [first, second] = [await link(id, {}, keyed("L1")), await link(id, {}, keyed("L1"))]
       expect([first.status, second.status]).toEqual([201, 201])
       expect(second.body.public_link.token).toBe(first.body.public_link.token)
@@ -562,11 +562,11 @@ describe.each(engines)("Documents, on %s", (engine) => {
       ["invoice", "0000000001"],
       ["pick_list", "Winter gala"],
       ["purchase_order", "0000000001"]
-    ])("is made of a %s as well", async (type, says) => {
+    ])("can be created for a %s as well", async (type, says) => {
       const page = await open(await tokenOf((await press.drawn(type)).id))
       expect([page.status, page.text.includes(says)]).toEqual([200, true])
     })
-    it("that ended is not found once it is revoked, asks for no PIN, and lives again with a later end", async () => {
+    it("that expired answers 404 once revoked, asks for no PIN, and works again with a later expiry", async () => {
       const token = await tokenOf(id, { pin: "1234", expires_at: "2026-06-20T00:00:00Z" })
       yard.setClock("2026-06-21T00:00:00.000Z")
       expect([(await open(token)).status, (await open(token, "?pin=9999")).status]).toEqual([410, 410])
@@ -688,7 +688,7 @@ describe.each(engines)("Documents are found, on %s (rules/billing 3)", (engine) 
     const found = documents.map((one: any) => order.find((name) => ids[name] === one.id))
     expect(query.startsWith("sort=-created_at") ? found.toSorted() : found).toEqual(expected)
   })
-  it("by status in one order, and the other way round in the other", async () => {
+  it("sorted by status, ascending and descending", async () => {
     const status = async (sort: string) =>
       (await yard.get(`/documents?sort=${sort}`)).documents.map((one: any) => one.status)
     expect(await status("-status")).toEqual((await status("status")).toReversed())

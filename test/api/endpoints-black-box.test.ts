@@ -48,13 +48,13 @@ describe.each(engines)("The catalogue of endpoints, on %s (rules/conventions 16)
   const row = (method: string, uri: string) =>
     body.endpoints.find((one: any) => one.method === method && free(one.uri) === uri)
 
-  it("has rows of these fields and no others", () => {
+  it("has exactly these fields", () => {
     for (const one of body.endpoints)
       expect(Object.keys(one).sort()).toEqual([
         ...["ability", "method", "name", "operation", "price_weight", "resource", "uri"]
       ])
   })
-  it("is whole, in one page that says how much there is", async () => {
+  it("is complete on one page, with the total", async () => {
     const { length } = body.endpoints
     expect(body.meta).toEqual({ total: length, per_page: length, page: 1 })
     expect((await house.get("/endpoints?page=2&per_page=5")).endpoints).toEqual(body.endpoints)
@@ -94,7 +94,7 @@ describe.each(engines)("The catalogue of endpoints, on %s (rules/conventions 16)
     const catalogued = body.endpoints.map(({ method, uri }: any) => `${method} ${uri}`)
     expect(catalogued.toSorted()).toEqual(described.filter((one) => one.includes(" /api/v1/")).toSorted())
   })
-  it("has for each address the methods that are served there, and no others", async () => {
+  it("lists exactly the methods served at each path", async () => {
     const at = new Map<string, Array<string>>()
     for (const { uri, method } of body.endpoints) at.set(uri, [...(at.get(uri) ?? []), method])
     for (const [uri, methods] of at) {
@@ -105,7 +105,7 @@ describe.each(engines)("The catalogue of endpoints, on %s (rules/conventions 16)
       for (const method of methods) expect(allowed, uri).toContain(method)
     }
   })
-  it("weighs in the log as it says", async () => {
+  it("has the weight recorded in the log", async () => {
     const till = await house.token()
     const readable = body.endpoints.filter(({ method, uri }: any) => method === "GET" && !uri.includes("{"))
     for (const { uri } of readable) {

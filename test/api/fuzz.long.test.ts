@@ -39,7 +39,7 @@ const isLasting = (table: string): boolean => !besides.has(table) && !/^notifica
 const hashOf = (text: string): number =>
   [...text].reduce((hash, letter) => (Math.imul(hash, 31) + letter.codePointAt(0)!) | 0, seed)
 
-describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
+describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
   let worlds: ReadonlyArray<World>
   let token: string
   const problems: Array<string> = []
@@ -95,7 +95,7 @@ describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
   }
 
   it(
-    "is answered as documented, alike on both engines, and changes nothing when refused",
+    "are answered as documented, alike on both engines, and change nothing when refused",
     { timeout: 600_000 * times },
     async () => {
       const [first] = worlds as [World, World]
@@ -180,7 +180,7 @@ describe(`any request at all, with FUZZ_SEED=${seed}`, () => {
       expect(problems.join("\n")).toBe("")
     }
   )
-  it("leaves tables that are what the journal folds to", async () => {
+  it("leave tables equal to the projected journal", async () => {
     for (const world of worlds) {
       const names = new Set(world.server.app.catalogue.tables.map((table) => table.name))
       const before = await rowsOf(world, (name) => names.has(name))

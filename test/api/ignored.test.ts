@@ -23,7 +23,7 @@ const lists = [
   "custom_views"
 ]
 
-describe.each(engines)("what lists leave out of account on %s", (engine) => {
+describe.each(engines)("parameters that lists ignore on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine, { lenient: true })
@@ -48,7 +48,7 @@ describe.each(engines)("what lists leave out of account on %s", (engine) => {
     )
   })
   it.each(["shortages", "settings", "permissions", "boards", "calendar_feeds", "endpoints", "document_types"])(
-    "%s come whole, and name any filter, sort and include",
+    "%s are complete lists, and report any filter, sort and include as ignored",
     async (path) => {
       const got = await asked(path, [
         ["q[id_eq]", "1"],
@@ -60,7 +60,7 @@ describe.each(engines)("what lists leave out of account on %s", (engine) => {
       expect((await asked(path, [])).body.meta).not.toHaveProperty("ignored")
     }
   )
-  it("fields and parameters that nothing takes are named beside what was made, and strictly are 422 by name", async () => {
+  it("unknown fields and parameters are listed beside the created row, and in strict mode are 422 by name", async () => {
     const send = (json: object, strict: boolean, method = "POST", path = "products") =>
       server.ask(`/api/v1/${path}`, {
         method,
@@ -157,7 +157,7 @@ describe.each(engines)("what lists leave out of account on %s", (engine) => {
     expect(await got(`${groups}&page=2`)).toMatch(/^<[^,]*&page=2>; rel="last"$/)
     expect(await got("product_groups?q[name_end]=t")).toBeUndefined()
   })
-  it("equal keys of _in are joined; of others the last one counts and the key is named", async () => {
+  it("equal keys of _in are joined; of others the last one wins and the key is listed", async () => {
     const ids = []
     for (const name of ["One", "Two", "Three"])
       ids.push((await server.ask("/api/v1/stores", { json: { name } })).body.store.id)
@@ -176,7 +176,7 @@ describe.each(engines)("what lists leave out of account on %s", (engine) => {
       ])
     ).toEqual([[ids[1]], ["q[id_eq]"]])
   })
-  it("say nothing where everything is offered", async () => {
+  it("report nothing if every parameter is valid", async () => {
     for (const path of ["products", "members", "request_logs", "actions"]) {
       const got = await asked(path, [
         ["q[id_gt]", "0"],

@@ -131,7 +131,7 @@ const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): P
 
 /** Each of them so many times; sixteen issue and credit `each` invoices at once. */
 export const invoiceRaces = (rounds: number, each: number): void => {
-  describe(`several people at one invoice on pg, ${rounds} times`, () => {
+  describe(`concurrent work on one invoice on pg, ${rounds} times`, () => {
     let server: Serving, desk: Desk
     beforeAll(async () => {
       server = await serve("pg")
@@ -145,7 +145,10 @@ export const invoiceRaces = (rounds: number, each: number): void => {
     it("two full payments: one is taken, one refused", again(paysTwice))
     it("two invoices of one order: one is issued, one refused", again(billsTwice))
     it("a voided invoice was not paid, and a paid one is not voided", again(issuesAgainstVoids))
-    it("what is credited and refunded at once is neither refunded nor credited twice", again(creditsAgainstRefunds))
+    it(
+      "an amount credited and refunded concurrently is neither refunded nor credited twice",
+      again(creditsAgainstRefunds)
+    )
     it("sixteen issue and credit at once: numbers are 1 to n in the order of issue", () =>
       numbersWithoutHoles(server, desk, each))
   })

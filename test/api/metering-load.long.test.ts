@@ -153,7 +153,7 @@ const started = async (env: Env): Promise<ServerProcess> => {
 }
 
 describe.each(engines)("A server under load, on %s", (engine) => {
-  it("shows what each client sent, at once and after it was stopped and started", async () => {
+  it("shows each client's calls, at once and after a restart", async () => {
     const env = await environmentOf(engine)
     const server = await started(env)
     const clients = await clientsOf(server.url)
@@ -178,7 +178,7 @@ describe.each(engines)("A server under load, on %s", (engine) => {
     expect((await again.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
 
-  it("that is killed again and again has lost at most what it answered in the last moments", async () => {
+  it("that is repeatedly killed loses at most the calls answered last", async () => {
     const env = await environmentOf(engine)
     /** A second, and what a busy machine takes to write. */
     const moments_millis = 2_000

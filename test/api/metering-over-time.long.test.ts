@@ -36,7 +36,7 @@ describe.concurrent.each(share(engines))("As time goes by, on %s", (engine: Engi
     expect(await inbox(house, blind)).toEqual([])
   }, 420_000)
 
-  it("request logs are kept 90 days, and what was used is counted for longer", async ({ expect, onTestFinished }) => {
+  it("request logs are kept 90 days, and usage sums longer", async ({ expect, onTestFinished }) => {
     const house = await openHere(onTestFinished)
     const [old, young] = [await house.token(), await house.token()]
     const first = house.instant().slice(0, 10)

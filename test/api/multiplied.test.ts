@@ -16,7 +16,7 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
     ] as const)
       await refused(w.post(`/products/${kit}/${path}`, { [field]: part, quantity: 1_000_001 }), "quantity")
   })
-  it("accessories that would come along by the billion are refused at the quantity, with or without dates", async () => {
+  it("accessories in the billions are refused at the quantity, with or without dates", async () => {
     const [lamp, clamp] = [await w.product(), await w.product()]
     await w.create(`/products/${lamp}/accessories`, {
       accessory_product_id: clamp,
@@ -30,7 +30,7 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
       expect(items.map((one: { quantity: string }) => one.quantity)).toEqual(["2.00", "2000000.00"])
     }
   })
-  it("kits within kits are counted as far as counting goes", async () => {
+  it("nested kits are counted up to the numeric limit", async () => {
     const [outer, inner, part] = [await w.product(), await w.product(), await w.product()]
     await w.create(`/products/${inner}/components`, { component_product_id: part, quantity: 1_000_000 })
     await w.create(`/products/${outer}/components`, { component_product_id: inner, quantity: 1_000 })

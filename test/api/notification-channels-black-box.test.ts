@@ -43,14 +43,14 @@ describe.each(engines)("Notifications by mail, on %s (rules/conventions 15)", (e
   const told = (who: Person, words: Words) =>
     expect.poll(async () => names(JSON.stringify(await inbox(house, who)), words), patiently).toBe(true)
 
-  it("come at once where nothing is gathered, one for each, and name what it is about", async () => {
+  it("are sent at once without gathering, one each, and name their subject", async () => {
     await gather(0)
     const ann = await reader()
     const first = await mailed(ann, await happens(house, ann))
     const second = await mailed(ann, await happens(house, ann))
     expect(second.messageId).not.toBe(first.messageId)
   })
-  it("go to the person alone, and say that no person wrote them", async () => {
+  it("go to the user alone, and are marked as automatic", async () => {
     await gather(0)
     const [ann, bob] = [await reader(), await reader()]
     const words = await happens(house, ann)
@@ -70,7 +70,7 @@ describe.each(engines)("Notifications by mail, on %s (rules/conventions 15)", (e
     await told(plain, words)
     for (const who of [plain, muted, blind]) expect(await naming(who, words)).toEqual([])
   })
-  it("of a test go out whatever anybody prefers", async () => {
+  it("of a test are sent whatever the preferences", async () => {
     const got = await house.post("/system/mail/test", { to: "try@house.example" })
     expect([got.status, got.body.mode]).toEqual([202, "outbox"])
     await expect.poll(async () => (await house.mails("try@house.example")).length, patiently).toBe(1)
@@ -158,14 +158,14 @@ describe.each(engines)("Notifications as they happen, on %s (rules/conventions 1
     return found()!
   }
 
-  it("come to who listens, with their number and what the inbox says", async () => {
+  it("reach the listening user, with id and inbox content", async () => {
     const ann = await listener()
     const stream = await listening(ann)
     const { id, data } = await heard(stream, await happens(house, ann))
     const [row] = await inbox(house, ann)
     expect([id, data.id, data.notification_type]).toEqual([String(row.id), row.id, type])
   })
-  it("come not to who may not see them", async () => {
+  it("do not reach users who may not see them", async () => {
     const ann = await listener()
     const blind = await house.person(["products.view"])
     await prefers(house, blind, type, { channels: by_stream })

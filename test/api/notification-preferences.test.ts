@@ -102,7 +102,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(await set({ channels: null })).toMatchObject({ channels: { database: true, email: true } })
     expect(of(await list())).toMatchObject({ source: "default" })
   })
-  it("a muted type shows what it would use, a disabled one nothing; both keep what was chosen", async () => {
+  it("a muted type shows its unmuted channels, a disabled one none; both keep their stored channels", async () => {
     await prefer({ channels: { email: false } })
     expect(await prefer({ channels: {}, is_muted: true })).toMatchObject({
       channels: { database: true, email: false },
@@ -127,7 +127,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     })
     await prefer({ channels: null })
   })
-  it("what says nothing new is recorded nowhere", async () => {
+  it("a request without changes records nothing", async () => {
     await prefer({ channels: { email: false }, is_muted: true })
     await set({ channels: { broadcast: true } })
     const before = await events()
@@ -146,7 +146,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
   it.each([
     [own, "preferences"],
     [house, "settings"]
-  ])("PUT %s says of each entry what is wrong with it, and changes nothing", async (path, key) => {
+  ])("PUT %s reports the errors of each entry, and changes nothing", async (path, key) => {
     const before = await events()
     const body = (...entries: ReadonlyArray<unknown>) => ({ [key]: entries })
     const fine = { notification_type: overdue, channels: { email: true } }
@@ -178,7 +178,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
       "preferences.0.channels": ["The channels field is required where is_muted is left out."]
     })
   })
-  it("a member's are kept with the member: those of a user are the user's own", async () => {
+  it("a member's preferences are kept with the member: a user's own are the same", async () => {
     const { token, user } = await person([])
     await prefer({ channels: { broadcast: true } }, prefsOf(user.member_id))
     expect(of(await list(own, token))).toMatchObject({ channels: { broadcast: true }, source: "preference" })
@@ -222,7 +222,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(message).toBe("This needs the permission members.edit.")
     await set({ channels: null })
   })
-  it("what is not named stays: channels, and every other type; whichever token or address it is read by", async () => {
+  it("unnamed channels and types are unchanged, whichever token or path reads them", async () => {
     const { token, user } = await person([])
     const before = await list(own, token)
     await prefer({ channels: { database: true, email: false, broadcast: true } }, own, token)
@@ -251,7 +251,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
       expect(of(first.notification_preferences, notification_type)).toMatchObject({ channels, source: "preference" })
     expect(await did(200, "PUT", own, { preferences }, token)).toEqual(first)
   })
-  it("a member's are refused as one's own are, and not had by a path that is no number or of who was put away", async () => {
+  it("a member's are refused like one's own, and are 404 for a path without a number or of an archived member", async () => {
     const gone = await member("Gone")
     for (const entry of [
       { notification_type: "password.reset", channels: { email: false } },
@@ -263,7 +263,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     await did(204, "DELETE", `/members/${gone}`)
     for (const id of [gone, "ann"]) await did(404, "GET", `/members/${id}${own}`)
   })
-  it("settings are of every type with what it may use, and change for the types that are named alone", async () => {
+  it("settings list every type with its allowed channels, and change only the named types", async () => {
     const before = await did(200, "GET", house)
     const { notification_settings: rows } = before
     expect(before.meta).toEqual({ total: rows.length, per_page: rows.length, page: 1 })
@@ -285,7 +285,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(after.map((one: any) => (one.notification_type === overdue ? of(rows) : one))).toEqual(rows)
     await set({ channels: null })
   })
-  it("of two members that are one, the primary's come first and the other's fill in what it left open", async () => {
+  it("when members are merged, the primary's take precedence and the other's fill the gaps", async () => {
     const [stays, goes] = [await member("Ann"), await member("Ann again")]
     await prefer({ channels: { email: false } }, prefsOf(stays))
     await did(200, "PUT", prefsOf(goes), {
@@ -300,7 +300,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(of(merged, "payment.recorded")).toMatchObject({ is_muted: true, source: "preference" })
     await did(404, "GET", prefsOf(goes))
   })
-  it("they go with a person who is erased, those of doubles included", async () => {
+  it("are erased with their person, those of merged members included", async () => {
     const [gone, double] = [await member("Bo"), await member("Bo again")]
     await prefer({ channels: { email: false } }, prefsOf(gone))
     await prefer({ is_muted: true }, prefsOf(double))

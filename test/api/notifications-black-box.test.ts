@@ -66,7 +66,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
     const back = { ...bob, token: await house.token({ user_id: bob.user_id }) }
     expect(await rowsOf(back, "opportunity.created", words)).toEqual([])
   })
-  it("of one's own doing are in one's inbox as read", async () => {
+  it("of the user's own actions are in their inbox as read", async () => {
     const ann = await house.person(["opportunities.view", "opportunities.create"])
     const got = await house.by(ann.token, "POST", "/opportunities", { subject: "My own", store_id: 1 })
     expect(got.status, got.text).toBe(201)
@@ -83,7 +83,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
   })
   describe("lie in an inbox", () => {
     let ann: Person, bob: Person
-    it("of two people, three each", async () => {
+    it("of two users, three each", async () => {
       // Whatever happened before is told by now.
       await happens("opportunity.created", await seer("opportunity.created"))
       ann = await seer("opportunity.created")
@@ -101,7 +101,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
       expect((await page("per_page=2&page=2")).notifications).toEqual(whole.slice(2))
       expect((await page("page=9")).meta.total).toBe(3)
     })
-    it("without what is kept for the server alone", async () => {
+    it("without columns internal to the server", async () => {
       for (const row of await inbox(house, ann))
         for (const hidden of ["dedupe_key", "user_id", "mail_state", "in_inbox", "is_broadcast"])
           expect(Object.keys(row)).not.toContain(hidden)
@@ -129,7 +129,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
     })
   })
 
-  it("of a person who is anonymised hold nothing of them any more", async () => {
+  it("of an anonymised person contain none of their data", async () => {
     const ann = await seer("user.invited")
     const gone = await house.person()
     await told(ann, "user.invited", [`${gone.name}"`, `${gone.name} `, `${gone.name}.`])

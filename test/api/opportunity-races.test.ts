@@ -71,7 +71,7 @@ describe("sixteen clients at once on pg", () => {
     expect(after.costs).toHaveLength(clients)
     await versionsAreWhole()
   })
-  it("move one opportunity: a move that can be made once is made once", async () => {
+  it("move one opportunity: a move possible once happens once", async () => {
     const { id } = await house.opportunity({ subject: "Contested", ...june })
     await call("POST", `${opp}/${id}/items`, { name: "Line", unit_price: "10.00" })
     const quoted = await Promise.all(
@@ -130,7 +130,7 @@ describe("sixteen clients at once on pg", () => {
       expect((await call("GET", `/api/v1/stock_levels/${unit}`)).body.stock_level.quantity_allocated).toBe("1.00")
     await versionsAreWhole()
   })
-  it("wait for each other in no circle that the database has to end", async () => {
+  it("cause no deadlocks", async () => {
     const rows = await server.run(
       Effect.flatMap(Store, (store) =>
         store.run<{ deadlocks: number | string }>(

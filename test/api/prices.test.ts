@@ -82,7 +82,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await price({ starts_at: "2026-07-31T23:59:00Z", ...until })).toBe("1.00")
       expect(await price({}, { store_id: null })).toBe("1.00")
     })
-    it("is priced again when quantity, dates or price change, and by the rate when the price by hand goes", async () => {
+    it("is repriced when quantity, dates or price change, and by the rate when the manual price is removed", async () => {
       const made = await line((await job()).id, { item_id: await priced(1000), quantity: 2 })
       const total = async (more: object): Promise<string> =>
         (await w.amend(`/opportunities/${made.id}/items/${made.items[0].id}`, more)).items[0].total
@@ -94,7 +94,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await total({ discount_percent: "10" })).toBe("27.00")
       expect(await total({ discount_percent: null })).toBe("30.00")
     })
-    it("keeps its price when the price by hand goes and no rate takes over", async () => {
+    it("keeps its price when the manual price is removed and no rate applies", async () => {
       const made = await line((await job()).id, { unit_price: "10.00" })
       expect(
         (await w.amend(`/opportunities/${made.id}/items/${made.items[0].id}`, { unit_price: null })).items[0]
@@ -139,7 +139,7 @@ describe.each(engines)("prices on %s", (engine) => {
         total: "20.00"
       })
     })
-    it("of an accessory charged at zero costs nothing, of another its rate", async () => {
+    it("of an accessory charged at zero is free, of another follows its rate", async () => {
       const product = await priced(2000)
       for (const [sort_order, price, zero_priced] of [
         [0, 1000, true],
@@ -243,12 +243,12 @@ describe.each(engines)("prices on %s", (engine) => {
         charge_total: "10.00"
       })
     })
-    it("take nothing for a deal", async () => {
+    it("ignore lines when a deal price is set", async () => {
       const { id } = await line((await job(one_day)).id, { unit_price: "10.00" })
       const free = { charge_total: "0.00", deal_total: "0.00", tax_total: "0.00", charge_including_tax_total: "0.00" }
       expect(await w.create(`/opportunities/${id}/deal_price`, { deal_total: 0 })).toMatchObject(free)
     })
-    it("keep the exchange rate of their day, the newest then in force; a copy takes that of its own", async () => {
+    it("keep the exchange rate of their day, the newest then in force; a copy takes that of its own day", async () => {
       expect(errorKeys(await w.post("/opportunities", { subject: "A job", currency: "CHF" }))).toEqual([
         422,
         ["currency"]
@@ -277,7 +277,7 @@ describe.each(engines)("prices on %s", (engine) => {
       })
       expect((await w.show(`/opportunities/${id}`)).exchange_rate).toBe("0.8000000000")
     })
-    it("take the inverse of the exchange rate of the other way round", async () => {
+    it("use the inverse of the opposite exchange rate", async () => {
       const sterling = { source_currency_code: "GBP", target_currency_code: "EUR", rate: "1.15" }
       await w.create("/exchange_rates", { ...sterling, effective_at: "2026-01-01T00:00:00Z" })
       // 1 / 1.15 = 0.869565217...
@@ -295,7 +295,7 @@ describe.each(engines)("prices on %s", (engine) => {
     it("of a pair without a rule is the default pair's, though each class rounds apart", async () => {
       expect(taxes(await bought({}, [exempt, "0.03"], [1, "0.03"]))).toEqual(["0.06", "0.02", "0.08"])
     })
-    it("names the lines that have none for lack of a class, and what gives them one", async () => {
+    it("names lines untaxed for lack of a class, and the fix", async () => {
       const warnings = async (id: number) => (await w.get(`/opportunities/${id}`)).body.meta.warnings
       const { id, items } = await bought({ member_id: null }, [1, "10.00"])
       expect(await warnings(id)).toEqual([
@@ -389,7 +389,7 @@ describe.each(engines)("prices on %s", (engine) => {
     }
     const entries = async (id: number) => (await w.show(`/opportunities/${id}/activity`)).map((one: any) => one.action)
 
-    it("take the rates and tax classes of today, as one event; what was agreed by hand stays", async () => {
+    it("takes today's rates and tax classes, as one event; manual prices stay", async () => {
       const product = await w.product()
       const { id: rate_id } = await rate(product, 1000)
       const customer = await w.customer()
@@ -462,7 +462,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect((await repriced(id, { only: "tax" }))[1]).toEqual(["10.00", "2.00", "12.00"])
       expect(taxes(await line(id, { item_id: product }))).toEqual(["22.00", "4.40", "26.40"])
     })
-    it("leaves alone what the customer accepted, what is invoiced and what is closed", async () => {
+    it("leaves accepted, invoiced and closed ones unchanged", async () => {
       const quote = await job({ ...one_day, member_id: taxed })
       await line(quote.id, { unit_price: "10.00" })
       await w.create(`/opportunities/${quote.id}/convert_to_quotation`)
@@ -539,7 +539,7 @@ describe.each(engines)("prices on %s", (engine) => {
       ["ends_at", "eq", "2026-07-03", true],
       ["day_of_week", "eq", "thursday", true],
       ["starts_at", "eq", "2026-07-01T20:00:00Z", true]
-    ])("criteria ask for days of the store: %s %s %s, in Auckland", async (field, operator, value, holds) => {
+    ])("criteria match days of the store: %s %s %s, in Auckland", async (field, operator, value, holds) => {
       await rule({ criteria: when(field, operator, value) })
       // 2 July, 8 in the morning there.
       const window = { starts_at: "2026-07-01T20:00:00Z", ends_at: "2026-07-02T20:00:00Z" }
@@ -550,11 +550,11 @@ describe.each(engines)("prices on %s", (engine) => {
       const from = (starts_at: string) => charge({ store_id: far, starts_at, ends_at: "2026-07-02T20:00:00Z" }, {})
       expect([await from("2026-07-01T11:59:00Z"), await from("2026-07-01T12:00:00Z")]).toEqual(["90.00", "100.00"])
     })
-    it("criteria of the job's total judge the whole job", async () => {
+    it("criteria on the job's total use the complete job", async () => {
       await rule({ criteria: when("charge_total", "gteq", "150.00") })
       expect([await charge({}, {}, {}), await charge({}, {})]).toEqual(["180.00", "100.00"])
     })
-    it("rules keep off a line with its own discount, and a product that may not be discounted", async () => {
+    it("rules skip lines with their own discount, and products that may not be discounted", async () => {
       await rule({})
       const firm = await priced(10_000, {}, { discountable: false })
       expect(await charge({}, { discount_percent: 5 })).toBe("95.00")
@@ -570,7 +570,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect((await w.show(`/opportunities/${before.id}`)).surcharge_group_ids).toEqual([])
       await w.put(`/surcharge_groups/${id}`, { default_enabled: false })
     })
-    it("surcharges are taxed in their own class, or else the default one", async () => {
+    it("surcharges are taxed in their own class, or else in the default one", async () => {
       const reduced = (await w.create("/product_tax_classes", { name: "Low" })).id
       const tax_rate_id = await w.named("tax_rates", "Reduced")
       await w.create("/tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: reduced, tax_rate_id })

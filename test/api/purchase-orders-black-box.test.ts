@@ -24,7 +24,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
   afterAll(() => yard.close())
 
   describe("A purchase order (rules/billing 2.2, 2.3)", () => {
-    it("is numbered one after the other from the first, whatever its store, and a refused or deleted one leaves it so", async () => {
+    it("is numbered in sequence across stores, without gaps for refused or deleted ones", async () => {
       const store = (await yard.made("/stores", { name: "Elsewhere" })).id
       const first = Number((await yard.order()).number)
       expect(refusal(await yard.post("/purchase_orders", {}))[0]).toBe(422)
@@ -93,7 +93,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
         order.items.reduce((sum: number, one: any) => sum + Math.round(Number(one[key]) * scale), 0) / scale
       expect(["subtotal", "tax_total", "total"].map(sumOf)).toEqual(expected.map(Number))
     })
-    it("rounds once for each class, and gives the rest to the class's last row", async () => {
+    it("rounds once for each class, and adds the rest to the class's last row", async () => {
       const { id } = await yard.order({
         items: [
           row("10.00", { tax_class_id: yard.reduced }),
@@ -121,7 +121,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
       ])
     })
 
-    it("is refused a change for what a new one would be refused for", async () => {
+    it("refuses changes for the same reasons as creation", async () => {
       const { id } = await yard.order()
       for (const [field, body] of [
         ["supplier_id", { supplier_id: 999_999 }],
@@ -185,7 +185,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
       expect([got.status, got.body.purchase_order.status, got.body.purchase_order.number]).toEqual([200, to, number])
       expect((await yard.order_of(id)).status).toBe(to)
     })
-    it("under an idempotency key is made, sent and cancelled once, and the answer replayed", async () => {
+    it("is created, sent and cancelled once per idempotency key, and the answer replayed", async () => {
       const body = { supplier_id: yard.supplier, ...hire, items: [{ name: "Crane", unit_cost: 1 }] }
       const before = (await yard.get("/purchase_orders")).meta.total
       const make = (json: object) => yard.ask("POST", "/purchase_orders", json, keyed("P1"))
@@ -259,7 +259,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
       expect(order).toMatchObject({ currency_code: "GBP", supplier_id: yard.supplier })
       expect((await yard.ask(method, path, body, { token: null })).status).toBe(401)
     })
-    it("an order that is not there is not found, even by who may do nothing", async () => {
+    it("a missing order is 404, even to users without permissions", async () => {
       const token = await yard.tokenOf([], ["products:read"])
       for (const path of ["/purchase_orders/999999", "/purchase_orders/abc"])
         expect((await yard.ask("GET", path, undefined, { token })).status).toBe(404)
@@ -288,7 +288,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
   })
 
   describe("Webhooks and activity of purchase orders (rules/billing 2.3, interface 6)", () => {
-    it("subscribers: made, sent, each receipt, cancelled, each with the whole order and its costs", async () => {
+    it("subscribers receive creation, sending, each receipt and cancellation, each with the full order and its costs", async () => {
       const kinds = ["created", "sent", "received", "cancelled"].map((name) => `purchase_order.${name}`)
       const { webhook_events } = await yard.get("/webhook_events?per_page=100")
       for (const kind of kinds) expect(webhook_events.map((one: any) => one.name)).toContain(kind)
@@ -350,7 +350,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
       )
     ]
 
-    it("of a part leaves the rest to come, as often as it takes", async () => {
+    it("of a part leaves the rest outstanding, any number of times", async () => {
       const { id, items } = await sent(crane("2.5"), crane(1))
       const one = async (item: any, quantity: unknown) =>
         (await yard.receive(id, [{ item_id: item.id, quantity }])).body.purchase_order
@@ -393,13 +393,13 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
       expect((await once(2)).status).toBe(409)
       expect(counts(await yard.order_of(id))[1]).toBe("1.00 of 4.00, 3.00 to come")
     })
-    it("of a number that came already is refused, and of the next one taken", async () => {
+    it("of a serial number already received is refused, and a new one accepted", async () => {
       const { id, items } = await sent({ product_id: yard.lamp, quantity: 2 })
       const one = (serial: string) =>
         yard.receive(id, [{ item_id: items[0].id, quantity: 1, serial_numbers: [serial] }])
       expect([(await one("R-1")).status, (await one("R-1")).status, (await one("R-2")).status]).toEqual([200, 422, 200])
     })
-    it("of bulk, units and what is no product makes stock of each row by itself", async () => {
+    it("of bulk, units and text lines creates stock for each product line", async () => {
       const depot = (await yard.made("/stores", { name: "Quay" })).id
       const bought = { po_type: "purchase", starts_at: null, ends_at: null, store_id: depot }
       const items = [
@@ -494,7 +494,7 @@ describe.each(engines)("Purchase orders are found, on %s (interface 2.10, rules/
   ])("%s", async (query, expected) => {
     expect(await named(query)).toEqual(expected)
   })
-  it("by status in one order, and the other way round in the other", async () => {
+  it("sorted by status, ascending and descending", async () => {
     const status = async (sort: string) =>
       (await yard.get(`/purchase_orders?sort=${sort}`)).purchase_orders.map((one: any) => one.status)
     const up = await status("status")
@@ -505,7 +505,7 @@ describe.each(engines)("Purchase orders are found, on %s (interface 2.10, rules/
     expect((await yard.get("/purchase_orders?per_page=4&page=2")).meta).toEqual({ total: 6, per_page: 4, page: 2 })
     expect((await yard.get("/purchase_orders")).meta).toEqual({ total: 6, per_page: 20, page: 1 })
   })
-  it("by a view of one's own, with just its columns", async () => {
+  it("by a user's own view, with just its columns", async () => {
     const view = await yard.made("/custom_views", {
       ...{ name: "Short", entity_type: "purchase_orders", visibility: "personal", columns: ["number", "status"] },
       filters: [{ field: "status", predicate: "eq", value: "sent" }]

@@ -5,7 +5,7 @@ import { houseAt } from "./calling.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
 const path = "/api/v1/purchase_orders"
-describe("several people at one purchase order on pg", () => {
+describe("concurrent work on one purchase order on pg", () => {
   let server: Serving, house: RentalHouse, supplier_id: number
   beforeAll(async () => {
     server = await serve("pg")
@@ -34,7 +34,7 @@ describe("several people at one purchase order on pg", () => {
       expect(await events(id, "purchase_order.sent")).toBe(1)
     }
   })
-  it("one sends it while another cancels it: what was cancelled first is not sent", async () => {
+  it("sent and cancelled concurrently: an order cancelled first is not sent", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
       const [sent, cancelled] = await Promise.all([post(id, "send"), post(id, "cancel")])
@@ -44,7 +44,7 @@ describe("several people at one purchase order on pg", () => {
       expect([200, 422]).toContain(sent.status)
     }
   })
-  it("one changes its lines while another sends it: what was sent is what stands", async () => {
+  it("changed and sent concurrently: the sent lines are the stored ones", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
       const items = [{ name: "Motor", quantity: "2", unit_cost: "10.00" }]

@@ -27,7 +27,7 @@ describe.each(engines)("A limit a minute, on %s (rules/conventions 10)", (engine
   }
   const next = () => house.later(minute)
 
-  it("is said on every answer, good or not", async () => {
+  it("is reported on every answer, successful or not", async () => {
     next()
     const till = await house.token({ rate_limit_per_minute: 50, abilities: ["products:read", "products:write"] })
     const asks: ReadonlyArray<[number, string, string, unknown?]> = [
@@ -45,7 +45,7 @@ describe.each(engines)("A limit a minute, on %s (rules/conventions 10)", (engine
       for (const header of ["retry-after", "x-ratelimit-reset"]) expect(got.headers[header]).toBeUndefined()
     }
   })
-  it("counts what is refused for other reasons as well, before anything else is looked at", async () => {
+  it("counts requests refused for other reasons as well, before any other check", async () => {
     next()
     const till = await house.token({ rate_limit_per_minute: 3 })
     const paths = ["/nowhere", "/products/999999", "/products", "/nowhere", "/products/999999"]
@@ -65,7 +65,7 @@ describe.each(engines)("A limit a minute, on %s (rules/conventions 10)", (engine
     next()
     await set({ rate_limit: 600 })
   })
-  it("is one for each token of those who have none of their own", async () => {
+  it("is separate for each token without a limit of its own", async () => {
     next()
     await set({ rate_limit: 6 })
     const [one, other] = [await house.token(), await house.token()]
@@ -82,7 +82,7 @@ describe.each(engines)("A limit a minute, on %s (rules/conventions 10)", (engine
     ).toBe(422)
   })
   it.each([20, 100, 333])(
-    "of %i lets exactly as many through, however many come at once",
+    "of %i admits exactly as many, however many arrive at once",
     async (rate_limit_per_minute) => {
       next()
       const till = await house.token({ rate_limit_per_minute })
@@ -108,7 +108,7 @@ describe.each(engines)("A quota a month, on %s (rules/conventions 10 and 16)", (
   }
   const ask = (who: Token, path = "/products") => house.by(who, "GET", path)
 
-  it("is not used up by what is refused for being too many", async () => {
+  it("is not used up by requests over the limit", async () => {
     const till = await house.token({ monthly_units: 5, rate_limit_per_minute: 2 })
     house.later(minute)
     expect(statuses(await times(6, () => ask(till)))).toEqual([200, 200, ...of(429, 4)])
@@ -149,7 +149,7 @@ describe.each(engines)("A quota a month, on %s (rules/conventions 10 and 16)", (
     expect((await house.put("/settings/api", { settings: { monthly_units } })).status).toBe(422)
     expect((await house.post("/tokens", { name: "T", abilities: ["*"], monthly_units })).status).toBe(422)
   })
-  it("lets exactly as much through, however many come at once", async () => {
+  it("admits exactly as much, however many arrive at once", async () => {
     const till = await house.token({ monthly_units: 50 })
     const got = await Promise.all(Array.from({ length: 80 }, () => ask(till)))
     expect(statuses(got).filter((status) => status === 200).length).toBe(50)

@@ -149,7 +149,7 @@ const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
 
 /** Each of them so many times. */
 export const receiptRaces = (rounds: number): void => {
-  describe(`several people at one delivery on pg, ${rounds} times`, () => {
+  describe(`concurrent receipts on pg, ${rounds} times`, () => {
     let server: Serving, quay: Quay
     beforeAll(async () => {
       server = await serve("pg")
@@ -160,10 +160,10 @@ export const receiptRaces = (rounds: number): void => {
       for (let round = 1; round <= rounds; round++) await race(quay, round)
     }
 
-    it("eight receive what five are to come of: each piece comes once", again(piecesComeOnce))
-    it("what several orders bring of a bought product is one level", again(ordersShareALevel))
+    it("eight receive five expected pieces: each piece is received once", again(piecesComeOnce))
+    it("deliveries of several orders for a purchased product share one stock level", again(ordersShareALevel))
     it("one serial number is on one unit", again(serialsAreOnce))
-    it("goods go back once, while more come", again(goBackOnce))
-    it("units come and go back while jobs take them", again(comeWhileJobsTakeThem))
+    it("goods are returned once, while more arrive", again(goBackOnce))
+    it("units are received and returned while jobs allocate them", again(comeWhileJobsTakeThem))
   })
 }

@@ -48,7 +48,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
   }
 
   describe("of a call", () => {
-    it("has these fields and no others", async () => {
+    it("has exactly these fields", async () => {
       const till = await house.token()
       const { row } = await logged(till, "GET", "/products")
       expect(Object.keys(row).sort()).toEqual(fields.toSorted())
@@ -66,7 +66,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       })
       expect([typeof row.id, Number.isInteger(row.duration_ms), row.duration_ms >= 0]).toEqual(["number", true, true])
     })
-    it("has no bytes answered where nothing came back", async () => {
+    it("has no response bytes if nothing was sent", async () => {
       const { id } = await house.made("/products", { name: "Short-lived" })
       const { row } = await logged(await house.token(), "DELETE", `/products/${id}`)
       expect([row.status_code, row.response_bytes, row.operation]).toEqual([204, 0, "delete"])
@@ -94,14 +94,14 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     it("has no ability where the call requires none", async () => {
       expect((await logged(null, "GET", "/system/health")).row.ability).toBe(null)
     })
-    it("takes over the request id it was given, or makes one that the answer says", async () => {
+    it("keeps the given request id, or creates one that the response carries", async () => {
       house.later(minute)
       const got = await house.ask("GET", "/products")
       const made = got.headers["x-request-id"]
       expect(made).toMatch(/^[0-9a-f-]{36}$/)
       expect((await house.logs({ "q[created_at_gteq]": house.instant() })).map((row) => row.request_id)).toContain(made)
     })
-    it("has its own request id where the one it was given is none", async () => {
+    it("creates a request id if the given one is invalid", async () => {
       house.later(minute)
       const bad = "no spaces, please"
       const got = await house.ask("GET", "/products", undefined, { headers: { "x-request-id": bad } })
@@ -118,7 +118,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     })
   })
 
-  describe("is kept of every answer:", () => {
+  describe("is stored for every answer:", () => {
     it("401 with a wrong token, which is not in it", async () => {
       const wrong = { ...(await house.token()), secret: "7|this-secret-opens-nothing" }
       const { row } = await logged(wrong, "GET", "/products")
@@ -130,7 +130,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       const { row } = await logged(token, "GET", "/products")
       expect(row).toMatchObject({ status_code: 403, personal_access_token_id: token.id, user_id })
     })
-    it("422 of a body that is no JSON, with the bytes that came", async () => {
+    it("422 for a body that is not JSON, with the received bytes", async () => {
       const { row } = await logged(await house.token(), "POST", "/products", undefined, { bytes: '{"name":' })
       expect([row.status_code, row.request_bytes]).toEqual([422, 8])
     })
@@ -199,14 +199,14 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       expect(await of_one({ "q[created_at_gteq]": tomorrow })).toEqual([])
       expect(await of_one({ "q[created_at_lteq]": today })).toEqual([])
     })
-    it("by a time that is none not at all", async () => {
+    it("not at all by an invalid time", async () => {
       expect(await of_one({ "q[created_at_gteq]": "yesterday" })).toEqual([])
     })
     it("by several of these at once", async () => {
       const query = { "q[route_name_eq]": "products.list", "q[status_code_eq]": 200, "q[created_at_lteq]": from }
       expect((await of_one(query)).length).toBe(1)
     })
-    it("by nothing else: other filters are passed over", async () => {
+    it("by no other filter: these are ignored", async () => {
       expect(
         (await of_one({ "q[ip_address_eq]": "nobody", "q[request_id_eq]": "none", "q[user_agent_cont]": "x" })).length
       ).toBe(4)
@@ -218,7 +218,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     it("newest first where it is to be sorted by something else", async () => {
       expect(await of_one({ sort: "ip_address" })).toEqual(await of_one())
     })
-    it("newest first among those of one instant", async () => {
+    it("newest first within one instant", async () => {
       house.later(minute)
       const burst = await house.token()
       for (const path of ["/products", "/members", "/stores", "/opportunities"]) await house.by(burst, "GET", path)
@@ -237,7 +237,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     })
   })
 
-  describe("holds nothing personal", () => {
+  describe("contains no personal data", () => {
     it("from requests or responses", async () => {
       const { row } = await logged(await house.token(), "POST", "/members", {
         name: "Ada Lovelace",

@@ -94,13 +94,13 @@ describe.each(both_engines)("on %s", (engine) => {
     }
   }
 
-  it("two orders take the last piece in the same moment: both say that they are short", async () => {
+  it("two orders take the last piece concurrently: both report the shortage", async () => {
     const product = await productOf("Desk", 1)
     const orders = [await order("First"), await order("Second")]
     await atOnce(...orders.map((id) => () => made("POST", `${opp}/${id}/items`, lineOf(product.id))))
     for (const id of orders) expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("two quotations for the last piece become orders in the same moment: both say that they are short", async () => {
+  it("two quotations for the last piece become orders concurrently: both report the shortage", async () => {
     const product = await productOf("Dimmer", 1)
     const quotations: Array<number> = []
     for (const subject of ["Third", "Fourth"]) {
@@ -112,7 +112,7 @@ describe.each(both_engines)("on %s", (engine) => {
     await atOnce(...quotations.map((id) => () => made("POST", `${opp}/${id}/convert_to_order`)))
     for (const id of quotations) expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("stock is taken away while an order takes it: the order says that it is short", async () => {
+  it("stock is removed while an order takes it: the order reports the shortage", async () => {
     const product = await productOf("Lamp", 1)
     const id = await order("Fifth")
     await atOnce(
@@ -131,7 +131,7 @@ describe.each(both_engines)("on %s", (engine) => {
     )
     expect(await told(second)).toEqual({ flag: false, lacks: false })
   })
-  it("twelve orders claim two scarce products in either order at once: each says whether it is short", async () => {
+  it("twelve orders claim two scarce products concurrently, in either order: each reports correctly whether it is short", async () => {
     const [truss, motor] = [await productOf("Truss", 5), await productOf("Motor", 20)]
     const orders: Array<number> = []
     for (let at = 0; at < 12; at++) orders.push(await order(`Rig ${at}`, at % 2 === 0 ? truss.id : motor.id))

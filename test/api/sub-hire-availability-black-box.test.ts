@@ -77,7 +77,7 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
     expect(await field.points(product_id, "07-04")).toEqual([10])
     expect((await field.asked(`/availability?product_id=${product_id}&store_id=1&date=2026-07-04`)).available).toBe(5)
   })
-  it("leaves other products as they are, and rows that are no product leave all", async () => {
+  it("does not affect other products; text lines affect none", async () => {
     const [product_id, other] = [await field.bulk(), await field.bulk()]
     await field.hired(product_id, 5, "07-03", "07-06", {
       items: [
@@ -87,7 +87,7 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
     })
     expect([await field.points(product_id, "07-04"), await field.points(other, "07-04")]).toEqual([[11], [10]])
   })
-  it("in the product's own range shows the same", async () => {
+  it("is the same in the product's own range", async () => {
     const product_id = await field.bulk()
     await field.hired(product_id, 5, "07-03", "07-05")
     const { slots } = await field.asked(`/products/${product_id}/availability?${field.span("07-02", "07-04")}`)
@@ -182,7 +182,7 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
       expect([from, await free(from!, to!)]).toEqual([from, ["OWN"]])
     expect(typeof own).toBe("number")
   })
-  it("is gone from the days after when the time has come, without anybody doing a thing", async () => {
+  it("ends by itself on the day after its period", async () => {
     const product_id = await field.bulk()
     await field.hired(product_id, 5, "07-03", "07-06")
     yard.setClock("2026-07-10T12:00:00.000Z")

@@ -110,12 +110,12 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
     it("by day of the UTC calendar", async () => {
       expect(counts(await of("day"))).toEqual([[house.instant().slice(0, 10), 14, 14]])
     })
-    it.each(dimensions)("and its rows by %s come to the totals", async (dimension) => {
+    it.each(dimensions)("with rows by %s that add up to the totals", async (dimension) => {
       const usage = await of(dimension)
       expect(total(usage)).toEqual([14, 14])
       expect(sum(usage)).toEqual([14, 14])
     })
-    it("and rows have these fields and no others; nothing is paged", async () => {
+    it("with exactly these fields, unpaged", async () => {
       const usage = await of("status")
       expect(Object.keys(usage).sort()).toEqual(["meta", "usage"])
       expect(Object.keys(usage.meta).sort()).toEqual(["dimension", "totals", "window"])
@@ -124,12 +124,12 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
       for (const row of usage.usage)
         expect(Object.keys(row).sort()).toEqual(["key", "label", "request_count", "weighted_units"])
     })
-    it("a row of its own for every endpoint, however many", async () => {
+    it("with a row for every endpoint, however many", async () => {
       expect((await of("endpoint", { per_page: 1, page: 2 })).usage.length).toBe(6)
     })
   })
 
-  it("does not count the asking itself before it is answered, and counts it after, at no units", async () => {
+  it("counts its own query only after answering it, at no units", async () => {
     house.later(minute)
     const reader = await house.token()
     const read = async () => (await house.by(reader, "GET", `/usage?token_id=${reader.id}`)).body
@@ -150,13 +150,13 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
     expect((await calls(till, 2, "/broken")).map(({ status }) => status)).toEqual([500, 500])
     expect(counts(await house.usage({ token_id: till.id, dimension: "status" }))).toEqual([["500", 2, 0]])
   })
-  it("counts what is refused for want of an ability or a permission at its units", async () => {
+  it("counts calls refused for lack of an ability or permission at their units", async () => {
     const poor = await house.person([], ["products:read"])
     expect((await house.by(poor.token, "GET", "/products")).status).toBe(403)
     expect((await house.by(poor.token, "GET", "/members")).status).toBe(403)
     expect(counts(await house.usage({ token_id: poor.token.id, dimension: "status" }))).toEqual([["403", 2, 2]])
   })
-  it("counts an answer given again for the same idempotency key as a call of its own", async () => {
+  it("counts a replayed answer of an idempotency key as a call of its own", async () => {
     const till = await house.token()
     const again = () =>
       house.by(till, "POST", "/products", { name: "Lamp" }, { headers: { "idempotency-key": "lamp-once" } })
@@ -175,7 +175,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
     for (const dimension of dimensions)
       expect(total(await house.usage({ token_id: till.id, dimension }))).toEqual([2, 2])
   })
-  it("shows what was counted at once, however many were at work together", async () => {
+  it("shows counts at once, after concurrent work", async () => {
     const till = await house.token()
     await Promise.all(Array.from({ length: 200 }, () => house.by(till, "GET", "/products")))
     expect(total(await house.usage({ token_id: till.id }))).toEqual([200, 200])
@@ -225,7 +225,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
       expect(days.every((one) => /^\d{4}-\d\d-\d\d$/.test(one))).toBe(true)
       expect(sum(usage)).toEqual([30, 30])
     })
-    it("of one's own, of whole days, both ends included", async () => {
+    it("of custom full days, both ends included", async () => {
       const first = new Date(first_at).toISOString().slice(0, 10)
       const third = new Date(first_at + 2 * day).toISOString().slice(0, 10)
       const custom = (from: string, to: string) => in_window("custom", { from, to })
@@ -235,7 +235,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
       const { window } = (await custom(first, third)).meta
       expect([window.preset, window.from.slice(0, 10), window.to.slice(0, 10)]).toEqual(["custom", first, third])
     })
-    it("whose days begin and end at midnight UTC", async () => {
+    it("whose days start and end at midnight UTC", async () => {
       const midnight = Math.ceil(Date.parse(house.instant()) / day) * day
       const now = Date.parse(house.instant())
       const other = await house.token()
@@ -254,7 +254,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
     })
   })
 
-  it("takes days without a window of one's own for nothing", async () => {
+  it("ignores dates without a custom window", async () => {
     expect((await house.usage({ window: "24h", from: "2020-01-01", to: "2020-01-02" })).meta.window.preset).toBe("24h")
   })
   it("is of all channels unless one is named", async () => {

@@ -38,7 +38,7 @@ describe.each(engines)("saved views over HTTP on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("D1 what a view begins as", async () => {
+  it("D1 defaults of a new view", async () => {
     const {
       body: {
         users: [caller]
@@ -54,7 +54,7 @@ describe.each(engines)("saved views over HTTP on %s", (engine) => {
       config: {}
     })
   })
-  it("D3 nothing is listed under that name", async () => {
+  it("D3 no rows are listed under that name", async () => {
     expect(await refusedOn({ entity_type: "not_real" })).toEqual([422, ["entity_type"]])
   })
   it("D5 a page too long, a direction that is none", async () => {

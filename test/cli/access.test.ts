@@ -42,7 +42,7 @@ const machine = (name: string, more: { readonly [name: string]: string } = {}) =
   }
 }
 
-it("somebody is invited, and logs in with the code of the mail", async () => {
+it("a user is invited, and logs in with the mailed code", async () => {
   const invited = await run(place, ["users", "invite", "ann@house.example", "--name", "Ann", "--role", "Sales"])
   expect(invited).toMatchObject({
     code: 0,
@@ -76,7 +76,7 @@ it("a plan of an invitation sends nothing, and an unknown role is refused with t
   expect(mistyped).toMatchObject({ code: 5, err: expect.stringMatching(/There is no role Sails; there are .*Sales/) })
 })
 
-it("a login that was broken off goes on with the same code", async () => {
+it("an interrupted login continues with the same code", async () => {
   await run(place, ["users", "invite", "ben@house.example", "--name", "Ben"])
   const code = await codeFor("ben@house.example")
   const laptop = machine("ben")
@@ -94,7 +94,7 @@ it("a login that was broken off goes on with the same code", async () => {
   expect(existsSync(kept)).toBe(false)
 })
 
-it("a new code replaces what was lost, and takes along what was not sent yet", async () => {
+it("a new code replaces a lost token, and sends pending commands", async () => {
   await run(place, ["users", "invite", "eve@house.example", "--name", "Eve", "--role", "Admin"])
   const laptop = machine("eve")
   expect((await laptop.type(["login", place.url, "--code", await codeFor("eve@house.example")])).code).toBe(0)
@@ -114,7 +114,7 @@ it("a new code replaces what was lost, and takes along what was not sent yet", a
   expect((await run(place, ["vehicles", "list", "--remote"])).out).toContain("Van 7")
 })
 
-it("says what is missing, and takes one way to log in only", async () => {
+it("reports missing flags, and accepts only one way to log in", async () => {
   const laptop = machine("nobody")
   expect(await laptop.type(["login", place.url])).toMatchObject({ code: 2, err: expect.stringContaining("--code") })
   expect((await laptop.type(["login", place.url, "--code", "x", "--token", "y"])).code).toBe(2)

@@ -26,7 +26,7 @@ const errorOf = (work: () => unknown): CliError => {
 }
 
 describe("answers of a server", () => {
-  it("are refused with exit 1 and what is missing", () => {
+  it("are refused with exit 1 and the missing key", () => {
     for (const work of [
       () => rowIn({ products: [] }, "product"),
       () => rowIn([], "product"),
@@ -43,7 +43,7 @@ describe("answers of a server", () => {
       expect(way_out).toContain("Update Flightcase")
     }
   })
-  it("may hold more than a command needs, and values of a later release", () => {
+  it("may contain more than a command needs, and values of a later release", () => {
     const chart = { from: "2026-01-01T00:00:00.000Z", to: "2026-01-02T00:00:00.000Z", total_stock: 1, shortages: [] }
     const times = { period_start: "a", period_end: "b", starts_at: "c", ends_at: "d" }
     const demand = {

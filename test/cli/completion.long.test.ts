@@ -120,7 +120,7 @@ describe("completion in fish", () => {
   })
 })
 
-it("is bash's own form: what stands before = or : stays, and signs bash reads are escaped", () => {
+it("follows bash's rules: text before = or : stays, and special characters are escaped", () => {
   const form = (line: string, candidate: string): string => forBash(candidate, readLine(line))
   expect(readLine("flightcase  x 'a b' c\\ d \"e f")).toEqual({
     words: ["flightcase", "x", "a b", "c d", "e f"],
@@ -139,7 +139,7 @@ describe("the words themselves", () => {
     expect([code, err]).toEqual([0, ""])
     return out.split("\n").slice(0, -1)
   }
-  it("come with and without the -- that keeps what is typed apart", async () => {
+  it("come with and without the -- that separates what is typed", async () => {
     expect(await words("products", "sh")).toEqual(["show"])
     expect(await words("--", "products", "sh")).toEqual(["show"])
     expect(await words("--", "products", "show", "--js")).toEqual(["--json"])
@@ -156,7 +156,7 @@ describe("the words themselves", () => {
     expect(await words("--", "completion", "")).toEqual(["bash", "fish", "zsh"])
     expect(await words("--", "api", "P")).toEqual(["PATCH", "POST", "PUT"])
   })
-  it("are none of this machine's replica where another server is meant, and say nothing", async () => {
+  it("do not use this machine's replica where another server is meant, and print nothing", async () => {
     expect(await words("--", "--url", "http://127.0.0.1:9", "products", "show", "")).toEqual([])
     expect(await words("--", "--profile", "other", "products", "show", "")).toEqual([])
     const elsewhere = await runHere(place, ["completion", "words", "--", "products", "show", ""], {

@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 describe("the doctor", () => {
-  it("puts a damaged replica aside, fills a new one and sends what was pending", async () => {
+  it("sets a damaged replica aside, fills a new one and sends pending commands", async () => {
     writeFileSync(join(profile(), "replica.sqlite"), "garbage".repeat(1_000))
     const found = await run(place, ["doctor"])
     expect([found.code, found.out]).toEqual([1, expect.stringMatching(/bad\treplica file\t.*doctor --repair/)])

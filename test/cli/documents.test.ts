@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => place.close())
 const isPdf = (file: string): boolean => readFileSync(file).subarray(0, 5).toString() === "%PDF-"
 
-it("is made of an invoice by its number, and fetched at once", async () => {
+it("is generated for an invoice by its number, and fetched at once", async () => {
   const file = join(place.folder, "invoice.pdf")
   const made = await run(place, [
     ...["documents", "generate", "--type", "invoice", "--invoice", invoice.number],
@@ -69,7 +69,7 @@ it("is recorded without a network, and fetched by its number once the server dre
   expect(JSON.parse(listed.out).documents.map((row: { status: string }) => row.status)).toContain("finalised")
   expect((await run(place, ["documents", "void", drawn.document_number, "--reason", "Twice"])).code).toBe(0)
 })
-it("is made in a batch by the server", async () => {
+it("is generated in a batch by the server", async () => {
   const { count, job_id } = await remotely("documents", "batch", "--type", "invoice", "--invoice", invoice.number)
   expect(count).toBe(1)
   await expect.poll(async () => (await remotely("jobs", "show", job_id)).job.status, { timeout: 20_000 }).toBe("done")
@@ -88,12 +88,12 @@ it("is fetched at once on an online device, and not attempted offline", async ()
   const none = await run(place, ["documents", "get", String(document.id), "--certificate"])
   expect([none.code, none.err]).toEqual([1, expect.stringContaining("Nobody has accepted")])
 })
-it("shows how far a batch is until it is made", async () => {
+it("shows a batch's progress until it is complete", async () => {
   const words = ["documents", "batch", "--type", "invoice", "--invoice", invoice.number, "--wait"]
   const made = await run(place, words)
   expect([made.code, made.out]).toEqual([0, "done\t1\nfailed\t0\n"])
 })
-it("says what is missing", async () => {
+it("reports missing flags", async () => {
   const none = await run(place, ["documents", "generate", "--type", "invoice"])
   expect([none.code, none.err]).toEqual([2, expect.stringContaining("--order, --invoice")])
   const both = await run(place, ["documents", "generate", "--type", "invoice", "--invoice", "1", "--order", "1"])

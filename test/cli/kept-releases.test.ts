@@ -36,9 +36,9 @@ const withoutGrants = (role: Row, before: ReadonlyArray<Row>): Row => {
   return { ...role, permissions, updated_at: earlier["updated_at"] }
 }
 
-it("there are kept releases", () => expect(releases.length).toBeGreaterThan(0))
+it("kept releases exist", () => expect(releases.length).toBeGreaterThan(0))
 
-describe.each(releases)("what release %s left behind", (release) => {
+describe.each(releases)("data left by release %s", (release) => {
   const kept = join(releases_folder, release)
   const about: About = JSON.parse(readFileSync(join(kept, "about.json"), "utf8"))
   const profiles = Object.entries(about.profiles)
@@ -83,7 +83,7 @@ describe.each(releases)("what release %s left behind", (release) => {
   })
   afterAll(cleanUp)
 
-  it("is a server whose tables hold every row they held", async () => {
+  it("opens as a server whose tables hold every row they held", async () => {
     server = await startServerThere()
     const rows = readTables(kept),
       now = asKnownTo(rows, await tablesAt("--url", server.url, "--token", about.token))
@@ -110,7 +110,7 @@ describe.each(releases)("what release %s left behind", (release) => {
     }
   })
 
-  it("syncs: every command gets its verdict, and both sides come to the same", async () => {
+  it("syncs: every command gets its verdict, and both sides end equal", async () => {
     server = await startServerThere()
     for (const [profile, { conflicts, pending, refused }] of profiles) {
       const left = conflicts + refused
@@ -140,7 +140,7 @@ describe.each(releases)("what release %s left behind", (release) => {
     )
   })
 
-  it("has conflicts that can be settled, those of then and those of now", async () => {
+  it("has conflicts that can be resolved, earlier and present ones", async () => {
     server = await startServerThere()
     for (const [profile, { conflicts, refused }] of profiles) {
       const left = conflicts + refused

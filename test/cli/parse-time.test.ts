@@ -82,7 +82,7 @@ describe("an end that is a day", () => {
     expect(parseMomentIn(text, london, "--to", countedFrom(text, begins, wednesday))).toBe(expected)
   )
 
-  it("holds the whole day whatever the clocks do, and nothing of the next", () => {
+  it("covers the full day whatever the clocks do, and nothing of the next", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(london, "America/New_York", "Asia/Beirut", "America/Sao_Paulo", "Pacific/Apia", "UTC"),
@@ -119,7 +119,7 @@ describe("days on which the clocks change", () => {
   })
 })
 
-describe("what was understood", () => {
+describe("understood times", () => {
   const said = (text: string, flag: string): string | undefined =>
     understood(typedMoment(text, london, flag, wednesday), london, flag)
   it("is echoed for days and words, not for exact times", () => {

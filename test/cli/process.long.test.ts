@@ -50,7 +50,7 @@ describe("the command line as a process", () => {
     child.kill("SIGKILL")
   })
 
-  it("keeps what it holds of a profile to its owner", async () => {
+  it("keeps a profile's files private to its owner", async () => {
     expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
     const profile = join(place.home, "profiles", "default")
     expect(statSync(profile).mode & 0o777).toBe(0o700)
@@ -84,7 +84,7 @@ describe("the command line as a process", () => {
 })
 
 describe("an import", () => {
-  it("goes on where it was interrupted, and counts every row once", async () => {
+  it("resumes where it was interrupted, and counts every row once", async () => {
     const own = await openPlace()
     try {
       writeFileSync(join(own.folder, "list.csv"), `${csv(25)}\n,\nK-27,\n`)
@@ -148,7 +148,7 @@ describe("an import", () => {
     expect(shown).toMatchObject({ name: "5Star Systems Spica 250M", weight: "18.0000", product_group_name: "Lighting" })
   })
 
-  it("takes the sample price list whole, and changes nothing the second time", async () => {
+  it("imports all of the sample price list, and changes nothing the second time", async () => {
     const file = new URL("../fixtures/price-list.csv", import.meta.url).pathname
     const first = await run(place, ["import", "products", file, "--create-stores", "--json"])
     expect(first.err).toContain("Made the store Northern Depot")

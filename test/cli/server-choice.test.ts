@@ -144,13 +144,13 @@ const subjects = async (words: ReadonlyArray<string>) =>
     }
   ).products.map(({ name }) => name)
 
-it("writes to the server of the environment although somebody has logged in at another, and says so", async () => {
+it("writes to the server of the environment even if another login exists, and says so", async () => {
   const made = await asTrial(["products", "create", "--name", "Only a trial"])
   expect(made).toMatchObject({ code: 0, err: `Written to ${trial.url}, as FLIGHTCASE_URL and FLIGHTCASE_TOKEN say.\n` })
   expect(await subjects([])).toEqual([])
   expect(await subjects(["--url", trial.url, "--token", "owner-token-of-the-sessions"])).toEqual(["Only a trial"])
 })
-it("says where it wrote on standard error too where the output is JSON", async () => {
+it("prints where it wrote on standard error even if the output is JSON", async () => {
   const made = await asTrial(["products", "create", "--name", "Second", "--json"])
   expect(JSON.parse(made.out)).toHaveProperty("product.name", "Second")
   expect(made.err).toContain(`Written to ${trial.url}`)

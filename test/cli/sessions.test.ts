@@ -33,7 +33,7 @@ describe("a session itself", () => {
       "x=y z"
     ])
   })
-  it("notices other output, another exit code and silence on standard error", async () => {
+  it("detects other output, another exit code and silence on standard error", async () => {
     await expect(play(place, "$ --version\nflightcase 9.9.9", run)).rejects.toThrow("standard output differs")
     await expect(play(place, "$ --version\nflightcase *\n? 3", run)).rejects.toThrow("exit code 0, expected 3")
     await expect(play(place, "$ --version\nflightcase *\n! nothing of the kind", run)).rejects.toThrow(
@@ -41,7 +41,7 @@ describe("a session itself", () => {
     )
     await expect(play(place, "$ stores list --json\n= meta.total 7", run)).rejects.toThrow("meta.total is 1")
   })
-  it("says nothing but data on standard output", async () => {
+  it("prints only data on standard output", async () => {
     const refused = await run(place, ["products", "show", "NO-SUCH-SKU"])
     expect(refused).toMatchObject({ code: 3, out: "" })
     const wrong = await run(place, ["products", "create", "--name", "x", "--weight", "heavy", "--json"])

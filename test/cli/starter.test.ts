@@ -22,7 +22,7 @@ describe.skipIf(process.platform === "win32")("the starter", () => {
       [["--max-semi-space-size=16"], "2", ["serve", "--help"]]
     ])
   })
-  it("leaves what the environment says of them, and other commands, alone", () => {
+  it("leaves the environment's settings, and other commands, alone", () => {
     expect(start(["serve", "--help"], { MALLOC_ARENA_MAX: "1" }).map(([, arenas]) => arenas)).toEqual(["1", "1"])
     expect(start(["--version"])).toHaveLength(1)
   })

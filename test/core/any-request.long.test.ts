@@ -352,7 +352,7 @@ describe.each(engines)("any request on %s", (engine) => {
     // A walk on which nothing ever succeeds would prove little.
     expect((statuses.get(201) ?? 0) + (statuses.get(200) ?? 0)).toBeGreaterThan(drawn.length / 10)
   })
-  it("leaves no cost in what somebody is sent who may not see costs", async () => {
+  it("sends no costs to users who may not see them", async () => {
     const guarded = catalogue.tables.flatMap((table) =>
       Object.entries(table.columns)
         .filter(([, field]) => field.visible_to !== undefined)

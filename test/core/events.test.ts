@@ -25,9 +25,9 @@ if (process.env["UPDATE_EVENTS"] === "1") {
 
 describe("the list of events", () => {
   const kept = JSON.parse(readFileSync(list_file, "utf8")) as EventList
-  it("keeps every promise made of stored events", () => expect(brokenPromises(kept, now)).toEqual([]))
-  it(`holds every event and field there is (${update})`, () => expect(kept).toEqual(now))
-  it(`is the page people read (${update})`, () =>
+  it("keeps every promise about stored events", () => expect(brokenPromises(kept, now)).toEqual([]))
+  it(`contains every event and field (${update})`, () => expect(kept).toEqual(now))
+  it(`matches the generated documentation (${update})`, () =>
     expect(readFileSync(page_file, "utf8")).toBe(eventsPage(kinds, recordedCatalogue.tables)))
 
   it("does not let an event or a field change or go, nor a new field be required", () => {
@@ -46,7 +46,7 @@ describe("the list of events", () => {
     ])
     expect(brokenPromises(before, before)).toEqual([])
   })
-  it("lets a choice gain values, and lose none", () => {
+  it("allows a choice to gain values, and not to lose any", () => {
     const lamps = (kind: string): EventList => ({ events: {}, columns: { lamps: { kind } } })
     expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot" or "beam" or "wash"'))).toEqual([])
     expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot"'))).toEqual([
@@ -74,11 +74,11 @@ describe("a declared event", () => {
   })
   it("belongs to the stream of its subject", () =>
     expect(lit.make({ id: 7, watts: 60 })).toEqual({ stream: "lamp:7", type: "lamp.lit", data: { id: 7, watts: 60 } }))
-  it("reads what an earlier release recorded in its present form", () =>
+  it("reads events of an earlier release in their present form", () =>
     expect(decodeData(lit, { id: 7, kilowatts: 2 })).toEqual({ id: 7, watts: 2_000 }))
   it("passes over fields of a later release", () =>
     expect(decodeData(lit, { id: 7, watts: 60, colour: "red" })).toEqual({ id: 7, watts: 60 }))
-  it("refuses data that is not what it declares, and names the event and the field", () => {
+  it("refuses data that does not match its declaration, naming the event and the field", () => {
     expect(() => decodeData(lit, { id: 7, watts: "60" })).toThrow(/stored lamp\.lit.*watts/s)
     expect(() => decodeData(lit, { watts: 60 })).toThrow(/id/)
   })

@@ -16,7 +16,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     find: "billing.own <= leftToBill(billing.others)",
     replace: "billing.own <= billing.others.total",
     killed_by: [
-      { file: "test/core/billing/invoices/issue.test.ts", test: "is refused, naming what was billed and what is left" }
+      { file: "test/core/billing/invoices/issue.test.ts", test: "is refused, naming billed and remaining amounts" }
     ]
   },
   {
@@ -25,7 +25,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "recordPayment",
     find: "amount > invoice.amount_outstanding",
     replace: "amount > invoice.total",
-    killed_by: [{ file: payments_test, test: "of one unit more than is outstanding" }, histories]
+    killed_by: [{ file: payments_test, test: "above the outstanding amount by one unit is refused" }, histories]
   },
   {
     name: "more is given back than was paid",
@@ -57,7 +57,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "takenOf",
     find: "quantity > row.quantity",
     replace: "quantity > hundredths(row.item.quantity)",
-    killed_by: [{ file: credits_test, test: "of more than is left of one is refused" }]
+    killed_by: [{ file: credits_test, test: "of more than the remaining quantity is refused at its position" }]
   },
   {
     name: "a row is credited beyond the money that is left of it",
@@ -81,7 +81,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "proRata",
     find: "raised.has(at) ? Math.sign(odd) : 0",
     replace: "raised.has(-at - 1) ? Math.sign(odd) : 0",
-    killed_by: [{ file: credits_test, test: "is spread over the rows by what is left of each" }, histories]
+    killed_by: [{ file: credits_test, test: "is spread over the rows by their remaining amounts" }, histories]
   },
   {
     name: "a number is passed over",

@@ -70,11 +70,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     find: "if (needed !== undefined)",
     replace: "if (needed === undefined)",
     killed_by: [
-      {
-        file: "test/api/shortage-races.test.ts",
-        test: "two orders take the last piece in the same moment",
-        engine: "pg"
-      }
+      { file: "test/api/shortage-races.test.ts", test: "two orders take the last piece concurrently", engine: "pg" }
     ]
   },
   {
@@ -91,9 +87,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "missingReferences",
     find: 'if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors',
     replace: "if (row === undefined) errors",
-    killed_by: [
-      { file: engine_test, test: "must exist and not be deleted, wherever in the body they stand", engine: "sqlite" }
-    ]
+    killed_by: [{ file: engine_test, test: "must exist and not be deleted", engine: "sqlite" }]
   },
   {
     name: "positions come from a counter nobody waits for",
@@ -102,7 +96,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     // Any sequence does; the shop of the tests has this one.
     find: "`with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +",
     replace: "`with head as (select max(nextval('ids_lamps')) as position from generate_series(1, ${count}::int)) ` +",
-    killed_by: [{ file: concurrency_test, test: "a reader who follows positions misses nothing of eight writers" }]
+    killed_by: [{ file: concurrency_test, test: "a reader who follows positions sees every event of eight writers" }]
   },
   {
     name: "two events of one command get one version",
@@ -206,7 +200,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/batch-writer.test.ts",
-        test: "leaves the rows that carrying them out one by one leaves",
+        test: "leaves the same rows as applying them one by one",
         engine: "sqlite"
       }
     ]

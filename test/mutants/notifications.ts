@@ -59,8 +59,8 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     find: "now.is_enabled === was.is_enabled && sameJson(now.channels, was.channels)",
     replace: "now.is_enabled === was.is_enabled && now.channels === was.channels",
     killed_by: [
-      { file: decide_test, test: "said again changes nothing" },
-      { file: api_test, test: "recorded nowhere", engine: "sqlite" }
+      { file: decide_test, test: "repeated changes nothing" },
+      { file: api_test, test: "a request without changes records nothing", engine: "sqlite" }
     ]
   },
   {
@@ -93,7 +93,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "preferencesErased",
     find: "member_id: [id, ...merged_ids]",
     replace: "member_id: merged_ids",
-    killed_by: [{ file: api_test, test: "they go with a person who is erased", engine: "sqlite" }]
+    killed_by: [{ file: api_test, test: "are erased with their person", engine: "sqlite" }]
   },
   {
     name: "two at once set one's own preferences, and one is lost",

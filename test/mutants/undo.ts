@@ -36,13 +36,13 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "an undo forgets which values it would overwrite",
     "putBack",
     { find: ".flatMap((name) => watchedOf(row, name))", replace: ".slice(changed.length)" },
-    "puts back what it sent and nothing else"
+    "restores what it sent and nothing else"
   ),
   common(
     "a row is made again without what went with it",
     "makeAgain",
     { find: "with_it.length > 0", replace: "with_it.length > 1_000" },
-    "is made again with its values, unless something went with it"
+    "are created again with their values"
   ),
   common(
     "what was made is deleted whoever worked on it",
@@ -54,13 +54,13 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "a secret that devices never saw is set to nothing",
     "settingsBefore",
     { find: "|| fields[key].secret", replace: "" },
-    "of settings puts back those it sent, and none that are kept"
+    "of settings restores those it sent"
   ),
   kinds(
     "somebody who could not log in before is let in",
     "reactivated",
     { find: '?.before?.["is_active"] === true', replace: "?.before !== null" },
-    "an account is opened again for those who had one"
+    "an account is reactivated if it had been active"
   ),
   kinds(
     "what was written off is back in service without its stock",
@@ -78,7 +78,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "a line's parts are added before the line they stand in",
     "removedLine",
     { find: "pathOf(one).localeCompare(pathOf(other))", replace: "pathOf(other).localeCompare(pathOf(one))" },
-    "comes back with its lines in their order"
+    "are restored with their lines in order"
   ),
   units(
     "units that are out are taken off without coming back",
@@ -90,12 +90,12 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "what went out is counted back before what came back of it",
     "countedBack",
     { find: "counted.toReversed()", replace: "counted" },
-    "are counted back in the opposite order"
+    "are reversed in the opposite order"
   ),
   scans(
     "a seal that was broken for a scan stays broken",
     "backInCases",
     { find: 'before?.["status"] === "sealed"', replace: 'before?.["status"] === "open"' },
-    "come with the seal that was broken for them"
+    "are restored with the seal broken for them"
   )
 ]

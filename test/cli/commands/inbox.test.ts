@@ -19,7 +19,7 @@ describe("flightcase inbox", () => {
   afterAll(() => place.close())
   const type = (...words: ReadonlyArray<string>) => runHere(place, words)
 
-  it("lists what is unread, shows one, marks them, and knows the list offline", async () => {
+  it("lists unread ones, shows one, marks them, and lists offline", async () => {
     await tell(
       place.app,
       { notification_type: "user.invited", subject_type: "users", subject_id: 1 },
@@ -59,7 +59,7 @@ describe("flightcase inbox", () => {
     rmSync(join(place.home, "profiles", "default", "inbox.json"))
     expect((await type("inbox", "--offline")).code).toBe(7)
   })
-  it("wants to know what to mark, and numbers", async () => {
+  it("requires what to mark, and numbers", async () => {
     for (const words of [["read"], ["read", "1", "--all"], ["read", "x"], ["show", "-"], ["--limit", "0"]])
       expect(await type("inbox", ...words), words.join(" ")).toMatchObject({ code: 2 })
     expect((await type("inbox", "show", "900000")).code).toBe(3)
@@ -92,14 +92,14 @@ describe("flightcase inbox", () => {
   })
 })
 
-it("says ages in one figure", () => {
+it("shows ages in one figure", () => {
   const now = Date.parse("2026-06-18T12:00:00.000Z")
   const ages = [0, 59_000, 60_000, 3_599_000, 3_600_000, 86_400_000 * 3.5, -5_000]
   expect(ages.map((millis) => ageText(new Date(now - millis).toISOString(), now))).toEqual(
     words("now now 1m 59m 1h 3d now")
   )
 })
-it("passes over what cannot be read", () => {
+it("ignores unreadable events", () => {
   for (const text of ["", "{", "[]", `{"id":"x"}`, `{"id":1,"title":2}`]) expect(notificationOf(text)).toBeUndefined()
 })
 
@@ -116,7 +116,7 @@ describe("the stream, followed", () => {
     }
   }
 
-  it("goes on where it broke, and misses nothing meanwhile", async () => {
+  it("resumes where it broke, without missing any", async () => {
     const stop = new AbortController()
     const heard: Array<Notification> = []
     const options = { url: place.url, token: owner_token, stop: stop.signal, chance: () => 0 }
@@ -144,7 +144,7 @@ describe("the stream, followed", () => {
       why: "unknown"
     })
   })
-  it("is shown by sync --watch, beside what is synced, but for one's own doings", async () => {
+  it("is shown by sync --watch, beside synced changes, except for the user's own actions", async () => {
     expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
     const child = spawn(process.execPath, [cli_program, "sync", "--watch", "--json"], {
       cwd: place.folder,

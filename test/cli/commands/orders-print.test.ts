@@ -74,7 +74,7 @@ describe("papers printed without a network", () => {
     expect(text).toContain("S/N S-3")
     expect(text).not.toContain("pending")
   })
-  it("are pages that stand alone, with their codes drawn", async () => {
+  it("are self-contained pages, with their codes drawn", async () => {
     await typed(["orders", "print", "1", "--type", "pick_list", "--format", "html", "-o", "pick.html"])
     const page = readFileSync(join(place.folder, "pick.html"), "utf8")
     expect(page).toContain("<title>Pick list 0000000001</title>")

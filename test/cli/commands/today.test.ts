@@ -54,7 +54,7 @@ describe("flightcase today", () => {
   }, 60_000)
   afterAll(() => place.close())
 
-  it("shows the day again when something changes at the server, and nothing while nothing does", async () => {
+  it("refreshes the day when the server changes, and prints nothing otherwise", async () => {
     const watched = watching(["--json", "--date", "2027-07-01"])
     try {
       await watched.says("First job")
@@ -96,7 +96,7 @@ describe("flightcase today", () => {
       await watched.stop()
     }
   })
-  it("follows what another command on this machine records while the network may not be used", async () => {
+  it("follows commands recorded by other processes while offline", async () => {
     const watched = watching(["--json", "--offline", "--date", "2027-08-10"])
     try {
       await watched.says('"count":0')
@@ -114,7 +114,7 @@ describe("flightcase today", () => {
     }
     expect((await type("sync")).code).toBe(0)
   })
-  it("answers from the replica what the server answers, as find does", async () => {
+  it("gives the same answer from the replica as from the server, as find does", async () => {
     await house.customer({ name: "Ελληνικό Θέατρο" })
     expect((await type("sync")).code).toBe(0)
     for (const words of [

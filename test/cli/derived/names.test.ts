@@ -27,7 +27,7 @@ describe("the nouns of the API", () => {
     expect(shown.toSorted()).toEqual(derived.toSorted())
     expect(groups).not.toContain("More:")
   })
-  it("are in the overview before anybody has put them in a group", () => {
+  it("are in the overview even without a group", () => {
     expect(overview([...nounsIn(endpoints), "dollies"])).toContain("\n  More: dollies\n")
   })
   it("reach every operation under /api/v1 but the sync protocol, files and streams without an end", () => {
@@ -66,7 +66,7 @@ describe("the nouns of the API", () => {
     ["GET", "/api/v1/availability", "availability.show", "availability show"],
     ["GET", "/api/v1/availability/{product}/gantt", "availability.gantt", "availability gantt"],
     ["POST", "/api/v1/containers/{container}/pack", "containers.pack", "containers pack"]
-  ])("%s %s is typed as it is said", (method, path, name, words) => {
+  ])("%s %s is typed as printed", (method, path, name, words) => {
     expect(wordsOf({ ...endpoints[0]!, method: method as "GET", path, name })?.join(" ")).toBe(words)
   })
 })
@@ -126,7 +126,7 @@ describe("columns", () => {
     cells: { [column: string]: string },
     sets: ReadonlyArray<string> = []
   ) => mapperFor(readMapping(maps, undefined, sets), headers, productColumns, writingOf(undefined, false)).map(cells)
-  it("hold dates, numbers and countries as the locale writes them", () => {
+  it("contain dates, numbers and countries in the locale's format", () => {
     const { map } = mapperFor(readMapping([], undefined, []), ["price"], productColumns, writingOf("de-AT", false))
     expect(map({ price: "1.234,50", "custom_fields.bought": "1.12.2026", country: "Österreich" })).toEqual({
       price: "1234.50",
@@ -135,14 +135,14 @@ describe("columns", () => {
     })
     expect(() => writingOf("no locale", false)).toThrow("is no locale")
   })
-  it("are taken as they are when nothing is mapped", () => {
+  it("are used as they are without a mapping", () => {
     expect(mapped([], ["sku", "Weight (kg)", "Anything"], { sku: "A", "Weight (kg)": "2", Anything: "x" })).toEqual({
       sku: "A",
       Weight: "2",
       Anything: "x"
     })
   })
-  it("of a mapped file come along only under our own names", () => {
+  it("of a mapped file are read only under our own names", () => {
     expect(
       mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })
     ).toEqual({ name: "Aura", weight: "6" })
@@ -157,11 +157,11 @@ describe("columns", () => {
       )
     ).toEqual({ name: "Robe, Spiider", sku: "k", rate: [{ price: "10", preset: "daily-rate" }] })
   })
-  it("list units by their numbers, or say how many", () => {
+  it("list units by their numbers, or their count", () => {
     expect(mapped([], ["stock.Main"], { "stock.Main": "A-1; A-2" })).toEqual({ "stock.Main": ["A-1", "A-2"] })
     expect(mapped([], ["stock.Main"], { "stock.Main": "1,200" })).toEqual({ "stock.Main": "1,200" })
   })
-  it("are parted by what the heading uses most, quotes aside", () => {
+  it("are separated by the most frequent separator of the heading, outside quotes", () => {
     expect(separatorIn('a;b;"c,d,e,f"\n1;2;3')).toBe(";")
     expect(separatorIn("a\tb\nx,y,z")).toBe("\t")
     expect(separatorIn("only")).toBe(",")
@@ -190,13 +190,13 @@ describe("tables", () => {
       )
     ).toBe("ID  NAME\n 1  A name that is far …\n12  B\n")
   })
-  it("are tabs and nothing but data in a pipe", () => {
+  it("are tab-separated data only in a pipe", () => {
     expect(tableText([column("id"), column("on")], [{ id: 1, on: true }], { ...seen, is_tty: false })).toBe("1\tyes\n")
   })
 })
 
 describe("the sample price list", () => {
-  it("is what its script writes", () => {
+  it("equals its script's output", () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-list-"))
     const fixtures = new URL("../../fixtures/", import.meta.url).pathname
     try {

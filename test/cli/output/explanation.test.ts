@@ -30,7 +30,7 @@ describe("an explanation", () => {
     expect(wrapped("a incomprehensibilities b", 10)).toEqual(["a", "incomprehensibilities", "b"])
     expect(wrapped("", 10)).toEqual([""])
   })
-  it("lets no name take over the terminal", () => {
+  it("prevents names from controlling the terminal", () => {
     expect(explanationText([step("total", "\u001b[2JGala\nnight")], terminal)).toBe("total\n  \ufffd[2JGala night\n")
   })
   it("is a line a step in a pipe, however long", () => {

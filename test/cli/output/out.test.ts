@@ -197,7 +197,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   []
 ]
 
-describe("nothing steers the terminal", () => {
+describe("data cannot control the terminal", () => {
   // In colours everything is looked at: what steers is looked for beside our own inks.
   it.each(plays_everything ? looks : looks.slice(-1))(
     "%s, whatever the command; as JSON the data are exact",
@@ -259,7 +259,7 @@ describe("nothing steers the terminal", () => {
     expect(Object.keys(commands).filter((word) => !words.has(word))).toEqual([])
   })
 
-  it("a text that looks like an ink of ours colours nothing", () => {
+  it("text that looks like our colour codes has no effect", () => {
     const ours = styled(true, "red", "red \u001b[32mgreen\u001b[0m \u202e")
     expect(escapeForTerminal(`${ours} \u001b[1mbold`)).toBe(
       "\u001b[31mred \ufffd[32mgreen\ufffd[0m \ufffd\u001b[0m \ufffd[1mbold"

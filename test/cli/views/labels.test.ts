@@ -31,7 +31,7 @@ const label = (code: string, more: Partial<Label> = {}): Label => ({
 })
 
 describe("a barcode", () => {
-  it.each(["code128", "qr"] as const)("gives back any code it accepts, %s, as a picture", async (kind) => {
+  it.each(["code128", "qr"] as const)("draws every accepted code, %s, so that it scans", async (kind) => {
     await fc.assert(
       fc.asyncProperty(kind === "qr" ? qr_codes : code128_codes, async (code) => {
         const png = await toBuffer({ ...symbolOptions(kind, code), scale: 3, backgroundcolor: "ffffff" })
@@ -53,7 +53,7 @@ describe("a barcode", () => {
   it.each([
     ["code128", 10],
     ["qr", 4]
-  ] as const)("keeps the quiet zone its standard asks for around it, %s: %d modules", async (kind, quiet) => {
+  ] as const)("has the quiet zone its standard requires, %s: %d modules", async (kind, quiet) => {
     const { page } = await labelSheets("Labels", [label("CASE-7")], { kind, sheet: sheets["3x8"]!, skip: 0 })
     const pixels = pixelsOfSvg(svgOf(page), 1)
     const units_per_module = kind === "qr" ? 2 : 1
@@ -66,7 +66,7 @@ describe("a barcode", () => {
     expect(columns.indexOf(true)).toBe(quiet * units_per_module)
     expect(pixels.width - 1 - columns.lastIndexOf(true)).toBe(quiet * units_per_module)
   })
-  it("says how many modules it has: 11 a sign, start, check, stop and quiet zones", async () => {
+  it("knows its number of modules: 11 a character, start, check, stop and quiet zones", async () => {
     // ISO 15417: start 11, a data sign 11 each, check 11, stop 13, and 10 on either side. Six letters are six signs.
     expect((await symbolOf("code128", "ABCDEF")).modules).toBe(11 + 6 * 11 + 11 + 13 + 20)
     // The smallest QR code is 21 modules across.
@@ -75,7 +75,7 @@ describe("a barcode", () => {
 })
 
 describe("a sheet of labels", () => {
-  it("says each code in letters, too, and keeps what people typed as text", async () => {
+  it("prints each code in letters, too, and escapes typed text", async () => {
     const title = `<script>alert("x")</script> & 'Sons'`
     const { page } = await labelSheets(title, [label("A-1", { title }), label("\u05d0\u05e8\u05d2\u05d6 7")], {
       kind: "qr",
@@ -86,7 +86,7 @@ describe("a sheet of labels", () => {
     expect(all(readPage(page), "code").map(textOf)).toEqual(["A-1", "\u05d0\u05e8\u05d2\u05d6 7"])
     expect(all(readPage(page), "b").map(textOf)).toEqual([title, "Moving head"])
   })
-  it("draws as QR what Code 128 cannot hold, or not in bars wide enough to print, and says so", async () => {
+  it("draws QR where Code 128 does not fit, or not with printable bars, and says so", async () => {
     const long = "X".repeat(40)
     const small = await labelSheets("Labels", [label("A-1"), label("\u00dcber-1"), label(long)], {
       kind: "code128",
@@ -98,7 +98,7 @@ describe("a sheet of labels", () => {
       all(readPage(small.page), "svg").map((svg, at) => decoded(pixelsOfSvg(svg), at === 0 ? "code128" : "qr"))
     ).toEqual(["A-1", "\u00dcber-1", long])
   })
-  it("leaves out the places that are used up, and begins another sheet when one is full", async () => {
+  it("skips used positions, and starts another sheet when one is full", async () => {
     const labels = Array.from({ length: 25 }, (_, at) => label(`A-${at}`))
     const page = readPage((await labelSheets("Labels", labels, { kind: "qr", sheet: sheets["3x8"]!, skip: 23 })).page)
     expect(

@@ -23,12 +23,12 @@ const pageOf = (name: string) => readPage(readFileSync(join(folder, `${name}.htm
 const tool = (...args: ReadonlyArray<string>) => run(place, args)
 
 describe("pages of the command line", () => {
-  it("stand alone, every one, and nothing else was left in the folder", () => {
+  it("are self-contained, and nothing else is left in the folder", () => {
     expect(files.length).toBe(Object.keys(pagesOf(now)).length)
     for (const file of files) expect([file, faultsOf(readFileSync(file, "utf8"))]).toEqual([file, []])
     expect(readdirSync(folder).sort()).toEqual(files.map((file) => file.slice(folder.length + 1)).sort())
   })
-  it("open in a browser without a word on its console and without asking for anything", async () => {
+  it("open in a browser without console messages and without requests", async () => {
     const path = chromiumPath()
     // Without a browser there is the policy to rely on, which the test before this one has read in every page.
     if (path === undefined)
@@ -67,7 +67,7 @@ describe("pages of the command line", () => {
     ).toEqual(calendar.products.map((one) => one.days.map((day) => day.available)))
     expect(calendar.products.some((one) => one.days.some((day) => day.available < 0))).toBe(true)
   })
-  it("name customers and orders, and what is overdue", () => {
+  it("name customers and orders, and mark overdue ones", () => {
     const rows = all(all(pageOf("gantt-units"), "tbody")[0]!, "tr").map((row) =>
       [...all(row, "th"), ...all(row, "td")].map(textOf)
     )
@@ -91,7 +91,7 @@ describe("pages of the command line", () => {
 })
 
 describe("labels of the command line", () => {
-  it("say what pack and scan find again: each code leads to its own unit", async () => {
+  it("are found by pack and scan: each code leads to its own unit", async () => {
     const sheet = pageOf("labels-code128")
     const labels = classed(sheet, "label").map((one) => {
       const kind = (one.attributes["class"] ?? "").includes("qr") ? ("qr" as const) : ("code128" as const)
@@ -117,7 +117,7 @@ describe("labels of the command line", () => {
     const back = await run(place, ["pack", labels[4]!.code, "--json"], { input: `${labels[1]!.code}\n` })
     expect(JSON.parse(back.out)).toMatchObject({ packed: 1, failed: 0 })
   })
-  it("never say a code that stands for another unit as well", async () => {
+  it("never have a code that also stands for another unit", async () => {
     const send = sender(place)
     const unit = async (fields: object) =>
       Number((await send("POST", "/stock_levels", { product_id: 10, store_id: 1, ...fields }))["stock_level"].id)

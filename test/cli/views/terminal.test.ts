@@ -55,7 +55,7 @@ describe("the calendar on a terminal", () => {
       ].join("\n")
     )
   })
-  it("goes on below when the terminal is narrow, and never over its edge", () => {
+  it("wraps when the terminal is narrow, and never exceeds its width", () => {
     const many = [
       {
         product_id: 1,
@@ -84,7 +84,7 @@ describe("the calendar on a terminal", () => {
   it("keeps escape sequences in names from taking over the terminal", () => {
     expect(gridText([{ ...products[0]!, product_name: "\u001b[2Jgone" }], terminal(80))).not.toMatch(escapes)
   })
-  it("says so when there is nothing to show", () => {
+  it("says so when it is empty", () => {
     expect(gridText([], terminal(80))).toMatch(/^Nothing is kept/)
     expect(gridText([], terminal(80, { is_tty: false }))).toBe("")
   })

@@ -57,7 +57,7 @@ const cellsOf = (page: Element): ReadonlyArray<ReadonlyArray<string>> =>
   all(all(page, "tbody")[0]!, "tr").map((row) => all(row, "td").map(textOf))
 
 describe("the calendar as a page", () => {
-  it("has a row per product and a column per day, with numbers, and says what is short in words", () => {
+  it("has a row per product and a column per day, with numbers, and describes shortages in words", () => {
     const page = readPage(
       calendarPage(
         [product(1, "Head", "2027-03-26", [4, 1, 0, -2, -3, 4]), product(2, null, "2027-03-26", [7, 7, 7, 7, 7, 7])],
@@ -84,14 +84,14 @@ describe("the calendar as a page", () => {
       "Head, Mon 29 Mar 2027: short of 2"
     )
   })
-  it("gives names the room that the days leave, as wide as the screen is", () => {
+  it("gives names the width that the days leave", () => {
     const widest = (days: number): string =>
       /tbody th \{ max-width: ([^;]+);/.exec(
         calendarPage([product(1, "Head", "2027-03-26", Array(days).fill(1))], scene)
       )![1]!
     expect([7, 31].map(widest)).toEqual(["max(232px, 100vw - 304px)", "max(232px, 100vw - 1047px)"])
   })
-  it("marks weekends, today on the store's clock, and months, whose headings are as wide as their days", () => {
+  it("marks weekends, today on the store's clock, and months, whose headings span their days", () => {
     const late = { ...scene, zone: "Pacific/Auckland", now: Date.parse("2027-03-30T13:00:00Z") }
     const page = readPage(calendarPage([product(1, "Head", "2027-03-26", [1, 1, 1, 1, 1, 1, 1, 1])], late))
     const days = all(page, "th")
@@ -124,7 +124,7 @@ describe("the calendar as a page", () => {
       ["2027-03-30T13:00:00.000Z", "Wed 31 Mar 2027, 02:00"]
     ])
   })
-  it("goes on below by whole months when the window is long, every day once", () => {
+  it("wraps by full months when the window is long, every day once", () => {
     const year = Array.from({ length: 366 }, (_, at) => at % 100)
     const page = readPage(calendarPage([product(1, "Head", "2027-01-01", year)], scene))
     const tables = all(page, "table")
@@ -154,7 +154,7 @@ describe("the calendar as a page", () => {
       ).length
     ).toBe(13)
   })
-  it("keeps whatever people typed as text, and stands alone", () => {
+  it("escapes user text, and is self-contained", () => {
     for (const name of nasty) {
       const text = calendarPage([product(1, name, "2027-03-26", [1, -1])], { ...scene, store: name, source: name })
       expect(faultsOf(text)).toEqual([])
@@ -185,7 +185,7 @@ describe("the calendar as a page", () => {
       "1000 products over 380 days are 380000 cells; a page holds 60000."
     )
   })
-  it("says so when there is nothing to show", () => {
+  it("says so when it is empty", () => {
     const text = calendarPage([], scene)
     expect(faultsOf(text)).toEqual([])
     expect(textOf(all(readPage(text), "main")[0]!)).toContain("Nothing is kept at this store")
@@ -329,7 +329,7 @@ describe("the chart of claims as a page", () => {
       .map(({ attributes }) => Number(attributes["height"]))
     expect(heights[0]!).toBeGreaterThan(heights[1]!)
   })
-  it("keeps whatever people typed as text, and stands alone", () => {
+  it("escapes user text, and is self-contained", () => {
     for (const name of nasty) {
       const behind = new Map<number, DemandOfBar>([
         [1, { is_overdue: false, deal: { subject: name, number: name, customer: name, due_at: null } }]
@@ -353,7 +353,7 @@ describe("the chart of claims as a page", () => {
       expect(textOf(all(bodyOf(text), "text")[0]!).replace(/[\u2068\u2069]/g, "")).toBe(shown(name))
     }
   })
-  it("shows who claims the parts of a kit, a lane each, with what they are short of", () => {
+  it("shows who claims the parts of a kit, a lane each, with their shortages", () => {
     const part = {
       name: "Lamp",
       quantity: 2,
@@ -371,7 +371,7 @@ describe("the chart of claims as a page", () => {
     expect(textOf(classed(page, "verdict")[0]!)).toBe(" Lamp is short: 2 missing 27 Mar 2027.")
     expect(all(all(page, "tbody")[0]!, "td").map(textOf).slice(0, 2)).toEqual(["12", "Lamp"])
   })
-  it("holds 4,000 claims and no more", () => {
+  it("draws at most 4,000 claims", () => {
     const many = (count: number) =>
       facts(
         Array.from({ length: count }, (_, at) => demand(at + 1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z"))
@@ -394,7 +394,7 @@ const periods = fc
   )
 
 describe("the lanes of a chart", () => {
-  it("hold every claim once, and never two at a time", () => {
+  it("contain every claim once, and never two at a time", () => {
     fc.assert(
       fc.property(periods, (demands) => {
         const rows = packed(demands)
@@ -461,7 +461,7 @@ describe("a manifest as a page", () => {
     ],
     containers: []
   })
-  it("says what is in it, what is missing and since when it is sealed", () => {
+  it("shows its content, what is missing and since when it is sealed", () => {
     const page = readPage(
       manifestPage(
         { ...manifest("Case 7"), containers: [{ ...manifest("Case 8"), is_compliant: true, slots: [] }] },
@@ -476,7 +476,7 @@ describe("a manifest as a page", () => {
     expect(classed(page, "bad").map(textOf)).toEqual(["\u2717 Not complete", "Missing: 2 × Case 7"])
     expect(textOf(classed(page, "sums")[0]!)).toBe("2 × Case 7")
   })
-  it("keeps whatever people typed as text, and stands alone", () => {
+  it("escapes user text, and is self-contained", () => {
     for (const name of nasty) {
       const text = manifestPage(manifest(name), scene, undefined)
       expect(faultsOf(text)).toEqual([])
@@ -491,7 +491,7 @@ describe("a picture's file", () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-pictures-"))
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  it("takes an older one's place whole, and keeps a link a link", async () => {
+  it("replaces an existing file atomically, and follows links", async () => {
     const file = join(folder, "a.html"),
       link = join(folder, "link.html")
     await writeAtomically(file, "old and long")
@@ -501,7 +501,7 @@ describe("a picture's file", () => {
     expect(lstatSync(link).isSymbolicLink()).toBe(true)
     expect(readdirSync(folder).sort()).toEqual(["a.html", "link.html"])
   })
-  it("leaves nothing beside it when it cannot be written", async () => {
+  it("leaves no temporary file when it cannot be written", async () => {
     mkdirSync(join(folder, "folder"))
     writeFileSync(join(folder, "plain"), "x")
     await expect(writeAtomically(join(folder, "folder"), "x")).rejects.toMatchObject({ code: "EISDIR" })

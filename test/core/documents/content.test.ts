@@ -36,7 +36,7 @@ describe("golden documents", () => {
   it("a quotation", () => golden("quotation", quoted(plain, { intro: "Thank you.", terms: "Pay first." })))
   it("a quotation in German at an agreed price", () =>
     golden("quotation-deal", quoted({ ...plain, lines: 3, language: "de", header: { deal_total: 123_456 } })))
-  it("a quotation with nothing but lines", () =>
+  it("a quotation with lines only", () =>
     golden("quotation-bare", quoted({ ...plain, lines: 2, currency: "JPY", language: "en-US", is_bare: true })))
   it("an order confirmation in French, tax in the prices", () =>
     golden(
@@ -75,7 +75,7 @@ describe.each([
 })
 
 describe("a document", () => {
-  it.each([1, 40, 1_000])("of %i lines can be kept and read again", (lines) => {
+  it.each([1, 40, 1_000])("of %i lines survives storage and reading", (lines) => {
     for (const document of [
       quoted({ ...plain, lines }),
       purchaseDocument(purchaseSample({ lines, currency: "KWD" }), sampleOptions("de"))
@@ -86,7 +86,7 @@ describe("a document", () => {
     expect(quoted({ ...plain, header: { state: 1, status: 2 } }).watermark).toBe("VOID")
     expect(quoted({ ...plain, header: { state: 0, status: 0 } }).watermark).toBeUndefined()
   })
-  it("asks for a signature on quotations only", () => {
+  it("has a signature field on quotations only", () => {
     const signs = (sample: SalesSample) => flat(quoted(sample).blocks).some(({ kind }) => kind === "signature")
     expect([signs(plain), signs({ ...plain, type: "order_confirmation" })]).toEqual([true, false])
   })
@@ -109,8 +109,8 @@ describe("fields", () => {
     for (const value of Object.values(data).flatMap((one) => (Array.isArray(one) ? one : [one])))
       for (const field of Object.values(value)) expect(["string", "boolean"]).toContain(typeof field)
   }
-  it("that are offered have a value, and there are no others: quotations", () => same(salesGroups, salesSample(plain)))
-  it("that are offered have a value, and there are no others: orders to suppliers", () =>
+  it("on offer all have a value, and no others exist: quotations", () => same(salesGroups, salesSample(plain)))
+  it("on offer all have a value, and no others exist: purchase orders", () =>
     same(purchaseGroups, purchaseSample({ lines: 2, currency: "EUR" })))
   it.each(Object.keys(document_types) as ReadonlyArray<DocumentType>)(
     "of %s are named once, as they are checked",
@@ -140,7 +140,7 @@ describe("fields", () => {
           .filter((one) => one.type === "currency")
       ).toEqual([])
   })
-  it("without a type are those of every type", () => {
+  it("without a type are those shared by every type", () => {
     expect(pathsOfType(null)).toContain("store.name")
     expect(pathsOfType(null)).not.toContain("opportunity.subject")
   })
@@ -163,7 +163,7 @@ describe("a layout", () => {
     { ...none, store_id: 1, document_type: null, intro: "store", footer: "store" },
     { ...none, store_id: 1, document_type: "quotation", intro: "both" }
   ] as const
-  it("gives each field from the narrowest that has it", () => {
+  it("takes each field from the narrowest level that has it", () => {
     const said = { accent: "#000001", terms: "type", footer: "store", intro: "both" }
     expect(narrowest(all, "quotation", 1)).toEqual(said)
     expect(narrowest(all.toReversed(), "quotation", 1)).toEqual(said)

@@ -37,7 +37,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     contact: [{ name: "Ann Lee", title: "Buyer", email: "ann@acme.example", relationship_type: "Employee" }]
   }
 
-  it("refuses a row for a heading that is called as what every object has, and takes the others", async () => {
+  it("refuses a row whose heading is a property every object has, and accepts the others", async () => {
     const rows = ["phone.constructor", "email.constructor", "link.__proto__"].map((heading) =>
       JSON.parse(`{"name":"Odd ${heading}","${heading}":"1"}`)
     )
@@ -51,7 +51,7 @@ describe.each(engines)("importing members on %s", (engine) => {
       ["created", []]
     ])
   })
-  it("makes the member with addresses, e-mails, phones, links, custom fields and its people", async () => {
+  it("creates the member with addresses, e-mails, phones, links, custom fields and its people", async () => {
     const { status, body } = await send([acme])
     expect(status).toBe(200)
     expect(body.results).toEqual([{ row: 1, status: "created", id: expect.any(Number), key: "crm-7" }])
@@ -88,7 +88,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(await head()).toBe(before)
   })
 
-  it("changes what differs, keeps what the row does not say, and makes the first of a kind the primary one", async () => {
+  it("changes what differs, keeps what the row leaves out, and makes the first of a kind the primary one", async () => {
     const { id, status } = await one({
       account_number: "C-100",
       name: "Acme Events Ltd",
@@ -177,7 +177,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     [{ name: "X", sale_tax_class: "none such" }, "sale_tax_class"],
     [{ name: "X", "cf.nothing": 1 }, "custom_fields.nothing"],
     [{ account_number: "C-100", type: "venue" }, "membership_type"]
-  ])("a row that cannot be is refused by its field and leaves nothing: %j", async (row, field) => {
+  ])("an impossible row is refused at its field and leaves nothing: %j", async (row, field) => {
     const before = await head()
     const verdict = await one(row)
     expect(verdict.status).toBe("rejected")
@@ -185,7 +185,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(await head()).toBe(before)
   })
 
-  it("what there is of an address without a street is passed over with a remark, and addresses there are stay", async () => {
+  it("an address without a street is skipped with a remark, and existing addresses stay", async () => {
     const made = await one({
       account_number: "C-900",
       name: "Only a country",
@@ -223,7 +223,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(refused.body.errors).toEqual({ address: ["The address field must be a valid e-mail address."] })
   })
 
-  it("a member that is archived, merged or a user is not made again, and the row says so", async () => {
+  it("an archived or merged member, or a user, is not created again, and the row says so", async () => {
     const [gone, kept] = await verdicts([
       { name: "Old name", number: "M-1" },
       { name: "Real name", number: "M-2" }
@@ -239,7 +239,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(await total("q[name_eq]=Old name")).toBe(0)
   })
 
-  it("a number or name that several have is refused with what to do", async () => {
+  it("an ambiguous number or name is refused with advice", async () => {
     for (const name of ["Twin", "Twin"])
       await w.post("/members", { name, membership_type: "venue", account_number: "T" })
     expect((await one({ number: "T", name: "Twin" })).errors).toEqual({
@@ -275,7 +275,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect((await ask(row, ["members.create", "members.edit"])).body.results[0].status).toBe("created")
   })
 
-  it("whatever rows hold, importing them again changes nothing, and in any order they come to the same members", async () => {
+  it("any rows can be imported again without changes, and in any order give the same members", async () => {
     const word = fc.stringMatching(/^[A-Za-z][A-Za-z -]{0,8}[a-z]$/)
     const some = <A>(arbitrary: fc.Arbitrary<A>) => fc.option(arbitrary, { nil: undefined })
     const row = fc.record({

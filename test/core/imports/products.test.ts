@@ -32,7 +32,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     rate: { preset: "daily-rate", price: "35.00" }
   }
 
-  it("makes the product, its groups, its stock and its rate", async () => {
+  it("creates the product, its groups, its stock and its rate", async () => {
     const { status, body } = await send([rig])
     expect(status).toBe(200)
     const id = Number(body.results[0]?.id)
@@ -125,7 +125,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     )
   })
 
-  it("a rate that holds for something else is another rate", async () => {
+  it("a rate for other conditions is a separate rate", async () => {
     const row = {
       sku: "MH-1",
       rate: [
@@ -155,7 +155,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect((await one(row)).status).toBe("unchanged")
   })
 
-  it("goods for sale are charged once unless the row says how, and a rate for time is warned of", async () => {
+  it("goods for sale are charged once by default, and a time-based rate gives a warning", async () => {
     const sold = { product_type: "sale", rate: { price: "0.62" } }
     const made = await one({ sku: "TAPE", name: "Tape", ...sold })
     expect(made).toMatchObject({ status: "created" })
@@ -172,7 +172,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ).not.toHaveProperty("warnings")
   })
 
-  it("a bad row changes nothing of itself and stops no other", async () => {
+  it("an invalid row changes nothing and stops no other", async () => {
     const before = (await w.app.dump())["product_groups"]
     const { body } = await send([
       { name: "Good", sku: "G-1" },
@@ -266,7 +266,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(results[1]?.warnings?.[0]).toContain("Size")
   })
 
-  it("reads what spreadsheets hold: headings, words and spread columns", async () => {
+  it("reads the formats of spreadsheets: headings, words and spread columns", async () => {
     const row = {
       "Product Name": "Cable",
       SKU: 1001,
@@ -315,7 +315,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       errors: { sku: [expect.stringContaining("2 products")] }
     })
   })
-  it("the same thing twice in a batch is refused the second time, however it is named", async () => {
+  it("a duplicate row in a batch is refused, however it names the product", async () => {
     const results = await verdicts([{ name: "Truss", sku: "T-1" }, { name: "Truss 2", sku: "T-1" }, { name: "Truss" }])
     expect(results.map(({ status, errors }) => [status, Object.keys(errors ?? {})])).toEqual([
       ["created", []],
@@ -328,7 +328,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ])
     expect(again.map(({ status }) => status)).toEqual(["updated", "rejected"])
   })
-  it("groups made for one row are there for the next; a lone name is found wherever it lies", async () => {
+  it("groups created by one row are available to the next; a single name is found at any level", async () => {
     await verdicts([
       { name: "S1", sku: "S-1", group: "Sound / Speakers" },
       { name: "S2", sku: "S-2", group: "sound / Consoles" },
@@ -373,7 +373,7 @@ describe.each(engines)("importing products on %s", (engine) => {
         ]
       )
 
-    it("are made once, each with its opening", async () => {
+    it("are created once, each with its opening", async () => {
       const made = await one(radio)
       expect(made.status).toBe("created")
       expect((await units(made.id)).sort()).toEqual(
@@ -401,7 +401,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       )
       expect(unit).toMatchObject({ serial_number: "SN2", store_id: 1 })
     })
-    it("as a count are made up to it, never taken away", async () => {
+    it("given as a count are created up to it, never removed", async () => {
       const made = await one({ name: "Headset", sku: "H-1", stock_method: 2, stock: { "Main Warehouse": 3 } })
       expect((await units(made.id)).length).toBe(3)
       expect((await one({ sku: "H-1", stock: 5 })).status).toBe("updated")
@@ -439,7 +439,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       ])
       expect(results.map(({ status }) => status)).toEqual(["created", "rejected"])
     })
-    it("an import does not change how stock is kept", async () => {
+    it("an import does not change how stock is tracked", async () => {
       expect(await one({ sku: "R-1", stock_method: 1 })).toMatchObject({
         status: "rejected",
         errors: { stock_method: [expect.any(String)] }
@@ -457,7 +457,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       ]
     }
     const parts = async (id: number | null) => await w.show(`/products/${id}/components`)
-    it("are made of parts that stand above them", async () => {
+    it("are created from parts in rows above them", async () => {
       const results = await verdicts([{ name: "Part", sku: "PART-1" }, kit])
       expect(results.map(({ status }) => status)).toEqual(["created", "created"])
       const id = results[1]!.id
@@ -562,7 +562,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect((await w.get("/product_groups?q[name_eq]=Twice")).body.meta.total).toBe(1)
   })
 
-  it("needs products.create, and for stock, rates and components what those need", async () => {
+  it("needs products.create, and for stock, rates and components their own permissions", async () => {
     const row = [{ name: "P", sku: "PERM", stock: 1, rate: { preset: "daily-rate", price: 1 }, components: "MH-1" }]
     const ask = (permissions: ReadonlyArray<string>, ability = "products:write") =>
       sendBody({ rows: row, dry_run: true }, viewerWith(permissions, [ability]))

@@ -46,7 +46,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     description: "Cheaper after day three",
     modifier_configs: { multiplier: { tiers: [{ multiplier: "1.0" }, { multiplier: "0.5" }] } }
   }
-  it("a definition of one's own takes its engine's method, and is found again by its name", async () => {
+  it("a custom definition takes its engine's method, and is found again by its name", async () => {
     const made = await one(own)
     expect(made).toMatchObject({ row: 1, status: "created", key: "Festival week" })
     expect(await shown(made.id)).toMatchObject({
@@ -72,7 +72,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
       enabled_modifiers: ["multiplier", "factor"]
     })
   })
-  it("a preset is found by its slug and may be edited, not made", async () => {
+  it("a preset is found by its slug and may be edited, not created", async () => {
     expect(await one({ preset_slug: "weekly-rate", "strategy_config.rental_days_per_week": "5" })).toMatchObject({
       status: "updated",
       key: "weekly-rate"
@@ -88,7 +88,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
       errors: { preset: [expect.any(String)] }
     })
   })
-  it("a usage-based definition becomes a daily one of its own name, with a word about it", async () => {
+  it("a usage-based definition becomes a daily one with its own name, with a warning", async () => {
     const made = await one({ name: "Generator hours", rate_engine: "Days Used Rate" })
     expect(made).toMatchObject({ status: "created", warnings: [expect.stringContaining("Days Used Rate")] })
     expect(await shown(made.id)).toMatchObject({
@@ -133,7 +133,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     const verdict = await one(row)
     expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
   })
-  it("two names of one preset may not say different things", async () => {
+  it("two names of one preset must not contradict each other", async () => {
     const { results } = await send([
       { name: "Daily Rate", description: "One" },
       { name: "Days Used Rate", description: "Two" },

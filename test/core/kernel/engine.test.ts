@@ -34,7 +34,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
 
   describe("are answered in the order 404, 403, 422", () => {
     const bad = { kind: "nonsense" }
-    it("a row that is not there comes before what the asker may not", async () => {
+    it("a missing row comes before a missing permission", async () => {
       const id = await lamp()
       const nobody = viewerWith([], [])
       for (const method of ["PUT", "DELETE"])
@@ -57,7 +57,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, everything)).toBe(422)
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { name: "Better" }, everything)).toBe(200)
     })
-    it("what names no row is 404, whatever it is", async () => {
+    it("an invalid row id is 404, whatever it is", async () => {
       for (const id of words(
         "0 -1 1.0 01 1e3 abc 9007199254740993 99999999999999999999 %20 %00 1%00 null __proto__ 1;drop"
       )) {
@@ -66,7 +66,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("GET", "/api/v1/lamps/%ff")).toBe(404)
       expect(await statusOf("GET", "/api/v1/nope")).toBe(404)
     })
-    it("a verb the path does not know is 405 and names those it does", async () => {
+    it("a verb unknown to the path is 405 and lists the known ones", async () => {
       const refused = await shop.call("DELETE", "/api/v1/lamps")
       expect([refused.status, refused.headers["allow"]]).toEqual([405, "GET, POST"])
       const id = await lamp()
@@ -92,7 +92,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
   })
 
   describe("references", () => {
-    it("must exist and not be deleted, wherever in the body they stand", async () => {
+    it("must exist and not be deleted, anywhere in the body", async () => {
       const [alive, gone] = [
         (await shop.call("POST", "/api/v1/racks", { name: "R" })).body.rack.id,
         (await shop.call("POST", "/api/v1/racks", { name: "S" })).body.rack.id
@@ -114,7 +114,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { rack_id: gone })).toBe(422)
       expect((await shop.call("PUT", `/api/v1/lamps/${id}`, { rack_id: null })).body.lamp.rack_id).toBe(null)
     })
-    it("nested bodies arrive whole", async () => {
+    it("nested bodies arrive completely", async () => {
       const rack = (await shop.call("POST", "/api/v1/racks", { name: "R" })).body.rack.id
       const read = await shop.call("POST", `/api/v1/lamps/${await lamp()}/measure`, {
         readings: [{ at: "2026-01-01T10:00+02:00", volts: "12.5", rack: { id: String(rack) } }]
@@ -168,7 +168,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
         first + 2
       ])
     })
-    it("a change that changes nothing records nothing", async () => {
+    it("an update without changes records nothing", async () => {
       const id = await lamp({ weight: "1.50", tag_list: ["a"] })
       const before = await shop.dump()
       const { body } = await shop.call("PUT", `/api/v1/lamps/${id}`, {
@@ -217,7 +217,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
     })
   })
 
-  describe("what the database holds true", () => {
+  describe("constraints of the database", () => {
     it("a uniqueness violation is reported at its field, on create and on update, the right one of several", async () => {
       const id = await lamp({ asset_number: "U-1", batch: "b", count: 1 })
       const other = await lamp({ asset_number: "U-2", batch: "b", count: 2 })
@@ -278,7 +278,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
         expect([stream, versions]).toEqual([stream, versions.map((_, at) => at + 1)])
       expect(streams.get(`lamp:${one}`)!.length + streams.get(`lamp:${other}`)!.length).toBe(26)
     })
-    it("knows who did it, under which command, and when", async () => {
+    it("records user, command and time", async () => {
       await shop.call("POST", "/api/v1/lamps", { name: "Signed" }, { ...everything, user_id: 7 })
       const last = (await events()).at(-1)!
       expect([last.actor_id, last.replica_id, last.type, last.data["name"]]).toEqual([
@@ -291,7 +291,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       const [stored] = await shop.run(Effect.flatMap(Store, (store) => store.find(lamps, { name: "Signed" })))
       expect([stored!.created_at, stored!.updated_at]).toEqual([last.recorded_at, last.recorded_at])
     })
-    it("folded again gives the same tables", async () => {
+    it("projected again gives the same tables", async () => {
       const before = await shop.dump()
       await shop.rebuild()
       expect(await shop.dump()).toEqual(before)
@@ -355,7 +355,7 @@ describe.each(both_engines)("the schema on %s", (engine) => {
     for (const catalogue of [shopCatalogue, changed]) await expect(open(catalogue)).rejects.toThrow("schema 99")
     expect(await shop.dump()).toEqual(before)
   })
-  it("of an older release is brought forward by folding what happened, and back again", async () => {
+  it("of an older release is migrated by projecting the journal, and back again", async () => {
     const first = await open()
     const ids = await Promise.all(
       ["a", "b", "c"].map(

@@ -67,7 +67,7 @@ const values: ReadonlyArray<unknown> = [
   { value: 1, inside: [{ value: "2", inside: [] }] }
 ]
 
-describe("data that is exactly what its Schema holds", () => {
+describe("data that matches its Schema exactly", () => {
   const exact = Object.entries(schemas).flatMap(([name, schema]) =>
     values.filter(isExactly(schema)).map((value) => [name, schema, value] as const)
   )
@@ -89,7 +89,7 @@ describe("data that is exactly what its Schema holds", () => {
     ["checked text", "on"],
     ["columns and key", { id: 1, name: "a" }],
     ["row", { id: 1, name: "a" }]
-  ])("%s is known without decoding: %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
+  ])("%s is recognised without decoding: %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
   it.each([
     ["integer", 1.5],
     ["integer", 2 ** 60],
@@ -127,7 +127,7 @@ describe("data of stored events", () => {
     expect(decodeData(lit, { id: 7, kilowatts: 2, colour: "red" })).toEqual({ id: 7, watts: 2_000 })
     expect(() => decodeData(lit, { id: 7, kilowatts: "2" })).toThrow(/stored lamp\.lit.*watts/s)
   })
-  it("of the journals kept of earlier releases is what the decoder makes of it, and nearly all is known without it", () => {
+  it("of earlier releases' journals equals the decoder's result, and is nearly all recognised without decoding", () => {
     const packed = readFileSync(new URL("../../fixtures/journals/0.1/journal.ndjson.gz", import.meta.url))
     const events = gunzipSync(packed)
       .toString()
@@ -148,7 +148,7 @@ describe("data of stored events", () => {
 })
 
 describe("a kind of event", () => {
-  it("is made in the stream that is declared or given, and refuses to be made in none", () => {
+  it("is recorded in the declared or given stream, and fails without one", () => {
     const moved = eventType("lamp.moved", {
       meaning: "A lamp was moved.",
       project: "changes_no_table",

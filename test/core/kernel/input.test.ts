@@ -245,7 +245,7 @@ describe("a body is read", () => {
   })
 })
 
-describe("what is absent, null or empty", () => {
+describe("absent, null and empty values", () => {
   const fields = {
     needed: text({ required: true }),
     told: text({ nullable: true }),
@@ -258,7 +258,7 @@ describe("what is absent, null or empty", () => {
     fixed: text({ create_only: true, nullable: true }),
     made: text({ computed: true, default: "x" })
   }
-  it("create takes null for absent, and puts defaults in place", () => {
+  it("create treats null as absent, and fills in defaults", () => {
     const defaults = { told: null, cleared: null, counted: 7, reset: 7, must: 1, note: "", labels: [], fixed: null }
     expect(create(fields, { needed: "n" })).toMatchObject({ values: { needed: "n", ...defaults }, errors: {} })
     const nulls = Object.fromEntries(Object.keys(fields).map((name) => [name, null]))
@@ -268,10 +268,10 @@ describe("what is absent, null or empty", () => {
     })
     expect(Object.keys(create(fields, nulls).errors)).toEqual(["needed"])
   })
-  it("update leaves out what was left out", () => {
+  it("update ignores absent fields", () => {
     expect(update(fields, {})).toEqual({ values: {}, errors: {}, references: [] })
   })
-  it("null keeps, clears or is refused on update, as the field says", () => {
+  it("null keeps, clears or is refused on update, as the field declares", () => {
     const { values, errors } = update(fields, {
       needed: null,
       told: null,
@@ -284,12 +284,12 @@ describe("what is absent, null or empty", () => {
     expect(values).toEqual({ cleared: null, reset: 7, labels: [] })
     expect(Object.keys(errors)).toEqual(["must"])
   })
-  it("an empty text clears what may be empty and is refused where a value is needed", () => {
+  it("an empty text clears optional fields and is refused for required ones", () => {
     const { values, errors } = update(fields, { needed: "  ", told: "", cleared: " \n", counted: "", note: " " })
     expect(values).toEqual({ told: null, cleared: null, note: "" })
     expect(Object.keys(errors)).toEqual(["needed", "counted"])
   })
-  it("what is computed is never read, what is fixed at creation never changed, and strangers are passed over", () => {
+  it("computed fields are never read, fixed ones never changed, and unknown ones ignored", () => {
     expect(create(fields, { needed: "n", made: "forged", id: 5, nonsense: "\u0000" }).values).not.toMatchObject({
       made: "forged"
     })
@@ -316,7 +316,7 @@ describe("nested bodies", () => {
     rack_ids: list(ref("racks"), { default: [] }),
     rack_id: ref("racks", { nullable: true })
   }
-  it("errors name the place with dots and indexes, all of them at once", () => {
+  it("errors have a path of dots and indexes, all at once", () => {
     const { errors } = create(fields, {
       lines: [{ name: "ok" }, { count: "x", parts: [{ id: 1 }, {}, "nonsense"] }, null],
       rack_ids: [1, "two", 0, -1, null, 1.5],
@@ -329,7 +329,7 @@ describe("nested bodies", () => {
     `)
     )
   })
-  it("references are collected with their places, for one look at the database", () => {
+  it("references are collected with their paths, for one query", () => {
     const { references, values } = create(fields, {
       lines: [{ name: "a", parts: [{ id: "7" }] }],
       rack_ids: [8, 9],
@@ -343,7 +343,7 @@ describe("nested bodies", () => {
     ])
     expect(values).toEqual({ lines: [{ name: "a", count: 1, parts: [{ id: 7 }] }], rack_ids: [8, 9], rack_id: 10 })
   })
-  it("nested objects are whole also in an update: their defaults are put in place", () => {
+  it("nested objects are complete in updates, too: their defaults are filled in", () => {
     expect(update(fields, { lines: [{ name: "a" }] }).values).toEqual({ lines: [{ name: "a", count: 1, parts: [] }] })
   })
   it("a document of 32 levels is taken, of more refused, however many", () => {

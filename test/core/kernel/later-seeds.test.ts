@@ -106,7 +106,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
     expect(await rows(third, "custom_views")).toEqual(after)
   })
 
-  it("keeps what people made under those ids: the system's get others", async () => {
+  it("keeps users' rows under those ids: the system's get others", async () => {
     const first = await start()
     const names = (await rows(first, "custom_views")).map((view) => view.name)
     await forgetViews(first)
@@ -122,7 +122,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
     ).toEqual(after.map((view) => `custom_view:${view.id}`))
   })
 
-  it("gets what a later release adds; two servers that start at once give it once, and what was deleted stays deleted", async () => {
+  it("gets the rows of a later release once, even from two servers starting at once, and deleted rows stay deleted", async () => {
     await start()
     await stop()
     const both = await Promise.all(engine === "pg" ? [start([later]), start([later])] : [start([later])])
@@ -160,7 +160,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
     expect(await journal(await start([later]))).toEqual(events)
   })
 
-  it("keeps what somebody made by hand where the seed brings the same", async () => {
+  it("keeps a user's row where the seed has the same", async () => {
     const later_currencies: ServerSlice = {
       name: "later_currencies",
       later_seeds: [

@@ -52,7 +52,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ])("%s", async (query, subjects) => {
       expect(await found(query)).toEqual(subjects)
     })
-    it("every status is known by the label it is shown with", async () => {
+    it("every status is found by its label", async () => {
       for (const one of Object.values(statuses)) {
         const shown = await get(`/opportunities?q[status_eq]=${encodeURIComponent(statusLabelOf(one))}`)
         for (const row of shown.opportunities) expect([row.state, row.status]).toEqual([one.state, one.status])
@@ -175,7 +175,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ).toEqual({ id: strap.id, name: "Strap" })
   })
 
-  it("lists of values answer under their other name, values and writes included", async () => {
+  it("lists of values are available under their second name, for values and writes, too", async () => {
     for (const path of ["", "/1", "/1/values", "?q[name_eq]=Rating&include=values"])
       expect([path, await get(`/list_of_values${path}`)]).toEqual([path, await get(`/list_names${path}`)])
     const { list_name } = await post("/list_of_values", { name: "Rigging" })
@@ -194,7 +194,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect((await w.post(`/list_of_values/1`)).headers["allow"]).toBe("DELETE, GET, PUT")
   })
 
-  it("every list that comes whole says so alike: as many on its one page as there are", async () => {
+  it("every complete list reports so alike: its one page has all rows", async () => {
     const member = (await post("/members", { name: "Empty", membership_type: "contact" })).member
     const list = (await post("/list_names", { name: "Empty" })).list_name
     const { opportunity } = await post("/opportunities", { subject: "Empty" })
@@ -215,7 +215,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   })
 
-  it("only lists that say so give archived rows", async () => {
+  it("only lists that declare it return archived rows", async () => {
     expect(catalogue.resources.filter((one) => one.lists_archived).map((one) => one.plural)).toEqual([
       "members",
       "products"

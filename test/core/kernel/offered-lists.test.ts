@@ -52,8 +52,8 @@ const includeOf = (resource: Resource, name: string): Include | undefined => {
     : include
 }
 
-describe("what the documents say lists offer", () => {
-  it.each(Object.entries(offered))("%s: every filter, sort, include and other name is declared", (plural, one) => {
+describe("documented list parameters", () => {
+  it.each(Object.entries(offered))("%s: every filter, sort, include and alias is declared", (plural, one) => {
     const resource = named.get(plural)!
     const { archived = plural === "products", aliases = {}, filters, includes = [], related = [], sorts = [] } = one
     expect(filters.filter((name) => !resource.filters.includes(name))).toEqual([])
@@ -159,7 +159,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
     return (body[resource.plural] as ReadonlyArray<{ readonly id: number }>).map((row) => row.id)
   }
 
-  it.each(resources)("$plural: a filter keeps what has its value, by every name it has", async (resource) => {
+  it.each(resources)("$plural: a filter keeps rows with its value, under each of its names", async (resource) => {
     const own = resource.filters.filter((name) => name !== "id").map((name) => [name, name] as const)
     for (const [name, column] of [...own, ...Object.entries(resource.aliases)]) {
       const field = resource.table.columns[column]!
@@ -207,7 +207,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
     }
   })
   it.each(resources.filter((one) => Object.keys(one.related).length > 0))(
-    "$plural: a filter on what is related",
+    "$plural: a filter on related rows",
     async (resource) => {
       for (const [name, { column, table, via }] of Object.entries(resource.related)) {
         await apply({ op: "delete", table, key: first.get(resource.table)![via] as number })

@@ -323,7 +323,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   )
 
-  it("several filters must all hold, also several on one field", async () => {
+  it("several filters must all match, also on one field", async () => {
     expect(await shop.found("q[count_gteq]=0&q[count_lt]=10&q[kind_eq]=rental")).toEqual([1, 5])
     expect(await shop.found("q[kind_eq]=rental&q[name_start]=a&q[nonsense_eq]=1")).toEqual([1])
   })
@@ -331,7 +331,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect(await shop.found("q[name_eq]=Mike&q[name_eq]=Alpha")).toEqual([1])
     expect(await shop.found("q[name_in][0]=Mike&q[name_in][1]=Alpha")).toEqual([1, 3])
   })
-  it("what is no filter at all is passed over", async () => {
+  it("a malformed filter is ignored", async () => {
     const filters = "q=name q[]=x q[[name_eq]]=x q[name_eq=x q[name_eq]]=x q[name_eq][x]=x q[]_eq=x q[name][eq]=x"
     for (const query of [...filters.split(" "), "q[name_eq][__proto__]=x", "__proto__[]=x"])
       expect([query, await shop.found(query)]).toEqual([query, everyone])
@@ -384,7 +384,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect(await shop.found(query)).toEqual(expected)
   })
 
-  it("pages hold every row once, whatever the sort", async () => {
+  it("pages contain every row once, for any sort", async () => {
     for (const sort of ["", "sort=kind", "sort=-kind", "sort=name", "sort=-count"]) {
       const pages = []
       for (let page = 1; page <= 4; page++) pages.push(...(await shop.found(`${sort}&page=${page}&per_page=3`)))
@@ -412,7 +412,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
       expect(body.meta.page).toBeGreaterThan(2)
     }
   })
-  it("includes are known in camelCase and snake_case, trimmed, and unknown ones passed over", async () => {
+  it("includes are accepted in camelCase and snake_case, trimmed, and unknown ones ignored", async () => {
     for (const include of [
       "homeRack",
       "home_rack",
@@ -427,7 +427,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     const [, nested] = (await shop.call("GET", "/api/v1/racks?include=lamps.homeRack")).body.racks
     expect(nested.lamps.map((one: any) => [one.id, one.home_rack.name])).toEqual([[2, "Audio"]])
   })
-  it("custom fields come by name, list values by theirs", async () => {
+  it("custom fields are included by name, and list values by theirs", async () => {
     const { lamps } = await list("q[id_in]=1,4")
     expect(lamps.map((lamp: any) => lamp.custom_fields)).toMatchObject([
       {
@@ -443,7 +443,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ])
     expect(lamps[0].custom_fields).not.toHaveProperty("old")
   })
-  it("costs are absent from what somebody without the permission sees", async () => {
+  it("costs are absent from answers to users without the permission", async () => {
     const seller = viewerWith(["lamps.view"], ["lamps:read"])
     const { body } = await shop.call("GET", "/api/v1/lamps?q[id_eq]=1", undefined, seller)
     expect(body.lamps[0]).not.toHaveProperty("cost")

@@ -146,7 +146,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     expect((await shop.call("PUT", `/api/v1/racks/${body.rack.id}`, { name: "Renamed" })).status).toBe(200)
     expect(reads).toEqual({ lamps: 0, racks: 0 })
   })
-  it("that make each other for ever are an error of the catalogue, not of who asks", async () => {
+  it("that trigger each other for ever are a fault of the catalogue, not of the caller", async () => {
     const { body } = await shop.call("POST", "/api/v1/lamps", { name: "Round" })
     await expect(shop.call("PUT", `/api/v1/lamps/${body.lamp.id}`, { label: "endless" })).rejects.toThrow(
       "reactions to lamp.updated come to no end"
@@ -156,7 +156,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
 })
 
 describe("includes that another slice declares", () => {
-  it("are those of a catalogue: what it is composed of stays as declared, for answers and for their description", () => {
+  it("are composed per catalogue: declarations stay unchanged, for answers and for their description", () => {
     const include = { kind: "brief", via: "rack_id", table: racks } as const
     const plain = catalogueOf(shopSlices)
     const adding = catalogueOf([...shopSlices, { name: "one", includes: { lamps: { shelf: include } } }])

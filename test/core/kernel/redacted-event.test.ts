@@ -20,13 +20,13 @@ const left = (change: Parameters<typeof redactedEventData>[1][number], ...rest: 
 describe("an erasure in an event a reader saw in part", () => {
   const withheld = { name: redactedValue(members, "name", 7), description: redactedValue(members, "description", 7) }
 
-  it("takes out what the reader saw", () => {
+  it("removes data that the reader saw", () => {
     expect(left(insert(members, { id: 7, name: "Ada", description: "Tall" }), isWithheld)).toMatchObject({
       row: { id: 7, name: anonymous_name, description: null }
     })
     expect(left(update(members, 7, { name: "Ada" }), isWithheld)).toMatchObject({ set: { name: anonymous_name } })
   })
-  it("leaves what was withheld, so that the row made of it is the row as it is held", () => {
+  it("leaves withheld data, so that the projected row equals the stored one", () => {
     const row = { id: 7, ...withheld }
     expect(left(insert(members, row), isWithheld)).toMatchObject({ row })
     expect(left(update(members, 7, withheld), isWithheld)).toMatchObject({ set: withheld })
@@ -48,11 +48,11 @@ describe("an erasure in an event a reader saw in part", () => {
     ])
       expect(scrubbed(told(change), scrub, isWithheld)).not.toEqual(told(change))
   })
-  it("gives back the same data where there is nothing to take out", () => {
+  it("returns the same data if there is nothing to remove", () => {
     const data = redactedEventData("member.created", [insert(members, { id: 7, ...withheld })], undefined)
     expect(scrubbed(data, scrub, isWithheld)).toBe(data)
   })
-  it("makes the same rows when the journal is folded again", () => {
+  it("gives the same rows when the journal is projected again", () => {
     const data = redactedEventData("member.created", [update(members, 7, withheld)], undefined)
     const folded = (of: JsonObject) => {
       const event: StoredEvent = {

@@ -12,7 +12,7 @@ const every = [...catalogue.references.values()].flat()
 const named = ({ column, holder }: (typeof every)[number]): string => `${holder.name}.${column}`
 
 describe("references", () => {
-  it("say for every column of every table what deleting their target does", () => {
+  it("declare for every column of every table the effect of deleting the target", () => {
     expect(every.filter(({ rule }) => rule === undefined).map(named)).toEqual([])
   })
   it("are declared wherever a column is called after a row elsewhere", () => {
@@ -35,7 +35,7 @@ describe("references", () => {
     ]
     expect(called.filter((name) => !declared.has(name) && !others.includes(name))).toEqual([])
   })
-  it("are declared wherever a body takes a whole number called after a row elsewhere", () => {
+  it("are declared wherever a body takes an integer named after a row elsewhere", () => {
     const unnamed = (fields: Fields, path: string): ReadonlyArray<string> =>
       Object.entries(fields).flatMap(([name, { type: shape }]) => {
         const one = shape.kind === "list" ? shape.of.type : shape
@@ -125,7 +125,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect(await dangling()).toEqual([])
     await w.post(`/opportunities/${job}/convert_to_order`)
   })
-  it("a store with an open opportunity is not deleted; closed ones lose it, and so does what is made after their likeness", async () => {
+  it("a store with an open opportunity cannot be deleted; closed ones lose it, and so do their later clones", async () => {
     const S = await w.store()
     const job = await quote({ store_id: S })
     expect(refused(await w.remove(`/stores/${S}`), "store")).toBe(
@@ -170,7 +170,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect((await w.remove(`/revenue_groups/${group}`)).status).toBe(204)
     expect(await booked()).toBeNull()
   })
-  it("an activity about a unit that is deleted is about nothing", async () => {
+  it("an activity about a deleted unit loses its subject", async () => {
     const [unit] = (await w.units(1, 1)).units
     const activity = (
       await w.create("/activities", { subject: "Mend it", regarding_type: "StockLevel", regarding_id: unit })
@@ -185,7 +185,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect((await w.remove(`/members/${member}/addresses/${address}`)).status).toBe(204)
     expect((await w.show(`/opportunities/${job}`)).delivery_address_id).toBeNull()
   })
-  it("the addresses of somebody who is anonymised leave the jobs they were for", async () => {
+  it("the addresses of an anonymised member are removed from their jobs", async () => {
     const member = (await w.create("/members", { name: "Ann", membership_type: "organisation" })).id
     const address = (await w.create(`/members/${member}/addresses`, { street: "2 High Street" })).id
     const job = await quote({ member_id: member, collection_address_id: address })
@@ -204,7 +204,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.put(`/products/${product}`, { custom_fields: { colour: null } })
     expect((await w.remove(`/list_names/${list}/values/${value}`)).status).toBe(204)
   })
-  it("nothing is deleted while somebody adds a reference to it", async () => {
+  it("a row is not deleted while another command adds a reference to it", async () => {
     for (let round = 0; round < 8; round++) {
       const S = await w.store()
       const [deleted, made] = await Promise.all([
@@ -218,7 +218,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     }
     expect(await dangling()).toEqual([])
   })
-  it("nothing is deleted while a rule refers to it again", async () => {
+  it("a row is not deleted while a rule refers to it again", async () => {
     const rounds = engine === "pg" ? 6 : 1
     for (let round = 0; round < rounds; round++) {
       const rule = (await w.create("/discount_rules", { ...percent, discount_value: 10 })).id
@@ -252,7 +252,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     }
     expect(await dangling()).toEqual([])
   })
-  it("a list keeps what somebody puts into it while another id is taken out", async () => {
+  it("a list keeps concurrent additions while another id is removed", async () => {
     for (let round = 0; round < (engine === "pg" ? 6 : 1); round++) {
       const rule = async () => (await w.create("/discount_rules", { ...percent, discount_value: 10 })).id as number
       const [gone, one, two] = [await rule(), await rule(), await rule()]
@@ -265,7 +265,7 @@ describe.each(both_engines)("references on %s", (engine) => {
       expect((await w.show(`/opportunities/${job}`)).discount_rule_ids).toEqual([one, two])
     }
   })
-  it("what was merged into another level is named by what named it", async () => {
+  it("references to a merged stock level follow it", async () => {
     const product = async () => (await w.create("/products", { name: "Cable" })).id as number
     const [one, two] = [await product(), await product()]
     const levelOf = async (id: number) =>

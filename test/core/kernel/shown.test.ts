@@ -23,7 +23,7 @@ import { decodingProblem } from "../../api/description.ts"
 const draft = { name: "lamps.count", summary: "Counts lamps", ability: null, permission: null } as const
 const counted = { lamps: integer(), last: timestamp({ nullable: true }), told: Shown.optional(text()) }
 
-describe("what answers are declared to hold", () => {
+describe("declared answers", () => {
   const fields = {
     name: text(),
     count: integer(),
@@ -53,7 +53,7 @@ describe("what answers are declared to hold", () => {
     at: { shelf: 1, value: "2.00" },
     custom: { any: [1, { thing: null }] }
   } as const
-  it("has the types of values as answers give them: money as text, the rest as declared", () => {
+  it("has the types of values in answers: money as text, others as declared", () => {
     expectTypeOf<(typeof shown.Type)["price"]>().toEqualTypeOf<string>()
     expectTypeOf<(typeof shown.Type)["cost"]>().toEqualTypeOf<string | null>()
     expectTypeOf<(typeof shown.Type)["kind"]>().toEqualTypeOf<"pool" | "fixed">()
@@ -75,12 +75,12 @@ describe("what answers are declared to hold", () => {
   ])("refuses %s", (_what, wrong) => {
     expect(decodingProblem(shown, { ...good, ...wrong })).toBeTypeOf("string")
   })
-  it("refuses what is missing, but not what is optional", () => {
+  it("refuses missing keys, but not optional ones", () => {
     const { name: _name, ...nameless } = good
     expect(decodingProblem(shown, nameless)).toContain("name")
     expect(decodingProblem(Shown.keys(counted), { lamps: 1, last: null })).toBeUndefined()
   })
-  it("makes nothing until it is used", () => {
+  it("builds nothing until it is used", () => {
     let made = 0
     const lazy = Shown.named("Lazy", () => {
       made++
@@ -93,7 +93,7 @@ describe("what answers are declared to hold", () => {
   })
 })
 
-describe("what an endpoint answers", () => {
+describe("answers of an endpoint", () => {
   it("has the type that is declared", () => {
     const endpoint = get("/api/v1/lamps/count", {
       ...draft,
@@ -118,7 +118,7 @@ describe("what an endpoint answers", () => {
       run: () => Effect.succeed({ status: 409, body: { held_by: "Ann" } })
     })
   })
-  it("is made of a result that has the type of its Schema", () => {
+  it("is built from a result that matches the type of its Schema", () => {
     const result = Shown.keys({ ids: list(integer()) })
     const base = { ...draft, answer: { lamps: integer() }, facts: () => Effect.void } as const
     const endpoint = command("POST", "/api/v1/lamps/many", {

@@ -31,7 +31,7 @@ const named = (holders: Audience): ReadonlyArray<string> => (holders === "everyo
 
 describe("visibility of a table's rows", () => {
   it.each(catalogue.tables.map((one) => [one.name, one] as const))(
-    "%s says it, of permissions and columns there are",
+    "%s declares it, with existing permissions and columns",
     (_, { columns, visibility }) => {
       expect(visibility).toBeDefined()
       const { by_row, granted_columns = [], all_columns } = visibility!
@@ -62,7 +62,7 @@ describe("visibility of a table's rows", () => {
     expect(narrow).toEqual([])
   })
 
-  it("rows of which only a part is lent can be kept: no two of them claim to be the one there may be", () => {
+  it("partly visible rows never claim to be the only one of their kind", () => {
     const clashing = catalogue.tables.flatMap((one) =>
       (one.visibility?.granted_columns ?? [])
         .flatMap(({ to }) => named(to).map((key) => key.replace(".*", ".view")))
@@ -85,7 +85,7 @@ describe("visibility of a table's rows", () => {
     expect(clashing).toEqual([])
   })
 
-  it("something can stand in every column of every table, on both engines", () => {
+  it("every column of every table can hold a value, on both engines", () => {
     for (const one of catalogue.tables) {
       for (const dialect of ["sqlite", "pg"] as const) {
         const row = Object.fromEntries(
@@ -107,7 +107,7 @@ describe("the parts of it", () => {
     [["membership.view"], "members.*", false],
     [[], "members.*", false],
     [["costs.view"], "costs.view", true]
-  ] as const)("%j holds %s: %s", (held, wanted, expected) => {
+  ] as const)("%j contains %s: %s", (held, wanted, expected) => {
     expect(hasPermission(viewerWith(held, ["*"]), wanted)).toBe(expected)
   })
 
@@ -139,7 +139,7 @@ describe("the parts of it", () => {
     const seen = visibleColumnsOf(lamps, viewerWith(held, ["*"]))
     expect(typeof seen === "object" ? [...seen] : seen).toEqual(expected)
   })
-  it("a table that says nothing is for those who may read everything", () => {
+  it("a table without visibility is for users who may read everything", () => {
     const safes = table("safes", { name: text() })
     expect(
       visibleColumnsOf(
@@ -153,7 +153,7 @@ describe("the parts of it", () => {
     expect(visibleColumnsOf(safes, viewerWith(["action-log.view"], ["*"]))).toBe("whole")
     expect(visibleColumnsOf(safes, { ...viewerWith([], ["*"]), is_owner: true })).toBe("whole")
   })
-  it("when a row was made and whether it is deleted is lent with anything", () => {
+  it("creation time and deletion flag are always visible", () => {
     const carts = table(
       "carts",
       { name: text() },
@@ -178,7 +178,7 @@ describe("the parts of it", () => {
     ["count", 3],
     ["tags", []],
     ["seen_at", "1970-01-01T00:00:00.000Z"]
-  ])("in %s stands %j", (column, expected) => {
+  ])("%s has %j", (column, expected) => {
     const racks = table(
       "racks",
       {

@@ -40,7 +40,7 @@ const endOf = (history: ReadonlyArray<GivenRow | NewEvent>) =>
   })
 
 describe("a credit note of all", () => {
-  it("mirrors the invoice with the other sign and leaves nothing outstanding", () => {
+  it("mirrors the invoice with the opposite sign and leaves nothing outstanding", () => {
     given(...of120())
       .when((facts) =>
         issueCreditNote(creditFactsIn(facts), { reason: "Rained off" }, { ...facts.context, number: () => 7 })
@@ -112,7 +112,7 @@ describe("a credit note of all", () => {
     if (history._tag === "Failure") throw history.failure
     expect(after([...of120(), ...history.success.events], (facts) => notesIn(facts)[0]?.number)).toBeNull()
   })
-  it("of a paid invoice leaves what the customer is owed below zero", () => {
+  it("of a paid invoice leaves the customer's credit as a negative balance", () => {
     const paid = { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at } as const
     expect(endOf(credited(of120(paid), {}))).toEqual({
       status: "credited",
@@ -125,7 +125,7 @@ describe("a credit note of all", () => {
       .when(credit({}))
       .thenRefused({ invoice: ["Invoice 0000000001 is credited already; nothing is left to credit."] })
   })
-  it("takes what earlier credits left", () => {
+  it("takes the remainder of earlier credits", () => {
     const history = credited(of120(), { items: [{ invoice_item_id: 11, quantity: "1.00" }] }, {})
     expect(rowsOf(history)).toEqual([
       [11, "1.00", -2_500, -2_500, -500, -3_000],
@@ -157,7 +157,7 @@ describe("a credit of rows", () => {
     )
     expect(rowsOf(history).map((row) => row[3])).toEqual([-1, -1, -1, -1, -1, -0, -0, -0, -0, -0].map((one) => one + 0))
   })
-  it("of more than is left of one is refused by its place", () => {
+  it("of more than the remaining quantity is refused at its position", () => {
     given(...credited(of120(), { items: [{ invoice_item_id: 11, quantity: "1.50" }] }))
       .when(
         credit({
@@ -169,7 +169,7 @@ describe("a credit of rows", () => {
       )
       .thenRefused({ "items.1.quantity": [`Of "Heads" 0.50 are left to credit; 0.51 are too many.`] })
   })
-  it("of another invoice is refused by its place", () => {
+  it("of another invoice's row is refused at its position", () => {
     given(...of120())
       .when(credit({ items: [{ invoice_item_id: 99, quantity: "1.00" }] }))
       .thenRefused({ "items.0.invoice_item_id": ["Invoice 0000000001 has no such row; name one of its own."] })
@@ -192,7 +192,7 @@ describe("a credit of rows", () => {
       })
     expect(endOf(credited(history, { items: [{ invoice_item_id: 11, quantity: "1.00" }] })).amount_credited).toBe(9_001)
   })
-  it("of a deduction alone is refused, and so is more than the invoice comes to with its deductions", () => {
+  it("of a deduction alone is refused, and so is more than the invoice's total with its deductions", () => {
     const { rows } = issued([
       { quantity: "1.00", amount: 10_000 },
       { name: "Deposit", quantity: "1.00", amount: -4_000 }
@@ -226,7 +226,7 @@ describe("a credit of an amount", () => {
     { quantity: "1.00", amount: 10_000 },
     { quantity: "1.00", amount: 5_000, tax: taxed("5.0000", 2) }
   ]).rows
-  it("is spread over the rows by what is left of each, to the unit", () => {
+  it("is spread over the rows by their remaining amounts, to the minor unit", () => {
     const history = credited(two, { amount: 1_000 })
     expect(rowsOf(history)).toEqual([
       [11, "1.00", -580, -580, -116, -696],
@@ -242,7 +242,7 @@ describe("a credit of an amount", () => {
       ]
     })
   })
-  it("of all that is left takes the whole of every row", () => {
+  it("of the full remainder takes the full rows", () => {
     const history = credited(two, { amount: 1_001 }, { amount: 333 }, { amount: 17_250 - 1_334 })
     const left = after(history, (facts) => facts.find(credit_note_items, {}))
     const sum = (id: number, column: "subtotal" | "tax_total"): number =>
@@ -261,7 +261,7 @@ describe("a credit of an amount", () => {
         ]
       })
   })
-  it("of nothing is refused", () => {
+  it("of zero is refused", () => {
     given(...of120())
       .when(credit({ amount: 0 }))
       .thenRefused({ amount: ["The amount field must be greater than 0."] })

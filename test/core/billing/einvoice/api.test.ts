@@ -109,7 +109,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     expect(await errorsOf(voided)).toEqual(["status"])
     expect((await there.get("/invoices/999999/xml")).status).toBe(404)
   })
-  it("say of rates without VAT why, by the rate", async () => {
+  it("give the reason for rates without VAT, by rate", async () => {
     const rate = (body: object) => there.put("/tax_rates/3", body)
     expect((await rate({ vat_category: "standard" })).body.errors).toHaveProperty("vat_category")
     expect((await there.put("/tax_rates/1", { vat_category: "exempt" })).body.errors).toHaveProperty("vat_category")
@@ -123,7 +123,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     expect(brokenRules(read)).toEqual([])
     expect(read.vat).toMatchObject([{ category: "E", tax: "0.00", reason: "Insurance is exempt" }])
   })
-  it("say of rows that no rate was found for why they bear no tax, by a setting", async () => {
+  it("give the reason for untaxed rows without a rate, by a setting", async () => {
     const { member } = await made("POST", "/api/v1/members", {
       name: "Untaxed",
       membership_type: "organisation",
@@ -150,7 +150,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
       { category: "E", reason: "Small business" }
     ])
   })
-  it("stay what they are when rates and settings change after the issue, and so do their credit notes", async () => {
+  it("are unchanged by later changes of rates and settings, and so are their credit notes", async () => {
     const { tax_rate } = await made("POST", "/api/v1/tax_rates", {
       name: "Export",
       rate: "0",
@@ -176,7 +176,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     ])
     expect(readInvoice(await text(`invoices/${await issued(sold)}`)).vat).toMatchObject([{ category: "Z" }])
   })
-  it("stay what they are when names, accounts, clocks, the hire and the customer change after the issue", async () => {
+  it("are unchanged by later changes of names, accounts, clocks, the hire and the customer", async () => {
     await made("PUT", "/api/v1/settings/einvoice", { settings: { legal_name: "Bright Hire Ltd" } })
     await made("PUT", "/api/v1/settings/invoicing", { settings: { iban: "GB82 WEST 1234 5698 7654 32" } })
     const { opportunity } = await made("POST", "/api/v1/opportunities", {
@@ -209,7 +209,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     expect(await text(`credit_notes/${credit_note.id}/xml`)).toContain("Bright Hire Ltd")
     expect(await text(`invoices/${await issued()}/xml`)).toContain("Dark Hire Ltd")
   })
-  it("are credit notes that name what they credit, in part and in whole", async () => {
+  it("exist for credit notes, naming the credited invoice, in part and in full", async () => {
     const id = await issued()
     const { number } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
     const credited = async (body: object) => {

@@ -36,7 +36,7 @@ describe.each(forms)("as %s", (form) => {
     expect(text).toBe(readFileSync(path, "utf8"))
     expect(brokenRules(readInvoice(text))).toEqual([])
   })
-  it("says the same sums for any invoice and its credit, and breaks no rule", () => {
+  it("has the same sums for any invoice and its credit, and breaks no rule", () => {
     fc.assert(
       fc.property(anyInvoice, (invoice) => {
         for (const source of [invoice, creditOf(invoice)]) {
@@ -52,7 +52,7 @@ describe.each(forms)("as %s", (form) => {
       })
     )
   })
-  it("keeps any words as they are, without what XML cannot hold", () => {
+  it("keeps any text, without what XML cannot contain", () => {
     fc.assert(
       fc.property(anyCharacters({ minLength: 1 }), (words) => {
         const text = textOf(invoiceOf({ sold: [hire], notes: [`a${words}z`] }), form)
@@ -92,7 +92,7 @@ describe("tax of a group", () => {
       })
     )
   })
-  it("is what was billed where prices include tax, a minor unit off at most", () => {
+  it("is the billed tax where prices include it, off by at most a minor unit", () => {
     fc.assert(
       fc.property(fc.array(anySold, { minLength: 1, maxLength: 12 }), (sold) => {
         const { vat } = readInvoice(textOf(invoiceOf({ sold, prices_include_tax: true }), "ubl"))
@@ -102,7 +102,7 @@ describe("tax of a group", () => {
   })
 })
 
-describe("what is on an electronic invoice", () => {
+describe("content of an electronic invoice", () => {
   const read = (source: Source) => readInvoice(textOf(source, "cii"))
   it("is a prepayment for a deposit, with the hire it is for", () => {
     expect(read(documents["deposit"] ?? invoiceOf({ sold: [] }))).toMatchObject({
@@ -116,7 +116,7 @@ describe("what is on an electronic invoice", () => {
     expect(preceding).toEqual([{ number: "0000000031", date: "2026-02-01" }])
     expect([without_vat, due]).toEqual(["700.00", "840.00"])
   })
-  it("is positive on a credit note, which names what it credits and no account to pay to", () => {
+  it("is positive on a credit note, which names the credited invoice and no account to pay to", () => {
     expect(read(creditOf(invoiceOf({ sold: [hire] })))).toMatchObject({
       code: "381",
       with_vat: "12.00",
@@ -124,14 +124,14 @@ describe("what is on an electronic invoice", () => {
       account: undefined
     })
   })
-  it("counts days by the store's clock: what ends at midnight there ends the day before", () => {
+  it("counts days by the store's clock: a hire ending at midnight ends the day before", () => {
     const days = ["2026-07-01T23:30:00.000Z", "2026-07-03T23:00:00.000Z"] as const
     expect(read(invoiceOf({ sold: [{ ...hire, days }] })).period).toEqual({ first: "2026-07-02", last: "2026-07-03" })
   })
   it("uses the issue date as the delivery date when the hire dates are unknown", () => {
     expect(read(invoiceOf({ sold: [hire] }))).toMatchObject({ delivery_date: "2026-03-09", period: undefined })
   })
-  it("has the price without tax that the row's net comes from, of all of it where no price of one does", () => {
+  it("has the net price behind the row's net, for the full quantity if no unit price is exact", () => {
     const inclusive = { prices_include_tax: true, sold: [{ name: "Seats", quantity: "99999.99", price: 1_234_567 }] }
     const [line] = read(invoiceOf(inclusive)).lines
     expect(Number(line?.price) * Number(line?.quantity)).toBeCloseTo(Number(line?.net), 1)
@@ -147,7 +147,7 @@ describe("what is on an electronic invoice", () => {
     expect(readInvoice(text).lines).toHaveLength(1)
     expect(text).toContain("Spring tour\nMind the step")
   })
-  it("puts a row without money and rate with the others", () => {
+  it("puts rows without money and rate with the others", () => {
     const invoice = invoiceOf({ sold: [hire] })
     const free = { ...invoice.rows[0]!, name: "Included", unit_price: 0, subtotal: 0, tax_total: 0 }
     const { lines, vat } = read({ ...invoice, rows: [...invoice.rows, { ...free, tax_rate: null, tax_rate_id: null }] })
@@ -167,7 +167,7 @@ describe("what is on an electronic invoice", () => {
   })
 })
 
-describe("what is missing for an electronic invoice is named with the way out", () => {
+describe("a gap in an electronic invoice is reported with advice", () => {
   const sold = [hire]
   it("of the seller: name, country, VAT id", () => {
     const nameless = { ...seller, name: "", country_code: null, tax_number: null, registration_number: null }
@@ -201,7 +201,7 @@ describe("what is missing for an electronic invoice is named with the way out", 
       "member.peppol_id"
     ])
   })
-  it("of rows: why they are exempt, and none of them beside what is not subject to VAT", () => {
+  it("of rows: the reason of exemption, and no exempt rows beside ones not subject to VAT", () => {
     const rates = new Map([[4, { name: "Insurance", category: "E" as const, reason: " " }]])
     expect(errorsOf(invoiceOf({ sold: [{ ...hire, rate: 4 }], rates }))).toHaveProperty(["items.0.tax_rate_id"])
     expect(errorsOf(invoiceOf({ sold: [hire, { ...hire, rate: 6 }] }))).toHaveProperty(["items"])

@@ -86,12 +86,12 @@ const issuedWith = (set: object, was: object = {}) => ({
 })
 
 describe("issuing a draft", () => {
-  it("gives it its number, when it is due by its terms, and the names it keeps", () => {
+  it("assigns its number, its due date by its terms, and the names it keeps", () => {
     given(...draft())
       .when(issue())
       .thenEvents(issuedWith({}))
   })
-  it("gives no number where numbers are not given, which is on a device", () => {
+  it("assigns no number on a device", () => {
     given(...draft())
       .when(issue({}, {}, { number: () => null }))
       .thenEvents(issuedWith({ number: null }))
@@ -127,7 +127,7 @@ describe("issuing a draft", () => {
       .when(issue({ due_at: "2026-06-17T23:59:59.999Z" }))
       .thenRefused({ due_at: ["The due at field must not be before the day of issue; send a later due_at."] })
   })
-  it("of nothing is paid at once", () => {
+  it("of zero is paid at once", () => {
     const nothing = { subtotal: 0, tax_total: 0, total: 0, amount_outstanding: 0 }
     given(...draft(nothing))
       .when(issue())
@@ -139,7 +139,7 @@ describe("issuing a draft", () => {
     const beside = (net: number): Partial<IssueFacts> => ({
       billing: { own: 10_000, others: { total: 15_000, currency_code: "GBP", rows: [{ ...earlier, net }], drafts: [] } }
     })
-    it("is refused, naming what was billed and what is left", () => {
+    it("is refused, naming billed and remaining amounts", () => {
       given(...draft())
         .when(issue({}, beside(5_001)))
         .thenRefused({
@@ -212,12 +212,12 @@ describe("voiding an invoice", () => {
       was: { ...was, voided_at: null, void_reason: null }
     }
   })
-  it("leaves nothing outstanding, and its number", () => {
+  it("leaves nothing outstanding, and keeps its number", () => {
     given(...of120())
       .when(undo())
       .thenEvents(voided({ status: "issued", amount_outstanding: 12_000, paid_at: null }))
   })
-  it("of nothing, which was paid as it was issued, is allowed", () => {
+  it("of zero, which was paid on issuing, is allowed", () => {
     given(...of120({ total: 0, status: "paid", paid_at: given_at, amount_outstanding: 0 }))
       .when(undo())
       .thenEvents(voided({ status: "paid", amount_outstanding: 0, paid_at: given_at }))

@@ -26,7 +26,7 @@ describe("a document", () => {
     ["KWD to an Arabic name", { ...plain, currency: "KWD", buyer: "شركة الأضواء للفعاليات" }],
     ["1,000 lines", { ...plain, lines: 1_000, with_discount: true, with_deposit: true }],
     ["no lines", { ...plain, lines: 0 }]
-  ])("can be kept and read again: %s", (_what, sample) => {
+  ])("survives storage and reading: %s", (_what, sample) => {
     for (const document of [invoiceDocument(invoiceSample(sample)), creditNoteDocument(creditNoteSample(sample))])
       expect(Result.isSuccess(readDocument(JSON.parse(JSON.stringify(document))))).toBe(true)
   })
@@ -35,11 +35,11 @@ describe("a document", () => {
     expect(textOf({ ...plain, currency: "JPY" })).toContain("1,694")
     expect(textOf({ ...plain, currency: "KWD" })).toContain("KD\u00a01,694.190")
   })
-  it("says what tax is in the currency it is accounted for in", () => {
+  it("states the tax in the currency it is accounted for in", () => {
     expect(textOf({ ...plain, currency: "KWD" })).toContain("at the rate of 0.9123.")
     expect(textOf(plain)).not.toContain("at the rate")
   })
-  it("shows what was paid and what is left, and the way to pay that", () => {
+  it("shows paid and outstanding amounts, and how to pay", () => {
     const { invoice } = invoiceSample(plain)
     const left = invoice.total - 1_000
     const open = { status: "partially_paid", amount_paid: 1_000, amount_outstanding: left } as const
@@ -60,7 +60,7 @@ describe("a document", () => {
       "0000000042"
     ])
   })
-  it("is no invoice where it is a proforma: it says so and what will be due, and names no way to pay", () => {
+  it("for a proforma says that it is no invoice and what will be due, and no way to pay", () => {
     const proforma = (language: string, status: "issued" | "voided" = "issued") =>
       textOf({ ...plain, language, invoice: { type: "proforma", status } })
     expect(codesOf(invoiceDocument(invoiceSample({ ...plain, invoice: { type: "proforma" } })).blocks)).toEqual([])
@@ -70,7 +70,7 @@ describe("a document", () => {
     expect(proforma("de")).toContain("Mit der Rechnung werden 2.018,13\u00a0€ fällig.")
     expect(proforma("en-GB", "voided")).not.toContain("will be due")
   })
-  it("asks for nothing once it is paid, voided or no more than a draft", () => {
+  it("asks for no payment once paid, voided or still a draft", () => {
     for (const invoice of [
       { status: "paid", amount_outstanding: 0 },
       { status: "voided" },
@@ -81,7 +81,7 @@ describe("a document", () => {
 })
 
 describe("ways to pay", () => {
-  it("are an account whose check digits fit", () => {
+  it("require an account with valid check digits", () => {
     expect(isIban("GB82 WEST 1234 5698 7654 32")).toBe(true)
     expect(isIban("GB82 WEST 1234 5698 7654 33")).toBe(false)
     expect(isIban("GB82")).toBe(false)
@@ -95,7 +95,7 @@ describe("ways to pay", () => {
     expect(new TextEncoder().encode(code).length).toBeLessThanOrEqual(331)
     expect(code.split("\n").slice(4, 8)).toEqual(["", "Ä".repeat(35), "DE02120300000000202051", "EUR0.01"])
   })
-  it("are an address made of the number, the amount and the currency", () => {
+  it("require an address template of number, amount and currency", () => {
     const values = { number: "R/7&x", amount: "10.00", currency: "EUR" }
     expect(paymentLink("https://pay.example/{number}?a={amount}{currency}", values)).toBe(
       "https://pay.example/R%2F7%26x?a=10.00EUR"

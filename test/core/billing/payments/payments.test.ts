@@ -71,14 +71,14 @@ describe("a payment", () => {
         )
       )
   })
-  it("of one unit more than is outstanding is refused, and says how much there is", () => {
+  it("above the outstanding amount by one unit is refused, with that amount", () => {
     given(...of120(half_paid))
       .when(pay({ amount: 7_001 }))
       .thenRefused({
         amount: ["The payment of 70.01 GBP is more than the 70.00 GBP that are outstanding; record that much or less."]
       })
   })
-  it("of nothing is refused", () => {
+  it("of zero is refused", () => {
     given(...of120())
       .when(pay({ amount: 0 }))
       .thenRefused({ amount: ["The amount field must be greater than 0."] })
@@ -120,7 +120,7 @@ describe("a refund", () => {
       .when(refund({ amount: 2_000, reason: "Broken lamp" }))
       .thenEvents(event("refunded", refunded20, paid, row("refund", 2_000, { reason: "Broken lamp" })))
   })
-  it("of all that is paid makes the invoice open as before", () => {
+  it("of all payments reopens the invoice", () => {
     given(...of120(paid))
       .when(refund({ amount: 12_000 }))
       .thenEvents(
@@ -132,7 +132,7 @@ describe("a refund", () => {
         )
       )
   })
-  it("of a credited invoice gives back what the customer is owed, and it stays credited", () => {
+  it("of a credited invoice pays out the customer's credit, and it stays credited", () => {
     given(
       ...of120({ ...paid, status: "credited", amount_credited: 12_000, amount_outstanding: -12_000, paid_at: null })
     )
@@ -146,7 +146,7 @@ describe("a refund", () => {
         )
       )
   })
-  it("names its payment, and gives back no more than is left of it", () => {
+  it("names its payment, and is limited to its remainder", () => {
     const payment: PaymentRow = { ...row("payment", 5_000), method: "other", id: 21, ...stamps }
     given(...of120(paid))
       .when(refund({ amount: 2_000, payment_id: 21 }, { payment, refunded: 3_000 }))
@@ -170,7 +170,7 @@ describe("a refund", () => {
         amount: ["The refund of 50.01 GBP is more than the 50.00 GBP that are paid; refund that much or less."]
       })
   })
-  it("is refused where nothing is paid", () => {
+  it("is refused without a payment", () => {
     given(...of120())
       .when(refund({ amount: 1 }))
       .thenRefused({ amount: ["Nothing is paid on invoice 0000000001, so nothing can be refunded."] })

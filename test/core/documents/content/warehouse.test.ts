@@ -36,7 +36,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
       .split("\n")
       .find((line) => line.includes(name))!
 
-  it("are the trees that were kept, before anything goes out", async () => {
+  it("equal the golden trees before anything is dispatched", async () => {
     for (const kind of kinds) {
       const document = await paper(kind)
       golden(`${kind}.json`, `${JSON.stringify(document, null, 1)}\n`)
@@ -50,7 +50,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
       expect(sides, kind).not.toContain("end start")
     }
   })
-  it("lead through the warehouse: cases first, then places, A-2 before A-10, what has no place last", async () => {
+  it("follow the warehouse: cases first, then locations, A-2 before A-10, no location last", async () => {
     expect(sketch(await paper("pick_list")).match(/^== .*?(?= ·)/gm)).toEqual([
       "== Case Box 3",
       "== A-2",
@@ -60,28 +60,28 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
       "== No place recorded"
     ])
   })
-  it("tick what is prepared, and say how many units are still to be picked and where else some lie", async () => {
+  it("tick prepared units, and show how many are still to be picked and where others are", async () => {
     expect(await row("pick_list", "A-2 · S/N SN-1002")).toContain("[x]")
     expect(await row("pick_list", "still to pick")).toBe(
       "Mac Aura (AURA / Spots first / 1 still to pick / also at A-10) · 2 · 13 kg · "
     )
     expect(await row("pick_list", "A-3")).toContain("[ ] A-3")
   })
-  it("set accessories in below what they go with", async () => {
+  it("indent accessories below their line", async () => {
     expect(await row("pick_list", "Clamp")).toBe("  [ ] Clamp (CLAMP) · 8 · 3.2 kg · |CLAMP*8|")
   })
-  it("list the parts of a kit that is put together for the job, with their places and their weight", async () => {
+  it("list the parts of a kit assembled for the job, with their locations and weight", async () => {
     const text = sketch(await paper("pick_list"))
     expect(text).toContain("[ ] Small rig (RIG) · 2 · 23.2 kg · |RIG*2|")
     expect(text).toContain("  [ ] Stand (STAND · C-1) · 4 ·  · ")
     expect(text).toContain("  [ ] Cable 10 m (CAB-10 · B-10) · 6 ·  · ")
   })
-  it("sum pieces and kilograms, and say for how many pieces no weight is known", async () => {
+  it("sum pieces and kilograms, and count pieces of unknown weight", async () => {
     const document = await paper("pick_list")
     expect(sketch(document)).toContain("-- Pieces: 31\n-- Total weight: 100.8 kg")
     expect(JSON.stringify(document)).toContain("Without a recorded weight: 3 pieces")
   })
-  it("say neither price nor cost nor work", async () => {
+  it("show neither prices nor costs nor services", async () => {
     for (const kind of kinds) {
       const text = JSON.stringify(await paper(kind))
       expect(text).not.toMatch(/999|50[.,]00|£|GBP|Crew/)
@@ -93,10 +93,10 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
     expect(delivery).not.toMatch(/Sub-rental|Hired in|Spots first/)
     expect(delivery).toContain("Black")
   })
-  it("give a delivery all serial numbers of a line in one row", async () => {
+  it("list all serial numbers of a line in one row of a delivery", async () => {
     expect(await row("delivery_note", "SN-1002")).toBe("Mac Aura (A-2 · S/N SN-1002, A-3 / AURA) · 3 · 19.5 kg")
   })
-  it("say where to and when, whom to call, and the order's code for the scanner", async () => {
+  it("show where to deliver and when, whom to call, and the order's code for the scanner", async () => {
     const text = JSON.stringify((await paper("pick_list")).blocks.slice(0, 3))
     for (const said_there of [
       "Olympia Hall",
@@ -109,7 +109,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
     expect(text).toContain(`"kind":"code","symbology":"code128","value":"0000000001"`)
     expect(text).toContain("31/08/2026 07:00 – 09:00")
   })
-  it("leave a return note empty while nothing is out", async () => {
+  it("have an empty return note while nothing is out", async () => {
     expect(JSON.stringify(await paper("return_note"))).toContain("There is nothing on it.")
   })
   it("are in the company's language for staff, and in the customer's language for customers", async () => {
@@ -150,7 +150,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
     await expect(paperOf(app, house.order, "quotation")).rejects.toThrow("no such paper")
   })
 
-  it("show what went out, what follows and what came back, piece by piece", async () => {
+  it("show dispatched, remaining and returned pieces", async () => {
     const { assignmentOf, lines, order, patch, post } = house
     const ids = await Promise.all(["A-1", "A-2", "A-3", "FC-7"].map(assignmentOf))
     await post(`/opportunities/${order}/quick_book_out`, { asset_ids: ids })
@@ -171,7 +171,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
     expect(after).toMatch(/\[x\] A-1 · S\/N SN-1001 · [ ·]*$/m)
     expect(after).toMatch(/\[ \] A-2 · S\/N SN-1002.*\|A-2\|/)
   })
-  it("name damage and what is lost", async () => {
+  it("list damaged and lost units", async () => {
     const { assignmentOf, lines, order, patch, post } = house
     const [first, second] = [await assignmentOf("A-1"), await assignmentOf("A-2")]
     await post(`/opportunities/${order}/quick_check_in`, { asset_ids: [second] })
@@ -191,7 +191,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
 const customerOf = async (app: App, order: number): Promise<number> =>
   (await app.call("GET", `/api/v1/opportunities/${order}`)).body.opportunity.member_id
 
-it("a case that goes along is listed with all that is packed in it, ticked once it is sealed", async () => {
+it("a case on the order is listed with all its content, ticked once sealed", async () => {
   const app = await openApp()
   const { made, post, put } = callsTo(app)
   const [rack, wireless] = [
@@ -285,11 +285,11 @@ describe("codes", () => {
     serial_number
   })
   const among = (...units: ReadonlyArray<ReturnType<typeof unit>>) => codesAmong(units, [], { units: [], products: [] })
-  it("are those that a scanner takes for that unit and no other", () => {
+  it("are accepted by a scanner for exactly that unit", () => {
     const codes = among(unit(1, "X", "A-1", null), unit(2, "X", "A-2", null), unit(3, "A-2", null, "S-3"))
     expect([1, 2, 3].map((id) => codes.ofUnit(id)?.value)).toEqual(["A-1", "unit:2", "A-2"])
   })
-  it("are no bare number where nothing else names a unit", () => {
+  it("are no bare number for units without another name", () => {
     expect(among(unit(1, null, null, null), unit(2, "1", null, null)).ofUnit(1)?.value).toBe("unit:1")
   })
   it("are not read as quantities, nor cut at their ends", () => {
@@ -301,7 +301,7 @@ describe("codes", () => {
     expect(among(unit(1, "A".repeat(40), null, null)).ofUnit(1)?.symbology).toBe("qr")
     expect(among(unit(1, "A-1", null, null)).ofUnit(1)?.symbology).toBe("code128")
   })
-  it("of counted products carry whole quantities, and of nothing none", () => {
+  it("of counted products include full quantities, and no zero", () => {
     const codes = codesAmong([], [{ id: 1, sku: "CAB", barcode: null }], { units: [], products: [] })
     expect(["5", "0", "2.5", "1234567"].map((count) => codes.ofProduct(1, count)?.value)).toEqual([
       "CAB*5",
@@ -312,7 +312,7 @@ describe("codes", () => {
   })
 })
 
-it("places are walked by their numbers", () => {
+it("locations are sorted by their numbers", () => {
   expect(["B-1", "A-10", "A-2", "", "a-2", "A-2-1"].toSorted(inWalkingOrder)).toEqual([
     "",
     "A-2",

@@ -116,7 +116,7 @@ describe.each(both_engines)("carrying out row changes together on %s", (engine) 
       })
     )
 
-  it("leaves the rows that carrying them out one by one leaves, those that were there before too", async () => {
+  it("leaves the same rows as applying them one by one, existing ones included", async () => {
     const lists = fc.tuple(fc.array(change, { maxLength: 20 }), fc.array(change, { maxLength: 30 }))
     await fc.assert(
       fc.asyncProperty(lists, async ([first, second]) => {
@@ -143,7 +143,7 @@ describe.each(both_engines)("carrying out row changes together on %s", (engine) 
     const fill = rows.map((row): RowChange => ({ op: "insert", table: table!, row }))
     expect(await left([fill, changes])).toEqual(await left([fill, ...changes.map((one) => [one])]))
   })
-  it("keeps the order of changes that a constraint stands between", async () => {
+  it("keeps the order of changes separated by a constraint", async () => {
     const seated = (id: number, place: number): RowChange => ({ op: "update", table: seats, key: id, set: { place } })
     const named = (id: number, name: string): RowChange => ({ op: "update", table: seats, key: id, set: { name } })
     const rows = await (

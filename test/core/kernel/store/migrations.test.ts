@@ -141,14 +141,14 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
           )
     )
 
-  it("takes its present form where it is made, and its migrations count as done", async () => {
+  it("has its present form when created, and its migrations count as done", async () => {
     await start(third)
     expect(await run(done)).toEqual(["1 uses_of_crates", "2 weight_of_crates", "3 colour_of_crates"])
     expect(await run(rows("crates"))).toEqual([])
     await start(third)
     expect(await run(done)).toHaveLength(3)
   })
-  it("is altered step by step where it was there, whatever releases were left out, and comes to the form of a new one", async () => {
+  it("is altered step by step if it exists, for any skipped releases, and equals a new one", async () => {
     await start(first)
     await run(fill)
     const as_made = await run(form("crates"))
@@ -174,7 +174,7 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
     expect(upgraded.length).toBeGreaterThan(as_made.length)
     expect(await run(rows("pallets"))).toEqual([])
   })
-  it("is as it was where a migration fails, and the tables made with it are gone, too", async () => {
+  it("is unchanged if a migration fails, and tables created with it are removed", async () => {
     await start(second)
     await run(fillSecond)
     const before = [await run(rows("crates")), await run(form("crates")), await run(done)]

@@ -16,11 +16,11 @@ const notes = plainTable(
 ) as unknown as Table
 const noted = (id: number, note: string): RowChange => ({ op: "insert", table: notes, row: { id, note } })
 
-describe.each(both_engines)("a table whose first row of a key wins, on %s", (engine) => {
+describe.each(both_engines)("a table where the first row of a key wins, on %s", (engine) => {
   const opening = openShop(engine)
   afterAll(async () => (await opening).close())
 
-  it("keeps what is there, whether noted again at once, together or later", async () => {
+  it("keeps the existing row when it is inserted again, in one batch or later", async () => {
     const shop = await opening
     const rows = await shop.run(
       Effect.gen(function* () {
@@ -38,7 +38,7 @@ describe.each(both_engines)("a table whose first row of a key wins, on %s", (eng
       [3, "first"]
     ])
   })
-  it("what was there before is what a change is taken back to", async () => {
+  it("reverting a change restores the existing row", async () => {
     const shop = await opening
     const images = await shop.run(
       Effect.flatMap(Store, (store) => Effect.forEach([noted(1, "later"), noted(9, "new")], store.imagesBefore))

@@ -105,7 +105,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
       ]
     ],
     ["tags", [[], ["a", "a", ""], ["null", "[]", '"']]]
-  ])("a column of kind %s gives back what was put in", async (name, values) => {
+  ])("a column of kind %s returns the stored value", async (name, values) => {
     expect(await column(name, ...values)).toEqual(values)
   })
   it("gives the result of work that is rolled back, and commits results that were asked for", async () => {
@@ -117,7 +117,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     await apply(cell({ id: Number.MAX_SAFE_INTEGER }), cell({ id: 1 }))
     expect((await found()).map((row) => row["id"])).toEqual([1, Number.MAX_SAFE_INTEGER])
   })
-  it("what is not given is at its default, or null", async () => {
+  it("absent values are the default, or null", async () => {
     await apply(cell({ id: 1 }))
     expect(await found()).toEqual([
       {
@@ -140,11 +140,14 @@ describe.each(both_engines)("rows on %s", (engine) => {
     ["text", ["b", "B", null, "a"], [2, 4, 1, 3], [3, 1, 4, 2]],
     ["flag", [true, null, false, true], [3, 1, 4, 2], [2, 1, 4, 3]],
     ["fine", ["10.000000", "9.000000", null, "-10.000000"], [4, 2, 1, 3], [3, 1, 2, 4]]
-  ])("rows sort by %s with nothing last, backwards first, equals by key", async (name, values, upwards, downwards) => {
-    await column(name, ...values)
-    expect((await found([name])).map((row) => row["id"])).toEqual(upwards)
-    expect((await found([`-${name}`])).map((row) => row["id"])).toEqual(downwards)
-  })
+  ])(
+    "rows sort by %s with null last, first when descending, equals by key",
+    async (name, values, upwards, downwards) => {
+      await column(name, ...values)
+      expect((await found([name])).map((row) => row["id"])).toEqual(upwards)
+      expect((await found([`-${name}`])).map((row) => row["id"])).toEqual(downwards)
+    }
+  )
   it("changes are carried out in order, whatever their tables and numbers", async () => {
     const many = Array.from({ length: 300 }, (_, at) => cell({ id: at + 1, amount: at }))
     await apply(

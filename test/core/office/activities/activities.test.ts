@@ -46,7 +46,7 @@ describe.each(engines)("activities on %s", (engine) => {
       updated_at: expect.any(String)
     })
   })
-  it("it is about something and takes people along", async () => {
+  it("has a subject and participants", async () => {
     const [ann, bob, carl] = [await member("Ann"), await member("Bob"), await member("Carl")]
     const product = (await w.create("/products", { name: "Desk" })).id
     const job = (await w.create("/opportunities", { subject: "Gig" })).id
@@ -126,7 +126,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const activity = await make({ starts_at: "2026-07-01T10:00" })
     await refused(w.put(`/activities/${activity.id}`, { ends_at: "2026-06-30" }), "ends_at")
   })
-  it("kinds people add have no code", async () => {
+  it("custom kinds have no code", async () => {
     const value = await w.create("/list_names/12/values", { name: "Site visit" })
     expect(await make({ type_id: value.id })).toMatchObject({ type_code: null, activity_type_name: "Site visit" })
   })
@@ -139,7 +139,7 @@ describe.each(engines)("activities on %s", (engine) => {
     }
     expect((await w.post("/activities/999999/complete")).status).toBe(404)
   })
-  it("lists filter by what, who, when and state, and sort", async () => {
+  it("lists filter by subject, person, time and state, and sort", async () => {
     const ann = await member("Filtered Ann")
     await make({
       subject: "Late",
@@ -192,7 +192,7 @@ describe.each(engines)("activities on %s", (engine) => {
       (await w.app.dump())["activity_participants"]!.some((one) => (one as { activity_id: number }).activity_id === id)
     ).toBe(false)
   })
-  it("each act needs its own permission", async () => {
+  it("each action needs its own permission", async () => {
     const { id } = await make()
     const reader = viewerWith(["activities.view"], ["activities:read", "activities:write"])
     expect((await w.get(`/activities/${id}`, reader)).status).toBe(200)
@@ -208,7 +208,7 @@ describe.each(engines)("activities on %s", (engine) => {
     expect((await w.post(`/activities/${id}/complete`, undefined, completer)).status).toBe(200)
   })
 
-  it("the calendar holds what has started within a year or will start, of one user or of everybody", async () => {
+  it("the calendar has activities from a year ago on, of one user or of everybody", async () => {
     await make({ subject: "Long ago", starts_at: "2001-01-01T10:00" })
     await make({ subject: "No time" })
     await make({ subject: "Pat, far off", starts_at: "2199-01-01T00:00", owned_by: pat.id })
@@ -229,7 +229,7 @@ describe.each(engines)("activities on %s", (engine) => {
     expect((await feed("?user_id=me")).status).toBe(422)
     expect((await w.get("/calendar_feeds/export", viewerWith([], ["*"]))).status).toBe(403)
   })
-  it("an activity fills whole days by the company's clock", async () => {
+  it("an activity spans full days by the company's clock", async () => {
     await make({ subject: "All day", starts_at: "2190-07-01T22:00:00Z" })
     const lines = async () => (await w.get("/calendar_feeds/export")).body.split("\r\n") as Array<string>
     expect(await lines()).toContain("DTSTART:21900701T220000Z")

@@ -53,7 +53,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     return got.body.attachments.map((one: any) => one.original_name)
   }
 
-  it("F1: a member's file is kept as it came, with who sent it and an address for an hour", async () => {
+  it("F1: a member's file is stored unchanged, with its sender and a URL for an hour", async () => {
     const id = await member("One")
     const got = await attach(
       { type: "Member", id },
@@ -105,7 +105,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`members/${id}/attachments`)).toEqual([])
   })
 
-  it("F3: a type that nothing can be attached to is refused, in whatever case those that can are written", async () => {
+  it("F3: a type without attachments is refused, and valid ones are accepted in any case", async () => {
     const id = await member("Three")
     for (const type of ["Nope", "App\\Models\\Member", ""]) {
       await refused(attach({ type, id }), "attachable_type")
@@ -116,14 +116,14 @@ describe.each(engines)("attachments on %s", (engine) => {
       expect((await attach({ type, id: unit.id })).body.attachment.attachable_type).toBe("StockLevel")
   })
 
-  it("F4: something that is not there, or archived, is not found once the rest holds", async () => {
+  it("F4: a missing or archived subject is 404 once the rest is valid", async () => {
     expect((await attach({ type: "Member", id: 999_999 })).status).toBe(404)
     const id = await member("Four")
     await remove(`members/${id}`)
     expect((await attach({ type: "Member", id })).status).toBe(404)
   })
 
-  it("F5: what was deleted is gone, with its file", async () => {
+  it("F5: a deleted attachment is gone, with its file", async () => {
     const id = await member("Five")
     const { attachment } = (await attach({ type: "member", id })).body
     expect((await remove(`attachments/${attachment.id}`)).status).toBe(204)
@@ -141,7 +141,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`members/${id}/attachments`)).toHaveLength(1)
   })
 
-  it("are listed by the kind of file, category and name, sorted and in pages, in the order they came", async () => {
+  it("are listed by kind of file, category and name, sorted and paged, oldest first", async () => {
     const id = await member("Listed")
     await attach(
       { type: "Member", id },
@@ -164,7 +164,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await get("members/999999/attachments")).status).toBe(404)
   })
 
-  it("belong to every kind of thing, each with a list of its own and an entry in what happened to it", async () => {
+  it("are possible for every kind of subject, each with its own list and activity entry", async () => {
     const product = await make("products", { name: "Head", stock_method: 2 })
     const period = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-03T09:00:00Z" }
     const ids: { readonly [type: string]: number } = {
@@ -211,7 +211,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`products/${first.id}/attachments`)).toEqual(["manual.png"])
   })
 
-  it("go with a person who is erased, the merged one's too, and the journal forgets their names", async () => {
+  it("are erased with their person, including a merged member, and their names are removed from the journal", async () => {
     const [one, other] = [await member("Erased"), await member("Erased too")]
     const { attachment } = (await attach({ type: "Member", id: one }, { name: "Zork.png" })).body
     await attach({ type: "Member", id: other }, { name: "Zork junior.png" })
@@ -224,7 +224,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(log.text).not.toContain(attachment.uuid)
   })
 
-  it("go with a person who is erased, also from whom a merge gave them to", async () => {
+  it("are erased with the person they were recorded for, even after a merge", async () => {
     const [kept, person] = [await member("Kept"), await member("Wrongly Merged")]
     await attach({ type: "Member", id: kept }, { name: "own.png" })
     await attach({ type: "Member", id: person }, { name: "Quilp.png" })
@@ -235,7 +235,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`members/${kept}/attachments`)).toEqual(["own.png"])
   })
 
-  it("are for those who may see and change what they hang on, by permission and by ability", async () => {
+  it("are for users who may see and change their subject, by permission and by ability", async () => {
     const id = await member("Guarded")
     const product = await make("products", { name: "Guarded" })
     const { attachment } = (await attach({ type: "Member", id }, { name: "secret.png" })).body
@@ -263,7 +263,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await get("attachments", nobody)).status).toBe(403)
   })
 
-  it("keep of a name what is a name, and no way into a folder", async () => {
+  it("keep only the base name of a file, and no path", async () => {
     const id = await member("Tricks")
     for (const [sent, kept] of [
       ["../../etc/passwd", "passwd"],

@@ -75,7 +75,7 @@ describe("a preference", () => {
     given(setting({ is_enabled: false }))
       .when(prefer(change({ channels: { email: true }, ...no_flag })))
       .thenEvents(made(["email", "broadcast"])))
-  it("is a choice although it says what holds anyway", () =>
+  it("is stored even if it equals the present value", () =>
     given()
       .when(prefer(change({ channels: { database: true }, ...no_flag })))
       .thenEvents(made(["database", "email"])))
@@ -111,7 +111,7 @@ describe("a preference", () => {
     ["no channels", { channels: {}, ...no_flag }],
     ["that it is not muted", { ...no_channels, flag: false }],
     ["nothing", { ...no_channels, ...no_flag }]
-  ])("said again changes nothing: %s", (_case, said) =>
+  ])("repeated changes nothing: %s", (_case, said) =>
     given(preference())
       .when(prefer(change(said)))
       .thenNothing()
@@ -120,12 +120,12 @@ describe("a preference", () => {
     ["null", { channels: null, ...no_flag }],
     ["no channels", { channels: {}, ...no_flag }],
     ["that it is not muted", { ...no_channels, flag: false }]
-  ])("is not made of nothing: %s", (_case, said) =>
+  ])("is not created from an empty request: %s", (_case, said) =>
     given()
       .when(prefer(change(said)))
       .thenNothing()
   )
-  it("is made for each type that is named, and for none that is not", () =>
+  it("is created for each named type only", () =>
     given(preference())
       .when(
         prefer(
@@ -166,7 +166,7 @@ describe("a company notification setting", () => {
     given(setting())
       .when(set(change({ channels: null, ...no_flag })))
       .thenEvents(changed(null)))
-  it("said again changes nothing", () => {
+  it("repeated changes nothing", () => {
     given(setting())
       .when(set(change({ channels: { broadcast: true, email: false }, flag: true })))
       .thenNothing()
@@ -176,7 +176,7 @@ describe("a company notification setting", () => {
   })
 })
 
-describe("what a body says", () => {
+describe("content of a body", () => {
   const problems = entryProblems("preferences")
   const errorsOf = (...preferences: ReadonlyArray<any>): object => problems({}, { preferences })
   it.each<[string, ReadonlyArray<object>, object]>([
@@ -221,8 +221,8 @@ describe("what a body says", () => {
       ],
       { "preferences.2.notification_type": ["invoice.overdue stands at preferences.0 already: name each type once."] }
     ]
-  ])("is held against the types: %s", (_case, entries, errors) => expect(errorsOf(...entries)).toEqual(errors))
-  it("distinguishes channels that are null from those left out", () => {
+  ])("is checked against the types: %s", (_case, entries, errors) => expect(errorsOf(...entries)).toEqual(errors))
+  it("distinguishes null channels from absent ones", () => {
     const entries = [{ notification_type: overdue }, { notification_type: "payment.recorded" }]
     const body = {
       preferences: [{ notification_type: overdue, channels: null }, { notification_type: "payment.recorded" }]

@@ -76,7 +76,7 @@ describe("the effective channels of a user", () => {
 describe("a member's list", () => {
   const shown = (key: string, setting: TypeSetting | undefined, preference: TypePreference | undefined) =>
     shownPreferences(7, rulesOf(key, setting, preference)).find((one) => one.notification_type === key)!
-  it("shows what reaches them; of a muted type what would, and that it is muted", () => {
+  it("shows the effective channels; of a muted type its unmuted ones, and that it is muted", () => {
     for (const type of notificationTypes)
       for (const setting of settings)
         for (const preference of preferences) {
@@ -100,7 +100,7 @@ describe("a member's list", () => {
       { channels: ["email"], is_muted: false },
       "setting"
     ]
-  ] as const)("says what decides where %s: %o, %o: %s", (_case, setting, preference, source) => {
+  ] as const)("names the deciding level where %s: %o, %o: %s", (_case, setting, preference, source) => {
     expect(shown("invoice.overdue", setting, preference).source).toBe(source)
     expect(shown("password.reset", setting, preference).source).toBe("default")
   })
@@ -115,7 +115,7 @@ describe("a member's list", () => {
 })
 
 describe("the company's settings", () => {
-  it("shows the channels where people say nothing: all off where the type is disabled", () => {
+  it("shows the channels without preferences: all off where the type is disabled", () => {
     for (const type of notificationTypes)
       for (const setting of settings) {
         const row = shownSettings(rulesOf(type.key, setting, undefined)).find(

@@ -38,12 +38,12 @@ const facts =
 const quantities = async (...given: Parameters<typeof facts>) =>
   (await shortLines(facts(...given), 1)).lines.map((one) => [one.opportunity_item_id, one.quantity])
 
-it("leaves a line alone that is covered by what is on order for it", async () => {
+it("skips a line covered by goods on order for it", async () => {
   expect(await quantities([short(1, 1, 0)], [line(1, 3, 2, early), line(2, 2, 2, late)])).toEqual([])
 })
-it("takes nothing from other lines for what is on order for one", async () => {
+it("takes nothing from other lines for goods on order for one", async () => {
   expect(await quantities([short(1, 3, 0)], [line(1, 3, 0, early), line(2, 2, 2, early)])).toEqual([])
 })
-it("shares out what is free in the order of the lines", async () => {
+it("distributes available goods in line order", async () => {
   expect(await quantities([], [line(1, 2, 3, early), line(2, 2, 3, early), line(3, 2, 3, late)])).toEqual([[2, 1]])
 })

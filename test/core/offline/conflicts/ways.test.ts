@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { daysInWords } from "../../../../core/offline/conflicts/intent.ts"
 import { type AskFacts, tradeWays } from "../../../../core/offline/conflicts/ways.ts"
 
-describe("other dates for an order that is short", () => {
+describe("other dates for a short order", () => {
   it("are days later by the store's clock, from and to the same times of day, also where the clocks change", async () => {
     const asked: Array<{ readonly from: string; readonly duration_minutes: number }> = []
     const free_from = Date.parse("2027-03-13T12:00:00Z")

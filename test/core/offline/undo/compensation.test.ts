@@ -31,7 +31,7 @@ const asked = (undoing: Undoing): unknown =>
     : undoing.requests.map(({ body, name, params }) => (body === undefined ? [name, params] : [name, params, body]))
 
 describe("an update", () => {
-  it("puts back what it sent and nothing else, and expects what it set to be there still", () => {
+  it("restores what it sent and nothing else, and expects its values to be unchanged", () => {
     const undoing = takenBack("products.update", {
       params: { id: "7" },
       body: { name: "Lantern", weight: "2" },
@@ -54,7 +54,7 @@ describe("an update", () => {
     const undoing = takenBack("products.update", { params: { id: "7" }, body: { name: "Lantern" } })
     expect(undoing).toMatchObject({ kind: "cannot" })
   })
-  it("of settings puts back those it sent, and none that are kept from devices", () => {
+  it("of settings restores those it sent, and none that devices do not have", () => {
     const secret =
       Object.entries(catalogue.settings).flatMap(([group, fields]) =>
         Object.entries(fields).flatMap(([key, field]) => (field.secret ? [[group, key] as const] : []))
@@ -72,7 +72,7 @@ describe("an update", () => {
   })
 })
 
-describe("what was made or deleted", () => {
+describe("created or deleted rows", () => {
   it("is deleted unless somebody else has changed it", () => {
     const undoing = takenBack("opportunities.add_cost", {
       params: { id: "3" },
@@ -81,7 +81,7 @@ describe("what was made or deleted", () => {
     expect(asked(undoing)).toEqual([["opportunities.remove_cost", { id: "3", cost: 9 }]])
     expect(undoing).toMatchObject({ untouched: [{ table: "opportunity_costs", key: 9 }] })
   })
-  it("is made again with its values, unless something went with it", () => {
+  it("are created again with their values, unless other rows were deleted with them", () => {
     const email = gone("emails", 4, { id: 4, member_id: 2, address: "ann@example.com", type_id: null })
     const params = { member: "2", id: "4" }
     const remade = takenBack("members.emails.delete", { params, rows: [email] })
@@ -89,7 +89,7 @@ describe("what was made or deleted", () => {
     const with_it = [email, gone("phones", 5, { id: 5 })]
     expect(takenBack("members.emails.delete", { params, rows: with_it })).toMatchObject({ kind: "cannot" })
   })
-  it("comes back with its lines in their order, each in the line it stood in", () => {
+  it("are restored with their lines in order, each in its place", () => {
     const line = (key: number, path: string, name: string) =>
       gone("opportunity_items", key, { path, name, quantity: "1.00", item_type: "product", manual_unit_price: null })
     const undoing = takenBack("opportunities.remove_item", {
@@ -136,7 +136,7 @@ describe("a status", () => {
     expect(asked(statusSet(2, 0, 5))).toEqual([["opportunities.reopen", { id: "3" }]])
     expect(asked(statusSet(1, 4, 2))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
   })
-  it("goes back only in the state it was set in: each has numbers of its own", () => {
+  it("is reverted only in the state it was set in: each has its own numbers", () => {
     const row = { table: "opportunities", key: 3 }
     expect(statusSet(1, 0, 1)).toMatchObject({
       expects: [
@@ -152,7 +152,7 @@ describe("an opposite", () => {
   const path = (table: string, id: number, set: JsonObject, before: JsonObject = {}) => [
     changed(table, id, { before, set, now: { ...before, ...set } })
   ]
-  it("is done while what the command set is as it left it", () => {
+  it("is applied if the command's values are unchanged", () => {
     const params = { id: "3" }
     const rows = path("opportunities", 3, { state: 1, status: 0 })
     expect(expectsOf(takenBack("opportunities.convert_to_quotation", { params, rows }))).toMatchObject([
@@ -164,7 +164,7 @@ describe("an opposite", () => {
     const restored = takenBack("members.restore", { params, rows: path("members", 3, { deleted_at: null }) })
     expect(restored).toMatchObject({ requests: [{ name: "members.delete" }], untouched: [{ key: 3 }] })
   })
-  it("of a version or a seal stands for nothing that others chose or wrote since", () => {
+  it("of a version or a seal does not undo what others chose or wrote since", () => {
     const versions = [
       ...path("opportunity_versions", 1, { is_active: true }, { is_active: false }),
       ...path("opportunity_versions", 2, { is_active: false }, { is_active: true })
@@ -217,7 +217,7 @@ describe("units and counts", () => {
       ]
     ])
   })
-  it("are counted back in the opposite order: what came back before what went out", () => {
+  it("are reversed in the opposite order: returns before dispatches", () => {
     const before = { opportunity_id: 3, dispatched_quantity: "2.00", returned_quantity: "0.00" }
     const set = { dispatched_quantity: "5.00", returned_quantity: "1.00" }
     expect(asked(scanned([changed("opportunity_items", 10, { before, set })]))).toEqual([
@@ -225,7 +225,7 @@ describe("units and counts", () => {
       ["opportunities.fulfil_item", place, { action: "revert_dispatch", quantity: "3.00" }]
     ])
   })
-  it("are expected to stand where the command left them", () => {
+  it("are expected where the command left them", () => {
     const row = { table: "asset_assignments", key: 8 }
     const prepared = changed("asset_assignments", 8, { before: unit(0), set: { status: 1 }, now: unit(1) })
     expect(scanned([prepared])).toMatchObject({ expects: [{ ...row, column: "status" }] })
@@ -244,12 +244,12 @@ describe("units and counts", () => {
     ])
     expect(scanned([substituted])).toMatchObject({ expects: [{ column: "status" }, { column: "stock_level_id" }] })
   })
-  it("are what a scan in was about, which names no order", () => {
+  it("are the subject of a return scan, which names no order", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 3 }, now: unit(3) })
     const undoing = takenBack("scans.check_in", { params: {}, rows: [row] })
     expect(undoing).toMatchObject({ kind: "requests", says: expect.stringMatching(/^\w.* as before\.$/) })
   })
-  it("come with the seal that was broken for them, and not at all where a case moved", () => {
+  it("are restored with the seal broken for them, and not at all if a case moved", () => {
     const opened = changed("containers", 6, { before: { status: "sealed" }, set: { status: "open" } })
     const undoing = asked(scanned([made("asset_assignments", 8, unit(0)), opened]))
     expect(undoing).toEqual([
@@ -273,7 +273,7 @@ describe("units and counts", () => {
       ["containers.seal", { container }]
     ])
   })
-  it("that came back damaged are out again, and counted quantities released, unless the workshop went on", () => {
+  it("that came back damaged are out again, and counted quantities released, unless the workshop continued", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 5 }, now: unit(5) })
     const level = (stock_category: number, service_state = "quarantine") =>
       changed("stock_levels", 7, { before: { stock_category }, now: { service_state } })
@@ -293,7 +293,7 @@ describe("units and counts", () => {
 })
 
 describe("cases, people and the workshop", () => {
-  it("what is taken out of a case is packed again with its place, unless it came back with an order", () => {
+  it("a unit taken out of a case is packed again in its place, unless the case came back from an order", () => {
     const taken = (returned_from_opportunity_id: number | null) =>
       takenBack("containers.unpack", {
         params: { container: "6" },
@@ -308,20 +308,20 @@ describe("cases, people and the workshop", () => {
     expect(asked(taken(null))).toEqual([["containers.pack", { container: "6" }, body]])
     expect(taken(3)).toMatchObject({ kind: "cannot" })
   })
-  it("an account is opened again for those who had one", () => {
+  it("an account is reactivated if it had been active", () => {
     const deactivated = (is_active: boolean) =>
       asked(takenBack("users.delete", { params: { id: "2" }, rows: [changed("users", 2, { before: { is_active } })] }))
     expect(deactivated(true)).toEqual([["users.activate", { id: "2" }]])
     expect(deactivated(false)).toEqual([])
   })
-  it("a unit is back in service by its own record, but not where stock was written off or an earlier record changed", () => {
+  it("a unit is back in service by its own record, but not if stock was written off or an earlier record changed", () => {
     const out = (body: JsonObject, ...more: ReadonlyArray<ChangedRow>) =>
       takenBack("stock_levels.lost", { params: { id: "5" }, body, rows: [made("service_records", 1), ...more] })
     expect(asked(out({}))).toEqual([["stock_levels.release", { id: "5" }, { service_record_id: 1 }]])
     expect(out({ write_off: true })).toMatchObject({ kind: "cannot" })
     expect(out({}, changed("service_records", 2, { before: {} }))).toMatchObject({ kind: "cannot" })
   })
-  it("what was issued, paid or sent is not taken back", () => {
+  it("issued, paid and sent ones cannot be undone", () => {
     for (const name of ["invoices.issue", "invoices.pay", "invoices.credit", "purchase_orders.send"])
       expect(takenBack(name, { params: { id: "1" } }), name).toMatchObject({ kind: "cannot" })
   })
@@ -338,13 +338,13 @@ describe("dates of a hire", () => {
         ...more
       ]
     })
-  it("are those of before for the lines that went along, and by hand where one had dates of its own", () => {
+  it("are restored for lines that moved along, and by hand for lines with their own dates", () => {
     expect(asked(extended({ ends_at: old }))).toEqual([
       ["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]
     ])
     expect(extended({ ends_at: "2026-09-03T09:00:00.000Z" })).toMatchObject({ kind: "cannot" })
   })
-  it("leave out lines that were removed since, and those of a line that somebody changed are theirs", () => {
+  it("skip lines removed since, and keep the dates of lines changed by others", () => {
     const removed = { ...gone("opportunity_items", 11, { ends_at: old }), set: { ends_at: later } }
     const undoing = extended({ ends_at: old }, removed)
     expect(asked(undoing)).toEqual([["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]])

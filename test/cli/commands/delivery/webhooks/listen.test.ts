@@ -10,13 +10,13 @@ describe("the signature of a delivery", () => {
     const signed = { event: "member.created", event_id: "msg_1", body, secrets, now_millis: Date.now() }
     return { headers: await headersOf(signed), text: body }
   }
-  it("holds for its own secret, and for either while one is rotated", async () => {
+  it("is valid for its own secret, and for either while one is rotated", async () => {
     const [present, previous] = [newSecret(), newSecret()]
     expect(await signatureProblem(await signedBy(present), present)).toBeUndefined()
     for (const secret of [present, previous])
       expect(await signatureProblem(await signedBy(present, previous), secret)).toBeUndefined()
   })
-  it("does not hold for another secret, another body or another time", async () => {
+  it("is invalid for another secret, another body or another time", async () => {
     const secret = newSecret()
     const delivered = await signedBy(secret)
     expect(await signatureProblem(delivered, newSecret())).toMatch(/signature/i)
@@ -26,7 +26,7 @@ describe("the signature of a delivery", () => {
   })
 })
 
-it("listening asks for a port and a status that there are, and says how a server can reach it", async () => {
+it("listening validates port and status, and explains how a server can reach it", async () => {
   const place = await openPlace()
   try {
     expect(await runHere(place, ["webhooks", "listen", "--port", "x"])).toMatchObject({ code: 2 })

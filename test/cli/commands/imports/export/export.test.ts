@@ -21,7 +21,7 @@ const lines = (file: string): ReadonlyArray<any> =>
     .map((line) => JSON.parse(line))
 
 describe("an export", () => {
-  it("holds every list as NDJSON and CSV, and the journal, from which an empty server becomes the same", async () => {
+  it("contains every list as NDJSON and CSV, and the journal, which restores an equal server", async () => {
     const did = async (...words: ReadonlyArray<string>): Promise<void> =>
       expect(await run(one, words)).toMatchObject({ code: 0 })
     await did("login", one.url, "--token", owner_token)

@@ -23,7 +23,7 @@ describe("flightcase import", () => {
     ["members", "number", "notes"],
     ["products", "sku", "description"]
   ])(
-    "refuses of %s the row with a cell of 1.2 MB by its line and column, and takes all others",
+    "refuses of %s the row with a cell of 1.2 MB by its line and column, and accepts all others",
     async (kind, key, text) => {
       const file = written(`${kind}.csv`, [
         [key, "name", text],
@@ -47,7 +47,7 @@ describe("flightcase import", () => {
     expect(await imported("members", file)).toMatchObject({ code: 0, of: { created: 40 } })
   })
 
-  it("says of an import that breaks off what is in, and of a plan nothing", async () => {
+  it("reports the imported rows of an interrupted import, and none of a plan", async () => {
     const rows = Array.from({ length: 1_000 }, (_, at) => [`B-${at}`, `Row ${at}`, "x".repeat(500)])
     const file = written("broken.csv", [["number", "name", "notes"], ...rows, ["B-x", '"Never closed']])
     const args = ["import", "members", file, "--chunk", "100"]
@@ -58,7 +58,7 @@ describe("flightcase import", () => {
     expect((await runHere(place, [...args, "--plan"])).err).not.toContain("are in")
   })
 
-  it("says of a plan that is refused nothing about rows that are in", async () => {
+  it("does not report imported rows for a refused plan", async () => {
     const file = written("plain.csv", [
       ["number", "name"],
       ["P-1", "One"]

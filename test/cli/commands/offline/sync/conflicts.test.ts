@@ -37,7 +37,7 @@ it("instants are shown to the minute, and in full when they differ within one mi
   ])
 })
 
-it("what only the server or only this device did is said in words", () => {
+it("changes only on the server or only on this device are described in words", () => {
   const report = (here: string | null, there: string | null) =>
     reportLines([
       {
@@ -51,7 +51,7 @@ it("what only the server or only this device did is said in words", () => {
   ])
   expect(report("insert", null)).toEqual(["9  shortage acknowledgement 101: made here; the server did not do that."])
 })
-it("a conflict's times are those of its order's store; in what is to be typed with an offset", async () => {
+it("a conflict's times are in its order's zone; in commands with an offset", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
   const zones: { readonly [store: string]: string } = { 7: "Europe/Berlin" }
   const terminal = { ...context.terminal, zoneOf: ({ store_id }: { store_id?: unknown }) => zones[String(store_id)] }
@@ -91,6 +91,6 @@ it.each([
   ["(2026-12-05T17:00:00.000Z)", "(2026-12-05 18:00)"],
   ["orders extend 9 --to 2026-12-05T17:00:00.000Z --lines 1", undefined],
   ['POST … {"ends_at":"2026-12-05T17:00:00.000Z"}', undefined]
-])("of %s on a terminal people read %s", (text, read) => {
+])("of %s on a terminal is displayed as %s", (text, read) => {
   expect(sentenceText(text, "Europe/Berlin")).toBe(read ?? text)
 })

@@ -22,7 +22,7 @@ it("jobs that no worker handles are listed", () => {
 it("a server without trouble is well", () => {
   expect(jobsFinding(none, none)).toEqual({ check: "jobs", ok: true, detail: "none has failed" })
 })
-it("nothing is said to people who may not see jobs, nor of servers that have none", async () => {
+it("is silent for users who may not see jobs, and for servers without any", async () => {
   for (const status of [403, 404])
     expect(
       await failedJobs({ remote: { call: async () => ({ status, body: {}, headers: new Headers() }) } as never })

@@ -144,7 +144,7 @@ const shown = async (words: ReadonlyArray<string>, env?: { readonly [name: strin
 const askedOfUsage = (): ReadonlyArray<string> => asked.filter((path) => path.startsWith("/api/v1/usage"))
 
 describe("the table", () => {
-  it("in a pipe is rows and nothing else, by one question", async () => {
+  it("in a pipe is rows only, with one request", async () => {
     expect(await shown(["usage"])).toBe(
       "availability.calendar\tGET /api/v1/availability/calendar\t150\t750\n" +
         "members.list\tGET /api/v1/members\t1200\t1200\nusage.index\tGET /api/v1/usage\t50\t0\n"
@@ -208,7 +208,7 @@ describe("the question", () => {
     [["--window", "30d", "--by", "status"], "window=30d&dimension=status"],
     [["--from", "2026-06-01", "--to", "2026-06-30"], "window=custom&from=2026-06-01&to=2026-06-30"],
     [["--channel", "webhook_sent", "--token", "4"], "channel=webhook_sent&token_id=4"]
-  ])("%o asks %s", async (flags, query) => {
+  ])("%o requests %s", async (flags, query) => {
     await shown(["usage", ...flags])
     expect(asked).toEqual([`/api/v1/usage?${query}`])
   })
@@ -221,7 +221,7 @@ describe("the question", () => {
     })
     expect(await type(["usage", "--token", "Nobody"])).toMatchObject({ code: 3 })
   })
-  it("says how to log in where --token was meant for that", async () => {
+  it("explains how to log in where --token was meant for that", async () => {
     expect(await type(["usage", "--token", "4"], { FLIGHTCASE_TOKEN: "unknown" })).toMatchObject({
       code: 4,
       err: expect.stringContaining("set FLIGHTCASE_TOKEN: --token of usage says whose calls are shown")
@@ -229,7 +229,7 @@ describe("the question", () => {
   })
 })
 describe("the file", () => {
-  it("is fetched once its job is done, under its own name or another", async () => {
+  it("is fetched once its job is done, under its own or the given name", async () => {
     const ran = await type(["usage", "export", "--by", "token"])
     expect([ran.code, ran.out, ran.err]).toEqual([0, "", `Wrote usage-7d.csv, ${csv.length} bytes.\n`])
     expect(readFileSync(join(folder, "usage-7d.csv"), "utf8")).toBe(csv)

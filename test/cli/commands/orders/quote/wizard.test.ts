@@ -190,7 +190,7 @@ it("says that shortages beyond the horizon are unknown", async () => {
     "These dates are too far off to count what is free."
   ])
 })
-it("writes nothing when it is thrown away", async () => {
+it("writes nothing when discarded", async () => {
   await expect(
     counter([
       [/^Subject/, "Gone"],
@@ -205,7 +205,7 @@ it("writes nothing when it is thrown away", async () => {
   expect(JSON.parse((await cli.type(["quote", "list", "--json"])).out).meta.total).toBe(0)
 })
 
-it("makes a customer who is not known along with the quote, and says who is on stop", async () => {
+it("creates an unknown customer along with the quote, and warns about one on stop", async () => {
   const { flags } = await counter([
     [/^Subject/, "Gala"],
     [/^Customer/, "Newcomers"],
@@ -244,7 +244,7 @@ it("knows customers without accents, by account number and by their contacts", a
   }
 })
 
-it("offers the customer who has a new one's name already, and another of the same name", async () => {
+it("offers an existing customer of the same name, or creates another", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: cli.home })
   const answered = (at: number) =>
     sameNamed({ ...context, interactive: true }, "MULLER ag", {

@@ -28,7 +28,7 @@ it("takes a logo along with its file, once", async () => {
     "Northlight"
   )
 })
-it("gives its stores the company's clock where none is named, so that everybody means the same days", async () => {
+it("gives its stores the company's time zone by default, so that days agree", async () => {
   const zones = async () =>
     JSON.parse((await runHere(place, ["stores", "list", "--json"])).out).stores.map((one: any) => one.timezone)
   const flags = ["setup", "--name", "Northlight", "--time-zone", "Europe/London", "--no-input", "--json"]
@@ -41,26 +41,26 @@ it("gives its stores the company's clock where none is named, so that everybody 
   const again = JSON.parse((await runHere(place, ["setup", "--file", "house.json", "--json"])).out)
   expect(again.setup.map((one: any) => one.state)).not.toContain("set")
 })
-it("takes the file that its own example is, as it was printed", async () => {
+it("accepts its own example file, as printed", async () => {
   const { out } = await runHere(place, ["setup", "--example"])
   writeFileSync(join(place.folder, "house.json"), out)
   expect(await runHere(place, ["setup", "--file", "house.json", "--json"])).toMatchObject({ code: 0 })
   const { stores } = JSON.parse((await runHere(place, ["stores", "list", "--json"])).out)
   expect(stores.map((one: any) => one.name)).toEqual(["Bristol", "Leeds"])
 })
-it("refuses a file with a part that there is not, naming those there are", async () => {
+it("refuses a file with an unknown section, naming the valid ones", async () => {
   writeFileSync(join(place.folder, "house.json"), JSON.stringify({ company: { title: "Northlight" } }))
   const refused = await runHere(place, ["setup", "--file", "house.json", "--json"])
   expect(refused.code).toBe(5)
   expect(JSON.parse(refused.err).message).toContain("company has no title; there are name")
 })
-it("recovers the owner's token at the server's own machine alone", async () => {
+it("recovers the owner's token on the server's own machine only", async () => {
   const refused = await runHere(place, ["serve", "recover-owner", "--url", place.url, "--json"])
   expect(refused.code).toBe(2)
   expect(JSON.parse(refused.err).message).toContain("not over the network")
   expect((await runHere(place, ["serve", "recover-owner"])).code).toBe(1)
 })
-it("makes several taxes that work, and retires the rate a new server has", async () => {
+it("creates several working taxes, and retires a new server's default rate", async () => {
   const json = async (...words: ReadonlyArray<string>) => {
     const ran = await runHere(place, [...words, "--json"])
     expect(ran.code, ran.err).toBe(0)
@@ -101,7 +101,7 @@ it("makes several taxes that work, and retires the rate a new server has", async
   const { opportunity } = await json("opportunities", "show", "1")
   expect(opportunity.tax_total).toBe("31.50")
 })
-it("gives a new house short numbers, and one with documents keeps its own until it chooses", async () => {
+it("gives new companies short numbers, and keeps the format of one with documents until it chooses", async () => {
   const numbering = async () =>
     JSON.parse((await runHere(place, ["settings", "show", "numbering", "--json"])).out).settings
   const quote = [
