@@ -174,7 +174,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/users/rights.test.ts",
-        test: "can %s where they hold all that is held there, and nowhere else"
+        test: "can %s where they hold all permissions involved, and nowhere else"
       }
     ]
   },
@@ -200,7 +200,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/users/rights.test.ts",
-        test: "can %s where they hold all that is held there, and nowhere else"
+        test: "can %s where they hold all permissions involved, and nowhere else"
       }
     ]
   }

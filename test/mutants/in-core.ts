@@ -143,7 +143,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/members/personal-data.test.ts",
-        test: "custom fields marked as personal are emptied",
+        test: "personal custom fields are cleared",
         engine: "sqlite"
       }
     ]
@@ -246,7 +246,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/demands/overlap.test.ts",
-        test: "refuses two claims of one unit that overlap",
+        test: "rejects overlapping claims of one unit",
         engine: "sqlite"
       }
     ]
@@ -292,7 +292,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/opportunities/units/allocation.test.ts",
-        test: "a unit held by another order in that time is refused by the name",
+        test: "a unit reserved by another order at that time is refused with the order's name (scenario 99)",
         engine: "sqlite"
       }
     ]
@@ -337,7 +337,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
         test: "breaking the seal is recorded, and the case lacks it",
         engine: "sqlite"
       },
-      { file: "test/core/warehouse/containers/reactions.test.ts", test: "what leaves a sealed box breaks its seal" }
+      { file: "test/core/warehouse/containers/reactions.test.ts", test: "a unit leaving a sealed box breaks its seal" }
     ]
   },
   {

@@ -41,13 +41,13 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "a hire is extended over a unit that is promised to somebody, as far as the database lets it",
     "requireUnits",
     { find: "if (held.length === 0) return", replace: "if (held.length >= 0) return" },
-    "names the order that a unit is promised to"
+    "names the order to which a unit is promised"
   ),
   decide(
     "a hire is extended where the store's policy is to refuse a shortage",
     "gate",
     { find: 'policy.effective === "block"', replace: "policy.store === policy.effective && short.length > 1_000" },
-    "warns of a shortage with whom"
+    "warns of a shortage with the holder of the goods"
   ),
   planned(
     "the charge ends when it did before a hire was extended",
@@ -59,26 +59,26 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "lines that were to stay go along, as they have no dates of their own",
     "lineDates",
     { find: "own === null && header[bound] !== null && date !== header[bound]", replace: "own !== null" },
-    "pins lines without dates of their own to the old end"
+    "pins lines without their own dates to the old end"
   ),
   plan(
     "what came back is charged for longer",
     "planExtension",
     { find: 'which === "keep" || is_back', replace: 'which === "keep"' },
-    "charges no longer for what came back"
+    "no longer charges returned lines"
   ),
   plan(
     "a line may end before it begins",
     "inOrder",
     { find: "ends_at < starts_at", replace: "ends_at === null" },
-    "says what is wrong by field and changes nothing"
+    "reports errors by field and changes nothing"
   ),
   decide(
     "a hire is extended and charged as before",
     "isRepriced",
     { find: "if (plan.lines.has(id)) return true", replace: "if (plan.lines.has(id)) return false" },
     "moves header, lines that had the old end",
-    "shortens as it extends: the price falls"
+    "shortens as well: the price falls, the goods are released"
   ),
   faultsIn("core/orders/opportunities/extension/facts.ts", standing_test, "sqlite")(
     "who owes too much may not bring a hire to an earlier end",

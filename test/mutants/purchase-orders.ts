@@ -23,7 +23,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "cancelPurchaseOrder",
     find: "exact(received_quantity).gt(0)",
     replace: "exact(received_quantity).gt(9)",
-    killed_by: [{ file: orders_test, test: "is refused once anything has come" }]
+    killed_by: [{ file: orders_test, test: "is refused once anything was received" }]
   },
   {
     name: "goods are sub-hired from nowhen",
@@ -66,12 +66,12 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: goods_test, test: "goods count within their hire" }]
   },
   {
-    name: "more comes than was ordered",
+    name: "more is received than was ordered",
     file: "core/purchasing/receiving/decide.ts",
     within: "receivedRows",
     find: "quantity.greaterThan(left)",
     replace: "quantity.greaterThan(item.quantity)",
-    killed_by: [{ file: goods_test, test: "no more comes than was ordered" }]
+    killed_by: [{ file: goods_test, test: "no more is received than was ordered" }]
   },
   {
     name: "a unit goes back while it is packed",

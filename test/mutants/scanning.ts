@@ -16,19 +16,19 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "a unit leaves the kit that holds it, and its seal is not said to be broken",
     "takingOut",
     { find: "...sealed.map((one) => sealBroken(one, reason, context)),", replace: "" },
-    "a unit that a kit holds is taken out of it where somebody breaks the seal"
+    "a unit reserved by a kit is taken out when the seal is broken"
   ),
   within("unit-out")(
     "a unit that is out with another order is scanned out again, as far as later rules let it",
     "unitOut",
     { find: "if (holder !== undefined)", replace: "if (holder === null)" },
-    "a refused scan leaves nothing"
+    "a refused scan changes nothing"
   ),
   within("cases", cases)(
     "an open case goes out whole",
     "caseOut",
     { find: 'container.status !== "sealed"', replace: 'container.status === "returned"' },
-    "one that is open is not sent"
+    "a case with content the order does not need stays complete"
   ),
   within("cases", cases)(
     "a case goes out with what the order does not ask for left behind in it",
@@ -37,13 +37,13 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
       find: "if (line === undefined) return yield* reject(",
       replace: "if (line === undefined) continue; else if (level.id < 0) return yield* reject("
     },
-    "a case with something the order does not ask for stays whole"
+    "a case with content the order does not need stays complete"
   ),
   within("lines")(
     "every unit goes to the first line, which refuses what it has no room for",
     "lineFor",
     { find: "lines.find((line) => hasRoom(known, line, product_id, depth, given)) ?? lines[0]", replace: "lines[0]" },
-    "a unit goes to the first line that still takes one"
+    "a unit goes to the first line that still needs one"
   ),
   within("lines")(
     "more of a bulk product moves than was counted",

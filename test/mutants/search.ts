@@ -47,13 +47,13 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "deleted rows take the place of older ones that hold the words",
     "matchSql",
     { find: 'table.soft_delete ? ` and exists (${own})` : ""', replace: '""' },
-    "behind more deleted rows than are looked at"
+    "finds rows behind more deleted rows than are examined"
   ),
   within("rows")(
     "short words find nothing",
     "candidatesOf",
     { find: "?? byBeginning(rules, sought.words, worded)", replace: "" },
-    "finds short words at the beginning of a name"
+    "finds short words at the start of a name"
   ),
   within("where")(
     "a unit that is out is said to be on its shelf",
@@ -65,25 +65,25 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "an order is named to whoever sees none",
     "shownOrder",
     { find: 'sees("subject")', replace: "id > 0" },
-    "says that it is out, and no more, to those who see no orders"
+    "says only that it is out for users who see no orders"
   ),
   where(
     "a customer is named to whoever sees none",
     "shownOrder",
     { find: "sees_customer ?", replace: "id > 0 ?" },
-    "names the order to those who see orders, and its customer"
+    "names the order for users who see orders"
   ),
   within("steps", beyond_sight)(
     "a unit that is out is said to be put aside for its next order",
     "telling",
     { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },
-    "is where its furthest step says"
+    "follows its furthest step"
   ),
   where(
     "a part of a kit that went out is said to be here",
     "placeOf",
     { find: '|| around?.status === "dispatched"', replace: "" },
-    "is out with the kit that holds it"
+    "is out with the kit that contains it"
   ),
   {
     name: "a device that was filled anew finds what was there before",

@@ -3,8 +3,8 @@ import { faultsIn, type Mutant } from "./mutant.ts"
 
 const fault = (file: string) => faultsIn(file, "test/core/orders/opportunities/shortages/one-answer.test.ts")
 const moved = fault("core/orders/opportunities/shortages/reactions.ts")
-const one_answer = "is the same in every place, after every step of world"
-const follows = "follows what others take and give back"
+const one_answer = "are the same in every answer"
+const follows = "follow others' demands and returns"
 
 export const shortage_mutants: ReadonlyArray<Mutant> = [
   moved(

@@ -16,19 +16,19 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "what should have left yesterday is forgotten",
     "dayIn",
     { find: "start(-not_left_days)", replace: "start(0)" },
-    "lists what should have left and has not"
+    "lists overdue dispatches"
   ),
   day(
     "goods leave when the hire begins, whenever they are loaded",
     "leavesAt",
     { find: "order.load_starts_at ?? order.deliver_starts_at ?? order.starts_at", replace: "order.starts_at" },
-    "lists what should have left and has not"
+    "lists overdue dispatches"
   ),
   within("orders", lists)(
     "a hire that is over still goes out",
     "leaving",
     { find: "ends_at is null or ends_at >", replace: "ends_at is null or ends_at <>", in_text: true },
-    "lists what should have left and has not"
+    "lists overdue dispatches"
   ),
   within("orders", lists)(
     "a hire without an end is late",
@@ -58,13 +58,13 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "what is allocated counts as packed",
     "piecesOfLine",
     { find: "of(prepared)", replace: "of(0)" },
-    "counts units by how far each is"
+    "counts units by progress"
   ),
   within("papers", lists)(
     "proformas are owed",
     "unpaid",
     { find: "and type <> 'proforma'", replace: "", in_text: true },
-    "no proforma nor what was paid"
+    "lists due invoices"
   ),
   within("papers", lists)(
     "a supplier is to bring again what came already",

@@ -46,7 +46,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
   }
   const refusal = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body.errors ?? {})]
 
-  it("no more comes than was ordered", async () => {
+  it("no more is received than was ordered", async () => {
     const { id, items } = await ordered({ product_id: await product(1), quantity: "3" })
     const item_id = items[0].id
     expect((await post(id, "receive", { lines: [{ item_id, quantity: "2" }] })).status).toBe(200)
@@ -142,7 +142,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     fc.record({ does: fc.constant("cancel" as const) }),
     fc.record({ does: fc.constant("extend" as const), ends_at: fc.constantFrom(hire.ends_at, later) })
   )
-  it("whatever happens, what came became stock, no more than ordered, and nothing is left once it went back", async () => {
+  it("in any sequence, received goods become stock, no more than ordered, and none is left once returned", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 10 }), async (steps) => {
         const ids = [await product(1), await product(2)]

@@ -78,7 +78,7 @@ const made_line = {
 const van = { product_id: null, name: "Van", quantity: "1.00", unit_cost: 5_000, cost_group_id: null }
 
 describe("an order to a supplier", () => {
-  it("is made with all its columns and lines, without a number where none is given", () => {
+  it("is created with all its columns and lines, without a number offline", () => {
     const lamp = product({ sub_rental_price: 1_250, purchase_tax_class_id: 1, sub_rental_cost_group_id: 4 })
     given()
       .when(
@@ -150,7 +150,7 @@ describe("an order to a supplier", () => {
       .when(create({}, { default_store_id: null }))
       .thenRefused({ store_id: ["The store id field is required: there is no default store."] })
   })
-  it("says of each line what is wrong with it", () => {
+  it("reports each line's errors", () => {
     given()
       .when(
         create({ items: [sent({ unit_cost: 1 }), sent({ name: "x", unit_cost: -1 }), sent({ name: "y", id: 99 })] })
@@ -175,17 +175,17 @@ describe("an order to a supplier", () => {
 })
 
 describe("a change of an order", () => {
-  it("of its subject says what it was before", () => {
+  it("of its subject records the earlier value", () => {
     given(...rowsOf(header(), line()))
       .when(update({ subject: "Rig" }, { subject: "Rig" }))
       .thenEvents(updated({ subject: "Rig" }, { subject: null }))
   })
-  it("to what it is already is none", () => {
+  it("to its present value records nothing", () => {
     given(...rowsOf(header({ subject: "Rig" }), line({ starts_at, ends_at })))
       .when(update({ subject: "Rig" }, { subject: "Rig" }))
       .thenNothing()
   })
-  it("of its lines holds what came, changed and went, and the new sums", () => {
+  it("of its lines records additions, changes, removals and new totals", () => {
     given(...rowsOf(header(), line(), line({ id: 12, sort_order: 1 })))
       .when(update({ items: [sent({ id: 12, quantity: "3.00" })] }, { items: [{ id: 12, quantity: "3.00" }] }))
       .thenEvents(
@@ -247,7 +247,7 @@ describe("a change of an order", () => {
 })
 
 describe("sending", () => {
-  it("marks the order as sent, and mails it to the address that is known", () => {
+  it("marks the order as sent, and mails it to the known address", () => {
     const when = given(...rowsOf(header(), line())).when(send({ known: "bills@rig.example" }))
     when.thenEvents({
       stream,
@@ -323,14 +323,14 @@ describe("cancelling", () => {
       .when(cancel())
       .thenRefused({ status: [`The order is ${words}; only a draft or a sent order can be cancelled.`] })
   })
-  it("is refused once anything has come", () => {
+  it("is refused once anything was received", () => {
     given(...rowsOf(header({ status: "sent" }), line({ received_quantity: "0.01" })))
       .when(cancel())
       .thenRefused({ status: ["Part of the order was received; it can no longer be cancelled."] })
   })
 })
 
-it("what is outstanding of a line is never below nothing", () => {
+it("the outstanding quantity of a line is never negative", () => {
   expect(outstandingOf({ quantity: "3.00", received_quantity: "1.25" })).toBe("1.75")
   expect(outstandingOf({ quantity: "3.00", received_quantity: "4.00" })).toBe("0.00")
 })

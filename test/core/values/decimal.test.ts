@@ -30,11 +30,11 @@ describe("decimals", () => {
     ["2.5", 3],
     ["-1.5", -2],
     ["7", 7]
-  ])("%s counts as %d whole units", (value, whole) => {
+  ])("%s counts as %d full units", (value, whole) => {
     expect(wholeUnits(value)).toBe(whole)
   })
 
-  it("come back from scaled integers", () => {
+  it("survive scaled integers", () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }),

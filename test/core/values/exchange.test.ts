@@ -28,7 +28,7 @@ describe("the exchange rate of an instant", () => {
     expect(inverseOf("3")).toBe("0.33333333")
     expect(inverseOf("1.5")).toBe("0.66666666")
   })
-  it("goes by way of the base currency when the pair is not stored", () => {
+  it("uses the base currency when the pair is not stored", () => {
     expect(ask([rate("USD/GBP", "0.8"), rate("GBP/EUR", "1.17")], "USD", "EUR")).toBe("0.93600000")
     expect(ask([rate("USD/GBP", "0.33333333"), rate("GBP/EUR", "0.33333333")], "USD", "EUR")).toBe("0.11111110")
   })

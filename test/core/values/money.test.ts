@@ -55,12 +55,12 @@ describe("money in a body", () => {
     )
   })
 
-  it("is a whole number only where a column takes minor units alone", () => {
+  it("is an integer only where a column takes minor units alone", () => {
     expect(Result.merge(parseMoney(250, "GBP", { minor_only: true }))).toBe(250)
     expect(Result.merge(parseMoney("2.50", "GBP", { minor_only: true }))).toBe("must be a whole number of minor units.")
   })
 
-  it("comes back from what it was shown as", () => {
+  it("output is valid input", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: MAX_MONEY_MINOR }),

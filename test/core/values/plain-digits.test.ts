@@ -40,7 +40,7 @@ describe("numbers written in plain digits", () => {
       { numRuns: 2_000 }
     )
   })
-  it("are money when they come to whole minor units in range", () => {
+  it("are money if they are full minor units in range", () => {
     fc.assert(
       fc.property(written, fc.constantFrom("GBP", "JPY", "KWD"), fc.boolean(), (text, currency, signed) => {
         const minor = exact(text).times({ GBP: 100, JPY: 1, KWD: 1_000 }[currency]!)

@@ -21,7 +21,7 @@ const positive = fc.tuple(digits(4), digits(4)).map(([whole, fraction]) => `${wh
 const minor = fc.integer({ min: -9_000_000_000_000, max: 9_000_000_000_000 })
 
 describe("a plain decimal", () => {
-  it("is read from digits with a fraction or without, and from nothing else", () => {
+  it("is read from digits with or without a fraction, and from nothing else", () => {
     expect(plainDecimal("12.50")).toEqual({ parts: 1250, per_one: 100 })
     expect(plainDecimal("-7")).toEqual({ parts: -7, per_one: 1 })
     expect(plainDecimal(42)).toEqual({ parts: 42, per_one: 1 })
@@ -53,7 +53,7 @@ describe("a plain decimal", () => {
     expect(multiplyDivide(-4, 1, 10)).toBe(0)
     expect(multiplyDivide(4, 1, 10)).toBe(0)
   })
-  it("leaves what is beyond exact counting to exact decimals", () => {
+  it("leaves numbers beyond exact counting to exact decimals", () => {
     expect(multiplyDivide(2 ** 30, 2 ** 30, 7)).toBeUndefined()
     expect(multiplyDivide(0.5, 4, 1)).toBeUndefined()
   })
@@ -83,7 +83,7 @@ describe("plain and exact arithmetic", () => {
       expect(percentOfMoney(amount, percent)).toBe(rounded(exact(amount).times(exact(percent)).dividedBy(100)))
     }
   })
-  it("give the same whole units, products and order", () => {
+  it("give the same full units, products and order", () => {
     fc.assert(
       fc.property(decimal, decimal, minor, (one, other, amount) => {
         expect(wholeUnits(one)).toBe(rounded(exact(one)))

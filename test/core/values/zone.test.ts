@@ -2,7 +2,7 @@ import { expect, it } from "vitest"
 import { dayOf, offsetAt, startOfDay } from "../../../core/values/zone.ts"
 
 it.each(["UTC", "Europe/London", "America/New_York", "Pacific/Auckland"])(
-  "the first and last days there are begin and end in %s as any other",
+  "the first and last days of the calendar begin and end in %s like any other",
   (zone) => {
     for (const [day, next] of [
       ["0000-12-31", "0001-01-01"],

@@ -48,7 +48,7 @@ describe.each(both_engines)("the database of %s", (engine) => {
       )
     )
 
-  it("refuses two claims of one unit that overlap, and no others", async () => {
+  it("rejects overlapping claims of one unit, and no others", async () => {
     expect(await apply(demand(1, 7, 10, 15))).toBe("done")
     for (const [from, to] of [
       [10, 15],

@@ -27,7 +27,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const { id } = await w.opportunity()
     await refused(w.put(`/opportunities/${id}`, { member_id: await w.contact() }), "member_id")
   })
-  it("addresses must be the customer's, and are shown whole on request (scenarios 3, 13)", async () => {
+  it("addresses must be the customer's, and are returned in full on request (scenarios 3, 13)", async () => {
     const [mine, other] = [await organisation(), await organisation({ name: "Other" })]
     const address = await w.create(`/members/${mine.id}/addresses`, { street: "1 Road", city: "Leeds" })
     const foreign = await w.create(`/members/${other.id}/addresses`, { street: "2 Road" })
@@ -61,7 +61,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     await w.post(`/opportunities/${id}/lock_locks`)
     expect((await w.update(`/opportunities/${id}`, { member_id: untaxed.id })).tax_total).toBe("80.00")
   })
-  it("another currency needs a known rate, kept as it was (rules/rates 9.5)", async () => {
+  it("another currency needs a known rate, which is stored (rules/rates 9.5)", async () => {
     await refused(w.post("/opportunities", { subject: "x", currency: "EUR" }), "currency")
     const yen = { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.0053" }
     await w.create("/exchange_rates", { ...yen, effective_at: "2020-01-01" })
@@ -74,7 +74,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     })
     await refused(w.post(`/opportunities/${id}/costs`, { description: "Van", amount: "10.50" }), "amount")
   })
-  it("costs are changed, offered only and removed, on their own opportunity", async () => {
+  it("costs are changed, made optional and removed, on their own opportunity", async () => {
     const misc = await w.opportunity()
     const first = await w.create(`/opportunities/${misc.id}/costs`, { description: "Sundries", amount: "50.00" })
     expect(first.costs[0]).toMatchObject({ transaction_type_label: "Service", quantity: "1.00", currency_code: "GBP" })
@@ -94,7 +94,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       "quantity"
     )
   })
-  it("participants are people, each once", async () => {
+  it("participants are members, each once", async () => {
     const member_id = await w.contact()
     const { id } = await w.opportunity()
     const made = await w.create(`/opportunities/${id}/participants`, { member_id, role: "Rigger" })
@@ -103,7 +103,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       await refused(w.post(`/opportunities/${id}/participants`, { member_id: again }), "member_id")
     expect((await w.amend(`/opportunities/${id}/participants/${made.id}`, { role: null })).role).toBeNull()
   })
-  it("a clone is a draft of its own, with prices agreed by hand and paths without gaps (scenario 57)", async () => {
+  it("a clone is a separate draft, with manual prices and paths without gaps (scenario 57)", async () => {
     const { id } = await w.opportunity({
       ...hire_dates,
       subject: "Original",
@@ -286,7 +286,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       owned_by: primary.id
     })
   })
-  it("custom fields are kept by name, checked, and searched (rules/conventions 3)", async () => {
+  it("custom fields are stored by name, validated, and searchable (rules/conventions 3)", async () => {
     await w.create("/custom_fields", {
       name: "po_reference",
       module_type: "Opportunity",

@@ -21,7 +21,7 @@ describe.each(engines)("large deals on %s", (engine) => {
   const stored = (id: number) =>
     w.app.run(Effect.flatMap(Store, (store) => store.find(opportunity_items, { opportunity_id: id })))
 
-  it("a change of lines reads those of the active version only, and one of versions all of them", async () => {
+  it("a change of lines reads those of the active version only, and one of versions reads all of them", async () => {
     const { id } = await w.deal(hire_dates)
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     await w.create(`/opportunities/${id}/versions`, {})
@@ -41,7 +41,7 @@ describe.each(engines)("large deals on %s", (engine) => {
     expect(await read(true)).toEqual([true])
     expect((await read(false)).toSorted()).toEqual([false, true])
   })
-  it("lines, sums and the other version stay right when a line is added to one version", async () => {
+  it("lines, totals and the other version stay correct when a line is added to one version", async () => {
     const { id } = await w.deal(hire_dates)
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     const first = await w.create(`/opportunities/${id}/versions`, {})
@@ -71,7 +71,7 @@ describe.each(engines)("large deals on %s", (engine) => {
       moved: [nodes[1]!.id, nodes[2]!.id]
     })
   })
-  it("claims that only enter another phase are said once for all lines, and stay as they are otherwise", async () => {
+  it("demands that only enter another phase are recorded once for all lines", async () => {
     const bulk = await w.product(),
       serial = await w.serialised()
     const unit = await w.unit(serial)

@@ -17,7 +17,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     Object.keys(reply.body.errors ?? {})
   ]
 
-  it("are taken on create and update, echoed by show, kept where absent, emptied by null", async () => {
+  it("are set on create and update, returned by show, kept if absent, and cleared by null", async () => {
     const [one, two] = [await rule(), await rule({ name: "Other" })],
       extras = await group([fee])
     const { id } = await w.opportunity({ discount_rule_ids: [one.id], surcharge_group_ids: [extras.id] })
@@ -46,7 +46,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
   })
   // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and
   // currency only.
-  it("count in their dates, their store and their currency, the best of those that do not stack", async () => {
+  it("apply within their dates, store and currency, the best of those that do not stack", async () => {
     const [ten, twenty] = [
       await rule(),
       await rule({ name: "Twenty", discount_value: 20, valid_from: "2026-09-01", valid_to: "2026-09-01" })
@@ -69,7 +69,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     ["by name", (id: number) => ({ discount_rule_ids: [id] }), {}],
     ["by itself", () => ({}), { auto_apply: true, criteria: { product_id: 1 } }]
   ] as const)(
-    "that are deleted after they were applied %s keep what they took off, whatever changes afterwards",
+    "that are deleted after being applied %s keep their reductions, whatever changes afterwards",
     async (how, header, of_rule) => {
       const product = how === "by name" ? undefined : await w.create("/products", { name: "Ruled" })
       const gone = await rule({
@@ -125,7 +125,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
       expect(by_hand).toBe(how === "by name" ? "356.40" : "396.00")
     }
   )
-  it("that are deleted go on for the lines of every version that there was, and for what is made of them", async () => {
+  it("that are deleted still apply to existing lines of every version, and to their copies", async () => {
     const gone = await rule()
     const { id } = await w.deal({ ...hire_dates, discount_rule_ids: [gone.id] })
     await w.post(`/opportunities/${id}/convert_to_quotation`)
@@ -189,7 +189,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
       costs: []
     })
   })
-  it("groups on by default are on for new opportunities of their store, unless others are named", async () => {
+  it("groups that are on by default apply to new opportunities of their store, unless others are named", async () => {
     const extras = await group([fee], { default_enabled: true, store_id: 1 })
     expect((await w.opportunity()).surcharge_group_ids).toEqual([extras.id])
     expect((await w.opportunity({ surcharge_group_ids: [] })).surcharge_group_ids).toEqual([])
@@ -197,7 +197,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     await w.put(`/surcharge_groups/${extras.id}`, { default_enabled: false })
     expect((await w.opportunity()).surcharge_group_ids).toEqual([])
   })
-  it("amounts kept in the base currency are converted at the opportunity's own rate", async () => {
+  it("amounts in the base currency are converted at the opportunity's own rate", async () => {
     const yen = { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.005" }
     await w.create("/exchange_rates", { ...yen, effective_at: "2020-01-01T00:00:00Z" })
     const capped = await rule({ discount_value: 50, applies_to: "total", max_discount_amount: "2.00" })

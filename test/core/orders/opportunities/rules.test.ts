@@ -35,7 +35,7 @@ const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: St
 }
 
 describe("the table of moves", () => {
-  it("leads where the decisions say, from everywhere else nowhere", () => {
+  it("leads only where the rules say", () => {
     for (const [move, ends] of Object.entries(expected) as ReadonlyArray<
       [Transition, { readonly [S in StatusName]?: StatusName }]
     >) {
@@ -49,7 +49,7 @@ describe("the table of moves", () => {
       }
     }
   })
-  it("closed statuses take no edit, no unit and no other status; open ones do", () => {
+  it("closed statuses accept no edit, no unit and no other status; open ones do", () => {
     const closed = ["lost", "dead", "complete", "cancelled"]
     for (const move of ["edit", "allocate", "check_in", "change_status"] as const) {
       expect(names.filter((name) => transitions[name][move] === "refused")).toEqual(closed)
@@ -83,7 +83,7 @@ const opportunity = (lines: ReadonlyArray<ItemRow>, unit_statuses: ReadonlyArray
 const bulk = (dispatched: string, returned: string): ItemRow =>
   line(1, { dispatched_quantity: dispatched, returned_quantity: returned })
 
-describe("an order's status follows from what is out and back (rules/opportunities 9.4)", () => {
+describe("an order's status follows its dispatched and returned units (rules/opportunities 9.4)", () => {
   it.each([
     ["nothing ever left", opportunity([line(1)], [0, 1]), undefined],
     ["one out, one to go", opportunity([line(1)], [2, 0]), 1],
@@ -99,14 +99,14 @@ describe("an order's status follows from what is out and back (rules/opportuniti
   ])("%s", (_words, given, status) => expect(derivedStatus(given)).toBe(status))
 })
 
-describe("places of lines", () => {
+describe("positions of lines", () => {
   const group = line(1, { item_type: "group" })
-  it("new lines come last below their parent, over gaps", () => {
+  it("new lines come last below their parent, after any gaps", () => {
     const lines = [group, line(3, { path: "00010007" }), line(4, { path: "0009" })]
     expect(Result.getOrThrow(nextPath(lines, "product", null))).toBe("0010")
     expect(Result.getOrThrow(nextPath(lines, "text", "0001"))).toBe("00010008")
   })
-  it("accessories stand below products only, groups five deep at most", () => {
+  it("accessories are below products only, groups at most five deep", () => {
     const product = line(2, { path: "0002" })
     expect(Result.isFailure(nextPath([group], "accessory", "0001"))).toBe(true)
     expect(Result.getOrThrow(nextPath([product], "accessory", "0002"))).toBe("00020001")
@@ -133,7 +133,7 @@ describe("places of lines", () => {
 })
 
 describe("the subject of a clone", () => {
-  it("gives way to its suffix", () => {
+  it("is truncated to fit its suffix", () => {
     expect(clonedSubject("Gig")).toBe("Gig (cloned)")
     expect(clonedSubject("x".repeat(255))).toBe("x".repeat(246) + " (cloned)")
   })

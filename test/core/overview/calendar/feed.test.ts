@@ -111,20 +111,20 @@ describe("a calendar feed", () => {
     expect(feedStart("2029-02-28T08:00:00.000Z")).toBe("2028-02-28T08:00:00.000Z")
   })
 
-  it("leaves out blank places, blank texts and owners without an address", () => {
+  it("leaves out blank locations, blank texts and owners without an address", () => {
     const text = feed([activity({ location: " ", description: "", owner: { name: "Ann", email: null } })])
     expect([...property(text, "LOCATION"), ...property(text, "DESCRIPTION"), ...property(text, "ORGANIZER")]).toEqual(
       []
     )
   })
 
-  it("quotes the organiser's name even when nothing forces it to", () => {
+  it("always quotes the organiser's name", () => {
     expect(property(feed([activity({ owner: { name: "Ann", email: "ann@hire.example" } })]), "ORGANIZER")).toEqual([
       'ORGANIZER;CN="Ann":mailto:ann@hire.example'
     ])
   })
 
-  it("lets no text break out of its line", () => {
+  it("escapes texts within their line", () => {
     const hostile = "x\r\nATTENDEE:mailto:evil@example.com"
     const text = feed(
       [
@@ -268,7 +268,7 @@ describe("the time of an event", () => {
 describe("the lines of a feed", () => {
   const octets = (line: string): number => new TextEncoder().encode(line).length
 
-  it("are 75 octets at most, folded as late as whole characters allow", () => {
+  it("are at most 75 octets, folded as late as full characters allow", () => {
     const lines = feed([activity({ subject: "x".repeat(200), description: "é".repeat(100) })]).split("\r\n")
     const start = lines.findIndex((line) => line.startsWith("SUMMARY"))
     expect(lines.slice(start, start + 3).map(octets)).toEqual([75, 75, 8 + 200 - 75 - 74 + 1])
@@ -316,7 +316,7 @@ describe("the lines of a feed", () => {
   })
 })
 
-describe("what a feed is called", () => {
+describe("name of a feed", () => {
   it("names everybody's calendar and one person's", () => {
     expect([feedName(null), feedName("Ann O'Neil")]).toEqual(["Flightcase — All Activities", "Flightcase — Ann O'Neil"])
     expect(feedHeaders).toEqual({

@@ -57,7 +57,7 @@ const events = (row: OpportunityRow, kinds = ["orders", "dispatch", "returns"], 
 }
 
 describe("an order in a calendar", () => {
-  it("is its hire, its way out and its way back, each with a UID of its own, as ical.js reads them", () => {
+  it("has its hire, dispatch and return, each with its own UID, as ical.js reads them", () => {
     const description = "Order 12\nCustomer: Acme Events"
     expect(events(order())).toEqual({
       "order-9@hire.example": {
@@ -93,14 +93,14 @@ describe("an order in a calendar", () => {
       }
     })
   })
-  it("of whole days fills them on the store's clock", () => {
+  it("of full days fills them on the store's clock", () => {
     const days = order({ starts_at: "2026-06-30T23:00:00.000Z" })
     expect(events(days, ["orders"])["order-9@hire.example"]).toMatchObject({ starts: "2026-07-01", ends: "2026-07-04" })
     expect(events(days, ["orders"], { ...names, zone: "UTC" })["order-9@hire.example"]).toMatchObject({
       starts: "2026-06-30T23:00:00Z"
     })
   })
-  it("goes out and comes back when that is planned, else with the hire", () => {
+  it("has planned dispatch and return times, else those of the hire", () => {
     const planned = events(
       order({
         deliver_starts_at: "2026-06-30T14:00:00.000Z",
@@ -145,7 +145,7 @@ describe("an order in a calendar", () => {
       )
     ).toEqual(done)
   })
-  it("without dates, or over for more than a year, is not there; a long hire is as long as it lasts", () => {
+  it("is absent without dates, or if over for more than a year; a long hire has its full length", () => {
     expect(events(order({ starts_at: null, ends_at: null }))).toEqual({})
     expect(events(order({ starts_at: "2025-01-01T09:00:00.000Z", ends_at: "2025-12-01T09:00:00.000Z" }))).toEqual({})
     expect(Object.keys(events(order({ starts_at: "2025-01-01T09:00:00.000Z" })))).toEqual([
@@ -174,7 +174,7 @@ describe("an order in a calendar", () => {
   })
 })
 
-describe("what a calendar holds", () => {
+describe("content of a calendar", () => {
   it("is activities unless something is chosen, in one order and spelling", () => {
     expect(chosenKinds(undefined)).toEqual(["activities"])
     expect(chosenKinds([])).toEqual(["activities"])

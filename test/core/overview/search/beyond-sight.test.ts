@@ -25,7 +25,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     return units[0].where
   }
 
-  it("names the order to those who see orders, and its customer to those who see that", async () => {
+  it("names the order for users who see orders, and its customer for users who see customers", async () => {
     expect(await whereIs("CAM-ALONE", ["stock.view", "opportunities.view", "members.view"])).toMatchObject({
       place: "out",
       order: { id: gala, subject: "Gala", member_name: "Acme" }
@@ -36,12 +36,12 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
       order: { id: gala, subject: "Gala", member_name: null }
     })
   })
-  it("says that it is out, and no more, to those who see no orders", async () => {
+  it("says only that it is out for users who see no orders", async () => {
     const where = await whereIs("CAM-ALONE", ["stock.view"])
     expect(where).toMatchObject({ place: "out", order: null })
     expect(where.text).not.toContain("Gala")
   })
-  it("is where its furthest step says: out with one order, though another has it put aside", async () => {
+  it("follows its furthest step: out with one order, although allocated to another", async () => {
     const product = await w.serialised({ name: "Tripod" })
     const unit = await w.unit(product, 1, { asset_number: "TRI-1" })
     const ordered = (subject: string, month: string) => {
@@ -55,7 +55,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     await s.done(first, "out", "TRI-1")
     expect(await whereIs("TRI-1", rights)).toMatchObject({ place: "out", order: { subject: "First" } })
   })
-  it("is out with the kit that holds it, though only the kit is on an order", async () => {
+  it("is out with the kit that contains it, although only the kit is on an order", async () => {
     const { flight } = await flightCase("kit", "KIT-1", "LENS-1", "Kit 1")
     const gig = await onOrder("Shoot", flight, 1)
     expect(await whereIs("LENS-1", ["stock.view"])).toMatchObject({ place: "in_case", container: { name: "Kit 1" } })
@@ -132,7 +132,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     expect(where).toMatchObject({ place: "quarantine", order: null })
     expect(where.text).not.toContain("back from")
   })
-  it("is here once it came back by itself, while its case is out with the rest, and the case says with whom", async () => {
+  it("is here once returned alone, while its case is out with the rest, and the case says with whom", async () => {
     const product = await w.serialised({ name: "Movers" })
     const movers = [
       await w.labelled(product, { asset_number: "MOV-1" }),

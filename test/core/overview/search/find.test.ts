@@ -7,7 +7,7 @@ const all_lists = words(`
   members.view opportunities.view products.view stock.view containers.view invoices.view purchase_orders.view
 `)
 
-describe.each(both_engines)("looking for things by words and codes, on %s", (engine) => {
+describe.each(both_engines)("searching by words and codes, on %s", (engine) => {
   const w = appHouse(engine)
   const made: { [name: string]: number } = {}
   const make = async (path: string, body: object, noun: string): Promise<number> => {
@@ -64,7 +64,7 @@ describe.each(both_engines)("looking for things by words and codes, on %s", (eng
     expect((await find("10001")).members).toMatchObject([{ id, is_exact: true }])
     expect(ids(await w.show("/members?q[account_number_eq]=10001"))).toEqual([id])
   })
-  it("puts whole words before parts of words, what is in use before the rest, and goods before their cases", async () => {
+  it("ranks full words before parts, items in use before others, and goods before their cases", async () => {
     const lamp = await make("products", { name: "Quasar Aura", stock_method: 2 }, "product")
     const old = await make("products", { name: "Quasar Beam", is_active: false }, "product")
     const part = await make("products", { name: "Quasarian lens" }, "product")
@@ -76,7 +76,7 @@ describe.each(both_engines)("looking for things by words and codes, on %s", (eng
     const [one, box] = [await unit(lamp, "QUASAR-1"), await unit(case_product, "QUASAR-2")]
     expect(ids((await find("quasar")).units)).toEqual([one, box])
   })
-  it("finds nothing where one of the words is nowhere", async () => {
+  it("finds nothing if one of the words has no match", async () => {
     expect((await find("zurcher nowhere")).total).toBe(0)
   })
   it("finds products by part of a name and by code, and the exact code first", async () => {
@@ -115,7 +115,7 @@ describe.each(both_engines)("looking for things by words and codes, on %s", (eng
       order: { id: made.order, subject: "Sommer Festival", member_name: "Zürcher Bühnentechnik AG" }
     })
   })
-  it("finds what a label says by the code in it", async () => {
+  it("finds a row by the code on its label", async () => {
     for (const label of ["https://example.com/c/A-0042", "(21)SN-771-004", "]C1A-0042"])
       expect(ids((await find(label)).units), label).toEqual([made.unit])
   })
@@ -140,7 +140,7 @@ describe.each(both_engines)("looking for things by words and codes, on %s", (eng
     expect(await sees(["members.view"])).toEqual(["members"])
     expect(await sees(all_lists, ["orders:read"])).toEqual([])
   })
-  it("finds short words at the beginning of a name, and refuses to look for nothing", async () => {
+  it("finds short words at the start of a name, and refuses an empty search", async () => {
     expect(ids((await find("so")).products)).toContain(made.camera)
     const refused = await w.get("/search?q=%20")
     expect(refused.status).toBe(422)

@@ -46,7 +46,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
   }
   const subjects = (list: { orders: ReadonlyArray<{ subject: string }> }) => list.orders.map((one) => one.subject)
 
-  it("given the day of 25 hours, what leaves in the last of them is of that day, and an hour later is not", async () => {
+  it("given a day of 25 hours, a dispatch in the last hour is of that day, and one an hour later is not", async () => {
     await order("25th, 23:30", "London", "2026-10-25T23:30:00Z", "2026-10-30T12:00:00Z")
     await order("26th, 00:30", "London", "2026-10-26T00:30:00Z", "2026-10-30T12:00:00Z")
     expect(subjects((await today("London")).going_out)).toEqual(["25th, 23:30"])
@@ -54,14 +54,14 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
       "26th, 00:30"
     )
   })
-  it("given the day of 23 hours, what leaves at 00:30 of the next is of the next", async () => {
+  it("given a day of 23 hours, a dispatch at 00:30 of the next day is of the next", async () => {
     // The clock goes from 01:00 to 02:00: the 28th of March 2027 ends at 23:00 UTC.
     await order("28 Mar, 23:30", "London", "2027-03-28T22:30:00Z", "2027-04-02T12:00:00Z")
     await order("29 Mar, 00:30", "London", "2027-03-28T23:30:00Z", "2027-04-02T12:00:00Z")
     expect(subjects((await today("London", "2027-03-28")).going_out)).toEqual(["28 Mar, 23:30"])
     expect(subjects((await today("London", "2027-03-29")).going_out)).toEqual(["28 Mar, 23:30", "29 Mar, 00:30"])
   })
-  it("given stores a day apart, each order is of the day of its own store", async () => {
+  it("given stores a day apart, each order is on its own store's day", async () => {
     // 12:00 UTC is 01:00 on the 26th in Auckland and 02:00 on the 25th in Honolulu.
     await order("Kiwi", "Auckland", "2026-10-26T08:00:00Z", "2026-10-29T08:00:00Z")
     await order("Aloha", "Honolulu", "2026-10-26T08:00:00Z", "2026-10-29T08:00:00Z")
@@ -93,7 +93,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     await moved(late, "return", 7)
     expect((await today("London")).late.orders).toEqual([])
   })
-  it("given parts of a piece, it counts whole pieces: one is gone when nothing of it is left", async () => {
+  it("given fractions, it counts full pieces: one is dispatched when nothing of it remains", async () => {
     const cable = await order("Metres", "London", "2026-10-25T15:00:00Z", "2026-10-29T10:00:00Z", { quantity: 2.5 })
     const counts = async () =>
       (await today("London")).going_out.orders.find((one: any) => one.subject === "Metres")?.out
@@ -131,7 +131,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     expect(await counts()).toBe("gone")
     expect(subjects((await today("London", "2026-10-29")).coming_back)).toContain("Shoot")
   })
-  it("given credit notes, it counts what is left to be paid, and nothing where all was credited", async () => {
+  it("given credit notes, it counts the outstanding amount, and nothing if fully credited", async () => {
     const member_id = (await w.create("/members", { name: "Acme", membership_type: "organisation" })).id
     const issued = async (subject: string, unit_price: string) => {
       const items = [{ name: "Lamp", quantity: "1", unit_price }]
@@ -152,7 +152,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     if (outstanding !== undefined) expect(unpaid.invoices[0].outstanding).toBe(outstanding)
     expect(unpaid.totals[0].outstanding).toBe(unpaid.invoices[0].outstanding)
   })
-  it("given sub-hired goods, they are due in until they came, and due back until they went", async () => {
+  it("given sub-hired goods, they are due in until received, and due back until returned", async () => {
     const supplier = (await w.create("/members", { name: "Rig Hire", membership_type: "organisation" })).id
     const rig = await w.product()
     const { id, items } = await w.create("/purchase_orders", {
@@ -183,7 +183,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     await w.post(`${path}/return`)
     expect((await today("London", "2026-10-26")).sub_hire_back.count).toBe(0)
   })
-  it("given a store with nothing, every list is empty; given none, the field is named", async () => {
+  it("given an empty store, every list is empty; given no store, the field is named", async () => {
     const empty = await today("Empty")
     for (const list of ["going_out", "coming_back", "late", "to_prepare", "short"])
       expect(empty[list], list).toEqual({ count: 0, more: false, orders: [] })

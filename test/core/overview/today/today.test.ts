@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, viewerWith } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
 
-describe.each(engines)("what is to be done today, on %s", (engine) => {
+describe.each(engines)("the day's work, on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z", "2026-06-18T12:00:00.000Z")
   let product: number
   beforeAll(async () => {
@@ -51,7 +51,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     expect(subjects(to_prepare)).toEqual(["tonight", "tomorrow"])
     expect(subjects((await today("?store_id=1&date=2026-06-19")).going_out)).toEqual(["tonight", "tomorrow"])
   })
-  it("counts a kit as one piece, gone once all of its single parts are, as the order's own pieces do", async () => {
+  it("counts a kit as one piece, dispatched once all of its serialised parts are, as the order's own pieces do", async () => {
     const [camera, lens] = [await w.serialised(), await w.serialised()]
     const kit = await w.product()
     for (const part of [camera, lens])
@@ -79,7 +79,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     expect(await pieces()).toEqual({ wanted: 1, packed: 1, out: 0, back: 1 })
     expect(await w.show(`/opportunities/${made.id}`)).not.toHaveProperty("pieces")
   })
-  it("lists what should have left and has not, and loads before the hire begins", async () => {
+  it("lists overdue dispatches, and loads before the hire starts", async () => {
     await order("forgotten", "2026-06-17T08:00:00Z", "2026-06-25T12:00:00Z")
     await order("over", "2026-06-15T08:00:00Z", "2026-06-16T12:00:00Z")
     await order("loads today", "2026-06-19T08:00:00Z", "2026-06-25T12:00:00Z", {
@@ -89,7 +89,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     expect(subjects(going_out)).toEqual(["forgotten", "loads today", "tonight"])
     expect(going_out.orders.map(({ is_late }: { is_late: boolean }) => is_late)).toEqual([true, false, false])
   })
-  it("lists of a later day what is due back on it, not what is due before", async () => {
+  it("lists returns due on a later day, without those due before", async () => {
     const before = await order("due on the 21st", "2026-06-16T08:00:00Z", "2026-06-21T16:00:00Z")
     const on = await order("due on the 22nd", "2026-06-16T08:00:00Z", "2026-06-22T16:00:00Z")
     for (const one of [before, on]) await bookOut(one, 12)
@@ -120,7 +120,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     expect((await today("?date=1900-01-01")).date).toBe("1900-01-01")
     expect((await today("?date=9998-12-31")).date).toBe("9998-12-31")
   })
-  it("lists what is short within a week", async () => {
+  it("lists shortages within a week", async () => {
     const scarce = await w.product()
     await w.deal(
       { subject: "quoted", starts_at: "2026-07-20T08:00:00Z", ends_at: "2026-07-21T08:00:00Z" },
@@ -144,7 +144,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     expect(await today()).toMatchObject({ unpaid: { count: 0, invoices: [] }, sub_hire_in: { count: 0 } })
     expect((await w.get("/today", viewerWith(["members.view"], ["*"]))).status).toBe(403)
   })
-  it("lists invoices that are due, oldest first, with what is owed in all, no proforma nor what was paid", async () => {
+  it("lists due invoices, oldest first, with the total outstanding, without proformas and paid ones", async () => {
     w.app.setClock("2026-06-09T12:00:00.000Z")
     const member_id = await w.customer({ name: "Acme" })
     for (const [subject, due_at, unit_price, more] of [
@@ -175,7 +175,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     expect(refused.status).toBe(422)
     expect(refused.body.errors).toHaveProperty("date")
   })
-  it("counts units by how far each is: what is only allocated is not packed", async () => {
+  it("counts units by progress: allocated ones are not packed", async () => {
     const product = await w.serialised()
     const units = [await w.labelled(product), await w.labelled(product), await w.labelled(product)]
     const gig = await orderOf(product, 3, {
@@ -200,7 +200,7 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     await w.post(`${path}/quick_check_in`, { asset_ids: [a], finalise: true })
     expect(await piecesIn("coming_back")).toEqual([3, 2, 1, 1])
   })
-  it("has nothing late or coming back of an order once all that went is back, though some of it never goes", async () => {
+  it("lists no order as overdue or due back once all dispatched units are back, even if some were never dispatched", async () => {
     const product = await w.serialised()
     const units = [await w.labelled(product), await w.labelled(product)]
     const gig = await orderOf(product, 2, {

@@ -16,7 +16,7 @@ const stored = (position: number, type: string, data: JsonObject): StoredEvent =
   recorded_at: "2026-01-01T00:00:00.000Z"
 })
 
-describe("what an event changed", () => {
+describe("changes of an event", () => {
   it("an event that carries both sides is taken at its word", () => {
     const moved = stored(7, "opportunity.status_changed", {
       id: 1,
@@ -87,7 +87,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     expect(actions[4]).toMatchObject({ old_values: {}, new_values: { name: "Acme", membership_type: "organisation" } })
     expect(meta).toEqual({ total: 5, per_page: 20, page: 1 })
   })
-  it("old values are the same on a page of its own", async () => {
+  it("old values are the same on a separate page", async () => {
     const { actions, meta } = await log(`q[auditable_type_eq]=Member&q[auditable_id_eq]=${member}&per_page=1`)
     expect(actions).toMatchObject([{ old_values: { name: "Acme Ltd", rating: 1 } }])
     expect(meta.total).toBe(5)
@@ -135,7 +135,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
   })
 })
 
-describe.each(both_engines)("a value somebody else put aside later, on %s", (engine) => {
+describe.each(both_engines)("a value overwritten later, on %s", (engine) => {
   it("a value overwritten by a later change is shown in the activity with theirs and both people's names", async () => {
     const app = await openApp(engine)
     try {

@@ -55,7 +55,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     ]
   ] as const
   it.each(kinds)(
-    "%s are made, listed, changed and deleted under their member",
+    "%s are created, listed, changed and deleted under their member",
     async (kind, singular, body, expected, change) => {
       const member = await make(`With ${kind}`)
       const made = await w.post(path(member, kind), body)
@@ -104,7 +104,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect(await errors("links", { url: "nowhere" })).toEqual(["url"])
     expect(await errors("links", { url: `https://example.com/${"x".repeat(2048)}` })).toEqual(["url"])
   })
-  it("a new primary record takes the place of the old one; the first is not primary by itself", async () => {
+  it("a new primary record replaces the old one; the first is not primary by default", async () => {
     const member = await make("Prime")
     const add = async (street: string, is_primary?: boolean) =>
       await w.create(path(member, "addresses"), { street, ...(is_primary === undefined ? {} : { is_primary }) })

@@ -150,7 +150,7 @@ describe.each(engines)("members on %s", (engine) => {
     await w.remove(`/members/${archived.id}`)
     expect(await errors({ name: "x", membership_type: "venue", owned_by: archived.id })).toEqual(["owned_by"])
   })
-  it("null keeps, an empty text clears, what comes out can be put back in", async () => {
+  it("null keeps, an empty text clears, and output is valid input", async () => {
     const member = await make({ description: "Good payer", mapping_id: "M-1", day_cost: 1250 })
     const path = `/members/${member.id}`
     expect(await w.update(path, { description: null, mapping_id: "" })).toMatchObject({

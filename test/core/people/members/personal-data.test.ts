@@ -97,7 +97,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     const again = await post(`members/${id}/anonymise`)
     expect([again.status, again.body.member.name]).toEqual([200, "Anonymised Member"])
   })
-  it("what was added after an erasure goes with the next one", async () => {
+  it("data added after an erasure is removed by the next one", async () => {
     const id = (await post("members", { name: "Otto", membership_type: "contact" })).body.member.id as number
     await post(`members/${id}/anonymise`)
     await post(`members/${id}/phones`, { number: "555-2368" })
@@ -105,7 +105,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     await post(`members/${id}/anonymise`)
     expect(await journal()).not.toContain("555-2368")
   })
-  it("what a merge gave to somebody else goes with the person it was recorded of, restored or not", async () => {
+  it("data moved by a merge is erased with the person it was recorded for, restored or not", async () => {
     const member = async (name: string) =>
       (await post("members", { name, membership_type: "contact" })).body.member.id as number
     const [kept, person] = [await member("Kept"), await member("Wrongly Merged")]
@@ -164,7 +164,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect(after).not.toContain("Leaver")
     expect(after).not.toContain(`leaver-${engine}@`)
   })
-  it("custom fields marked as personal are emptied, those of deleted definitions with them; the others stay", async () => {
+  it("personal custom fields are cleared, including those of deleted definitions; the others stay", async () => {
     const define = async (name: string, more: object) =>
       (await post("custom_fields", { name, module_type: "Member", field_type: 0, ...more })).body
     await define("next_of_kin", { is_personal: true })

@@ -17,7 +17,7 @@ interface Actor {
 }
 const shown = (set: ReadonlyArray<string>): string => (set.length === 0 ? "nothing more" : set.join(", "))
 
-describe("a person who manages users and roles", () => {
+describe("a user who manages users and roles", () => {
   let server: Serving
   const actors = new Map<ReadonlyArray<string>, Actor>()
   let made = 0
@@ -161,7 +161,7 @@ describe("a person who manages users and roles", () => {
     return (await create("sync/replicas", { name: "van", public_key: publicKeyOf(newSeed()) }, "replica", token)).id
   }
 
-  it.each(acts)("can %s where they hold all that is held there, and nowhere else", async (_, act) => {
+  it.each(acts)("can %s where they hold all permissions involved, and nowhere else", async (_, act) => {
     const wrong: Array<string> = []
     for (const [held, actor] of actors) {
       for (const theirs of sets) {
@@ -173,7 +173,7 @@ describe("a person who manages users and roles", () => {
     }
     expect(wrong).toEqual([])
   })
-  it("can do nothing to the owner, nor to people of a system role that allows more", async () => {
+  it("can change neither the owner nor users of a higher system role", async () => {
     const [most] = [...actors].filter(([set]) => set.length === others.length)
     for (const target of [1, ...(await Promise.all(systemRoles.map(({ name }) => userWith([name]))))]) {
       const { id } = await tokenOf(target)

@@ -72,13 +72,13 @@ describe("the roles that are there from the start", () => {
       ].sort()
     )
   })
-  it("Read Only looks at everything but costs and changes nothing", () => {
+  it("Read Only sees everything except costs, and changes nothing", () => {
     expect(role("Read Only")).toEqual(
       expect.arrayContaining(["members.view", "opportunities.access", "purchase_orders.view", "settings.view"])
     )
     expect(role("Read Only").filter((key) => !/\.(view|access)$/.test(key) || key === "costs.view")).toEqual([])
   })
-  it("every permission an endpoint asks for is one that roles can hold", () => {
+  it("every permission used by an endpoint can be granted to roles", () => {
     const asked = catalogue.endpoints.flatMap(({ name, permission }) =>
       (permission === null ? [] : [permission].flat())
         .filter((key: string) => !catalogue.permissions.some((one) => one.key === key))
@@ -108,7 +108,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     )
   }
 
-  it("inviting makes a user and the member that stands for them", async () => {
+  it("inviting creates a user and their member", async () => {
     const made = await invite({ name: "Sam", email: "Sam@Example.com", active: undefined })
     expect(made.status).toBe(201)
     expect(made.body.user).toMatchObject({
@@ -143,7 +143,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect(await errors({ name: "x", email: "sam@example.COM" })).toEqual(["email"])
     expect((await w.get("/members?q[name_eq]=x")).body.meta.total).toBe(0)
   })
-  it("only roles below one's own can be granted or taken away", async () => {
+  it("only lower roles can be granted or revoked", async () => {
     const admin = await viewerFor("Admin")
     expect((await invite({ roles: ["Operations Manager"] }, admin)).status).toBe(201)
     expect((await invite({ roles: ["Admin"] }, admin)).body.errors).toHaveProperty("roles")
@@ -159,7 +159,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put(`/users/${sales.id}`, { roles: ["Admin"] }, admin)).body.errors).toHaveProperty("roles")
     expect((await w.put(`/users/${admin.user_id}`, { roles: [] }, admin)).body.errors).toHaveProperty("roles")
   })
-  it("a change of name reaches the member; people above are out of reach", async () => {
+  it("a change of name updates the member; higher users cannot be changed", async () => {
     const { user } = (await invite({ roles: ["Operations Manager"] })).body
     const renamed = await w.put(`/users/${user.id}`, { name: "Robin", roles: null })
     expect(renamed.body.user).toMatchObject({ name: "Robin", email: user.email, roles: ["Operations Manager"] })
@@ -194,7 +194,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.remove(`/users/${admin.user_id}`, admin)).body.errors).toHaveProperty("user")
     expect((await w.remove("/users/999999")).status).toBe(404)
   })
-  it("a viewer holds what all their roles allow; a token narrows abilities, not permissions", async () => {
+  it("a viewer has the permissions of all their roles; a token narrows abilities, not permissions", async () => {
     const viewer = await viewerFor("Sales", "Read Only")
     expect(hasOnePermission(viewer, "invoices.issue")).toBe(true)
     expect(hasOnePermission(viewer, "settings.view")).toBe(true)
@@ -225,7 +225,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
       data: { email: "olu@example.com", is_owner: true, is_active: true, member_id: 1 }
     })
   })
-  it("system roles keep name and place; own roles come and go", async () => {
+  it("system roles keep name and level; custom roles can be created and deleted", async () => {
     const { body } = await w.get("/roles")
     expect(
       body.roles.map((one: { name: string; level: number; cost_visibility: boolean }) => [
@@ -278,7 +278,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put("/roles/4", { description: "theirs" }, fuller)).status).toBe(200)
     expect((await w.put("/roles/3", { description: "theirs" }, fuller)).body.errors).toHaveProperty("role")
   })
-  it("what roles and tokens can be made of is listed", async () => {
+  it("permissions and abilities for roles and tokens are listed", async () => {
     const listed = (await w.get("/permissions")).body
     expect(listed.permissions).toContainEqual({ key: "invoices.issue", area: "invoices", action: "issue" })
     expect(listed.meta.total).toBe(listed.permissions.length)

@@ -14,7 +14,7 @@ const errorKeys = (over: JsonObject) =>
   Result.match(ask(over), { onSuccess: () => "accepted", onFailure: (errors) => Object.keys(errors).join(" ") })
 
 describe("calculate_rate", () => {
-  it("prices with the winning rate and says which it was", () => {
+  it("prices with the winning rate and names it", () => {
     const answer = Result.getOrThrow(
       ask({ store_id: 7 }, [rate({}), rate({ id: 2, store_id: 7, price: 7000, rate_definition_id: 11 })])
     )

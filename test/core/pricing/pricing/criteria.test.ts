@@ -93,14 +93,14 @@ describe("criteria", () => {
   const yes = { field: "store_id", operator: "eq", value: 1 }
   const no = { field: "store_id", operator: "eq", value: 2 }
 
-  it("ask for all conditions unless any will do", () => {
+  it("require all conditions unless any suffices", () => {
     expect([
       meets({ conditions: [yes, no] }),
       meets({ match: "any", conditions: [yes, no] }),
       meets({ match: "any", conditions: [no] })
     ]).toEqual([false, true, false])
   })
-  it("match everything when they ask nothing", () => {
+  it("match everything if empty", () => {
     expect([meets({}), meets({ conditions: [] }), meets({ match: "any", conditions: [] })]).toEqual([true, true, true])
   })
   it("nest groups one level", () => {

@@ -58,7 +58,7 @@ describe("strategy config", () => {
     expect(block(submitted)).toBe(expected)
   })
 
-  it("keeps what is known and shown, cast, and writes no defaults", () => {
+  it("keeps known keys, cast, and stores no defaults", () => {
     expect(
       stored({
         ...daily,
@@ -136,7 +136,7 @@ describe("modifier configs", () => {
     ).toStrictEqual({ multiplier: { tiers: ["0.5", "1", "1.0", "0"].map((multiplier) => ({ multiplier })) } })
   })
 
-  it("keeps one entry for each enabled modifier and none of the others, whose faults do not matter", () => {
+  it("keeps one entry for each enabled modifier and ignores the others, even invalid ones", () => {
     const enabled_modifiers = ["factor", "factor"]
     const method = stored({ ...daily, enabled_modifiers, modifier_configs: { multiplier: { tiers: "bad" } } })
     expect(method).toMatchObject({ enabled_modifiers, modifier_configs: { factor: {} } })
@@ -148,7 +148,7 @@ describe("modifier configs", () => {
     })
   })
 
-  it("takes an empty list where an object is meant, and nothing else in its place", () => {
+  it("accepts an empty list in place of an object, and nothing else", () => {
     expect(stored({ ...daily, strategy_config: [], modifier_configs: [] })).toMatchObject({
       strategy_config: {},
       modifier_configs: {}
@@ -198,12 +198,12 @@ describe("updating a definition", () => {
     modifier_configs: { multiplier: { tiers: [{ multiplier: "0.5" }] } }
   })
 
-  it("keeps what is absent or null", () => {
+  it("keeps absent and null fields", () => {
     expect(Result.getOrThrow(updateMethod(existing, { base_period: null, strategy_config: null }))).toStrictEqual(
       existing
     )
   })
-  it("replaces configs as a whole", () => {
+  it("replaces configs completely", () => {
     const strategy_config = { leeway_minutes: 5 }
     expect(Result.getOrThrow(updateMethod(existing, { strategy_config }))).toStrictEqual({
       ...existing,
@@ -217,7 +217,7 @@ describe("updating a definition", () => {
       modifier_configs: {}
     })
   })
-  it("strips what a new strategy does not know, and asks for the period it needs", () => {
+  it("removes keys unknown to a new strategy, and requires its period", () => {
     expect(
       Result.getOrThrow(updateMethod(existing, { calculation_strategy: "fixed", enabled_modifiers: [] }))
     ).toMatchObject({ base_period: null, strategy_config: {} })
@@ -311,7 +311,7 @@ describe("the form of the rate engine", () => {
       }
     ])
   })
-  it("names the modifier it does not know by its place", () => {
+  it("names an unknown modifier by its position", () => {
     expect(Result.merge(schemaSections({ strategy: "period", modifiers: ["factor", "bogus"] }))).toEqual({
       "modifiers.1": ["The modifier must be one of: multiplier, factor."]
     })

@@ -69,7 +69,7 @@ describe("one discount rule", () => {
     expect(off([rule(1, dime)], [line(10_000), line(5000)])).toEqual([7, 3])
     expect(off([rule(1, dime)], [line(10_000), line(10_000, { priced_by_hand: true })])).toEqual([10, 0])
   })
-  it("says what it came to", () => {
+  it("reports its amount", () => {
     expect(apply([rule(1)], [line(1000), line(500)]).applied).toEqual([{ rule_id: 1, name: "Rule 1", amount: 150 }])
     expect(apply([rule(1)], [line(0)]).applied).toEqual([])
   })
@@ -99,18 +99,18 @@ describe("whether a rule is in force", () => {
 })
 
 describe("lines rules keep off", () => {
-  it("are those priced by hand, unless the rule is named", () => {
+  it("are those with manual prices, unless the rule is named", () => {
     expect(off([rule(1)], [line(1000, { priced_by_hand: true }), line(1000)])).toEqual([0, 100])
     expect(off([rule(1)], [line(1000, { priced_by_hand: true })], { named_rule_ids: [1] })).toEqual([100])
   })
-  it("are always those that are not discountable", () => {
+  it("are always the non-discountable ones", () => {
     expect(off([rule(1)], [line(1000, { discountable: false })], { named_rule_ids: [1] })).toEqual([0])
   })
 })
 
 describe("several discount rules", () => {
   const stackable = true
-  it("that stack follow each other by priority on what remains", () => {
+  it("that stack apply by priority to the remainder", () => {
     const fixed = { discount_type: "fixed_amount", discount_value: "10.00", stackable } as const
     expect(off([rule(1, { stackable }), rule(2, { ...fixed, priority: 5 })], [line(10_000)])).toEqual([1000 + 900])
     expect(off([rule(1, { stackable }), rule(2, fixed)], [line(10_000)])).toEqual([1000 + 1000])
@@ -140,7 +140,7 @@ describe("several discount rules", () => {
     expect(off([...stack, rule(3, { discount_value: "25.00" })], [line(10_000)])).toEqual([2500])
   })
 
-  it("never take off more than a line has, and their amounts add up to what the lines lose", () => {
+  it("never exceed a line's amount, and add up to the lines' reductions", () => {
     const anyRule = fc.record({
       discount_type: fc.constantFrom("percentage" as const, "fixed_amount" as const),
       discount_value: fc.integer({ min: 1, max: 10_000 }).map((hundredths) => (hundredths / 100).toFixed(2)),

@@ -259,7 +259,7 @@ describe("modifiers (rules/rates 4.4, 4.5)", () => {
   })
 })
 
-describe("a hybrid's block and what is left over (rules/rates 4.3)", () => {
+describe("a hybrid's block and its remainder (rules/rates 4.3)", () => {
   const table = rows(`
     exactly the block                       | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-05 00:00 | 2026-01-08 00:00 | 1 | 3 | 200.00 | 200.00  | 1-3 x1.0 @200.00 = 200.00
     one minute past the block               | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-05 00:00 | 2026-01-08 00:01 | 2 | 4 | 240.00 | 480.00  | 1-3 x1.0 @200.00 = 200.00; 4-4 x1.0 @40.00 = 40.00
@@ -308,7 +308,7 @@ describe("limits", () => {
     expect(Result.isFailure(calculateRate(request({ ...half_hours, end: "2031-09-15T08:01Z" })))).toBe(true)
   })
 
-  it("do not stop daily hires, whose work does not grow with them", () => {
+  it("do not apply to daily hires, whose work does not grow with their length", () => {
     const answer = breakdown({
       start: "1000-01-01",
       end: "9000-01-01",
@@ -319,7 +319,7 @@ describe("limits", () => {
     expect(answer.units).toBe(2_921_940)
   })
 
-  it("keep totals exact beyond what a number holds", () => {
+  it("keep totals exact beyond the range of a number", () => {
     const answer = breakdown({ price: 2_147_483_647, quantity: 2_147_483_647, start: "2026-01-01", end: "2026-01-04" })
     expect(answer.total).toBe("138350580423972618.27")
     // 4294967294 pence for one: 4294967294000000000 for a thousand million, 12884901882 for three.

@@ -120,7 +120,7 @@ describe("a calculation, step by step", () => {
       "total quantity 60.06"
     ])
   })
-  it("says nothing of a hire that cannot be counted", () => {
+  it("is empty for a hire that cannot be counted", () => {
     expect(explainCalculation({ ...request, base_period: "hourly", end: "2056-01-01T00:00:00Z" })).toEqual([])
   })
 })
@@ -149,7 +149,7 @@ describe("a line", () => {
     return { unit_price, discounted_total: subtotal - discount, tax_rate: "20.0000" }
   }
   // 3 × 9.99 × 2 = 59.94; 12.5 percent is 7.4925, 7.49; 52.45 with tax in it is 43.7083 net.
-  it("by hand: whole units, days, its own discount, the tax it includes", () => {
+  it("with a manual price: full units, days, its own discount, the tax it includes", () => {
     const given = facts({ prices_include_tax: true })
     expect(rules(explainLine(given, stored(given)))).toEqual([
       "quantity whole_units 3",
@@ -168,7 +168,7 @@ describe("a line", () => {
     const undated = facts({ starts_at: null })
     expect(rules(explainLine(undated, stored(undated)))).toContain("units at_least_one 1")
   })
-  it("that would come to something else now keeps its price, and is said to", () => {
+  it("whose price is outdated keeps it, with a note", () => {
     const given = facts()
     expect(explainLine(given, { ...stored(given), discounted_total: 5000 })).toEqual([
       {

@@ -225,7 +225,7 @@ describe("opportunity_totals", () => {
 })
 
 describe("the golden file", () => {
-  it("holds no kind of case that is not run here, or through the endpoints in rates.test.ts", () => {
+  it("has no kind of case that is not run here, or through the endpoints in rates.test.ts", () => {
     const by_endpoints = ["calculate_endpoint", "definition_config", "presets", "schema_sections"]
     expect([...goldenKinds].filter((kind) => !by_endpoints.includes(kind)).sort()).toEqual(
       words(`

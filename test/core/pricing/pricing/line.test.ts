@@ -101,7 +101,7 @@ describe("the price of a line over three days", () => {
     })
   })
 
-  it("prefers the price set by hand to a rate, and a rate to what the row carried", () => {
+  it("prefers the manual price to a rate, and a rate to the row's earlier price", () => {
     expect(priced({ manual_unit_price: 1, rate: daily(2), carried_unit_price: 3 }).source).toBe("manual")
     expect(priced({ manual_unit_price: 0, rate: daily(2) })).toMatchObject({ source: "manual", total: 0 })
     expect(priced({ rate: daily(2), carried_unit_price: 3 }).source).toBe("rate")
@@ -124,7 +124,7 @@ describe("the price of a line over three days", () => {
     ])
   })
 
-  it("takes its minutes, its block and its whole pieces to its rate", () => {
+  it("passes its minutes, its block and its full pieces to its rate", () => {
     const hourly = { ...noRateMethod, base_period: "hourly" as const, strategy_config: { leeway_minutes: 15 } }
     const hours = (end: string) =>
       priced({ rate: { price: 500, method: hourly }, ends_at: `2026-07-01T${end}:00.000Z` }).total
@@ -222,7 +222,7 @@ describe("the tax of two classes", () => {
     expect(resolve([rule(1, 1, 20)], 1, null)).toEqual(noTax)
     expect(resolve([rule(1, 1, 404)], 1, 1)).toEqual({ tax_rate_id: null, name: "No Tax", percentage: "0.0000" })
   })
-  it("is locked for every product class, the default pair's for those without a rule", () => {
+  it("is locked for every product class, with the default pair's for those without a rule", () => {
     const rules = [rule(1, 1, 20), rule(2, 3, 5), rule(2, 4, 9)]
     const table = { rules, rates, default_organisation_tax_class_id: 1, default_product_tax_class_id: 1 }
     for (const organisation of [1, 2, null]) {

@@ -77,7 +77,7 @@ describe("the rate engine", () => {
     )
   })
 
-  it("comes to the same for a line, which asks for no breakdown, as with one; beyond 2^53 to as much", () => {
+  it("gives the same result with and without a breakdown, also beyond 2^53", () => {
     fc.assert(
       fc.property(
         method,
@@ -284,7 +284,7 @@ const opportunity: fc.Arbitrary<TotalsRequest> = fc.record({
 })
 
 describe("totals", () => {
-  it("are the sum of their parts unless a deal says otherwise, and net plus tax is the gross", () => {
+  it("are the sum of their parts unless a deal price is set, and net plus tax is the gross", () => {
     fc.assert(
       fc.property(opportunity, (request) => {
         const { tax_groups, totals } = rollUp(request)
@@ -313,7 +313,7 @@ describe("totals", () => {
     )
   })
 
-  it("leave out what is optional", () => {
+  it("leave out optional lines", () => {
     fc.assert(
       fc.property(opportunity, (request) => {
         const chosen = {
@@ -441,7 +441,7 @@ describe("all four stages together", () => {
     )
   })
 
-  it("give every line and every sum the same, in whatever order lines stand", () => {
+  it("give every line and every total the same, for any order of lines", () => {
     fc.assert(
       fc.property(pipeline, fc.array(fc.nat(), { minLength: 10, maxLength: 10 }), (request, keys) => {
         const one = Result.getOrThrow(priceOpportunity(request))

@@ -64,7 +64,7 @@ describe("a surcharge on 100.00 rental, 50.00 sale and 20.00 sub-rental over fou
     expect(charge(over)).toEqual(expected)
   })
 
-  it("comes to nothing on an opportunity without lines", () => {
+  it("is zero on an opportunity without lines", () => {
     expect(charge({ calculation_type: "fixed_amount", value: "25.00" }, [])).toEqual([])
   })
 })
@@ -81,7 +81,7 @@ describe("surcharge groups", () => {
       applySurcharges({ groups, lines: threeLines, days: 4, currency: "GBP", store_id: 1 }).map(({ net }) => net)
     ).toEqual([1700, 3400])
   })
-  it("do nothing when inactive or of another store", () => {
+  it("do not apply when inactive or of another store", () => {
     expect(
       apply([
         group([surcharge(1)], { is_active: false }),
@@ -90,7 +90,7 @@ describe("surcharge groups", () => {
       ])
     ).toEqual([3])
   })
-  it("and their surcharges come in their own order", () => {
+  it("and their surcharges are in their own order", () => {
     expect(
       apply([
         group([surcharge(1, { sort_order: 2 }), surcharge(2, { sort_order: 1 }), surcharge(3, { sort_order: 1 })], {
@@ -101,7 +101,7 @@ describe("surcharge groups", () => {
       ])
     ).toEqual([4, 2, 3, 1])
   })
-  it("give costs of the kind Surcharge in the tax class they name", () => {
+  it("tax costs of the kind Surcharge in their own class", () => {
     expect(
       applySurcharges({
         groups: [group([surcharge(1, { tax_class_id: 9 })])],
@@ -119,7 +119,7 @@ describe("surcharge groups", () => {
     ["percentage", "101", "must not be greater than 100."],
     ["per_day", 250, "2.50"],
     ["fixed_amount", "-1", "must be at least 0."]
-  ])("hold values: %s %j is %j", (type, value, expected) => {
+  ])("contain values: %s %j is %j", (type, value, expected) => {
     expect(Result.merge(readSurchargeValue(type, value, "GBP"))).toBe(expected)
   })
 })
@@ -197,14 +197,14 @@ describe("the stages of pricing", () => {
     })
   })
 
-  it("keep what rules gave when pricing was locked, whatever the rules say now", () => {
+  it("keep the reductions of locked pricing, whatever the rules are now", () => {
     const before = price({})
     const after = price({ locked: before, rules: [], surcharge_groups: [] })
     expect(after.totals).toEqual(before.totals)
     expect(after.applied_rules).toEqual([{ rule_id: 1, name: "Ten", amount: 1000 }])
   })
 
-  it("never let a kept discount exceed a line that shrank since", () => {
+  it("never let a stored discount exceed a line that shrank since", () => {
     expect([...price({ locked: price({}), lines: [line(11, 500)] }).line_nets]).toEqual([[11, 0]])
   })
 

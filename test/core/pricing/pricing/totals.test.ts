@@ -63,7 +63,7 @@ describe("the roll-up", () => {
     expect(sums).toMatchObject({ charge_total: 8167, tax_total: 1383, charge_including_tax_total: 9550 })
   })
 
-  it("puts costs in the default product class, whole units only, and strips tax that prices include", () => {
+  it("taxes costs in the default product class, full units only, and removes tax that prices include", () => {
     expect(totals({ costs: [cost(5, 1000, "1.50")] }).totals).toMatchObject({
       service_charge_total: 2000,
       tax_total: 400
@@ -101,7 +101,7 @@ describe("the roll-up", () => {
     expect(totals({ lines, deal_total: 0 }).totals).toMatchObject({ charge_total: 0, tax_total: 0 })
   })
 
-  it("adds surcharges as they are, net even where prices include tax, in their own class", () => {
+  it("adds surcharges net even where prices include tax, in their own class", () => {
     const surcharges = [
       { cost_type: 2, net: 1200, product_tax_class_id: 2 },
       { cost_type: 2, net: 100, product_tax_class_id: null }

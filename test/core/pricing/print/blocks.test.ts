@@ -12,7 +12,7 @@ const failure = (change: object): string =>
   Result.match(readDocument({ ...sample, ...change }), { onFailure: (message) => message, onSuccess: () => "read" })
 
 describe("a document", () => {
-  it("comes back from JSON as it was", () => {
+  it("survives JSON unchanged", () => {
     expect(readDocument(JSON.parse(JSON.stringify(sample)))).toEqual(Result.succeed(sample))
   })
   it.each([
@@ -60,7 +60,7 @@ const reading = (bytes: Uint8Array): string =>
   Result.match(readPicture(bytes), { onFailure: (message) => message, onSuccess: ({ mime_type }) => mime_type })
 
 describe("a picture", () => {
-  it("is known by its content", () => {
+  it("is identified by its content", () => {
     expect(reading(fadingPng(4, 4))).toBe("image/png")
     expect(reading(svg('<path d="M0 0"/><rect fill="url(#a)"/>'))).toBe("image/svg+xml")
   })
@@ -87,7 +87,7 @@ describe("a picture", () => {
 })
 
 describe("the fields of a text", () => {
-  it("are those the document has, or are named", () => {
+  it("are those of the document, or are reported", () => {
     const allowed = ["member.name", "lines.name", "member.custom_fields.*"]
     expect(
       unknownFields(["member", "member.name", "member.nmae", "lines.size", "lines.name", "secret"], allowed)

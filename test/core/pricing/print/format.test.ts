@@ -32,7 +32,7 @@ describe("an amount", () => {
   it("keeps every digit of its currency's scale, however large", () => {
     expect(numberText("98765432109876543210.123", "en")).toBe("98,765,432,109,876,543,210.123")
   })
-  it("that is no number stays as it is", () => {
+  it("that is not a number is printed as it is", () => {
     expect(numberText("on request", "de")).toBe("on request")
   })
 })
@@ -66,7 +66,7 @@ describe("a day", () => {
   ] as const)("in %s, %s, is %s", (language, form, text) => {
     expect(dateText("2026-12-05", language, form)).toBe(text)
   })
-  it("with its time is the store's own", () => {
+  it("with its time is in the store's zone", () => {
     expect(momentText("2026-12-05T23:30:00.000Z", "Europe/Berlin", "de")).toBe("06.12.2026 00:30")
     expect(shown(momentText("2026-12-05T23:30:00.000Z", "America/New_York", "en-US"))).toBe("12/05/2026 6:30_PM")
   })

@@ -18,14 +18,14 @@ const golden = (name: string, text: string): void => {
 const symbolOf = (): string => '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
 describe("a document as HTML", () => {
-  it("is the page that was kept", () => {
+  it("equals the golden page", () => {
     const document = quote({ lines: 3, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" })
     golden("quote.html", htmlPage(document, { symbolOf }))
   })
-  it("is the mail that was kept", () => {
+  it("equals the golden mail", () => {
     golden("quote-mail.html", htmlMail(quote({ lines: 3, currency: "KWD", language: "ar" })))
   })
-  it("shows what people typed as text, wherever they did", () => {
+  it("escapes user text everywhere", () => {
     const evil = `"><script>alert(1)</script><img src=x onerror='1'>&amp;\u0000`
     const document = of(
       [
@@ -61,7 +61,7 @@ describe("a document as HTML", () => {
       expect(textOf(page)).toContain("<script>alert(1)</script>")
     }
   })
-  it("says which word each column's cells belong to, and which cells are heads", () => {
+  it("labels each column's cells, and marks header cells", () => {
     const part = htmlPart(quote({ lines: 1, currency: "EUR", language: "en" }))
     expect(part).toContain('<th role="columnheader" scope="col"')
     expect(part).toContain('data-title="Amount"')
@@ -75,7 +75,7 @@ describe("a document as HTML", () => {
     expect(htmlPart(of([image]))).toContain(">Our logo</div>")
     expect(htmlPart(of([image]), { addressOf: () => "cid:logo" })).toContain('<img src="cid:logo" alt="Our logo"')
   })
-  it("links a code's address in a mail and leaves out what only machines read", () => {
+  it("links a code's URL in a mail and leaves out machine-readable parts", () => {
     const code = (value: string): Block => ({ kind: "code", symbology: "qr", value, caption: "Scan" })
     expect(htmlMail(of([code("https://example.com/d/1")]))).toContain('<a href="https://example.com/d/1"')
     expect(htmlMail(of([code("BCD\n002")]))).not.toContain("BCD")

@@ -16,7 +16,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
   const isKit = async (product: number) => (await w.show(`/products/${product}`)).is_kit
 
   describe("components", () => {
-    it("G1: the first makes the product a kit, the last taken away makes it none", async () => {
+    it("G1: the first makes the product a kit, removing the last makes it none", async () => {
       const K = await made(),
         C = await made({ name: "Cable" })
       const first = await add(K, C, { quantity: 2, binding: "pool" })
@@ -74,7 +74,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.patch(`/products/${other}/components/${id}`, {})).status).toBe(404)
       expect((await w.remove(`/products/${other}/components/${id}`)).status).toBe(404)
     })
-    it("G9: need abilities and permissions of their own; are listed by order, then id", async () => {
+    it("G9: need their own abilities and permissions; are listed by order, then id", async () => {
       const K = await made(),
         first = await made(),
         second = await made()
@@ -117,7 +117,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&from=2026-${from}&to=2026-${to}`)
     const point = async (product_id: number, date: string) =>
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&date=2026-${date}`)
-    it("G11: at one moment its stock is what its parts make, with nothing demanded; over days it has none", async () => {
+    it("G11: at one moment its stock is what its parts allow, with no demand; over days it has none", async () => {
       const A = await w.bulk(S, 5),
         B = await w.bulk(S, 8),
         K = await made()
@@ -132,7 +132,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
         ...{ slots: [{ ...whole, total_stock: 0 }], calculated_at: null }
       })
     })
-    it("a deleted part is left out, a kit of nothing but fixed parts has no slots", async () => {
+    it("a deleted part is left out, and a kit of fixed parts only has no slots", async () => {
       const A = await w.bulk(S, 5),
         B = await w.bulk(S, 1),
         K = await made()
@@ -150,7 +150,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
 
   describe("accessories", () => {
     const path = (product: number) => `/products/${product}/accessories`
-    it("are made with defaults, named, listed in order", async () => {
+    it("are created with defaults, with names, listed in order", async () => {
       const P = await made(),
         A = await made({ name: "Hook Clamp" }),
         B = await made()
@@ -246,7 +246,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
 
   describe("the container template", () => {
     const path = (product: number) => `/products/${product}/container_template`
-    it("starts empty and keeps what is left out", async () => {
+    it("starts empty and keeps absent fields", async () => {
       const P = await made({ stock_method: 2 }),
         A = await made(),
         B = await made()

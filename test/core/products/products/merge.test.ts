@@ -14,7 +14,7 @@ describe.each(engines)("merging products on %s", (engine) => {
   const merge = (primary: number, secondary_id: unknown) => w.post(`/products/${primary}/merge`, { secondary_id })
   const list = async (path: string, key: string) => (await w.get(`/${path}`)).body[key]
 
-  it("I9: the other must be another live product of the same kind", async () => {
+  it("I9: the other must be another active product of the same kind", async () => {
     const P = await made(),
       sale = await made({ product_type: "sale" }),
       bulk = await made({ stock_method: 1 }),
@@ -26,7 +26,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       403
     )
   })
-  it("units, their ledger and their claims move; the other product is gone", async () => {
+  it("units, their ledger and their demands move; the other product is archived", async () => {
     const P = await w.units(S, 1),
       Q = await w.units(S, 2)
     await demandOver(w.app, Q.id, S, 1, "09-01", "09-02", { asset_id: Q.units[0]! })
@@ -84,7 +84,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
     expect([await components(P), await components(outer)]).toEqual([[A], [P]])
   })
-  it("products with another kit between them stay apart; the one made of the other directly does not", async () => {
+  it("products with another kit between them stay separate; one that contains the other directly does not", async () => {
     const [P, X, Q] = [await made(), await made(), await made()] as const
     await w.create(`/products/${P}/components`, { component_product_id: X })
     await w.create(`/products/${X}/components`, { component_product_id: Q })
@@ -103,7 +103,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       Q = await made({ custom_fields: { shared_ref: "Q", unique_note: "note" } })
     expect((await merge(P, Q)).body.product.custom_fields).toMatchObject({ shared_ref: "P", unique_note: "note" })
   })
-  it("what is packed stays packed", async () => {
+  it("packed units stay packed", async () => {
     const box = await made(),
       P = await w.units(S, 0),
       Q = await w.units(S, 1)
@@ -132,7 +132,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       { product_id: other, quantity: 4 }
     ])
   })
-  it("a product that is no case becomes the case the other was, and holds what is packed", async () => {
+  it("a product that is no case becomes the case the other was, with its content", async () => {
     const P = await made(),
       Q = await made(),
       inside = await w.units(S, 1)
@@ -148,7 +148,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     })
     expect(await w.show(`/containers/${id}`)).toMatchObject({ product_id: P, availability_mode: "kit" })
   })
-  it("cases keep the mode of the one that is left: what is in them is held or free by it", async () => {
+  it("cases get the primary's mode: it decides whether their content is reserved", async () => {
     const P = await made(),
       Q = await made(),
       inside = await w.units(S, 1),

@@ -38,7 +38,7 @@ describe.each(engines)("hostile prices on %s", (engine) => {
       ...body
     })
 
-  it("ten years by the hour and all of the calendar by the hour are too long, and said to be", async () => {
+  it("ten years by the hour and the full calendar by the hour are refused as too long", async () => {
     // 87,648 hours are within the hundred thousand; eleven and a half years are not.
     expect((await ask(hourly, { end: "2036-01-01T00:00:00Z" })).body.rate_breakdown).toMatchObject({ units: 87_648 })
     expect(refused(await ask(hourly, { end: "2037-07-01T00:00:00Z" }))).toEqual([422, "end"])
@@ -125,7 +125,7 @@ describe.each(engines)("hostile prices on %s", (engine) => {
     if (currency !== "")
       expect(refused(await w.post("/opportunities", { subject: "X", currency }))).toEqual([422, "currency"])
   })
-  it("a line that would cost more than can be counted is refused and changes nothing", async () => {
+  it("a line whose price exceeds the range is refused and changes nothing", async () => {
     const { id } = await w.opportunity({ starts_at: "2026-01-01T00:00:00Z", ends_at: "2027-01-01T00:00:00Z" })
     expect(
       refused(await w.post(`/opportunities/${id}/items`, { name: "X", item_id: daily, quantity: "1000000000" }))
@@ -140,7 +140,7 @@ describe.each(engines)("hostile prices on %s", (engine) => {
 
   const tiers = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ multiplier: (1 - at / 100_000).toFixed(5) }))
-  it("ten thousand tiers and ranges are kept and priced", async () => {
+  it("ten thousand tiers and ranges are stored and priced", async () => {
     const definition = await w.create("/rate_definitions", {
       name: "Many",
       calculation_strategy: "period",
@@ -213,7 +213,7 @@ describe("the work of a price", () => {
     expect(long).toBe(small)
     expect(large).toBe(small * 100)
   })
-  it("makes no more lines, nor steps to explain, than there are tiers", () => {
+  it("creates no more lines, nor steps to explain, than there are tiers", () => {
     const list = Array.from({ length: 50 }, (_, at) => ({ multiplier: String(at) }))
     const asked = request(list, "9999-12-31T00:00:00Z")
     expect(Result.getOrThrow(calculateRateMinor(asked)).lines).toHaveLength(50)

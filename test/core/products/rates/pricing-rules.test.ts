@@ -76,7 +76,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     const refused = await w.post(path, body)
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
   })
-  it("criteria come back as they were sent, in either form", async () => {
+  it("criteria are returned as sent, in either form", async () => {
     const structured = {
       match: "any",
       conditions: [
@@ -87,7 +87,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     expect((await make({ criteria: structured })).criteria).toEqual(structured)
     expect((await make({ criteria: { member_id: 5 } })).criteria).toEqual({ member_id: 5 })
   })
-  it("an update is judged as a whole", async () => {
+  it("an update is validated together with stored values", async () => {
     const { id } = await make({ discount_value: "15.5", valid_from: "2026-03-01" })
     const put = (body: object) => w.put(`${path}/${id}`, body)
     expect((await put({ priority: 5 })).body.discount_rule).toMatchObject({ priority: 5, discount_value: "15.50" })
@@ -143,7 +143,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     }
     const perDay = { name: "Driver", calculation_type: "per_day", value: 12000, applies_to: "rental", tax_class_id: 1 }
 
-    it("a group is made with its surcharges in order", async () => {
+    it("a group is created with its surcharges in order", async () => {
       const made = await w.post(groups, { name: "Extras", surcharges: [insurance, perDay] })
       expect(made.status).toBe(201)
       expect(made.body.surcharge_group).toMatchObject({
@@ -181,7 +181,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
       )
       expect((await w.get(groups)).body.surcharge_groups).toEqual([made.body.surcharge_group])
     })
-    it("surcharges that are sent replace the set, known ids stay, absent ones leave it alone", async () => {
+    it("sent surcharges replace the set, known ids stay, an absent list changes nothing", async () => {
       const group = await w.create(groups, { name: "Fees", surcharges: [insurance, perDay] })
       const [first, second] = group.surcharges
       const put = (body: object) => w.update(`${groups}/${group.id}`, body)

@@ -14,7 +14,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     base = await newProduct()
   })
 
-  it("a rate is made, shown, changed and removed", async () => {
+  it("a rate is created, shown, changed and removed", async () => {
     const made = await w.post(`${base}/rates`, {
       ...daily,
       transaction_type: "RENTAL",
@@ -58,7 +58,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     expect((await w.remove(path)).status).toBe(204)
     expect((await w.get(path)).status).toBe(404)
   })
-  it("a change keeps what is not sent or null, and clears what may be cleared", async () => {
+  it("a change keeps absent and null fields, and clears clearable ones", async () => {
     const kept = { price: "125", currency: "JPY", transaction_type: "rental", valid_to: "2026-12-31", store_id: 1 }
     const { product_rate: rate } = await put(base, { ...kept, valid_from: "2026-01-01", priority: 3 })
     const path = `${base}/rates/${rate.id}`
@@ -85,7 +85,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     expect((await put(await newProduct(), over)).product_rate).toMatchObject(kept)
   })
 
-  it("money is read and shown at the currency's own scale", async () => {
+  it("money is read and written at the currency's own scale", async () => {
     const product = await newProduct()
     expect((await put(product, { currency: "JPY", price: 6000 })).product_rate.price).toBe("6000")
     expect((await put(product, { currency: "KWD", price: "2.468" })).product_rate.price).toBe("2.468")
@@ -170,7 +170,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     }
   })
 
-  it("a definition in use stays; archived products hold it no longer", async () => {
+  it("a definition in use stays; archived products no longer count", async () => {
     const product = await newProduct()
     const definition = (await w.create("/rate_definitions", { name: "Own", calculation_strategy: "fixed" })).id
     await put(product, { rate_definition_id: definition })
@@ -255,7 +255,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     })
   })
 
-  it("candidates of many products come at once, with their methods", async () => {
+  it("candidates of many products are loaded at once, with their methods", async () => {
     const [one, two, none] = [await newProduct(), await newProduct(), await newProduct()]
     const ids = [one, two, none].map((path) => Number(path.split("/").at(-1)))
     const hull = await store("Hull")

@@ -160,7 +160,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
         product_rates: null
       })
     })
-    it("a preset can be edited and copied and stays a preset; a copy can go, and leaves its own copies", async () => {
+    it("a preset can be edited and copied and stays a preset; a copy can be deleted, and its own copies stay", async () => {
       const edited = await w.put("/rate_definitions/2", {
         strategy_config: { leeway_minutes: "60" },
         enabled_modifiers: ["multiplier", "factor"],
@@ -203,7 +203,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
         calculation_strategy_name: "Fixed"
       })
     })
-    it("an empty description clears, null keeps; configs are replaced as a whole", async () => {
+    it("an empty description clears, null keeps; configs are replaced completely", async () => {
       const { id } = (
         await define({
           description: "d",

@@ -75,7 +75,7 @@ describe("a new bulk product", () => {
       .when(recording(product(5, bulk)))
       .thenNothing()
   })
-  it("gets none where the command gives it stock itself, wherever that is; others of the command do", () => {
+  it("gets none if the command gives it stock at any store; others of the command do", () => {
     given(store(1), store(2, true))
       .when(recording(product(5, bulk), level(5, 1, 900), product(6, bulk), product(7, bulk)))
       .thenEvents(level(6, 2), level(7, 2, 1_002))

@@ -87,7 +87,7 @@ describe.each(engines)("stock on %s", (engine) => {
     expect(put.body.stock_level).toMatchObject({ quantity_held: "8.00", location: null, item_name: "Cable" })
     expect((await w.get(ledgerOf(id, level))).body.meta.total).toBe(1)
   })
-  it("the last level of a bulk product stays; a unit goes with its ledger", async () => {
+  it("the last level of a bulk product stays; a unit is deleted with its ledger", async () => {
     const { level } = await w.bulk(S, 3)
     const at = (await w.show(`/stock_levels/${level}`)).product_id
     const first = (await w.show(`/stock_levels?q[product_id_eq]=${at}&q[store_id_eq]=1`))[0].id

@@ -20,7 +20,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
   const names = async (query: string): Promise<ReadonlyArray<string>> =>
     (await w.show(`${path}?${query}`)).map(({ name }: { readonly name: string }) => name)
 
-  it("are vans in use unless said otherwise, and show what was entered", async () => {
+  it("are vans in use by default, and show the entered values", async () => {
     const plain = await make({ name: "Old faithful" })
     expect(plain).toEqual({
       id: plain.id,
@@ -72,7 +72,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(await w.post(path, body))).toEqual([422, [field]])
   })
 
-  it("hold a plate once among those in use, however it is written", async () => {
+  it("have a unique plate among those in use, however it is written", async () => {
     const first = await make({ name: "First", registration: "KA-RL 123" })
     expect(refusedOn(await w.post(path, { name: "Second", registration: "ka rl-123" }))).toEqual([
       422,
@@ -90,7 +90,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     for (const registration of [null, "", " - "]) await make({ name: "Trailer", registration })
   })
 
-  it("hold a plate once, too, when many are entered at the same time", async () => {
+  it("have a unique plate even when many are entered concurrently", async () => {
     const got = await Promise.all(
       Array.from({ length: 5 }, (_, at) => w.post(path, { name: `Race ${at}`, registration: "RA 1" }))
     )
@@ -114,7 +114,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect((await w.show(`${path}/${van.id}`)).store_id).toBeNull()
   })
 
-  it("are for whom their permissions and abilities open them", async () => {
+  it("are visible by permission and ability", async () => {
     const van = await make({ name: "Guarded" })
     const asked = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Promise<unknown> => {
       const viewer = viewerWith(held, abilities)
@@ -147,7 +147,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(unknown)).toEqual([422, ["permissions.0"]])
   })
 
-  it("grants add to what a role holds by then, once", async () => {
+  it("grants are added once to a role's present permissions", async () => {
     const sales = (await w.show("/roles?q[name_eq]=Sales"))[0]
     await w.put(`/roles/${sales.id}`, { permissions: ["members.view"] })
     const seed = grantToSystemRoles({ Sales: ["vehicles.view", "members.view"], Nobody: ["vehicles.edit"] })
@@ -159,7 +159,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(await w.app.run(seed("2026-06-18T12:00:00.000Z"))).toEqual([])
   })
 
-  it("folding the journal again gives the same rows", async () => {
+  it("projecting the journal again gives the same rows", async () => {
     const before = await w.app.dump()
     await w.app.rebuild()
     expect(await w.app.dump()).toEqual(before)

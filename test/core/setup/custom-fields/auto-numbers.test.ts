@@ -38,7 +38,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     expect([...shown].toSorted()).toEqual(Object.keys(makers).toSorted())
   })
   it.each(Object.entries(makers))(
-    "%s: what is made is numbered from 1 on, and keeps its number",
+    "%s: new rows are numbered from 1 on, and keep their number",
     async (module, [path, key]) => {
       expect((await define(module, "serial")).status).toBe(201)
       const [first, second] = [await make(module), await make(module, { custom_fields: { serial: "mine" } })]
@@ -54,7 +54,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
       ).toEqual([second.id])
     }
   )
-  it("numbers begin and look as the field's settings say, and several fields count for themselves", async () => {
+  it("numbers start and are formatted as the field's settings say, and several fields count separately", async () => {
     const prefixed = (await define("Product", "asset_code", { settings: { prefix: "AV-", pad: 5, start: 100 } })).body
       .custom_field
     expect((await make("Product")).custom_fields).toMatchObject({ asset_code: "AV-00100", serial: "3" })
@@ -84,7 +84,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     const refused = await define("Product", "bad", { settings })
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["settings"]])
   })
-  it("what is made along with something else is numbered, too: a bulk product's first level, an invited user's member, imported rows", async () => {
+  it("rows created along with others are numbered, too: a bulk product's first level, an invited user's member, imported rows", async () => {
     const {
       product: { id }
     } = (await w.post("/products", { name: "Bulk" })).body
@@ -109,12 +109,12 @@ describe.each(engines)("auto numbers on %s", (engine) => {
       ["8", ["5"]]
     ])
   })
-  it("a clone has a number of its own", async () => {
+  it("a clone gets its own number", async () => {
     const source = await make("Opportunity")
     const clone = await w.create(`/opportunities/${source.id}/clone`)
     expect([source.custom_fields.serial, clone.custom_fields.serial]).toEqual(["3", "4"])
   })
-  it("what is refused uses up no number, and many at once get one each without a gap", async () => {
+  it("refused commands use up no number, and many concurrent ones get one each without a gap", async () => {
     expect((await w.post("/members", { name: "" })).status).toBe(422)
     const numbers = await Promise.all(
       Array.from({ length: 8 }, async () => (await make("Member")).custom_fields.serial)

@@ -50,7 +50,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
       [1007, "Letter"]
     ])
   })
-  it("system lists and values cannot be deleted, nor system lists renamed; own ones can", async () => {
+  it("system lists and values cannot be deleted, nor system lists renamed; custom ones can", async () => {
     expect((await w.remove("/list_names/1")).status).toBe(422)
     expect((await w.remove("/list_names/1/values/1")).status).toBe(422)
     expect((await w.put("/list_names/1", { name: "Other" })).body.errors).toHaveProperty("name")
@@ -69,7 +69,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await w.remove(`/list_names/${list.id}`)).status).toBe(204)
     expect((await w.get(`/list_names/${list.id}/values`)).status).toBe(404)
   })
-  it("a field of members that people write in comes with a word on what becomes of its values; is_personal is for members alone", async () => {
+  it("a free-text field of members comes with a note on erasure; is_personal is for members only", async () => {
     const answer = (body: object) => w.post("/custom_fields", { module_type: "Member", ...body })
     const offered = await answer({ name: "allergies", field_type: 0 })
     expect([offered.status, offered.body.custom_field.is_personal, offered.body.meta]).toEqual([
@@ -213,7 +213,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect(await total("q[cf.code_eq]=EF")).toBe(all)
     expect(await total("q[cf.unheard_of_eq]=EF")).toBe(all)
   })
-  it("required fields and defaults count when something is made; inactive fields vanish", async () => {
+  it("required fields and defaults apply on creation; inactive fields are hidden", async () => {
     const required = await define({ name: "inspector", field_type: 0, is_required: true })
     await define({ name: "power", field_type: 18, default_value: "12.5" })
     expect((await product({})).body.errors).toHaveProperty("inspector")
@@ -239,7 +239,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     ["choices", { field_type: 10, list_name_id: 8 }, ["", [], null], ["1 Star"]],
     ["a document", { field_type: 16 }, ["", {}, [], null], { a: null }]
   ])(
-    "%s that is required refuses blanks when something is made or changed, and takes what only looks like one",
+    "%s that is required refuses blanks on creation and change, and accepts values that only look blank",
     async (_, body, blanks, good) => {
       const field = await define({ name: "must", is_required: true, ...body })
       const { id } = (await product({ custom_fields: { must: good } })).body.product

@@ -35,7 +35,7 @@ describe.each(engines)("registers on %s", (engine) => {
       expect(resolveTax(table, 1, null).name).toBe("No Tax")
     })
     it.each(["product_tax_class", "organisation_tax_class"])(
-      "a new default %s takes the place of the old one",
+      "a new default %s replaces the old one",
       async (singular) => {
         const path = `${singular}es`
         const made = (await post(path, { name: "Export", is_default: true }))[singular]
@@ -51,7 +51,7 @@ describe.each(engines)("registers on %s", (engine) => {
         expect((await w.get(`/${path}/${made.id}`)).status).toBe(404)
       }
     )
-    it("new members and products get the default classes where none is sent, once the setting says so", async () => {
+    it("new members and products get the default classes if none is sent, once the setting says so", async () => {
       const made = async (more: object = {}) => {
         const { member } = await post("members", { name: "New", membership_type: "organisation", ...more })
         const { product } = await post("products", {
@@ -91,7 +91,7 @@ describe.each(engines)("registers on %s", (engine) => {
       expect((await list("members?q[name_eq]=M1")).members[0].sale_tax_class_id).toBe(null)
       await w.put("/settings/tax", { settings: { assign_default_classes: false } })
     })
-    it("a class that no rule joins with one of the other side says so, with what joins them", async () => {
+    it("a class without a rule to one of the other side warns, with the fix", async () => {
       for (const [path, customers, products] of [
         ["organisation_tax_classes", "ID", "1"],
         ["product_tax_classes", "1", "ID"]

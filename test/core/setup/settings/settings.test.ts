@@ -31,7 +31,7 @@ describe.each(engines)("settings on %s", (engine) => {
     })
     expect(await w.show("/settings/api")).toMatchObject({ rate_limit: 600, token_expiration_days: 0 })
   })
-  it("the list holds every group and counts them", async () => {
+  it("the list contains every group and counts them", async () => {
     const { body } = await w.get("/settings")
     const groups = body.settings.map((one: { group: string }) => one.group)
     expect(groups).toEqual(
@@ -39,7 +39,7 @@ describe.each(engines)("settings on %s", (engine) => {
     )
     expect(body.meta).toEqual({ total: groups.length, per_page: groups.length, page: 1 })
   })
-  it("a change keeps what is left out, drops unknown keys and holds from then on", async () => {
+  it("a change keeps absent keys, drops unknown ones and is effective at once", async () => {
     const changed = await w.put("/settings/company", {
       settings: { timezone: "Europe/London", base_currency: "eur", nonsense: 1 }
     })

@@ -47,7 +47,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     await member({ name: "Audio Ltd", membership_type: "organisation", is_active: false, rating: 4 })
   })
 
-  it("begin as the caller's own", async () => {
+  it("are personal by default", async () => {
     expect(await made({})).toMatchObject({ sort_column: null, columns: ["name"], role_ids: [], description: null })
     expect(await made({ visibility: "shared", description: "For the desk", role_ids: [3] })).toMatchObject({
       user_id: null,
@@ -55,7 +55,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       description: "For the desk"
     })
   })
-  it("need a token that may read, or change, views; applying one needs what its list needs", async () => {
+  it("need a token that may read, or change, views; applying one needs its list's permissions", async () => {
     const { id } = await made({ visibility: "shared", role_ids: [3] })
     const calls = [
       ["GET", path, 200],
@@ -137,7 +137,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       "created_at"
     ])
   })
-  it("keep of the custom fields those they name", async () => {
+  it("show only the custom fields they name", async () => {
     const view = await made({
       columns: ["name", "cf.po_reference"],
       filters: [{ field: "cf.po_reference", predicate: "present" }]
@@ -236,7 +236,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     })
     expect(names((await listed("members", view.id, "&q[membership_type_not_eq]=user")).members)).toEqual(expected)
   })
-  it("give every column of members a value", async () => {
+  it("have a value for every column of members", async () => {
     const { id } = await w.create("/members", {
       name: "Reachable",
       membership_type: "contact",
@@ -290,7 +290,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(Object.keys(found[0])).toEqual(["id", ...columns])
     if (entity_type === "product_groups") expect(found.at(-1).products_count).toBe(1)
   })
-  it("hide what their columns do not let this person see", async () => {
+  it("hide columns their reader may not see", async () => {
     await w.post("/products", { name: "Dear", purchase_price: 9900 })
     const without = { ...viewerWith(["products.view"], ["products:read", ...abilities]) }
     expect(await refused({ entity_type: "products", columns: ["purchase_price"] })).toEqual(["columns"])
@@ -358,7 +358,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const own = await made({ name: "Of views", entity_type: "custom_views" })
     expect((await w.get(`${path}?view_id=${own.id}`)).body.meta.view).toEqual({ id: own.id, name: "Of views" })
   })
-  it("are seen by those they are for", async () => {
+  it("are visible to their audience", async () => {
     const own = await made({ name: "Anna's" }, anna)
     const shared = await made({ name: "For sellers", visibility: "shared", role_ids: [3] }, anna)
     const seen = async (viewer: Viewer): Promise<ReadonlyArray<string>> =>
@@ -374,7 +374,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect((await w.get(`${path}/${own.id}`, keeper)).status).toBe(200)
     expect((await w.post(`${path}/${own.id}/clone`, {}, bert)).status).toBe(404)
   })
-  it("are changed by their maker, or by who keeps the settings", async () => {
+  it("are changed by their owner, or with settings.manage", async () => {
     const own = await made({ name: "Own", per_page: 50 }, anna)
     const put = (id: number, body: object, viewer: Viewer) => w.put(`${path}/${id}`, body, viewer)
     expect(
@@ -398,7 +398,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       user_id: null
     })
   })
-  it("are deleted by their maker or by who keeps the settings, never the system's", async () => {
+  it("are deleted by their owner or with settings.manage, never the system's", async () => {
     const remove = async (id: number, viewer: Viewer) => w.remove(`${path}/${id}`, viewer)
     const own = await made({}, anna),
       shared = await made({ visibility: "shared" }, anna)

@@ -37,7 +37,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   const out = (kit: { id: number }, opportunity_id: unknown, more: object = {}) =>
     w.act(kit.id, "dispatch", { opportunity_id, ...more })
 
-  it("goes out on the line that asks for it, and comes back with everything inside", async () => {
+  it("goes out on the line for it, and returns with everything inside", async () => {
     const kit = await sealed()
     const id = await order(kit.product)
     const gone = await out(kit, id, { dispatched_at: "2026-06-18T08:00:00Z" })
@@ -80,14 +80,14 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     await w.act(kit.id, "return", { condition: 1 })
     expect(await assets(id)).toMatchObject([{ status: 5, condition_on_return: 1 }])
   })
-  it("a case allocated before goes out where it was allocated", async () => {
+  it("an allocated case goes out where it was allocated", async () => {
     const kit = await sealed()
     const id = await order(kit.product)
     await allocate(id, kit.housing)
     expect((await out(kit, id)).status).toBe(200)
     expect(await assets(id)).toMatchObject([{ stock_level_id: kit.housing, status: 2 }])
   })
-  it("on an order that has no line for it, the case is claimed by itself until it is back", async () => {
+  it("on an order without a line for it, the case itself is claimed until its return", async () => {
     const kit = await sealed("hybrid")
     const id = await order()
     expect(await w.free(kit.product, "2026-06-20")).toBe(1)
@@ -166,7 +166,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const memberships = async (container: number) =>
       (await w.show(`/containers?q[id_eq]=${container}&include=container_items`))[0].container_items
 
-    it("what is booked out of a box leaves it; the last one ends the box", async () => {
+    it("units booked out of a box leave it; the last one dissolves the box", async () => {
       const box = await w.container("transport")
       const part = await w.units(w.S, 2)
       for (const unit of part.units) await w.pack(box.id, unit)
@@ -182,7 +182,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       expect((await memberships(box.id)).map((item: any) => item.unpacked_reason)).toEqual(["dispatch", "dispatch"])
       expect((await w.show(`/stock_levels/${part.units[0]}`)).container_stock_level_id).toBe(null)
     })
-    it("a sealed kit goes out and comes back with its case", async () => {
+    it("a sealed kit goes out and returns with its case", async () => {
       const kit = await sealed()
       const id = await order(kit.product)
       await allocate(id, kit.housing)
@@ -244,7 +244,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
         expect(types.filter((type) => type === "container.dissolved").length).toBe(1)
       }
     })
-    it("nothing is packed into a box whose case is booked out meanwhile", async () => {
+    it("a box whose case is booked out concurrently accepts no units", async () => {
       for (let round = 0; round < 5; round++) {
         const box = await w.container("transport")
         const { unit } = await w.gear()
@@ -310,7 +310,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   })
 
   describe("repacking after a return", () => {
-    it("goes through what is inside, unit by unit", async () => {
+    it("checks the content, unit by unit", async () => {
       const kit = await sealed()
       const extra = await w.gear()
       await out(kit, await order(kit.product))
@@ -334,7 +334,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       const july = { starts_at: "2026-07-18T09:00:00Z", ends_at: "2026-07-22T17:00:00Z" }
       expect((await out(kit, await order(kit.product, july))).status).toBe(200)
     })
-    it("starts by itself where the product asks for it", async () => {
+    it("starts automatically where the product requires it", async () => {
       const kit = await sealed("kit", { repack_on_return: true })
       await out(kit, await order(kit.product))
       expect((await w.act(kit.id, "return")).body.container).toMatchObject({

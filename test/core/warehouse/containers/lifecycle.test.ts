@@ -59,7 +59,7 @@ describe("sealing", () => {
         facts.context
       )
 
-  it("says when, by whom, and that no repacking goes on", () => {
+  it("records time and user, and that no repacking is in progress", () => {
     given(container(7), item(1, 7)).when(sealing()).thenEvents(sealed(7, decided_at))
   })
   it("takes notes along where some are given", () => {
@@ -114,7 +114,7 @@ describe("sealing", () => {
 describe("unsealing", () => {
   const unsealing = (facts: Facts) => unsealContainer(target(facts, 7), [], facts.context)
 
-  it("says when and by whom", () => {
+  it("records time and user", () => {
     given(container(7), sealed(7))
       .when(unsealing)
       .thenEvents(
@@ -144,7 +144,7 @@ describe("changing", () => {
       .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
       .thenEvents(happened(7, "container.updated", { name: "Rack" }))
   })
-  it("to what stands there already does nothing", () => {
+  it("to the present values does nothing", () => {
     given(container(7))
       .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Case 7" }, undefined))
       .thenNothing()
@@ -163,7 +163,7 @@ describe("changing", () => {
 describe("dissolving", () => {
   const dissolving = (facts: Facts) => dissolveContainer(target(facts, 7), [], undefined, "manual", facts.context)
 
-  it("of an empty one ends it, on its own", () => {
+  it("an empty one ends it alone", () => {
     given(container(7))
       .when(dissolving)
       .thenEvents(
@@ -196,7 +196,7 @@ describe("repacking", () => {
       facts.context
     )
 
-  it("opens one that came back", () => {
+  it("opens a returned one", () => {
     given(
       container(7),
       happened(7, "container.returned", {

@@ -9,7 +9,7 @@ describe.each(engines)("packing on %s", (engine) => {
   const level = async (id: number) => await w.show(`/stock_levels/${id}`)
 
   describe("containers", () => {
-    it("are listed with what is in them on request", async () => {
+    it("are listed with their content on request", async () => {
       const kit = await w.container("kit")
       const { unit } = await w.gear()
       await w.pack(kit.id, unit)
@@ -83,7 +83,7 @@ describe.each(engines)("packing on %s", (engine) => {
   })
 
   describe("pack and unpack", () => {
-    it("H5: a free unit goes in; a kit takes it out of stock from now on, until it comes out again", async () => {
+    it("H5: a free unit is packed; a kit removes it from stock from now on, until it is unpacked", async () => {
       const kit = await w.container("kit")
       const { product, unit } = await w.gear()
       expect(await w.free(product)).toBe(1)
@@ -125,7 +125,7 @@ describe.each(engines)("packing on %s", (engine) => {
       await refused(w.pack(kit.id, elsewhere.unit), "container")
       await refused(w.act(kit.id, "unpack", { serialised_item_id: elsewhere.unit }), "container")
     })
-    it("H11: units of other stores, bulk levels, units packed or written off stay out", async () => {
+    it("H11: units of other stores, bulk levels, units packed or written off are refused", async () => {
       const kit = await w.container("kit"),
         other = await w.container("transport")
       const elsewhere = await w.gear(await w.store()),
@@ -154,7 +154,7 @@ describe.each(engines)("packing on %s", (engine) => {
       const kit = await w.container("kit")
       expect(errorKeys(await w.act(kit.id, "pack", body))).toEqual([422, keys])
     })
-    it("what is committed elsewhere cannot become fixed, nor its box a kit", async () => {
+    it("units committed elsewhere cannot become fixed, nor their box a kit", async () => {
       const hybrid = await w.container("hybrid")
       const part = await w.gear()
       const { id } = await w.create(`/products/${hybrid.product}/components`, {
@@ -170,7 +170,7 @@ describe.each(engines)("packing on %s", (engine) => {
       )
       expect((await w.show(`/products/${hybrid.product}/components`))[0].binding).toBe("pool")
     })
-    it("a box that becomes a kit holds what is in it", async () => {
+    it("a box that becomes a kit reserves its content", async () => {
       const box = await w.container("transport")
       const { product, unit } = await w.gear()
       await w.pack(box.id, unit)
@@ -198,7 +198,7 @@ describe.each(engines)("packing on %s", (engine) => {
   })
 
   describe("nesting", () => {
-    it("two levels pass, three do not; what is nested knows its parent", async () => {
+    it("two levels are allowed, three are not; a nested one knows its parent", async () => {
       const [outer, middle, inner] = [
         await w.container("kit"),
         await w.container("kit"),
@@ -220,7 +220,7 @@ describe.each(engines)("packing on %s", (engine) => {
       expect((await w.pack(one.id, two.housing)).status).toBe(201)
       await refused(w.pack(two.id, three.housing), "serialised_item_id")
     })
-    it("a case goes neither into itself nor into what is inside it", async () => {
+    it("a case goes neither into itself nor into its own content", async () => {
       const outer = await w.container("transport", { template: { max_nesting_depth: 5 } }),
         inner = await w.container("transport", { template: { max_nesting_depth: 5 } })
       await refused(w.pack(outer.id, outer.housing), "serialised_item_id")
@@ -229,19 +229,19 @@ describe.each(engines)("packing on %s", (engine) => {
     })
   })
 
-  it("of many who pack the same unit at once, one does", async () => {
+  it("of many concurrent packings of one unit, one succeeds", async () => {
     const cases = [await w.container("kit"), await w.container("transport"), await w.container("kit")]
     const { unit } = await w.gear()
     const replies = await Promise.all(cases.map((one) => w.pack(one.id, unit)))
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422, 422])
   })
-  it("of two cases packed into each other at once, one is", async () => {
+  it("of two cases packed into each other concurrently, one succeeds", async () => {
     const one = await w.container("transport"),
       two = await w.container("transport")
     const replies = await Promise.all([w.pack(one.id, two.housing), w.pack(two.id, one.housing)])
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422])
   })
-  it("a unit packed and allocated at once ends up in one place", async () => {
+  it("a unit packed and allocated concurrently ends up in one place", async () => {
     const kit = await w.container("kit")
     const { product, unit } = await w.gear()
     const july = { store_id: w.S, starts_at: "2026-07-01", ends_at: "2026-07-03" }

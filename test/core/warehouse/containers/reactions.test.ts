@@ -148,7 +148,7 @@ describe("units booked out and in", () => {
       .when(booking(of("transport"), out(501)))
       .thenEvents(...left(1, 7))
   })
-  it("what leaves a sealed box breaks its seal, which is recorded with the order", () => {
+  it("a unit leaving a sealed box breaks its seal, which is recorded with the order", () => {
     packed({ status: "sealed" })
       .when(booking(of("transport"), out(501)))
       .thenEvents(broken(7, "unit 501"), ...left(1, 7))
@@ -161,7 +161,7 @@ describe("units booked out and in", () => {
       .when(booking(of("transport"), out(502), out(501)))
       .thenEvents(...left(1, 7), ...left(2, 7), dissolved(7))
   })
-  it("a box whose case goes out ends with all that is in it, an empty one too", () => {
+  it("a box whose case goes out is dissolved with all its content, an empty one too", () => {
     packed()
       .when(booking(of("transport"), out(housing)))
       .thenEvents(...left(1, 7), ...left(2, 7), dissolved(7))
@@ -169,7 +169,7 @@ describe("units booked out and in", () => {
       .when(booking(of("transport"), out(housing)))
       .thenEvents(dissolved(7))
   })
-  it("a unit that comes back, and one of no container, change nothing", () => {
+  it("a returned unit, and one outside containers, change nothing", () => {
     packed()
       .when(booking(of("transport"), back(501)))
       .thenNothing()
@@ -182,7 +182,7 @@ describe("units booked out and in", () => {
     type: "container.dispatched",
     data: { id: 7, status: "dispatched", opportunity_id: order, dispatched_at: at, returned_at: null }
   }
-  it("a sealed kit goes out whole with its case; an open one stays as it is", () => {
+  it("a sealed kit goes out complete with its case; an open one is unchanged", () => {
     packed({ status: "sealed" })
       .when(booking(of("kit"), out(housing)))
       .thenEvents(sent)
@@ -190,7 +190,7 @@ describe("units booked out and in", () => {
       .when(booking(of("kit"), out(housing)))
       .thenNothing()
   })
-  it("what a kit holds does not leave it; what a hybrid does not hold leaves, and neither ends empty", () => {
+  it("units reserved by a kit cannot leave it; other units of a hybrid can, and neither is dissolved when empty", () => {
     packed({ status: "sealed" })
       .when(booking(of("kit"), out(501)))
       .thenNothing()
@@ -201,7 +201,7 @@ describe("units booked out and in", () => {
       .when(booking(of("hybrid", [51]), out(502)))
       .thenEvents(broken(7), ...left(2, 7))
   })
-  it("a kit comes back with its case from its own order only", () => {
+  it("a kit returns with its case from its own order only", () => {
     const away: Partial<ContainerRow> = { status: "dispatched", opportunity_id: order, dispatched_at: given_at }
     packed(away)
       .when(booking(of("kit"), back(housing)))
@@ -301,7 +301,7 @@ describe("a case changed", () => {
     }))
   const box = [container(7), item(1, 7), item(2, 7)]
 
-  it("a box that becomes a kit holds everything in it from then on", () => {
+  it("a box that becomes a kit reserves all its content from then on", () => {
     given(product("transport"), ...box, unit(1), unit(2))
       .when(changing(mode("kit")))
       .thenEvents(
@@ -311,12 +311,12 @@ describe("a case changed", () => {
         changed(2, { container_mode: "kit" })
       )
   })
-  it("a kit that becomes a box gives back what it held; what it did not hold stays free", () => {
+  it("a kit that becomes a box releases its reserved content; the rest stays free", () => {
     given(product("kit"), ...box, unit(1, { container_mode: "kit" }), unit(2), held(1))
       .when(changing(mode(null)))
       .thenEvents(released(1, 7), changed(1, { container_mode: "transport" }))
   })
-  it("a part becoming fixed is held in a hybrid, and free once it is drawn from the pool or gone", () => {
+  it("a part that becomes fixed is reserved in a hybrid, and free once drawn from the pool or removed", () => {
     const units = [unit(1, { container_mode: "hybrid" }), unit(2, { container_mode: "hybrid" })]
     given(product("hybrid"), ...box, ...units)
       .when(changing(partEvent("created", 1, { ...part(1) } as JsonObject)))
@@ -334,7 +334,7 @@ describe("a case changed", () => {
       .when(changing(mode("kit")))
       .thenEvents(nowHeld(1))
   })
-  it("is refused on the field to blame where somebody else demands a unit to be held", () => {
+  it("is refused at the field to blame if another order demands a unit to be reserved", () => {
     const booked: NewEvent = {
       stream: "opportunity:12",
       type: "claims.set",
@@ -360,7 +360,7 @@ describe("a case changed", () => {
 
 describe("a unit moved to another store", () => {
   const move = changed(1, { store_id: 2 })
-  it("is refused while it belongs to a container, and nothing of containers otherwise", () => {
+  it("is refused while it is in a container, and otherwise does not affect containers", () => {
     given(unit(1))
       .when(decide(unitsStay, [move], () => true))
       .thenRefused({ store_id: ["The unit belongs to a container; unpack it or dissolve the container first."] })

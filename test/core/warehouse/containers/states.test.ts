@@ -7,7 +7,7 @@ import { caseHouse } from "./fixtures.ts"
 describe.each(engines)("states of containers on %s", (engine) => {
   const w = caseHouse(engine)
   describe("seal and unseal", () => {
-    it("a strict one is closed when every slot is filled and nothing else is inside; a free one whenever", async () => {
+    it("a strict one is sealed only when every slot is filled and nothing else is inside; a free one always", async () => {
       const part = await w.units(w.S, 3),
         stray = await w.gear()
       const kit = await w.container("kit", { template: { slots: [{ product_id: part.id, quantity: 2 }] } })
@@ -45,7 +45,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("transfer", () => {
-    it("closes the old rows and begins new ones; what is held follows the container", async () => {
+    it("closes the old rows and starts new ones; reservations follow the container", async () => {
       const kit = await w.container("kit"),
         box = await w.container("transport")
       const one = await w.gear(),
@@ -81,7 +81,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
         container_mode: "kit"
       })
     })
-    it("refuses what cannot be, all or nothing", async () => {
+    it("refuses invalid transfers, all or nothing", async () => {
       const kit = await w.container("kit"),
         box = await w.container("transport"),
         closed = await w.container("kit")
@@ -138,7 +138,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
       expect((await w.box(inner.id)).parent_container_id).toBe(to.id)
       expect(await w.free(product)).toBe(0)
     })
-    it("a nested container stands on its own afterwards", async () => {
+    it("a nested container becomes independent", async () => {
       const outer = await w.container("kit"),
         inner = await w.container("kit", { body: { name: "Inner" } })
       await w.pack(outer.id, inner.housing)

@@ -54,7 +54,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     })
   })
 
-  it("a sealed case goes out by its code with all that is in it, and comes back by it", async () => {
+  it("a sealed case goes out by its code with all content, and returns by it", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const packed = await s.box([a!, b!])
@@ -80,7 +80,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await s.units(gig)).map(([, status]: [number, string]) => status)).toEqual(["Checked In", "Checked In"])
   })
 
-  it("a case with something the order does not ask for stays whole; one that is open is not sent", async () => {
+  it("a case with content the order does not need stays complete; an open one is not dispatched", async () => {
     const [product, a] = await s.heads(1)
     const [, stranger] = await s.heads(1)
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
@@ -96,7 +96,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect(await s.units(gig)).toEqual([])
   })
 
-  it("a box is back with the last unit of it that is checked in by itself", async () => {
+  it("a box is back with the last of its units checked in alone", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const packed = await s.box([a!, b!])
@@ -120,7 +120,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     return { a, flight, housing, kit, product }
   }
 
-  it("a kit's case goes out by its own code, as it does by the dispatch of containers", async () => {
+  it("a kit's case goes out by its own code, as by the dispatch of containers", async () => {
     const { a, flight, housing, kit, product } = await flightCase()
     const gig = await s.order([{ item_id: flight, quantity: 1 }])
     const other = await s.order([{ item_id: product.id, quantity: 1 }])
@@ -136,7 +136,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await s.containerAt(kit)).status).toBe("returned")
   })
 
-  it("a unit that a kit holds is taken out of it where somebody breaks the seal, and is free for the order", async () => {
+  it("a unit reserved by a kit is taken out when the seal is broken, and is free for the order", async () => {
     const { a, kit, product } = await flightCase()
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
     await s.done(gig, "out", a!.asset_number, { break_seal: true })
@@ -180,7 +180,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     await s.done(first, "in", barcode)
   })
 
-  it("a case that came back goes out again by the steps that its refusals name", async () => {
+  it("a returned case goes out again by the steps that its refusals name", async () => {
     const [product, unit] = await s.heads(1)
     const { barcode, id: container_id } = await s.box([unit!])
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
@@ -204,7 +204,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
   })
 
   it.each(["another", "the same"])(
-    "a unit that came back without its case goes out on %s order while the case is away",
+    "a unit returned without its case goes out on %s order while the case is away",
     async (order) => {
       const [product, a, b] = await s.heads(2)
       const gig = await s.order([{ item_id: product.id, quantity: 2 }], dates(20, 22))

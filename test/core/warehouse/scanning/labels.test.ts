@@ -59,7 +59,7 @@ describe.each(engines)("codes of labels and papers on %s", (engine) => {
     expect(gone).toBeGreaterThan(2)
   })
 
-  it("those of a delivery note and a return note name what stands beside them", async () => {
+  it("those of a delivery note and a return note name the goods beside them", async () => {
     for (const kind of ["delivery_note", "return_note"] as const)
       for (const code of new Set(codesIn(await paperOf(w.app, house.order, kind)))) {
         const { ok, says } = await scan("in", code)
@@ -67,7 +67,7 @@ describe.each(engines)("codes of labels and papers on %s", (engine) => {
       }
   })
 
-  it("those on labels of units, cases and products are known, whatever sign, address or elements stand around them", async () => {
+  it("those on labels of units, cases and products are recognised, with any prefix, URL or GS1 elements", async () => {
     const { made, post } = callsTo(w.app)
     const product_id = await made("/products", { name: "Lamp", sku: "LAMP", barcode: "5012345678900", stock_method: 2 })
     const unit = await made("/stock_levels", {

@@ -32,7 +32,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     ])
   })
 
-  it("what came back unchecked is checked by the same scan with how it is, and is refused with that way without", async () => {
+  it("an unchecked return is checked by the same scan with a condition, and refused with that advice without one", async () => {
     const [product, ...made] = await s.heads(2)
     const at = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const { asset_number } of made)
@@ -50,7 +50,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(checked.status).toBe(422)
   })
 
-  it("a refused scan leaves nothing: not the allocation that its unit would have needed", async () => {
+  it("a refused scan changes nothing, not even the allocation its unit would have needed", async () => {
     const [product, a] = await s.heads(1)
     const [first, second] = [
       await s.order([{ item_id: product.id, quantity: 1 }], dates(1, 5)),
@@ -67,7 +67,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await s.units(second)).toEqual([])
   })
 
-  it("what came back damaged makes room for another unit, and the numbers stay those of the line", async () => {
+  it("a damaged return makes room for another unit, and the line's counts stay correct", async () => {
     const [product, a, b, c] = await s.heads(3)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)
@@ -90,7 +90,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(pieces).toMatchObject({ wanted: 2, packed: 2, out: 0, back: 2 })
   })
 
-  it("a unit that came back from the order goes out on it again, unless it is out of service or held", async () => {
+  it("a unit returned from the order goes out on it again, unless it is out of service or reserved", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)
@@ -169,7 +169,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(back.body.meta).toBeUndefined()
   })
 
-  it("a code in other letters is the one it differs from in nothing else, and none where there are several", async () => {
+  it("a code in another letter case matches the one it differs from only in case, and none if there are several", async () => {
     const product = await w.serialised()
     for (const asset_number of ["Mixed-1", "Twin-1", "TWIN-1"]) await w.unit(product, 1, { asset_number })
     const at = await s.order([{ item_id: product, quantity: 3 }])
@@ -206,7 +206,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     ).toBe(422)
   })
 
-  it("a counted product of which a kit holds some is refused with how the kit is scanned", async () => {
+  it("a counted product in a kit is refused with how to scan the kit", async () => {
     const [kit_sku, sku] = [`KIT-${s.next()}`, `XLR-${s.next()}`]
     const [kit, cable] = [await w.product({ name: "Stage kit", sku: kit_sku }), await w.product({ name: "XLR", sku })]
     const part = { component_product_id: cable, quantity: 3 }
@@ -229,7 +229,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     ])
   })
 
-  it("a kit's serialised part is scanned onto the kit's line, once, and found again when it comes back", async () => {
+  it("a kit's serialised part is scanned onto the kit's line, once, and found again on return", async () => {
     const kit = await w.product({ name: "Camera kit" })
     const [camera, a, b, c] = await s.heads(3)
     await w.create(`/products/${kit}/components`, { component_product_id: camera.id, quantity: 1 })
@@ -265,7 +265,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(out.map(([id]: [number, string]) => id).sort()).toEqual(made.map(({ id }) => id).sort())
   })
 
-  it("a unit goes to the first line that still takes one, and is refused once all have theirs", async () => {
+  it("a unit goes to the first line that still needs one, and is refused once all are complete", async () => {
     const [product, ...units] = await s.heads(3)
     const gig = await s.order([1, 1].map((quantity) => ({ item_id: product.id, quantity })))
     const went = []
@@ -276,7 +276,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(went).toEqual([...gig.items.map(({ id }) => id), 422])
   })
 
-  it("a unit's code in other letters is no product's, and five of it move nothing", async () => {
+  it("a unit's code in another letter case is no product's, and a quantity of five moves nothing", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { asset_number: "a-11" })
     const gig = await s.order([{ item_id: product, quantity: 5 }])
@@ -291,7 +291,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     }
   })
 
-  it("five of a counted product are five in other letters, too, though a unit's code is nearer", async () => {
+  it("five of a counted product are five in another letter case, too, although a unit's code is closer", async () => {
     const cable = await w.product({ sku: "cab-9" })
     await w.unit(await w.serialised(), 1, { asset_number: "Cab-9" })
     const gig = await s.order([{ item_id: cable, quantity: 5 }])
@@ -309,7 +309,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect([status, body.scan?.stock_level_id], JSON.stringify(body)).toEqual([200, unit])
   })
 
-  it("a unit that is recorded as lost and comes back says so, and what is checked as missing does not", async () => {
+  it("a returned unit recorded as lost gives a warning, and one checked as missing does not", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)
@@ -321,7 +321,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect((await s.scan(gig, "in", b!.asset_number, { condition: 2 })).body.meta).toBeUndefined()
   })
 
-  it("a supplier's piece that comes a second time is scanned by its serial number", async () => {
+  it("a supplier's piece received a second time is scanned by its serial number", async () => {
     w.app.setClock(`${day(1)}T06:00:00.000Z`)
     const product = await w.serialised()
     const { id: supplier_id } = await w.create("/members", { name: "Lender", membership_type: "organisation" })

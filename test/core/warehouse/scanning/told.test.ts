@@ -4,7 +4,7 @@ import { engines } from "../../../app.ts"
 import { appHouse, refused } from "../../../app-house.ts"
 import { dates, type ScanFixture, scanFixture } from "./fixture.ts"
 
-describe.each(engines)("what a scan says of itself, on %s", (engine) => {
+describe.each(engines)("reported times of scans, on %s", (engine) => {
   const w = appHouse(engine)
   const s = scanFixture(w)
 
@@ -48,7 +48,7 @@ describe.each(engines)("what a scan says of itself, on %s", (engine) => {
     ])
   })
 
-  it("a unit does not go out before it came back the last time, and is not checked before it is back", async () => {
+  it("a unit cannot go out before its last return, nor be checked before its return", async () => {
     const [product, unit] = await s.heads(1)
     const lines = [{ item_id: product.id, quantity: 1 }]
     const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
@@ -81,7 +81,7 @@ describe.each(engines)("what a scan says of itself, on %s", (engine) => {
     expect(await times(second)).toEqual([[at(-60).scanned_at, null, null]])
   })
 
-  it("a case does not go out before what is in it came back", async () => {
+  it("a case cannot go out before its content was returned", async () => {
     const [product, ...units] = await s.heads(1)
     const lines = [{ item_id: product.id, quantity: 1 }]
     const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]

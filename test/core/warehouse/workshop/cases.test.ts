@@ -42,7 +42,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(no_dispatch.body.message).toContain("is in repair since")
   })
 
-  it("keep what is packed in them at their store, and the case itself", async () => {
+  it("keep their packed units at their store, and the case itself", async () => {
     const gear = await w.units(w.S, 1)
     const box = await w.container("hybrid")
     await w.pack(box.id, gear.units[0]!)

@@ -73,7 +73,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     ])
     expect(refusedOn(await move(unit.id, "release"))).toEqual([422, ["stock_level"]])
   })
-  it("shows what a repair cost to those who see costs, though others in the workshop may write it down", async () => {
+  it("shows the cost of a repair to users who see costs, although others in the workshop may enter it", async () => {
     const unit = await w.unit(await w.serialised())
     const mechanic = viewerWith(["stock.view", "stock.service"], ["*"])
     const repair = { reason: "Hums", cost: "35.00" }

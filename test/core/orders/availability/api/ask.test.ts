@@ -28,7 +28,7 @@ describe.each(engines)("availability on %s", (engine) => {
       expect(await point(P.id, "2026-07-03T03:59:00Z", york)).toMatchObject({ date: "2026-07-02", available: 6 })
       expect(await point(P.id, "2026-07-02T03:59:00Z", york)).toMatchObject({ date: "2026-07-01", available: 10 })
     })
-    it("of a deleted product nothing is counted on the flat path, and its own path is gone", async () => {
+    it("of a deleted product nothing is counted on the flat path, and its own path is 404", async () => {
       const P = await w.bulk(S, 10)
       await w.remove(`/products/${P.id}`)
       expect(await point(P.id, "2026-07-02")).toMatchObject({ total_stock: 0, total_demanded: 0, available: 0 })
@@ -37,7 +37,7 @@ describe.each(engines)("availability on %s", (engine) => {
   })
 
   describe("over a range", () => {
-    it("a product this store once promised is known though the claim lies outside the range", async () => {
+    it("a product this store once promised is found although the claim is outside the range", async () => {
       const T = await w.store()
       const P = await w.bulk(S, 5)
       await demandOver(w.app, P.id, T, 1, "06-20", "06-21")
@@ -45,7 +45,7 @@ describe.each(engines)("availability on %s", (engine) => {
         0, 0
       ])
     })
-    it("a product whose last stock level was deleted or moved away is 0 of 0 where it was, and unknown where it never was", async () => {
+    it("a product whose last stock level was deleted or moved is 0 of 0 at its former stores, and unknown elsewhere", async () => {
       const [T, U] = [await w.store(), await w.store()]
       const P = await w.units(T, 1),
         Q = await w.units(T, 1)
@@ -102,7 +102,7 @@ describe.each(engines)("availability on %s", (engine) => {
       )
       w.app.setClock("2026-06-18T12:00:00.000Z")
     })
-    it("what was merged into a product counts as its own past", async () => {
+    it("history of a merged product counts as the primary's own", async () => {
       const T = await w.store()
       const P = await w.units(S, 1),
         Q = await w.units(T, 1)

@@ -28,7 +28,7 @@ const window = (starts_at: string, ends_at: string) => ({
 })
 
 describe("the first window in which a list is free", () => {
-  it("is at once where nothing stands in the way", () => {
+  it("is immediate if nothing is booked", () => {
     expect(earliestFit(snapshot({ stock: [bulk(1)] }), asked("07-01", "07-10", 3))).toEqual(window("07-01", "07-04"))
   })
   it("is the first gap that is long enough", () => {
@@ -37,7 +37,7 @@ describe("the first window in which a list is free", () => {
     expect(earliestFit(given, asked("07-01", "07-20", 2))).toEqual(window("07-04", "07-06"))
     expect(earliestFit(given, asked("07-01", "07-20", 3))).toEqual(window("07-09", "07-12"))
   })
-  it("leaves room for each product's own preparation and turnaround", () => {
+  it("includes each product's own preparation and turnaround", () => {
     const given = snapshot({
       stock: [bulk(1)],
       products: [product(P, { before_minutes: 1440, after_minutes: 2880 })],
@@ -47,7 +47,7 @@ describe("the first window in which a list is free", () => {
     expect(earliestFit(given, asked("07-01", "07-20", 1))).toEqual(window("07-05", "07-06"))
     expect(earliestFit(given, asked("07-01", "07-20", 2))).toEqual(window("07-10", "07-12"))
   })
-  it("adds up what several lines and kits need of one product", () => {
+  it("adds up the demand of several lines and kits for one product", () => {
     const kit = product(9, { is_kit: true, parts: [pool(P, 2)] })
     const given = snapshot({ stock: [bulk(5)], products: [kit, product(P)], demands: [demand(2, "07-01", "07-03")] })
     expect(earliestFit(given, asked("07-01", "07-20", 1, lines([9, 1], [P, 2])))).toEqual(window("07-03", "07-04"))
@@ -57,7 +57,7 @@ describe("the first window in which a list is free", () => {
       bottleneck: { product_id: P, product_name: "Product 100", needed_quantity: 6, most_available: 5, lines: [0, 1] }
     })
   })
-  it("needs all products at the same time, and names who blocks longest", () => {
+  it("needs all products at the same time, and names the longest blocker", () => {
     const Q = 101
     const given = snapshot({
       stock: [bulk(1), bulk(1, { product_id: Q })],
@@ -118,7 +118,7 @@ describe("the first window in which a list is free", () => {
       )
     ).toEqual(window("07-01T08:20", "07-01T09:05"))
   })
-  it("days are those of the store's clock", () => {
+  it("uses days of the store's clock", () => {
     const given = snapshot({ zone: "Europe/London", stock: [bulk(1)] })
     expect(earliestFit(given, asked("03-28", "04-09", 2))).toEqual(window("03-28", "03-29T23:00"))
   })
@@ -211,7 +211,7 @@ const endOf = (start: number, duration: FitRequest["duration"], zone: string): n
   return end
 }
 
-describe.each(engines)("asking for the first window on %s", (engine) => {
+describe.each(engines)("the first free window on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
   let S: number
   beforeAll(async () => {
@@ -219,7 +219,7 @@ describe.each(engines)("asking for the first window on %s", (engine) => {
   })
   const ask = (body: object, viewer?: Parameters<App["call"]>[3]) => w.post("/availability/earliest_fit", body, viewer)
 
-  it("finds it on the store's calendar, and the plan of it is short of nothing", async () => {
+  it("is found on the store's calendar, and planning it shows no shortage", async () => {
     const P = await w.bulk(S, 2),
       Q = await w.bulk(S, 1)
     await demandOver(w.app, P.id, S, 1, "07-01T04:00", "07-03T04:00")

@@ -63,7 +63,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     ])
     expect(figures(await calendar(elsewhere, "&include_kits=1"))).toEqual([])
   })
-  it("a container product counts its cases, a catalogue kit without pool parts says nothing", async () => {
+  it("a container product counts its cases, a catalogue kit without pool parts has no figure", async () => {
     const T = await w.store()
     const H = await w.units(T, 2),
       A = await w.bulk(T, 5)

@@ -22,7 +22,7 @@ const free = (given: ReturnType<typeof snapshot>, product_id: number, from = "07
 describe("a catalogue kit", () => {
   const oneAndTwo = product(kit, { is_kit: true, parts: [pool(A, 1), pool(B, 2)] })
 
-  it("G11: is as free as its scarcest part, day by day", () => {
+  it("G11: has the availability of its scarcest part, day by day", () => {
     const given = snapshot({
       products: [oneAndTwo],
       stock: [bulk(5, { product_id: A }), bulk(8, { product_id: B })],
@@ -158,7 +158,7 @@ describe("a case that is hired with its contents", () => {
     ["is overbooked when more are promised than are fit", filled(2, [[301]], booked(2)), [-1, 1]]
   ])("%s", (_, given, expected) => expect(free(given, H, "07-01", "07-03")).toEqual(expected))
 
-  it("a booking of another unit of a fixed part does not touch it; one of its own contents does, on that day only", () => {
+  it("is unaffected by bookings of other units of a fixed part; its own unit counts, on that day only", () => {
     const base = {
       products: [caseOf("kit", [fixed(F, 1)])],
       stock: [...cases(1), ...units(301, 302)],
@@ -174,7 +174,7 @@ describe("a case that is hired with its contents", () => {
     expect(free(snapshot({ ...base, demands: own }), H, "07-01", "07-03")).toEqual([0, 1])
   })
 
-  it("is held by whatever else claims its contents, for as long as the longest of them", () => {
+  it("is blocked by any claim of its contents, for the longest of them", () => {
     const base = {
       products: [caseOf("kit", [fixed(F, 1)])],
       stock: [...cases(1), ...units(301)],

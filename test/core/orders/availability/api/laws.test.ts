@@ -132,7 +132,7 @@ const law = <A>(drawn: fc.Arbitrary<A>, holds: (drawn: A, where: Where) => void)
   fc.assert(fc.property(drawn, setting, holds), { numRuns: 80, seed: 620 })
 
 describe("laws of availability, kits and cases included", () => {
-  it("one more claim never makes anything freer, and takes no more of a product than it claims", () => {
+  it("one more claim never increases availability, and takes no more of a product than it claims", () => {
     law(fc.tuple(someDemands, someDemand), ([demands, one], where) => {
       const before = figures(demands, where),
         after = figures([...demands, one], where)
@@ -145,7 +145,7 @@ describe("laws of availability, kits and cases included", () => {
       )
     })
   })
-  it("the order in which claims and stock come does not matter", () => {
+  it("the order in which claims and stock arrive does not matter", () => {
     law(
       someDemands.chain((demands) =>
         fc.tuple(fc.constant(demands), fc.shuffledSubarray(demands, { minLength: demands.length }))
@@ -214,7 +214,7 @@ describe("laws of availability, kits and cases included", () => {
       expect(answers(2, 1)).toEqual(answers(1, 2))
     })
   })
-  it("a window that was found is short of nothing, and asking for more or longer never finds an earlier one", () => {
+  it("a found window has no shortage, and a longer or larger request never finds an earlier one", () => {
     law(
       fc.tuple(someDemands, someHired, fc.constantFrom(...all), fc.integer({ min: 1, max: 5 })),
       ([demands, hired, product_id, quantity], where) => {
@@ -241,7 +241,7 @@ describe("laws of availability, kits and cases included", () => {
     )
   })
 
-  it("goods that are hired make nothing scarcer, and change no slot that their window does not touch", () => {
+  it("sub-hired goods never reduce availability, and change no slot outside their window", () => {
     law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
       const before = figures(demands, where),
         after = figures(demands, where, { stock: [...stock, ...hiredLevels(hired)] })
@@ -278,7 +278,7 @@ describe("laws of availability, kits and cases included", () => {
       expect(figures(demands, where, { stock: [...stock, ...hiredLevels(nothing)] })).toEqual(figures(demands, where))
     })
   })
-  it("what a plan of one line lacks is what the line lacks once it is ordered, of goods that are hired too", () => {
+  it("the shortage of a planned line equals that of the ordered line, with sub-hired goods as well", () => {
     law(
       fc.tuple(someDemands, someHired, fc.constantFrom(...all), fc.integer({ min: 1, max: 8 })),
       ([demands, hired, product_id, quantity], where) => {
@@ -293,7 +293,7 @@ describe("laws of availability, kits and cases included", () => {
       }
     )
   })
-  it("every day has its point: what the range says of a slot is what the slot says by itself", () => {
+  it("a slot of the range equals the same slot requested alone", () => {
     law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
       const given = snapshotWith(demands, where, { stock: [...stock, ...hiredLevels(hired)] })
       for (const product_id of all)

@@ -88,7 +88,7 @@ describe("the phase of an opportunity", () => {
     expect([found, holdsStock(found), takesBuffers(found)]).toEqual([demandPhase, active, buffered])
   })
 
-  it("F11: a returned order still holds stock where the check releases it, and only there", () => {
+  it("F11: a returned order still reserves stock only where the check releases it", () => {
     expect((["off_hired", "returned", "checked"] as const).map((point) => demandPhaseOf(2, 3, point))).toEqual([
       "closed",
       "closed",
@@ -158,7 +158,7 @@ describe("the claims of a line", () => {
     expect(found.map((row) => [row.quantity, row.out])).toEqual(claimed)
   })
 
-  it("does not exist without a product or a store; the line's dispatch store comes first", () => {
+  it("do not exist without a product or a store; the line's dispatch store takes precedence", () => {
     expect(demands(line(1, { product_id: null }))).toEqual([])
     expect(demands(line(1), opportunity({ store_id: null }))).toEqual([])
     expect(
@@ -230,7 +230,7 @@ describe("the claims of a line", () => {
     expect(rest).toEqual([])
   })
 
-  it("F11: holds a unit that is back until its check, where the check releases stock", () => {
+  it("F11: keep a returned unit until its check, where the check releases stock", () => {
     const back = line(1, { units: [allocated(1, 4, { returned_at: at("08-02") })] })
     const [found] = demands(back, opportunity({ status: 3 }), [serialised], { release_point: "checked" })
     expect(found).toMatchObject({ phase: "on_hire", is_active: true, out: true, pending_checkin: true })

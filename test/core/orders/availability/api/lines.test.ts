@@ -13,7 +13,7 @@ const line = (quantity: number, from: string, to: string, more: { id?: number; p
 })
 
 describe("availability for a line", () => {
-  it("F1: 4 of 5 are claimed by somebody else, so a line of 3 is short of 2", () => {
+  it("F1: 4 of 5 are claimed by others, so a line of 3 is short of 2", () => {
     const given = snapshot({
       stock: [bulk(5)],
       demands: [demand(4, "08-01T09:00", "08-03T17:00"), demand(3, "08-01T09:00", "08-03T17:00", { source_id: 900 })]
@@ -31,7 +31,7 @@ describe("availability for a line", () => {
     })
   })
 
-  it("B5: somebody else's turnaround takes the day after", () => {
+  it("B5: another order's turnaround takes the day after", () => {
     const other = demand(3, "04-13", "04-15", { buffers: { before_minutes: 0, after_minutes: 1440 } })
     const given = snapshot({ stock: [bulk(3)], demands: [other], now: "04-01" })
     expect(lineAvailability(given, line(1, "04-15", "04-16")).available_for_item).toBe(0)
@@ -61,7 +61,7 @@ describe("availability for a line", () => {
     expect(lineAvailability(given, line(2, "2019-01-01", "2198-01-01")).available_for_item).toBe(1)
   })
 
-  it("judges a kit line as a kit, its own parts' claims aside", () => {
+  it("judges a kit line as a kit, without its own parts' claims", () => {
     const given = snapshot({
       products: [product(10, { is_kit: true, parts: [pool(P, 2)] })],
       stock: [bulk(10)],
@@ -83,7 +83,7 @@ describe("availability for a line", () => {
     })
   })
 
-  it("states a shortage with what is left of it, floored at nothing available", () => {
+  it("reports a shortage with what remains of it, with availability at least zero", () => {
     const given = snapshot({
       products: [product(P, { name: "Wedge", is_serialised: true })],
       stock: [unit(1), unit(2)],
@@ -119,7 +119,7 @@ describe("free units", () => {
   const listed = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
     availableAssets(given, P, window(from, to)).map((asset) => asset.id)
 
-  it("E4, E6: lists this store's units of this product that nothing claims, by id", () => {
+  it("E4, E6: lists this store's units of this product without claims, by id", () => {
     const given = snapshot({
       stock: [
         unit(3, { item_name: "Blue", barcode: "B3", asset_number: "A3", location: "Rack 2" }),
@@ -170,7 +170,7 @@ describe("free units", () => {
     expect(listed(snapshot({ stock: [unit(1), unit(2)], demands: [held] }), from, to)).toEqual(expected)
   })
 
-  it("leaves out a unit whose booking the new hire's own preparation would run into", () => {
+  it("leaves out a unit whose booking overlaps the new hire's preparation", () => {
     const given = snapshot({
       products: [product(P, { before_minutes: 120, after_minutes: 60 })],
       stock: [unit(1), unit(2)],

@@ -44,7 +44,7 @@ describe.each(both_engines)("books loaded on %s", (engine) => {
       })
     )
 
-  it("hold the claims that meet the window, those overdue and those waiting, and no others", async () => {
+  it("contain exactly the claims in the window, overdue and waiting ones", async () => {
     const P = await w.units(S, 3)
     const source = async (from: string, to: string | null, more = {}) => demandOver(w.app, P.id, S, 1, from, to, more)
     const [asset, late, back] = P.units as [number, number, number]

@@ -88,7 +88,7 @@ describe("a store-local day", () => {
     expect(dayOf(Date.parse("2011-12-30T10:00Z"), "Pacific/Apia")).toBe("2011-12-31")
   })
 
-  it("keeps its instants together where the clock goes back over midnight", () => {
+  it("keeps its instants together when the clock is set back over midnight", () => {
     // St John's put its clocks back at 00:01, so 23:01 to 24:00 of the day before came again.
     expect(dayOf(Date.parse("2008-11-02T02:30:30Z"), "America/St_Johns")).toBe("2008-11-02")
     expect(dayOf(Date.parse("2008-11-02T03:00:00Z"), "America/St_Johns")).toBe("2008-11-02")
@@ -110,7 +110,7 @@ describe("a moment as written", () => {
     expect(momentOf(text, "UTC")).toBeUndefined()
   })
 
-  it("ends a window after the whole day when it is a plain date", () => {
+  it("ends a window after the full day if it is a plain date", () => {
     expect(iso(endOfMoment(momentOf("2026-07-02", "UTC")!, "UTC"))).toBe("2026-07-03T00:00")
     expect(iso(endOfMoment(momentOf("2026-07-02T10:00:00Z", "UTC")!, "UTC"))).toBe("2026-07-02T10:00")
   })

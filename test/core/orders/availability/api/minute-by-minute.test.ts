@@ -106,7 +106,7 @@ const countedOf = (now: number, { demands, stock }: ReturnType<typeof rowsOf>) =
   }))
 })
 
-describe("every slot is what its minutes add up to", () => {
+describe("every slot is the sum of its minutes", () => {
   const zones = changes.flatMap(([zone, ...starts]) => starts.map((from) => [zone, from!] as const))
   const cases = zones.flatMap(([zone, from]) => resolutions.map((resolution) => [zone, from, resolution] as const))
   it.each(cases)("%s from %s, %s", (zone, from, resolution) => {
@@ -170,7 +170,7 @@ describe.each<Resolution>([...resolutions])("tested through the API, %s", (resol
     for (const app of opened) await app.close()
   })
 
-  it("stores in eight zones answer what their minutes add up to, a day's lowest in the calendar", async () => {
+  it("stores in eight zones answer the sum of their minutes, and the calendar a day's lowest", async () => {
     const app = await openApp("sqlite")
     opened.push(app)
     app.setClock("2026-06-18T12:00:00.000Z")

@@ -31,7 +31,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
   })
 
   describe("the chart", () => {
-    it("orders unit claims by unit; asset_ids keeps those units only", async () => {
+    it("sorts unit claims by unit; asset_ids keeps only those units", async () => {
       const P = await w.units(S, 2)
       for (const asset_id of [...P.units].reverse()) await demandOver(w.app, P.id, S, 1, "07-05", "07-06", { asset_id })
       const rows = (found: any) => found.demands.map((one: any) => one.asset_id)
@@ -84,7 +84,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       }
     })
   })
-  it("how long a calendar, chart, sweep or plan may be is a setting, which holds at once", async () => {
+  it("the longest calendar, chart, sweep or plan is a setting, effective at once", async () => {
     const P = await w.units(S, 1)
     const set = (span_max_days: unknown) => w.put("/settings/availability", { settings: { span_max_days } })
     const line = { product_id: P.id }

@@ -14,7 +14,7 @@ import { engines } from "../../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../../app-house.ts"
 
 /** Everything asked about the past must be what was answered then: each step of a history is asked at once and again at the end. */
-describe.each(engines)("availability as it was believed, on %s", (engine) => {
+describe.each(engines)("availability as of an earlier time, on %s", (engine) => {
   const w = appHouse(engine, "2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z")
   let S: number
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
     return { id: id as number, items }
   }
 
-  it("every step of a history is answered again as it was", async () => {
+  it("every step of a history is reproduced", async () => {
     const A = await w.bulk(S, 10, { post_rent_unavailability: 600 }),
       B = await w.bulk(S, 8),
       U = await w.units(S, 3)
@@ -159,7 +159,7 @@ describe.each(engines)("availability as it was believed, on %s", (engine) => {
     expect(await believed("2026-06-11")).toEqual(["2026-06-10T23:00:00.000Z", 1])
     expect(await believed("2026-06-11T00:30:00%2B01:00")).toEqual(["2026-06-10T23:30:00.000Z", 2])
   })
-  it("a time the journal does not reach, or that is still to come, is refused by its name", async () => {
+  it("a time before the journal, or in the future, is refused at its field", async () => {
     const P = await w.bulk(S, 1)
     const refused = async (as_of: string) => {
       const { body, status } = await w.get(

@@ -50,7 +50,7 @@ describe("the calendar grid", () => {
     })
   })
 
-  it("D3: units awaiting inspection are shown beside what is free, not taken off it", () => {
+  it("D3: units awaiting inspection are shown separately, not subtracted", () => {
     const waiting = [1, 2, 3].map((asset_id) =>
       demand(1, "06-01", "06-17", { asset_id, phase: "closed", pending_checkin: true, returned_at: at("06-17") })
     )
@@ -60,7 +60,7 @@ describe("the calendar grid", () => {
     ])
   })
 
-  it("D7: an hour short makes the day short, whatever the other hours", () => {
+  it("D7: one short hour makes the day short", () => {
     const given = snapshot({
       resolution: "hourly",
       stock: [bulk(2)],
@@ -75,7 +75,7 @@ describe("the calendar grid", () => {
     ).toBe(true)
   })
 
-  it("gives an hour that straddles a half-hour zone's midnight to the day the claim is on", () => {
+  it("assigns an hour across a half-hour zone's midnight to the claim's day", () => {
     // A claim from local midnight in Kolkata (18:30Z) touches the 18:00Z hour, but not the day before.
     const given = snapshot({
       zone: "Asia/Kolkata",
@@ -94,7 +94,7 @@ describe("the calendar grid", () => {
     ])
   })
 
-  it("D9: hides composed and untracked products, and those this store never had", () => {
+  it("D9: hides composed and untracked products, and those without stock at this store", () => {
     const stock = [11, 12, 13, 14, 15].map((product_id) => bulk(1, { product_id }))
     const given = snapshot({
       stock,
@@ -271,7 +271,7 @@ describe("the sweep for shortages", () => {
     products: [product(P, { name: "Truss" }), product(7, { name: "Motor" })]
   })
 
-  it("D19: one store's rows are its own", () => {
+  it("D19: lists one store's rows only", () => {
     expect(shortages([snapshot(short(S))], moment("2026-07-15"), moment("2026-07-15"))).toEqual([
       {
         product_id: 7,
@@ -294,7 +294,7 @@ describe("the sweep for shortages", () => {
     ])
   })
 
-  it("goes by date, then product, then store", () => {
+  it("sorts by date, then product, then store", () => {
     const rows = shortages(
       [snapshot({ ...short(2), store_id: 2 }), snapshot(short(S))],
       moment("2026-07-01"),

@@ -5,7 +5,7 @@ import type { StockLevel } from "../../../../../core/orders/availability/rules/s
 import { availabilityReasons } from "../../../../../core/orders/availability/rules/reasons.ts"
 import { P, S, at, snapshot, bulk, demand, ms, unit } from "./fixtures.ts"
 
-describe("what is free on a day", () => {
+describe("availability on a day", () => {
   it("A1: a claim of 4 over three days leaves 6 of 10 on the second", () => {
     const given = snapshot({ stock: [bulk("10.00")], demands: [demand(4, "07-01", "07-04")] })
     expect(pointAvailability(given, P, ms("07-02"))).toEqual({
@@ -87,7 +87,7 @@ describe("what is free on a day", () => {
     expect(found).toMatchObject({ total_stock, total_demanded, available })
   })
 
-  it("names unregistered sources in the breakdown and leaves out those that claim nothing", () => {
+  it("names unregistered sources in the breakdown and leaves out those without claims", () => {
     const given = snapshot({
       stock: [bulk(10)],
       demands: [demand(2, "07-01", "07-04", { source_type: "quarantine" }), demand(3, "07-08", "07-09")]

@@ -7,7 +7,7 @@ import { P, S, at, snapshot, bulk, demand, ms, product } from "./fixtures.ts"
 const range = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
   rangeAvailability(given, P, { from: ms(from), to: ms(to) })
 
-describe("what is free over a span", () => {
+describe("availability over a span", () => {
   it("C2: two slots, the first equal to the point answer, lowest 5", () => {
     const given = snapshot({ stock: [bulk(7)], demands: [demand(2, "08-10", "08-12")] })
     const found = range(given, "08-10", "08-12")
@@ -40,7 +40,7 @@ describe("what is free over a span", () => {
     ])
   })
 
-  it("C8: a cancelled order gives its stock back", () => {
+  it("C8: a cancelled order releases its stock", () => {
     const stock = [bulk(10)]
     const before = range(snapshot({ stock, demands: [demand(4, "06-20", "06-21")] }), "06-20", "06-21")
     const after = range(

@@ -135,7 +135,7 @@ describe.each(engines)("what if, on %s", (engine) => {
     await refused(ask({ store_id: 999_999, lines: [good] }), "store_id")
     await refused(ask({ store_id: S, lines: "all" }), "lines")
   })
-  it("needs what reading availability needs", async () => {
+  it("needs the permissions for reading availability", async () => {
     const P = await w.bulk(S, 1)
     const body = { store_id: S, lines: [line(P.id, 1, "07-01", "07-02")] }
     expect((await ask(body, viewerWith(["availability.view"], ["availability:read"]))).status).toBe(200)

@@ -73,7 +73,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
       new_values: { ends_at: later, reason: "Rain", lines_followed: [order.items[0].id], lines_kept: [] }
     })
   })
-  it("takes the lines that are named along and no others, and none where they are to be kept", async () => {
+  it("moves the named lines and no others, and none where they are pinned", async () => {
     const order = await ordered([{ name: "A" }, { name: "B", ends_at: "2026-09-03T09:00:00Z" }, { name: "C" }])
     const [a, b, c] = order.items
     const named = await extend(order.id, { ends_at: later, lines: [b.id, c.id] })
@@ -84,7 +84,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(kept.body.opportunity.items.map((one: any) => one.ends_at)).toEqual([a.ends_at, later, later])
     expect(kept.body.extension.after.charge_total).toBe(kept.body.extension.before.charge_total)
   })
-  it("says what is wrong by field and changes nothing", async () => {
+  it("reports errors by field and changes nothing", async () => {
     const order = await ordered([{ name: "A" }, { name: "B", starts_at: "2026-09-03T09:00:00Z" }])
     const other = await ordered([{ name: "Elsewhere" }])
     const wrong = async (body: object) => {
@@ -119,7 +119,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     }
     expect(await shown(order.id)).toEqual(order)
   })
-  it("names the order that a unit is promised to, and leaves everything as it was", async () => {
+  it("names the order to which a unit is promised, and changes nothing", async () => {
     const product = await w.serialised({ name: "Desk" })
     const desk = await w.unit(product, 1, { item_name: "Desk 1" })
     const first = await ordered([{ item_id: product, name: "Desk" }, { name: "Cable" }])
@@ -137,7 +137,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(await shown(first.id)).toEqual(before)
     expect((await extend(first.id, { ends_at: later, lines: [first.items[1].id] })).status).toBe(200)
   })
-  it("warns of a shortage with whom the goods are promised to, or refuses it, as the store's policy says", async () => {
+  it("warns of a shortage with the holder of the goods, or refuses it, by the store's policy", async () => {
     const product = await stocked(4, "Fresnel")
     const first = await ordered([{ item_id: product, name: "Fresnel", quantity: 3 }])
     const next = await ordered([{ item_id: product, name: "Fresnel", quantity: 2 }], {
@@ -167,7 +167,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     const { activity } = (await w.get(`/opportunities/${first.id}/activity`)).body
     expect(activity[0]).toMatchObject({ action: "shortage.acknowledged", new_values: { policy_at_time: "warn" } })
   })
-  it("charges no longer for what came back, and says where only part did", async () => {
+  it("no longer charges returned lines, and says which are partly returned", async () => {
     const product = await stocked(10, "Cable")
     const order = await ordered([
       { item_id: product, name: "All back", quantity: 2 },
@@ -185,7 +185,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
       "1 of 2 Half back came back; the line is charged in full for the new dates."
     ])
   })
-  it("shortens as it extends: the price falls, the goods are free", async () => {
+  it("shortens as well: the price falls, the goods are released", async () => {
     const product = await stocked(1, "Desk")
     const order = await ordered([{ item_id: product, name: "Desk" }])
     const { body } = await extend(order.id, { ends_at: "2026-09-03T09:00:00Z" })
@@ -199,7 +199,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     )
     expect(free.body.availability.min_available).toBe(1)
   })
-  it("says what stays: a deal price, locked tax, an invoice, the times of collection", async () => {
+  it("lists unchanged parts: a deal price, locked tax, an invoice, the times of collection", async () => {
     const { id } = await w.opportunity({ ...hire, collect_starts_at: "2026-09-05T10:00:00Z" })
     await line(id, { name: "Lamp" })
     await w.create(`/opportunities/${id}/deal_price`, { deal_total: "30.00" })
@@ -230,7 +230,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(await warned(before)).toEqual([ends])
     expect((await extend(order.id, before)).body.meta.warnings).toEqual([ends])
   })
-  it("refuses a hire that has no dates yet, and says where they are set", async () => {
+  it("refuses a hire without dates, and says where to set them", async () => {
     const { id } = await w.opportunity({ starts_at: undefined, ends_at: undefined })
     const before = await shown(id)
     const refused = {
@@ -246,7 +246,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     await w.put(`/opportunities/${id}`, { starts_at: hire.starts_at })
     expect((await extend(id, { ends_at: later })).body.opportunity.ends_at).toBe(later)
   })
-  it("moves lines without dates of their own with the hire, and pins them where they are to stay", async () => {
+  it("moves lines without their own dates with the hire, or pins them where requested", async () => {
     const order = await ordered([{ name: "A" }])
     const [a] = order.items
     const told = ({ body }: { readonly body?: any }) =>

@@ -20,7 +20,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
   const extend = (path: string, body: object) => w.post(`${path}/extend`, body)
 
   it.each(engine === "sqlite" ? [301, 302, 303] : [304])(
-    "is what the preview said, refusals included, in every order of world %i",
+    "matches its preview, refusals included, in every order of world %i",
     async (seed) => {
       const random = randomFrom(seed)
       const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)]!
@@ -79,7 +79,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(refused.body.message).toMatch(/is held by "A job"/)
   })
 
-  it("warns that the supplier's hire ends before, and leaves the purchase order as it is", async () => {
+  it("warns that the supplier's hire ends earlier, and does not change the purchase order", async () => {
     const product_id = await w.product({ name: "Truss" })
     const supplier = await w.create("/members", { name: "Rental Partner", membership_type: "organisation" })
     const order = await ordered({ name: "Truss", item_id: product_id, quantity: 2 })
@@ -96,7 +96,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(await w.show("/purchase_orders?per_page=100")).toEqual(before)
   })
 
-  it("says of an order with an issued invoice that the rest is on none yet", async () => {
+  it("warns that the difference of an invoiced order is not billed yet", async () => {
     const member = await w.create("/members", { name: "Acme", membership_type: "organisation" })
     const order = await ordered({ name: "Lamp", quantity: 1, unit_price: "10.00" }, { ...hire, member_id: member.id })
     const invoice = await w.create("/invoices", {

@@ -38,7 +38,7 @@ const dated = (id: number, set: JsonObject, was: JsonObject) => ({
 })
 
 describe("a hire that gets another end", () => {
-  it("takes the lines along that ended with it, and leaves the others", () => {
+  it("moves the lines that ended with it, and no others", () => {
     given(hire(), line(plain), line({ ...plain, id: 71, path: "0002", ends_at: sooner }))
       .when(extended({ ends_at: later }))
       .thenEvents(
@@ -54,7 +54,7 @@ describe("a hire that gets another end", () => {
       .when(extended({ ends_at: later }))
       .thenEvents(header({ ends_at: later }, { ends_at }, []))
   })
-  it("moves each bound of a line by itself", () => {
+  it("moves each bound of a line separately", () => {
     const begins = "2026-08-31T09:00:00.000Z"
     given(hire(), line({ ...plain, ends_at: sooner }))
       .when(extended({ starts_at: begins, ends_at: later }))
@@ -63,7 +63,7 @@ describe("a hire that gets another end", () => {
         dated(line_id, { starts_at: begins }, { starts_at })
       )
   })
-  it("pins lines without dates of their own to the old end, where they are to stay", () => {
+  it("pins lines without their own dates to the old end, where requested", () => {
     given(hire(), line({ ...plain, starts_at: null, ends_at: null }))
       .when(extended({ ends_at: later }, "keep"))
       .thenEvents(
@@ -71,7 +71,7 @@ describe("a hire that gets another end", () => {
         dated(line_id, { ends_at }, { ends_at: null })
       )
   })
-  it("keeps what an order had agreed, once", () => {
+  it("stores an order's agreed dates once", () => {
     given(opportunity({ state: 2, status: 0 }))
       .when(extended({ ends_at: later }))
       .thenEvents(header({ ends_at: later, original_ends_at: ends_at }, { ends_at, original_ends_at: null }, []))
@@ -79,10 +79,10 @@ describe("a hire that gets another end", () => {
       .when(extended({ ends_at: later }))
       .thenEvents(header({ ends_at: later }, { ends_at }, []))
   })
-  it("does nothing where it has that end already", () => {
+  it("changes nothing if it has that end already", () => {
     given(hire(), line(plain)).when(extended({ ends_at })).thenNothing()
   })
-  it("is refused where it is closed, ends before it begins, or names what has no dates", () => {
+  it("is refused if it is closed, ends before it starts, or names lines without dates", () => {
     given(opportunity({ state: 2, status: 6 }))
       .when(extended({ ends_at: later }))
       .thenRefused({ state: ["This order is cancelled. It can no longer be changed."] })

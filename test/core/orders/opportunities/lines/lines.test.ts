@@ -98,13 +98,13 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
         { transaction_type_label: "Service", total: "40.00" }
       ])
     })
-    it("is what was sent where something was sent", async () => {
+    it("is the requested one, if any", async () => {
       const item_id = await rated("sale", "3.00")
       const sent = async (transaction_type: unknown) =>
         (await w.deal(hire_dates, { name: "Tape", item_id, transaction_type })).line.transaction_type
       expect([await sent(0), await sent("rental"), await sent("Sub-rental"), await sent(null)]).toEqual([0, 0, 3, 1])
     })
-    it("follows another product in the line's place, and can be changed", async () => {
+    it("follows the product when that is replaced, and can be changed", async () => {
       const [fog, fluid] = [await dailyRate("10.00", null), await rated("sale", "3.00")]
       const { id, line } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
       const path = `/opportunities/${id}/items/${line.id}`
@@ -112,19 +112,19 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       expect((await w.amend(path, { transaction_type: "service" })).items[0]).toMatchObject({ transaction_type: 2 })
       expect((await w.amend(path, { item_id: fog })).items[0]).toMatchObject({ transaction_type: 2 })
     })
-    it("of an accessory that comes along with hired goods follows its own product", async () => {
+    it("of an accessory of hired goods follows its own product", async () => {
       const [fog, fluid] = [await dailyRate("10.00", null), await rated("sale", "3.00")]
       await w.create(`/products/${fog}/accessories`, { accessory_product_id: fluid, quantity: "1", included: true })
       const { items } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
       expect(items[1]).toMatchObject({ transaction_type_label: "Sale", total: "3.00" })
     })
-    it("a service takes nothing from stock", async () => {
+    it("a service takes no stock", async () => {
       const product = await rated("service", "40.00")
       const { id } = await w.deal(hire_dates, { name: "Delivery", item_id: product })
       expect(await w.confirm(id)).toMatchObject({ has_shortage: false })
       expect((await w.show(`/opportunities/${id}/shortages`)).length).toBe(0)
     })
-    it("a line that comes out at 0.00 without being meant to is warned of", async () => {
+    it("a line that costs 0.00 unintentionally gives a warning", async () => {
       const { id } = await w.opportunity({ ...hire_dates, member_id: await w.customer({ sale_tax_class_id: 1 }) })
       const item_id = await w.product({ name: "Delivery", product_type: "service", tax_class_id: 1 })
       const warnings = async (body: object) =>
@@ -150,7 +150,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       )
     })
   })
-  it("a total by hand is for the whole line, to the penny, and goes with a price by hand or a rate", async () => {
+  it("a manual total is for the full line, to the penny, and ends with a manual price or a rate", async () => {
     const product = await dailyRate("10.00", null)
     const { id, line } = await w.deal(hire_dates, {
       name: "Desk",
@@ -173,7 +173,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect(await amended({ line_total: null })).toMatchObject({ total: "500.00", unit_price: "10.00" })
     await refused(w.patch(path, { line_total: "1.00", unit_price: "1.00" }), "line_total")
   })
-  it("a line takes stock of its opportunity's store, and of no other", async () => {
+  it("a line takes stock of its opportunity's store only", async () => {
     const { id } = await w.opportunity(hire_dates)
     expect((await w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: 1 })).status).toBe(201)
     await refused(w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: await w.store() }), "store_id")
@@ -191,7 +191,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       "charge_period"
     )
   })
-  it("a tree is put in a new order whole, or not at all", async () => {
+  it("a tree is reordered completely or not at all", async () => {
     const { id } = await w.opportunity()
     await w.create(`/opportunities/${id}/items`, { item_type: "group", name: "G" })
     const [group, line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items
@@ -227,7 +227,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect(await keys({ name: "x", currency: "EUR", unit_price: "1.00" })).toEqual([422, "currency"])
     expect((await w.post(`/opportunities/999999/items`, fifty_each)).status).toBe(404)
   })
-  it("eight edits at once lose nothing", async () => {
+  it("eight concurrent edits lose nothing", async () => {
     const opportunity = await w.opportunity()
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, at) =>

@@ -9,10 +9,10 @@ import { answersOf, buildWorld, byLine, type Choose, randomFrom, step, windowOf 
 
 vi.setConfig({ testTimeout: 300_000 })
 
-describe.each(engines)("what is said of shortages on %s", (engine) => {
+describe.each(engines)("shortages in all answers on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("follows what others take and give back, of an order as of a draft", async () => {
+  it("follow others' demands and returns, for an order as for a draft", async () => {
     const { products } = await buildWorld(w)
     const line = { name: "Line", item_id: products[0]?.id, quantity: 4 }
     const july = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T17:00:00Z" }
@@ -36,7 +36,7 @@ describe.each(engines)("what is said of shortages on %s", (engine) => {
     expect(await flags(draft, one.id, other.id)).toEqual([false, false, false])
   })
 
-  it("says of an allocated unit that broke which other one to allocate, and that nothing is short", async () => {
+  it("name a replacement for a broken allocated unit, and report no shortage", async () => {
     const product_id = await w.serialised({ name: "Arri" })
     const [broken, free, taken] = [
       await w.labelled(product_id),
@@ -83,7 +83,7 @@ describe.each(engines)("what is said of shortages on %s", (engine) => {
     })
   })
 
-  it("asks for no unit that is back, though others of its line are out or to go", async () => {
+  it("leave out returned units, although others of their line are out or pending", async () => {
     const product_id = await w.serialised({ name: "Camera" })
     const units = [await w.labelled(product_id), await w.labelled(product_id), await w.labelled(product_id)]
     const order = async (quantity: number, days: { readonly starts_at: string; readonly ends_at: string }) => {
@@ -112,7 +112,7 @@ describe.each(engines)("what is said of shortages on %s", (engine) => {
     expect(await said()).toEqual([2, 1, [1]])
   })
 
-  it("counts in the list of all what is to be replaced beside it in the same order", async () => {
+  it("list replacements in the list of all as in that of one order", async () => {
     const unit_product = await w.serialised({ name: "Lens" })
     const [broken] = [await w.labelled(unit_product), await w.labelled(unit_product)]
     const none = await w.product({ name: "None held" })
@@ -137,7 +137,7 @@ describe.each(engines)("what is said of shortages on %s", (engine) => {
   })
 
   const seeds = engine === "sqlite" ? [101, 105, 106, 118] : [107]
-  it.each(seeds)("is the same in every place, after every step of world %i", async (seed) => {
+  it.each(seeds)("are the same in every answer, after every step of world %i", async (seed) => {
     const random = randomFrom(seed)
     const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)]!
     const world = await buildWorld(w)

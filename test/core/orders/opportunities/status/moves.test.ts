@@ -71,7 +71,7 @@ describe("a draft", () => {
     given(draft())
       .when(asked(convertToQuotation))
       .thenEvents(changed("quoted", { state: 1, status: 0 }, { state: 0, status: 0 })))
-  it("is no order yet, and nothing to reinstate or reopen", () => {
+  it("is no order yet, and cannot be reinstated or reopened", () => {
     const refusal = (words: string) => ({ state: [`This draft is open. ${words}`] })
     given(draft(), service)
       .when(asked(convertToOrder))
@@ -132,7 +132,7 @@ describe("a quotation", () => {
         ratesKept,
         demandsSet(demandOf(9, { quantity: 2, phase: "reserved", is_active: true }))
       ))
-  it("goes back to a draft only from Provisional, with a reason where one is given", () => {
+  it("returns to a draft only from Provisional, with the given reason", () => {
     given(quotation())
       .when(asked(revertToDraft, "wrong customer"))
       .thenEvents(
@@ -226,7 +226,7 @@ describe("another status of the same state", () => {
       .when(status(4))
       .thenEvents(changed("status_changed", { status: 4 }, { status: 0 }))
   })
-  it("changes nothing where it is the same", () => given(order(2)).when(status(2)).thenNothing())
+  it("changes nothing if it is the same", () => given(order(2)).when(status(2)).thenNothing())
   it("must be one of the state, and the opportunity open", () => {
     given(quotation())
       .when(status(6))
@@ -237,7 +237,7 @@ describe("another status of the same state", () => {
         state: ["This quotation is lost. Its status can no longer be changed; reinstate or reopen it first."]
       })
   })
-  it("gives stock back where the opportunity is lost, and only its phase is recorded where nothing else changes", () => {
+  it("releases stock when the opportunity is lost, and records only its phase when nothing else changes", () => {
     given(quotation(1), line(), demand(9, { quantity: 2, phase: "held", is_active: true }))
       .when(status(2))
       .thenEvents(
@@ -318,7 +318,7 @@ describe("a deleted opportunity", () => {
     given(order(1), service, unit(1, { status: 2 }))
       .when(deleted)
       .thenRefused({ state: ["Units are still out; check them in before deleting."] }))
-  it("is restored as it was; one that is not deleted is left alone", () => {
+  it("is restored unchanged; one that is not deleted is left alone", () => {
     given(order(), gone)
       .when(restored)
       .thenEvents(changed("restored", { deleted_at: null }, { deleted_at: "2026-06-01T09:00:00.000Z" }))

@@ -46,7 +46,7 @@ describe.each(engines)("moves of opportunities on %s", (engine) => {
     )
     expect((await w.get(`/opportunities/${id}`)).body.meta).toEqual({ can_edit: false, can_destroy: true })
   })
-  it("deal price and locks keep each other out (scenarios 61, 63)", async () => {
+  it("deal price and locks exclude each other (scenarios 61, 63)", async () => {
     const { id } = await w.deal(hire_dates)
     const opportunity = await w.post(`/opportunities/${id}/deal_price`, { deal_total: "75.00" })
     expect(opportunity.body.opportunity).toMatchObject({

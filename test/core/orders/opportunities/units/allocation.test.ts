@@ -64,7 +64,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const listed = await w.get(`/opportunities/${opportunity.id}/assets?q[stock_level_id_eq]=${a.id}`)
     expect(listed.body).toMatchObject({ assets: [{ stock_level_id: a.id }], meta: { total: 1 } })
   })
-  it("a unit held by another order in that time is refused by the name of that order (scenario 99)", async () => {
+  it("a unit reserved by another order at that time is refused with the order's name (scenario 99)", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { item_name: "Desk 1" })
     await w.unit(product)
@@ -80,7 +80,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const later = await order(product, 1, { starts_at: "2031-05-05T17:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
     expect((await w.allocate(later, unit)).status).toBe(200)
   })
-  it("too many, the wrong product, bulk stock, the same unit twice: refused, and nothing is allocated (scenario 99)", async () => {
+  it("too many, the wrong product, bulk stock and duplicate units are refused, and nothing is allocated (scenario 99)", async () => {
     const [product, other] = [await w.serialised(), await w.serialised()]
     const bulk = await w.product()
     const [a, b, c] = [await w.unit(product), await w.unit(product), await w.unit(product)]
@@ -101,7 +101,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     expect((await w.allocate(opportunity, a)).status).toBe(200)
     expect(await keys(a)).toEqual(["allocations.0.stock_level_id"])
   })
-  it("a draft may hold a unit for itself, yet cannot become an order once another has it", async () => {
+  it("a draft may allocate a unit, but cannot become an order once another order has it", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     await w.unit(product)
@@ -119,7 +119,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     expect((await w.allocate({ id: opportunity.id, line: opportunity.items[0] }, unit)).status).toBe(200)
     expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit, store_id: 1 }])
   })
-  it("an order that is short says so, and its store may refuse it (scenario 115)", async () => {
+  it("a short order says so, and its store may refuse it (scenario 115)", async () => {
     const store = await w.create("/stores", { name: "Strict", shortage_policy: "block" })
     const product = await w.product()
     await w.create("/stock_levels", { product_id: product, store_id: store.id, quantity_held: 5 })

@@ -66,7 +66,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     expect((await quick(id, "prepare", { asset_ids: [asset_ids[0], asset_ids[0]] })).status).toBe(422)
     expect((await quick(id, "prepare", {})).status).toBe(422)
   })
-  it("an order whose units are out comes back, is checked, and may be complete", async () => {
+  it("an order with dispatched units is returned, checked and completed", async () => {
     const { id, asset_ids, at, assets } = await orderWith(2)
     expect((await quick(id, "book_out", { asset_ids })).body.opportunity.availability_phase).toBe("on_hire")
     expect((await quick(id, "check_in", { asset_ids })).body.opportunity.status).toBe(3)
@@ -84,7 +84,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     })
     expect((await w.post(`/opportunities/${id}/change_status`, { status: 5 })).status).toBe(200)
   })
-  it("a unit is taken off, swapped and put in a case; each only as it may be", async () => {
+  it("a unit is deallocated, substituted and assigned to a case, each only where allowed", async () => {
     const { id, ids, asset_ids, at } = await orderWith(2, 3)
     const act = (body: object) => w.patch(`${at}/assets/${asset_ids[0]}`, body)
     await refused(act({ action: "substitute" }), "stock_level_id")
@@ -140,7 +140,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
       (await w.patch(`/opportunities/${id}/items/${line.id}/fulfilment`, { action: "dispatch", quantity: 1 })).status
     ).toBe(404)
   })
-  it("without the permission nothing moves", async () => {
+  it("without the permission no unit moves", async () => {
     const { id, asset_ids, at } = await orderWith(1)
     const viewer = viewerWith(["opportunities.view"], ["*"])
     for (const reply of [
@@ -151,7 +151,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     ])
       expect(reply.status).toBe(403)
   })
-  it("two who check one unit in and allocate it elsewhere at once leave its count right", async () => {
+  it("a unit checked in and allocated elsewhere concurrently has correct counts", async () => {
     const { id, asset_ids, product, ids } = await orderWith(1)
     await quick(id, "book_out", { asset_ids })
     const later = await w.deal({ starts_at: "2031-07-01", ends_at: "2031-07-03" }, { name: "Unit", item_id: product })

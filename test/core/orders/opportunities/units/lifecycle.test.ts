@@ -99,7 +99,7 @@ describe("a unit on an order", () => {
         promoted(0, 1)
       ))
 
-  it("goes on hire without a time of its own; the order's status stays", () =>
+  it("goes on hire without a separate time; the order's status stays", () =>
     given(order(2), line(), lamp(1), dispatched)
       .when(moved(withoutDemands, [1], goingOnHire(at)))
       .thenEvents(unitEvent("asset_on_hire", { status: 3 }, { status: 2 }, { on_hire_at: at })))
@@ -137,7 +137,7 @@ describe("a unit on an order", () => {
       )
   })
 
-  it("is checked, with its condition and what was damaged", () =>
+  it("is checked, with its condition and damage", () =>
     given(order(3), line(), lamp(1), checked_in)
       .when(moved(withoutDemands, [1], checking(at, { condition: 1, checked_by: 3, damage_notes: "cracked lens" })))
       .thenEvents(
@@ -150,7 +150,7 @@ describe("a unit on an order", () => {
         promoted(3, 4)
       ))
 
-  it("comes back and is checked in one request: two events, and one change of the order's status", () =>
+  it("is returned and checked in one request: two events, and one change of the order's status", () =>
     given(order(2), line(), lamp(1), on_hire)
       .when(moved(withoutDemands, [1], returning(at, back), checking(at, sound)))
       .thenEvents(
@@ -165,7 +165,7 @@ describe("a unit on an order", () => {
         promised("0.00")
       ))
 
-  it("closes nothing by itself: a complete order takes no step", () =>
+  it("never completes the order by itself, and a complete order accepts no step", () =>
     given(order(5), line(), lamp(1), checked_in)
       .when(moved(withoutDemands, [1], checking(at, sound)))
       .thenRefused({ state: ["This order is complete. Nothing can be checked in on it."] }))
@@ -183,12 +183,12 @@ describe("a unit on an order", () => {
       .thenRefused({ "asset_ids.0": [words] })
   )
 
-  it("moves with all others of its request or not at all: the refusal names the one that cannot", () =>
+  it("moves with all others of its request or not at all: the refusal names the unit at fault", () =>
     given(order(), line(), lamp(1), lamp(2), allocated, unit(2, { status: 3 }))
       .when(moved(withoutDemands, [1, 2], dispatching(at, about)))
       .thenRefused({ "asset_ids.1": ["Lamp 2 is on hire and cannot be dispatched."] }))
 
-  it("is not dispatched for a version that is not active, yet comes back", () => {
+  it("cannot be dispatched for an inactive version, but can be returned", () => {
     const other_version = line({ version_id: 9, is_live: false })
     given(order(), other_version, lamp(1), allocated)
       .when(moved(withoutDemands, [1], dispatching(at, about)))
@@ -225,7 +225,7 @@ describe("a unit's demand", () => {
         demandsSet(demandOf(9, out))
       ))
 
-  it("ends when it comes back, though its time is not over; its check is awaited", () => {
+  it("ends when it is returned before its time; its check is pending", () => {
     const returned_at = "2026-06-18T11:00:00.000Z"
     given(order(2), line({ quantity: "1.00" }), lamp(1), unit(1, { status: 3, dispatched_at: at }), demand(9, out))
       .when(moved(stateOf, [1], returning(returned_at, back)))
@@ -248,13 +248,13 @@ describe("a unit's demand", () => {
       )
   })
 
-  it("stays as it is while the unit is prepared, and so does that of the quantity without a unit", () =>
+  it("is unchanged while the unit is prepared, and so is that of the unallocated quantity", () =>
     given(order(), line(), lamp(1), allocated, demand(9, reserved), demand(10, { ...reserved, asset_id: null }))
       .when(moved(stateOf, [1], preparing(at)))
       .thenEvents(unitEvent("asset_prepared", { status: 1, prepared_at: at }, { status: 0, prepared_at: null })))
 })
 
-describe("a unit that goes back to an earlier status", () => {
+describe("a unit reverted to an earlier status", () => {
   const reverted = (status: number) => (facts: Facts) =>
     revertUnit(withoutDemands(facts), unitIn(facts, 1), status, "typed wrong", facts.context)
   const reason = { reason: "typed wrong" }
@@ -272,7 +272,7 @@ describe("a unit that goes back to an earlier status", () => {
         promoted(2, 0)
       ))
 
-  it("is promised to the order again where it had come back", () =>
+  it("is reserved for the order again after its return", () =>
     given(order(4), line(), lamp(1, { quantity_allocated: "0.00" }), finalised)
       .when(reverted(3))
       .thenEvents(
@@ -286,7 +286,7 @@ describe("a unit that goes back to an earlier status", () => {
         promised("1.00")
       ))
 
-  it("keeps when it came back where only its check is undone", () =>
+  it("keeps its return time when only its check is reverted", () =>
     given(order(4), line(), lamp(1, { quantity_allocated: "0.00" }), finalised)
       .when(reverted(4))
       .thenEvents(
@@ -299,7 +299,7 @@ describe("a unit that goes back to an earlier status", () => {
         promoted(4, 3)
       ))
 
-  it("goes back, never forth, and not once it has been deleted", () => {
+  it("goes backwards only, and not after deletion", () => {
     given(order(2), line(), lamp(1), dispatched)
       .when(reverted(2))
       .thenRefused({ status: ["Lamp 1 is dispatched; it can only go back to an earlier status."] })

@@ -67,7 +67,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       versions: [{ id: v1, items: [{ id: line.id }] }]
     })
   })
-  it("a revision supersedes its source, and has lines of its own", async () => {
+  it("a revision supersedes its source, and has its own lines", async () => {
     const { id, line } = await quote()
     const v1 = await make(id)
     const v2 = await make(id, { version_type: 0 })
@@ -85,7 +85,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     })
     expect(after.items[0].id).not.toBe(line.id)
   })
-  it("a revision leaves alone what was answered", async () => {
+  it("a revision leaves accepted and declined versions unchanged", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     await act(id, v1.id, "decline")
@@ -95,7 +95,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       { status: 0, parent_version_id: v1.id }
     ])
   })
-  it("each keeps its own lines and totals; activating brings lines, totals and claims back", async () => {
+  it("each keeps its own lines and totals; activating restores lines, totals and demands", async () => {
     const product = await w.product()
     const { id } = await quote({ name: "Cable", item_id: product, quantity: 2, unit_price: "50.00" })
     await w.post(`/opportunities/${id}/change_status`, { status: 1 })
@@ -141,7 +141,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       net_change: "-640.00"
     })
   })
-  it("accepted wins: an order is what was accepted, the rest is superseded (scenario 123)", async () => {
+  it("accepted wins: an order uses the accepted version, the others are superseded (scenario 123)", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     const v2 = await make(id, { version_type: 1 })
@@ -166,7 +166,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       { id: v2.id, status: 0 }
     ])
   })
-  it("are sent, accepted and declined once, by whom and how", async () => {
+  it("are sent, accepted and declined once, with user and method", async () => {
     const person = await w.create("/members", { name: "Ann", membership_type: "contact" })
     const { id } = await quote()
     const { id: v1 } = await make(id)
@@ -236,7 +236,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     for (let at = 6; at < 20; at++) await make(id)
     await refused(w.post(`/opportunities/${id}/versions`), "version")
   })
-  it("are made of open quotations alone, from sources of their own", async () => {
+  it("are created for open quotations only, from their own versions", async () => {
     const opportunity = await w.deal(hire_dates)
     await refused(w.post(`/opportunities/${opportunity.id}/versions`), "state")
     const [one, other] = [await quote(), await quote()]

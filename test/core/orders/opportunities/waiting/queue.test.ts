@@ -149,11 +149,11 @@ const cases: ReadonlyArray<readonly [number, number, ReadonlyArray<Asked>, objec
   [2, 0, [{ wants: 9, gone: true }, { wants: 2 }], { 1: "left", 2: "matched" }]
 ]
 
-describe("goods in stock, held by others, and those who wait", () => {
+describe("goods in stock, reserved by others, and waiting lines", () => {
   it.each(cases)("%i, %i, %o: %o", (stock, others, all, expected) => {
     expect(outcome(stock, others, all)).toEqual(expected)
   })
-  it("say how much is free for each, from the beginning of the queue", () => {
+  it("show how much is free for each, from the start of the queue", () => {
     const looked = look(3, 1, [{ wants: 1 }, { wants: 4 }, { wants: 1 }])
     expect(looked.map(({ found }) => found?.available_for_item)).toEqual([2, 1, -3])
   })
