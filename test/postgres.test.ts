@@ -22,7 +22,7 @@ test("every fresh database is empty, and gone when dropped", async () => {
   await other.drop()
 })
 
-test("a template is filled once, however many ask for a copy at once, and copies do not share", async () => {
+test("a template is filled once, however many copies are requested concurrently, and copies are independent", async () => {
   let fillings = 0
   const template = {
     name: "one_row",

@@ -109,7 +109,7 @@ describe("the package", () => {
       )
     )
   })
-  it("names no script whose files it lacks, and leaves the clone as it was", () => {
+  it("names no script whose files are missing, and leaves the clone unchanged", () => {
     const { scripts } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
       readonly scripts: { readonly [name: string]: string }
     }
@@ -137,7 +137,7 @@ describe("the package", () => {
 })
 
 describe("the bill of materials", () => {
-  it("lists what is bundled and Node, and nothing that only builds or tests", () => {
+  it("lists bundled libraries and Node, and no build or test tools", () => {
     const sbom: { readonly components: ReadonlyArray<{ readonly name: string }> } = JSON.parse(
       readFileSync(join(installed, "out/sbom.cdx.json"), "utf8")
     )
@@ -147,7 +147,7 @@ describe("the bill of materials", () => {
   })
 })
 
-describe("the command line as it is built", () => {
+describe("the built command line", () => {
   it("starts without the rules and the libraries that only commands need", () => {
     const start = readFileSync(join(root, "out/cli.js"), "utf8")
     const [loaded] = start.split("import(")
@@ -156,8 +156,8 @@ describe("the command line as it is built", () => {
   })
 })
 
-describe("installed into an empty place", () => {
-  it("is there as flightcase, built already, and npm has nothing to warn of", async () => {
+describe("installed into an empty folder", () => {
+  it("is available as flightcase, built already, and npm prints no warning", async () => {
     expect(install).toMatchObject({ code: 0 })
     // npm warns on an older Node that the package wants a newer one, which the package brings along.
     expect(
@@ -202,7 +202,7 @@ describe("installed into an empty place", () => {
     })
     expect(await second.stop("SIGINT")).toBe(0)
   }, 300_000)
-  it("leaves no server behind when what started it is killed", async () => {
+  it("leaves no server behind when its parent is killed", async () => {
     const server = await serving(0)
     // Longer than a finished command takes to end, so that the server is known to stay by itself.
     await new Promise((resolve) => setTimeout(resolve, 1_500))

@@ -122,7 +122,7 @@ describe.each(engines)("the first rental job on %s", (engine) => {
     expect((await cli("sync")).code).toBe(7)
   })
 
-  it("reconciles after another client booked the same asset: what stands is accepted, what cannot is shown with its holder", async () => {
+  it("reconciles after another client booked the same asset: valid commands are accepted, others shown with the holder", async () => {
     server = await start()
     const ask = asOwner(server.url)
     const rival = (

@@ -77,7 +77,7 @@ it("two command lines writing to one replica at the same time lose no command of
   expect((await asOwner(server.url)("GET", "/api/v1/product_groups")).body.meta.total).toBe(before + 12)
 })
 
-it("an import killed in the middle goes on where it was, and every row is there once", async () => {
+it("an import killed halfway resumes, and every row exists once", async () => {
   const file = join(import.meta.dirname, "../fixtures/price-list.csv")
   expect((await cli("import", "rates", join(import.meta.dirname, "../fixtures/rates.json"), "--remote")).code).toBe(0)
   for (const name of ["Northern Depot", "Berlin"])

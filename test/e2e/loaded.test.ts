@@ -81,11 +81,11 @@ describe("the built command line", () => {
     const root = fileURLToPath(new URL("../../", import.meta.url))
     expect([...server_work, ...seldom].filter((name) => !existsSync(join(root, name)))).toEqual([])
   })
-  it("tells its version without anything of the core", async () => {
+  it("prints its version without loading the core", async () => {
     const { bytes } = await loadedBy("--version")
     expect(bytes).toBeLessThan(11_000)
   })
-  it("lists what servers declare without what they do", async () => {
+  it("lists server commands without loading their code", async () => {
     const { bytes, of_node, sources } = await loadedBy("help")
     // What is looked for is found where it is: the maps name the modules.
     expect(sources).toContain("server/delivery/webhooks/api.ts")

@@ -71,7 +71,7 @@ describe("the replica in the background", () => {
     }
   }
 
-  it("follows what others do, sends what commands record, and outlasts a server killed under it", async () => {
+  it("follows others' changes, sends recorded commands, and survives a killed server", async () => {
     const watcher = watch()
     await watcher.says("started")
     await asOwner(server.url)("POST", "/api/v1/product_groups", { name: "From the office" })
@@ -124,7 +124,7 @@ describe("the replica in the background", () => {
     expect((await cli("sync", "conflicts", "--json")).json.conflicts).toHaveLength(1)
   })
 
-  it("ends with the code its unit starts it again on when another release takes the program's place", async () => {
+  it("exits with the code for a restart when another release replaces the program", async () => {
     const program = join(folder, "program")
     mkdirSync(join(program, "cli"), { recursive: true })
     for (const part of ["out", "cli/bin.mjs", "package.json"])

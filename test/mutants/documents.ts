@@ -11,7 +11,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "finaliseDocument",
     find: "if (row.of_draft)",
     replace: "if (row.of_draft && is_draft)",
-    killed_by: [{ file: documents_test, test: "of a draft one is made, and not made final" }]
+    killed_by: [{ file: documents_test, test: "a draft can be generated for" }]
   },
   {
     name: "a voided document is read by an address given before",
@@ -19,7 +19,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "voidDocument",
     find: "uuid: null",
     replace: "uuid: row.uuid",
-    killed_by: [{ file: documents_test, test: "a voided one has no address" }]
+    killed_by: [{ file: documents_test, test: "a voided one has no link" }]
   },
   {
     name: "another PDF is given for a lost one",

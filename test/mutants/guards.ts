@@ -103,7 +103,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/few-rights.long.test.ts",
-        test: "%s: every question has one answer, and the device holds nothing beyond"
+        test: "%s: every query has one answer, and the device has nothing beyond what its user may see"
       }
     ]
   },
@@ -114,7 +114,9 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: '"-c TimeZone=UTC ',
     replace: '"-c synchronous_commit=off -c TimeZone=UTC ',
-    killed_by: [{ file: "test/server/killed.long.test.ts", test: "is there when Postgres is killed" }]
+    killed_by: [
+      { file: "test/server/killed.long.test.ts", test: "every acknowledged write exists when Postgres is killed" }
+    ]
   },
   {
     name: "two commands of one device may have one number",
@@ -123,8 +125,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: 'columns: ["replica_id", "n"]',
     replace: 'columns: ["replica_id", "n", "id"]',
     killed_by: [
-      { file: truths_test, test: "holds one verdict of a device's number", engine: "sqlite" },
-      { file: truths_test, test: "holds one verdict of a device's number", engine: "pg" }
+      { file: truths_test, test: "has one verdict per number of a device", engine: "sqlite" },
+      { file: truths_test, test: "has one verdict per number of a device", engine: "pg" }
     ]
   },
   {
@@ -134,8 +136,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: 'columns: ["stream", "version"]',
     replace: 'columns: ["stream", "version", "position"]',
     killed_by: [
-      { file: truths_test, test: "holds one event of a stream's version", engine: "sqlite" },
-      { file: truths_test, test: "holds one event of a stream's version", engine: "pg" }
+      { file: truths_test, test: "has one event per version of a stream", engine: "sqlite" },
+      { file: truths_test, test: "has one event per version of a stream", engine: "pg" }
     ]
   },
   {

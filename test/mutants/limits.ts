@@ -13,7 +13,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "makeLimits",
     find: 'rate: shared ? makeSharedRateLimiter({ take, failed: failed("requests a minute") }) : makeLocalRateLimiter()',
     replace: "rate: makeLocalRateLimiter()",
-    killed_by: [{ file: servers_test, test: "let in %i a minute in turns" }]
+    killed_by: [{ file: servers_test, test: "admit %i a minute in turns, and report correctly what is left" }]
   },
   {
     name: "a process is given more than what remains",
@@ -85,6 +85,6 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "makePipeline",
     find: "passes: passes_quota.test(trace.path)",
     replace: "passes: false",
-    killed_by: [{ file: servers_test, test: "lets pass what weighs nothing, and devices that sync", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "admits calls of no weight", engine: "sqlite" }]
   }
 ]

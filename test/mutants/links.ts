@@ -45,7 +45,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "whyNotShared",
     find: `status === "generated" || status === "finalised"`,
     replace: `status !== "pending" && status !== "failed"`,
-    killed_by: [{ file: links, test: "refuse PINs of other lengths or signs" }]
+    killed_by: [{ file: links, test: "refuse PINs of invalid length or characters" }]
   },
   {
     name: "a changed quotation is accepted",

@@ -18,12 +18,12 @@ const playedBy = (file: string): ReadonlyArray<string> => {
 }
 
 describe("deliberate mutants", () => {
-  it("are many, each with a name of its own", () => {
+  it("are many, each with a unique name", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(24)
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
   })
   it.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
-    "%s: breaks one place, and names tests that are there",
+    "%s: breaks one place, and names existing tests",
     (_name, mutant) => {
       const { killed_by } = mutant
       const place = placeOf(sources, mutant)

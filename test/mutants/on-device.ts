@@ -13,7 +13,7 @@ const damage_test = "test/sync/device/outbox/damage.test.ts"
 const merge_test = "test/sync/protocol/merge.test.ts"
 const fill_test = "test/sync/device/replica/fill.test.ts"
 const broken_test = "test/sync/broken-off.test.ts"
-const judged = "what was pulled is judged"
+const judged = "pulled events are planned"
 
 export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
@@ -24,7 +24,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     find: "pragma synchronous = full",
     replace: "pragma synchronous = off",
     killed_by: [
-      { file: "test/sync/durable.test.ts", test: "is on the disk before a command is acknowledged" },
+      { file: "test/sync/durable.test.ts", test: "an outbox's file is on disk before a command is acknowledged" },
       { seeds: [1, 10] }
     ]
   },
@@ -37,7 +37,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/durable.test.ts",
-        test: "what settles commands is on the replica's disk before the outbox forgets them"
+        test: "settled commands are on the replica's disk before the outbox drops them"
       }
     ]
   },
@@ -48,10 +48,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     find: "waitFor(wanted ?? usual)",
     replace: "if (wanted !== undefined) waitFor(wanted)",
     killed_by: [
-      {
-        file: "test/sync/durable.test.ts",
-        test: "a transaction that need not wait for the disk leaves those after it waiting"
-      }
+      { file: "test/sync/durable.test.ts", test: "a transaction with relaxed durability does not affect later ones" }
     ]
   },
   {
@@ -68,7 +65,12 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "isIntact",
     find: "row.checksum === checksumOf(row)",
     replace: 'row.checksum !== ""',
-    killed_by: [{ file: damage_test, test: "than was acknowledged is seen" }]
+    killed_by: [
+      {
+        file: damage_test,
+        test: "with %s than was acknowledged is detected: nothing more is acknowledged, and the others are exported"
+      }
+    ]
   },
   {
     name: "a damaged outbox is salvaged by its trees alone",
@@ -92,7 +94,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "openCommandStore",
     find: "append: (command, about = {}) => transaction",
     replace: "append: (command, about = {}) => ((body) => body())",
-    killed_by: [{ file: outbox_test, test: "leave nothing of themselves where they cannot be kept whole" }]
+    killed_by: [{ file: outbox_test, test: "and commands leave nothing if they cannot be stored completely" }]
   },
   {
     name: "the lease cursor does not move with a command",
@@ -117,7 +119,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "values (?, ?, ?, ?) on conflict do nothing",
     replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next",
-    killed_by: [{ file: outbox_test, test: "that arrive twice give nothing twice" }]
+    killed_by: [{ file: outbox_test, test: "that arrive twice count once" }]
   },
   {
     name: "the block after this one is asked for under the same number",
@@ -142,7 +144,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "openDependencies",
     find: 'makers.set(Number(maker["n"]), String(maker["id"]))',
     replace: "void maker",
-    killed_by: [{ file: outbox_test, test: "need the pending commands that made the rows they name" }]
+    killed_by: [{ file: outbox_test, test: "depend on the pending commands that created the rows they name" }]
   },
   {
     name: "a conflict that was resolved can be resolved again",
@@ -162,7 +164,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/fill-restored.test.ts",
-        test: "gets back from a device %s what it had accepted since",
+        test: "receives again from a device %s what it had accepted since, each once",
         engine: "sqlite"
       }
     ]
@@ -185,7 +187,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     find: "sent += verdicts.length",
     replace:
       "outbox.settle(verdicts.map(({ status, error }, at) => ({ n: pending[sent + at]!.n, status, error })))\n    sent += verdicts.length",
-    killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
+    killed_by: [{ file: broken_test, test: "is pending until pulled" }]
   },
   {
     name: "the offset is kept before the events up to it are applied",
@@ -194,7 +196,10 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     find: "const result = yield* store.transaction",
     replace:
       'yield* store.transaction(writeMeta(store, "offset", pulled.offset))\n    const result = yield* store.transaction',
-    killed_by: [{ file: broken_test, test: "goes on where it was when a chunk broke off" }, { seeds: [1, 5] }]
+    killed_by: [
+      { file: broken_test, test: "resumes when a chunk was interrupted before it was stored" },
+      { seeds: [1, 5] }
+    ]
   },
   {
     name: "the handle is not kept with the place",
@@ -202,7 +207,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "saveCursor",
     find: 'yield* writeMeta(store, "handle", pulled.handle)\n    if (pulled.up_to_date)',
     replace: "if (pulled.up_to_date)",
-    killed_by: [{ file: fill_test, test: "catches up by what was written since and nothing else", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "catches up with later changes only", engine: "sqlite" }]
   },
   {
     name: "what is pending is not decided again after a pull",
@@ -218,7 +223,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "applyHere",
     find: 'yield* writeMeta(store, "run_n", "0")\n    yield* projectEvents(catalogue, events)',
     replace: "yield* projectEvents(catalogue, events)",
-    killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
+    killed_by: [{ file: broken_test, test: "is pending until pulled" }]
   },
   {
     name: "a reader finds its own writes gone after a pull that broke off",
@@ -227,7 +232,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     find: "if (yield* hasDueCommands(outbox)) yield* relaxedDurability((yield* Store).transaction(runDue(parts)))",
     replace:
       "if (yield* Effect.as(hasDueCommands(outbox), false)) yield* relaxedDurability((yield* Store).transaction(runDue(parts)))",
-    killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
+    killed_by: [{ file: broken_test, test: "is pending until pulled" }]
   },
   {
     name: "a command decided again draws other ids",
@@ -244,7 +249,9 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "insert or replace into verdicts (n, status, error) values (?, ?, ?)",
     replace: "insert or replace into verdicts (n, status, error) select ?, ?, ? where 0",
-    killed_by: [{ file: "test/sync/device/device.test.ts", test: "works while the server is gone", engine: "sqlite" }]
+    killed_by: [
+      { file: "test/sync/device/device.test.ts", test: "works while the server is unreachable", engine: "sqlite" }
+    ]
   },
   {
     name: "a new history is laid over the old one",
@@ -291,7 +298,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "from undo order by seq desc",
     replace: "from undo order by seq",
-    killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
+    killed_by: [{ file: broken_test, test: "is reverted without a trace" }]
   },
   {
     name: "rows made provisionally stay when they are taken back",
@@ -299,7 +306,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "revertProvisional",
     find: '{ op: "delete", table, key: decodeKey(image.row_key) },',
     replace: '...(image.before === null ? [] : [{ op: "delete" as const, table, key: decodeKey(image.row_key) }]),',
-    killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
+    killed_by: [{ file: broken_test, test: "is reverted without a trace" }]
   },
   {
     name: "provisional events stay in the journal",
@@ -307,7 +314,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "revertProvisional",
     find: 'yield* store.run("delete from journal where position >= ?", [provisional_base])',
     replace: "",
-    killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
+    killed_by: [{ file: broken_test, test: "is reverted without a trace" }]
   },
   {
     name: "no images are kept of rows changed by a condition",
@@ -332,7 +339,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/device/resolutions/conflicts.test.ts",
-        test: "who edit different fields never collide",
+        test: "that edit different fields never conflict",
         engine: "sqlite"
       }
     ]
@@ -343,7 +350,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "projectEvents",
     find: "yield* scrubEarlierEvents(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))",
     replace: "",
-    killed_by: [{ file: "test/sync/erasure.test.ts", test: "reaches what a device made, knew and pulled before" }]
+    killed_by: [{ file: "test/sync/erasure.test.ts", test: "covers what a device created" }]
   },
   {
     name: "what was taken away stays in the device's write-ahead log",
@@ -365,7 +372,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "isThere",
     find: "if (done.includes(table.name)) return true",
     replace: "if (done.includes(table.name)) return false",
-    killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "has the server's rows at one position", engine: "sqlite" }]
   },
   {
     name: "verdicts from before a fill are not heard of",
@@ -373,7 +380,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "beginFill",
     find: "settled: plan.decided.map",
     replace: "settled: plan.decided.slice(0, 0).map",
-    killed_by: [{ file: fill_test, test: "learns what became of commands", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "learns the verdicts recorded before the rows were read", engine: "sqlite" }]
   },
   {
     name: "a page of a fill is laid down by whoever brings it, however late",
@@ -381,7 +388,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "stagePage",
     find: "filling.handle !== requested.handle || filling.offset !== requested.offset || filling.after !== requested.after",
     replace: "false",
-    killed_by: [{ file: broken_test, test: "one that two processes bring is laid down once" }]
+    killed_by: [{ file: broken_test, test: "continues during a fill" }]
   },
   {
     name: "two syncs of one folder run side by side",
@@ -397,8 +404,6 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "openBundle",
     find: "profile.server_key === undefined || !isSignedBy(sealed, profile.server_key)",
     replace: "profile.server_key === undefined",
-    killed_by: [
-      { file: "test/sync/device/bundle.test.ts", test: "is refused whole when it was changed", engine: "sqlite" }
-    ]
+    killed_by: [{ file: "test/sync/device/bundle.test.ts", test: "is refused completely if altered", engine: "sqlite" }]
   }
 ]

@@ -56,11 +56,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "yield* authorizeCall(caller); const announced",
     replace: "const announced",
     killed_by: [
-      {
-        file: "test/server/long-bodies.test.ts",
-        test: "is read by no endpoint for somebody without a token",
-        engine: "sqlite"
-      }
+      { file: "test/server/long-bodies.test.ts", test: "is refused unread without a token", engine: "sqlite" }
     ]
   },
   {
@@ -199,7 +195,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "opened",
     find: "if (!(yield* Effect.promise(() => isSignedByInPieces(sealed, public_key)))) return",
     replace: 'if (sealed.signature === "") return',
-    killed_by: [{ file: bundle_test, test: "is refused whole when it was changed", engine: "sqlite" }]
+    killed_by: [{ file: bundle_test, test: "is refused completely if altered", engine: "sqlite" }]
   },
   {
     name: "a bundle of a revoked device is taken for one whose token has ended",
@@ -320,7 +316,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/access/idempotency/idempotency.test.ts",
-        test: "after an erasure answer with what their objects are by now",
+        test: "after an erasure answer with the present rows",
         engine: "sqlite"
       }
     ]
@@ -339,7 +335,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "shapeAnswer",
     find: "const events = turned < 0 ? found : found.slice(0, turned + 1)",
     replace: "const events = turned < 0 || turned > -1 ? found : []",
-    killed_by: [{ file: channels_test, test: "hear no more, while they wait for news" }]
+    killed_by: [
+      { file: channels_test, test: "receive no more, while they wait for news, than their user may still see then" }
+    ]
   },
   {
     name: "rows are sent whole of which only a part is for their reader",
@@ -390,7 +388,12 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "always_granted",
     find: 'const always_granted = ["created_at", "deleted_at"]',
     replace: 'const always_granted = ["deleted_at"]',
-    killed_by: [{ file: "test/sync/few-rights.long.test.ts", test: "what a device takes, the server takes" }]
+    killed_by: [
+      {
+        file: "test/sync/few-rights.long.test.ts",
+        test: "%s: the server accepts what a device accepts, and the device refused what the server refuses, for the same reason"
+      }
+    ]
   },
   {
     name: "any permission of an area is any permission that begins like it",
@@ -479,7 +482,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: "if (!done) return { position, sections, next: cursorOf(table.name, rows.at(-1)![table.key] as Key) }",
     replace:
       'if (!done) return { position, sections, next: cursorOf(table.name, typeof rows.at(-1)![table.key] === "number" ? Number(rows.at(-1)![table.key]) + 1 : rows.at(-1)![table.key] as Key) }',
-    killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "has the server's rows at one position", engine: "sqlite" }]
   },
   {
     name: "a page of rows begins with the last row of the one before",

@@ -38,7 +38,7 @@ export const service_mutants: ReadonlyArray<Mutant> = [
     "what is checked in damaged stays in service",
     "isUnfit",
     { find: "condition === damaged", replace: "condition === null" },
-    "puts what is checked in damaged in quarantine"
+    "puts units checked in damaged in quarantine"
   ),
   fault("core/kernel/runtime/prepare.ts")(
     "whoever sees no stock charges its records",

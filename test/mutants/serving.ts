@@ -19,9 +19,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "-c lock_timeout=${limits.lock_timeout_ms}",
     replace: "-c lock_timeout=0",
-    killed_by: [
-      { file: "test/server/pg/client.test.ts", test: "breaks off what waits for a lock, or takes, longer than it may" }
-    ]
+    killed_by: [{ file: "test/server/pg/client.test.ts", test: "aborts statements that wait for a lock" }]
   },
   {
     name: "health asks over the connections of all",
@@ -37,12 +35,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     within: "of_sqlite",
     find: '13: "full",',
     replace: "",
-    killed_by: [
-      {
-        file: held_test,
-        test: "refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again"
-      }
-    ]
+    killed_by: [{ file: held_test, test: "answers writes with 503 and the reason" }]
   },
   {
     name: "health believes a full disk full for ever",
@@ -50,12 +43,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     within: "makeHealth",
     find: "yield* tryAgain",
     replace: "",
-    killed_by: [
-      {
-        file: held_test,
-        test: "refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again"
-      }
-    ]
+    killed_by: [{ file: held_test, test: "answers writes with 503 and the reason" }]
   },
   {
     name: "a second server starts on the same folder",

@@ -20,6 +20,6 @@ export const waiting_mutants: ReadonlyArray<Mutant> = [
     "whoever leaves the list makes room for nobody",
     "concerned",
     { find: "dataOf(waitLeft, relevant)", replace: "dataOf(waitLeft, [])" },
-    "moves up when somebody leaves"
+    "moves up when a line leaves"
   )
 ]

@@ -66,7 +66,7 @@ describe.each(both_engines)("any text on %s", (engine) => {
       expect([got.status, Object.keys(got.body.errors ?? {})], got.text).toEqual([422, expect.arrayContaining([field])])
     }
   })
-  it("an import refuses the row that holds it, and takes the others", async () => {
+  it("an import refuses the row with it, and accepts the others", async () => {
     for (const text of broken_texts) {
       const got = await server.ask("/api/v1/products/import", {
         json: {
@@ -85,7 +85,7 @@ describe.each(both_engines)("any text on %s", (engine) => {
       ])
     }
   })
-  it("everything else is kept to the letter", async () => {
+  it("other text is stored exactly", async () => {
     // Some texts are part of what happened and of no row: a reason, a note on a shortage.
     const events = await server.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
     const there = new Set(events.flatMap(({ data }) => textsIn(data as Json)))
@@ -97,7 +97,7 @@ describe.each(both_engines)("any text on %s", (engine) => {
     const in_rows = new Set((await rows()).flatMap(({ found }) => found.flatMap((row) => textsIn(row as Json))))
     expect(said.filter(({ text }) => in_rows.has(text)).length).toBeGreaterThan(100)
   })
-  it("is found by lists that filter by it, and read back as it was sent", async () => {
+  it("is found by list filters, and read back as sent", async () => {
     let looked = 0
     const problems: Array<string> = []
     for (const { table, found } of await rows()) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
 import { serve, type Serving } from "./serving.ts"
 
-describe("bodies and paths as they may come", () => {
+describe("unusual bodies and paths", () => {
   let server: Serving
   beforeAll(async () => {
     server = await serve("sqlite", { lenient: true })
@@ -74,7 +74,7 @@ describe("bodies and paths as they may come", () => {
     expect(over.status).toBe(413)
     expect(Object.keys(over.body)).toEqual(["message"])
   })
-  it("a path is judged before a body: 404 and 403 come before 415, 413 and 422", async () => {
+  it("the path is checked before the body: 404 and 403 come before 415, 413 and 422", async () => {
     const target = "/api/v1/products/999999/merge"
     expect((await post("{", {}, target)).status).toBe(404)
     expect((await post("x", { "content-type": "text/plain" }, target)).status).toBe(404)
@@ -128,7 +128,7 @@ describe("bodies and paths as they may come", () => {
     expect(Object.keys(got.body)).toEqual(["message"])
   })
   it.each(["DELETE", "OPTIONS", "TRACE", "PROPFIND", "FOO"])(
-    "the verb %s on a list is 405 and says what there is",
+    "the verb %s on a list is 405 with the allowed verbs",
     async (method) => {
       const got = await server.ask("/api/v1/products", { method })
       expect(got.status).toBe(405)
@@ -161,7 +161,7 @@ describe("bodies and paths as they may come", () => {
   ])("the query %s is no error", async (query) => {
     expect((await server.ask(`/api/v1/products?${query}`)).status).toBe(200)
   })
-  it("an id for the request is taken over when it is one, and made up when not", async () => {
+  it("a valid request id is kept, an invalid one replaced", async () => {
     expect(
       (await server.ask("/api/v1/products", { headers: { "x-request-id": "Till-7.2026_06" } })).headers["x-request-id"]
     ).toBe("Till-7.2026_06")

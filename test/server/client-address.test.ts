@@ -4,19 +4,19 @@ import { type Listening, listenOn } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
 import { serve, type Serving } from "./serving.ts"
 
-describe("the address a request comes from", () => {
+describe("the client address of a request", () => {
   it("is the peer's unless proxies are trusted, whatever the header says", () => {
     expect(clientAddress("192.0.2.1", "198.51.100.7", 0)).toBe("192.0.2.1")
     expect(clientAddress("192.0.2.1", undefined, 2)).toBe("192.0.2.1")
     expect(clientAddress("192.0.2.1", " , ", 1)).toBe("192.0.2.1")
   })
-  it("is what the outermost trusted proxy saw; what stands before it was written by the client", () => {
+  it("is the one seen by the outermost trusted proxy; earlier entries are the client's own", () => {
     expect(clientAddress("10.0.0.1", "203.0.113.9, 198.51.100.7", 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "203.0.113.9, 198.51.100.7, 10.0.0.2", 2)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", ["203.0.113.9", "198.51.100.7"], 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "198.51.100.7", 3)).toBe("198.51.100.7")
   })
-  it("may carry a port; what is no address at all counts as the proxy", () => {
+  it("may have a port; an invalid address counts as the proxy", () => {
     expect(clientAddress("10.0.0.1", "198.51.100.7:4711", 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "[2001:db8::7]:4711", 1)).toBe("2001:db8::7")
     expect(clientAddress("10.0.0.1", "2001:db8::7", 1)).toBe("2001:db8::7")
@@ -50,7 +50,7 @@ describe.each([
     await http.stop(1_000)
     await server.close()
   })
-  it("callers are counted apart only where proxies say who they are", async () => {
+  it("callers are counted separately only where proxies name them", async () => {
     const got: Array<number> = []
     for (const last of [1, 2, 3])
       got.push(

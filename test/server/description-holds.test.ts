@@ -36,13 +36,13 @@ describe("the description", () => {
     }))
   const at = (...path: ReadonlyArray<string>): any => path.reduce((value: any, key) => value?.[key], api)
 
-  it("says of every operation that answers in JSON what the answer holds", () => {
+  it("describes the answer of every operation with JSON", () => {
     const silent = endpoints.filter(
       (endpoint) => endpoint.answer === undefined && endpoint.produces === undefined && statusOfAnswer(endpoint) !== 204
     )
     expect(silent.map((endpoint) => endpoint.name)).toEqual([])
   })
-  it("names the address people reach the server under, its licence and what every tag and operation is about", () => {
+  it("names the public URL, the licence and the subject of every tag and operation", () => {
     expect(at("servers")).toEqual([{ url: "https://hire.example.com", description: "This server" }])
     expect(at("info", "license", "name")).toBeTypeOf("string")
     const mute = [
@@ -56,7 +56,7 @@ describe("the description", () => {
     expect(mute).toEqual([])
     expect(JSON.stringify(api)).not.toMatch(/\b(Create|Change|Delete) a [aeio]/)
   })
-  it("asks of every resource that its keys be there, but those a permission hides", () => {
+  it("requires all keys of every resource, except those a permission hides", () => {
     for (const endpoint of endpoints.filter((one) => one.name.endsWith(".show"))) {
       const refs = [
         ...JSON.stringify(at("paths", endpoint.path, "get", "responses", "200")).matchAll(/schemas\/(\w+)/g)
@@ -89,7 +89,7 @@ describe("the description", () => {
       const answer = good?.content?.["application/json"]
       return answer === undefined ? [] : [[endpoint.name, { ...answer, description: good.description }] as const]
     })
-  it("describes lists and what was made as the resource itself, so that no name may be undefined", () => {
+  it("describes lists and created rows as the resource itself, so that no name may be undefined", () => {
     const shown = new Map(goodAnswers())
     for (const name of ["products.list", "opportunities.list"]) {
       const { properties } = shown.get(name).schema
@@ -101,7 +101,7 @@ describe("the description", () => {
     const view_id = at("paths", "/api/v1/products", "get", "parameters").find((one: any) => one.name === "view_id")
     expect(view_id.description).toContain("rows hold the id and the columns of the view alone")
   })
-  it("says what an answer holds and shows plausible examples, and nothing twice", () => {
+  it("describes answers with plausible examples, and without repetition", () => {
     expect(goodAnswers().filter(([, { description }]) => description === "As asked")).toEqual([])
     const same = new Map<string, number>()
     const walk = (value: Json, key: string): void => {
@@ -113,7 +113,7 @@ describe("the description", () => {
     expect([...same]).toEqual([])
     expect(JSON.stringify(api)).not.toContain("rental: Rental")
   })
-  it("describes no parameter and no field by its own name", () => {
+  it("describes no parameter or field by its own name", () => {
     const same: Array<string> = []
     const wordsIn = (text: Json | undefined) =>
       String(text)
@@ -130,7 +130,7 @@ describe("the description", () => {
     walk({ paths: at("paths"), parameters: at("components", "parameters"), schemas } as Json, "")
     expect(same).toEqual([])
   })
-  it("says what things are in plain words", () => {
+  it("uses plain English", () => {
     const faults: Array<string> = []
     const walk = (value: Json, path: string): void => {
       if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, path))
@@ -145,7 +145,7 @@ describe("the description", () => {
     walk(api, "")
     expect(faults).toEqual([])
   })
-  it("has no field that is always null, but those that the interface and its decisions name", () => {
+  it("has no field that is always null, except those the interface requires", () => {
     const empty: Array<string> = []
     const walk = (value: Json, key: string): void => {
       if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, ""))
@@ -163,7 +163,7 @@ describe("the description", () => {
     expect(JSON.stringify(metaOf("/api/v1/opportunities/{id}", "get", "200"))).toContain("can_edit")
     expect(JSON.stringify(metaOf("/api/v1/products/{product}/rates", "post", "201"))).toContain("overlapping_rate_ids")
   })
-  it("describes Idempotency-Key and what it may lead to where keys are honoured", () => {
+  it("describes Idempotency-Key and its effects where keys are honoured", () => {
     const create = at("paths", "/api/v1/opportunities", "post")
     const keyed = { $ref: "#/components/parameters/Idempotency-Key" }
     expect(create.parameters).toContainEqual(keyed)
@@ -181,14 +181,14 @@ describe("the description", () => {
   })
   /** The one type a body may have: JSON, or a form where it holds a file. */
   const bodyOf = (operation: JsonObject): any => Object.values((operation["requestBody"] as any)?.content ?? {})[0]
-  it("takes files in forms and in nothing else", () => {
+  it("accepts files in forms only", () => {
     const uploads = operations().filter(({ endpoint }) => endpoint.uploads)
     expect(uploads.map(({ endpoint }) => endpoint.name)).toContain("attachments.create")
     for (const { endpoint, operation } of uploads)
       expect(Object.keys((operation["requestBody"] as any).content), endpoint.name).toEqual(["multipart/form-data"])
     expect(at("paths", "/files/{uuid}", "get", "security")).toEqual([])
   })
-  it("lets a change send the nulls that are taken, and no others", () => {
+  it("allows exactly the nulls that a change accepts", () => {
     for (const { endpoint, operation } of operations()) {
       const schema = bodyOf(operation)?.schema as JsonObject | undefined
       for (const [name, property] of Object.entries(
@@ -205,7 +205,7 @@ describe("the description", () => {
       }
     }
   })
-  it("gives an example of every body it takes that is taken, and of every answer that decodes through the answer's Schema", () => {
+  it("has an accepted example of every body, and a valid one of every answer", () => {
     const bodies = operations().filter(({ operation }) => operation["requestBody"] !== undefined)
     for (const { endpoint, operation } of bodies) {
       const { example } = bodyOf(operation)
@@ -236,14 +236,14 @@ describe("the description", () => {
     )
     expect(wrong).toEqual([])
   })
-  it("gives an example of every row by its name", () => {
+  it("has an example of every row by its name", () => {
     const rows = server.app.catalogue.resources.filter((resource) => schemas[titleOf(resource)] !== undefined)
     expect(rows.length).toBeGreaterThan(30)
     expect(
       rows.flatMap((resource) => decodingProblem(rowSchema(resource), schemas[titleOf(resource)].examples[0]) ?? [])
     ).toEqual([])
   })
-  it("describes no object without saying what its keys hold", () => {
+  it("describes the keys of every object", () => {
     const objects: Array<string> = []
     const bare: Array<string> = []
     const walk = (value: Json, path: string): void => {
@@ -260,7 +260,7 @@ describe("the description", () => {
     expect(objects.length).toBeGreaterThan(500)
     expect(bare).toEqual([])
   })
-  it("names each operation once and says who may ask it", () => {
+  it("names each operation once and its permissions", () => {
     const all = operations().map(({ operation }) => operation)
     expect(new Set(all.map((one) => one["operationId"])).size).toBe(all.length)
     for (const { endpoint, operation } of operations()) {
@@ -295,7 +295,7 @@ describe("the description", () => {
       })
     ).toContain("x-other is not described")
   })
-  it("fails a test whose server answers otherwise than described", async () => {
+  it("fails a test whose server answers differently from its description", async () => {
     const wrong = { status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }
     const lying: Pick<ServerApp, "answer" | "ask" | "catalogue"> = {
       catalogue: server.app.catalogue,

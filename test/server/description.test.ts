@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { serve, type Serving } from "./serving.ts"
 import { words } from "../words.ts"
 
-describe("what the server says about itself", () => {
+describe("the server's descriptions of itself", () => {
   let server: Serving
   beforeAll(async () => {
     server = await serve()
@@ -31,7 +31,7 @@ describe("what the server says about itself", () => {
       expect(description).toContain(header)
   })
 
-  it("the description holds every operation of the interface, once, with its parameters, security and refusals", async () => {
+  it("the description contains every operation of the API, once, with its parameters, security and refusals", async () => {
     const { body: api, status } = await server.ask("/api/v1/openapi.json", { token: null })
     expect(status).toBe(200)
     expect(api.openapi).toBe("3.1.0")
@@ -58,7 +58,7 @@ describe("what the server says about itself", () => {
     const ids = described.map((one) => one.operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)
   })
-  it("the description is not sent again to who holds it", async () => {
+  it("the description is not sent again to a client that has it", async () => {
     const ask = (headers = {}) => server.ask("/api/v1/openapi.json", { token: null, headers })
     const { headers } = await ask()
     expect(headers).toMatchObject({ "cache-control": "public, no-cache", "etag": expect.stringMatching(/^W\/"/) })

@@ -10,7 +10,7 @@ import { erasedBytes } from "../../server/host/erased-bytes.ts"
 const owner_token = "owner-token-of-the-tests"
 const mark = "Zacharias Quill"
 
-describe("what was erased", () => {
+describe("erased data", () => {
   let folder: string, path: string, app: ServerApp | undefined
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-erased-"))
@@ -59,7 +59,7 @@ describe("what was erased", () => {
     expect([bytesIn(path), bytesIn(`${path}-wal`)]).toEqual([false, false])
   })
 
-  it("stays in the write-ahead log while another process reads, and goes when that one is done", async () => {
+  it("stays in the write-ahead log while another process reads, and is removed after that", async () => {
     await open()
     const member = await post("members", { name: mark, membership_type: "contact" })
     const reader = new DatabaseSync(path, { readOnly: true })

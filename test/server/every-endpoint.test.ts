@@ -183,7 +183,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("an unknown id, or what is no id: 404, before rights and body are looked at", async () => {
+  it("an unknown or invalid id: 404, before permissions and body are checked", async () => {
     for (const endpoint of endpoints.filter((one) => Object.keys(paramsOf(one)).length > 0 && !one.public)) {
       for (const id of [999_999, "0", "-1", "1.5", "abc", "%00", "99999999999999999999", "1e2"]) {
         for (const sent of [

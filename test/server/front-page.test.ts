@@ -74,7 +74,7 @@ describe("outside the interface", () => {
     const answer = await get(path, "application/json")
     expect([answer.status, answer.body.message]).toEqual([404, expect.stringContaining("/api/v1")])
   })
-  it("the interface still asks for a token first", async () => {
+  it("the API still requires a token first", async () => {
     expect((await get("/api/v1/nowhere")).status).toBe(401)
     expect((await get("/api")).status).toBe(401)
   })

@@ -62,7 +62,7 @@ const holding = async (database: FreshDatabase, statement: string): Promise<() =
 const health = (server: Serving): Promise<Got> => server.ask("/api/v1/system/health", { token: null })
 const makeProduct = (server: Serving, name: string): Promise<Got> => server.ask("/api/v1/products", { json: { name } })
 
-describe.each(engines)("a lock held by somebody else on %s", (engine) => {
+describe.each(engines)("a lock held by another connection on %s", (engine) => {
   it("keeps writers waiting, but neither readers nor health", async () => {
     const { server, hold } = await opened(engine, 600_000)
     await makeProduct(server, "Lamp")
@@ -84,7 +84,7 @@ describe.each(engines)("a lock held by somebody else on %s", (engine) => {
     await letGo()
     expect((await Promise.all(writing)).map(({ status }) => status)).toEqual(writing.map(() => 201))
   })
-  it("ends a writer's patience with 503, nothing recorded, and the same request does once it is gone", async () => {
+  it("answers a write with 503, nothing recorded, and the same request succeeds once it is released", async () => {
     const { server, hold } = await opened(engine, 100)
     const letGo = await hold()
     const sent = { json: { name: "Lamp" }, headers: { "idempotency-key": "one" } }
@@ -108,7 +108,7 @@ describe("health on Postgres", () => {
     await letGo()
     for (const got of await Promise.all(waiting)) expect(got.status).toBe(200)
   })
-  it("says that the database does not answer, when it does not, and that it does when it does", async () => {
+  it("reports an unreachable database, and its return", async () => {
     const { server, database } = await opened("pg", 600_000)
     const letGo = await holding(database!, "lock table journal_head in access exclusive mode")
     expect(await health(server)).toMatchObject({
@@ -118,7 +118,7 @@ describe("health on Postgres", () => {
     await letGo()
     expect(await health(server)).toMatchObject({ status: 200, body: { health: { status: "ok" } } })
   })
-  it("says that the database takes no changes while it is read-only; reads go on", async () => {
+  it("reports a read-only database; reads continue", async () => {
     const { server, database } = await opened("pg", 600_000)
     const name = new URL(database!.url).pathname.slice(1)
     const admin = new pg.Client(database!.url)
@@ -176,7 +176,7 @@ describe("a full disk under SQLite", () => {
       server.run(Effect.flatMap(Store, (store) => Effect.asVoid(store.run(`pragma max_page_count = ${count}`))))
     return { server, setPages, path }
   }
-  it("refuses writes with 503 and the reason, keeps all it acknowledged, and goes on when there is room again", async () => {
+  it("answers writes with 503 and the reason, keeps all acknowledged ones, and continues when there is space again", async () => {
     const { server, setPages, path } = await full()
     const acknowledged: Array<string> = []
     await setPages(1)
@@ -213,7 +213,7 @@ describe("a full disk under SQLite", () => {
     other.close()
     expect(kept).toEqual([...acknowledged, "The last lamp"])
   })
-  it("is over for health with the first write that goes through", async () => {
+  it("is healthy again after the first successful write", async () => {
     const { server, setPages } = await full()
     await setPages(1)
     while ((await makeProduct(server, "x".repeat(200))).status === 201);

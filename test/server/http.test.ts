@@ -50,7 +50,7 @@ describe("over a socket", () => {
     expect(Number(whole.headers.get("content-length"))).toBe((await whole.arrayBuffer()).byteLength)
     expect((await bare.arrayBuffer()).byteLength).toBe(0)
   })
-  it("a long answer leaves compressed as its client takes it, a short one as it is", async () => {
+  it("a long response is compressed as its client accepts, a short one is not", async () => {
     const long = "/api/v1/permissions"
     const plain = await raw(head(`GET ${long} HTTP/1.1`))
     const body = plain.slice(plain.indexOf("\r\n\r\n") + 4)
@@ -119,7 +119,7 @@ describe("over a socket", () => {
     expect(writes).toHaveLength(1)
     expect(writes[0]).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\n\{"products":[^]*\}$/)
   })
-  it("a body without an announced length is counted as it comes", async () => {
+  it("a body without a declared length is counted as it arrives", async () => {
     const stream = (length: number) =>
       new ReadableStream({
         start: (to) => {
@@ -164,7 +164,7 @@ describe("over a socket", () => {
     ],
     ["a header with a NUL", "GET / HTTP/1.1\r\nHost: x\r\nX-Y: a\u0000b\r\n\r\n"],
     ["a chunk of no size", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
-  ])("%s is answered with 400 as JSON, and the server goes on", async (_, text) => {
+  ])("%s is answered with 400 as JSON, and the server continues", async (_, text) => {
     const got = await raw(text)
     expect(got).toMatch(/^HTTP\/1\.1 400 /)
     expect(JSON.parse(got.slice(got.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
@@ -203,7 +203,7 @@ describe("over a socket", () => {
         ?.map((line) => line.trim())
     ).toEqual(["connection: keep-alive", "connection: close"])
   })
-  it("who offers to speak another protocol is answered in this one, body and all", async () => {
+  it("a client that offers another protocol is answered in HTTP/1.1, body and all", async () => {
     const body = `{"name":"Upgraded"}`
     const offer = [
       "Content-Type: application/json",
@@ -240,7 +240,7 @@ describe("over a socket", () => {
     }
     await stillServes()
   })
-  it("what a client names as request id cannot break out of its header", async () => {
+  it("a client's request id cannot break out of its header", async () => {
     const response = await fetch(`${http.url}/api/v1/products`, { headers: { ...headers, "x-request-id": "ok-1" } })
     expect(response.headers.get("x-request-id")).toBe("ok-1")
     expect(response.headers.get("x-content-type-options")).toBe("nosniff")
@@ -307,7 +307,7 @@ describe("a socket before something else than the pipeline", () => {
       expect(said()).toContain("request failed outside the pipeline")
       expect(said()).toContain("a secret")
     }))
-  it("has no body where there is none to have, and says so", async () => {
+  it("has no body where there must be none, and says so", async () => {
     for (const [status, length] of [
       [204, null],
       [304, null],

@@ -60,6 +60,6 @@ const killedUnderLoad = async (env: Env): Promise<void> => {
 }
 
 describe("a server killed under load", () => {
-  it("on SQLite has counted what it answered", { timeout: 300_000 }, async () => killedUnderLoad(await environment()))
-  it("on Postgres has counted what it answered", { timeout: 300_000 }, () => onDurablePostgres(killedUnderLoad))
+  it("on SQLite has counted its answers", { timeout: 300_000 }, async () => killedUnderLoad(await environment()))
+  it("on Postgres has counted its answers", { timeout: 300_000 }, () => onDurablePostgres(killedUnderLoad))
 })

@@ -85,7 +85,7 @@ const holdsTogether = (times: number, acknowledged: Acknowledged, { products, po
 }
 
 describe("a server killed in the middle of writes", () => {
-  it("has kept every write it acknowledged, 30 times over, in its own database", async () => {
+  it("has kept every acknowledged write, 30 times over, in its own database", async () => {
     const folder = await folderOfItsOwn()
     const acknowledged = await killAgainAndAgain(30, {
       FLIGHTCASE_DATA: folder,
@@ -111,7 +111,7 @@ describe("a server killed in the middle of writes", () => {
   })
 })
 
-describe("a Postgres that keeps its word, and what is killed in the middle of writes", () => {
+describe("Postgres with synchronous commits, killed in the middle of writes", () => {
   // The run's own Postgres commits to memory alone: nothing could be told by what it keeps.
   let postgres: PostgresServer
   beforeAll(async () => {
@@ -152,7 +152,7 @@ describe("a Postgres that keeps its word, and what is killed in the middle of wr
     holdsTogether(8, acknowledged, await kept(url))
     await drop()
   })
-  it("every write a server acknowledged is there when Postgres is killed, 6 times over, and the server goes on when it has recovered", async () => {
+  it("every acknowledged write exists when Postgres is killed, 6 times over, and the server continues after recovery", async () => {
     const { url, drop } = await databaseOn(postgres.url)
     const server = await startServer(await environment(url))
     const acknowledged: Acknowledged = new Map()

@@ -42,7 +42,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     server.setClock(minute_start + 120_000)
     expect((await server.ask("/api/v1/products", { token })).status).toBe(200)
   })
-  it("a limit of a token's own leaves its user's other tokens alone", async () => {
+  it("a token's own limit does not affect its user's other tokens", async () => {
     server.setClock(minute_start + 180_000)
     const narrow = await tokenOf({ rate_limit_per_minute: 2 })
     const other = await tokenOf()
@@ -95,14 +95,14 @@ describe.each(engines)("rate limits on %s", (engine) => {
     server.setClock(minute_start + 420_000)
     expect(await misses(1)).toEqual([401])
   })
-  it("wrong tokens count against the address like none at all, on every path", async () => {
+  it("wrong tokens count against the address like missing ones, on every path", async () => {
     server.setClock(minute_start + 480_000)
     expect(await misses(10, { token: "nobody-has-this-token" })).toEqual(of(401, 10))
     for (let time = 0; time < 10; time++)
       expect((await server.ask(`/api/v1/nowhere/${time}`, { token: `1|guess-${time}` })).status).toBe(401)
     expect(await misses(2, { token: "1|one-more-guess" })).toEqual([429, 429])
   })
-  it("a token that holds opens what it opens, whatever others behind the same address have missed", async () => {
+  it("a valid token works, whatever other clients of the same address have missed", async () => {
     server.setClock(minute_start + 540_000)
     await misses(25)
     expect((await server.ask("/api/v1/products")).status).toBe(200)

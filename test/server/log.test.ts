@@ -23,7 +23,7 @@ const logTo = (options: Partial<LogOptions> = {}) => {
 }
 
 describe("the log", () => {
-  it("says each event in one line of JSON, whatever is in it", () => {
+  it("writes each event as one line of JSON, whatever its content", () => {
     const { log, written } = logTo()
     log.at("info", "request", { path: '/a\n"b"', nothing: null, missing: undefined, big: 2n ** 60n, list: [1] })
     log.flush()
@@ -38,7 +38,7 @@ describe("the log", () => {
       list: [1]
     })
   })
-  it("says errors with their causes, at once", () => {
+  it("writes errors with their causes, at once", () => {
     const { log, written } = logTo()
     log.at("error", "request failed", { error: new Error("outer", { cause: new Error("inner") }) })
     expect(written).toHaveLength(1)
@@ -60,7 +60,7 @@ describe("the log", () => {
       `Error: no\n    at f (${new URL("../server/app.ts", url).href}:5:1)\n    at g (${url}x.js:1:2)`
     )
   })
-  it("keeps what is no hurry together, in order, and loses nothing of it", () => {
+  it("batches other lines in order, and loses none", () => {
     const { log, written } = logTo()
     for (let number = 0; number < 1_000; number++) log.at("info", "request", { number })
     log.at("warn", "last")
@@ -75,7 +75,7 @@ describe("the log", () => {
     ])
     expect(written.length).toBeLessThan(100)
   })
-  it("says nothing below its level", () => {
+  it("writes nothing below its level", () => {
     const { log, written } = logTo({ least: "warn" })
     log.at("debug", "a")
     log.at("info", "b")

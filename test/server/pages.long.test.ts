@@ -106,7 +106,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     }
   }
 
-  it.each(Object.keys(pages))("%s is accessible, and says nothing on the console", async (name) => {
+  it.each(Object.keys(pages))("%s is accessible, and without console messages", async (name) => {
     const complaints: Array<string> = []
     for (const { scheme, width } of views) {
       const context = await browser.newContext({ viewport: { width, height: 844 }, colorScheme: scheme })

@@ -17,7 +17,7 @@ const namesOf = (id: number) =>
 const renamedUnseen = (id: number, name: string) =>
   Effect.flatMap(Store, (store) => store.run(`update product_groups set name = '${name}' where id = ${id}`))
 
-describe.each(both_engines)("rows kept between requests on %s", (engine) => {
+describe.each(both_engines)("rows cached between requests on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)

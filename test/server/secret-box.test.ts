@@ -6,7 +6,7 @@ const key = "a key of more than twenty characters"
 const box = secretBox(key, "tests")
 
 describe("a secret box", () => {
-  it("opens what it sealed, whatever the text, and shows nothing of it", () => {
+  it("decrypts its own texts, of any content, and reveals nothing", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), (text) => {
         const sealed = box.seal(text)
@@ -18,12 +18,12 @@ describe("a secret box", () => {
   it("never seals the same text alike", () => {
     expect(box.seal("whsec_1")).not.toBe(box.seal("whsec_1"))
   })
-  it("opens nothing that was sealed under another key or for another purpose", () => {
+  it("decrypts nothing encrypted under another key or for another purpose", () => {
     expect(secretBox(`${key}.`, "tests").open(box.seal("a"))).toBeUndefined()
     expect(secretBox(key, "others").open(box.seal("a"))).toBeUndefined()
     expect(secretBox(key, "tests").open(box.seal("a"))).toBe("a")
   })
-  it("opens nothing that was altered, cut short, or is no sealed text", () => {
+  it("decrypts nothing altered, truncated or invalid", () => {
     const sealed = box.seal("smtp://store:password@mail.example")
     const bytes = Buffer.from(sealed.slice(3), "base64url")
     for (let at = 0; at < bytes.length; at++) {

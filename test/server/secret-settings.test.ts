@@ -66,7 +66,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
     expect(await everything(server)).not.toContain("pass-of-the-store")
     await server.close()
   })
-  it("stays as it is where what was shown is sent back or nothing is said, and goes with null or an empty text", async () => {
+  it("is unchanged when its placeholder is sent back or it is absent, and is removed with null or an empty text", async () => {
     const server = await serve(engine)
     await put(server, { smtp_url: secret })
     await put(server, await show(server))
@@ -87,7 +87,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
     expect(await changes(server)).toEqual([set, set, set, gone, set, gone])
     await server.close()
   })
-  it("is left as it was by a refused change, whose answer does not repeat it", async () => {
+  it("is unchanged by a refused change, whose answer does not repeat it", async () => {
     const server = await serve(engine)
     await put(server, { smtp_url: secret })
     for (const wrong of [[secret], 7, secret.repeat(100)]) {
@@ -125,7 +125,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
   })
 })
 
-it("a SQLite file does not hold its bytes", async () => {
+it("a SQLite file does not contain its bytes", async () => {
   const { database, drop } = await databaseOf("sqlite")
   const server = await serve("sqlite", { database })
   await put(server, { smtp_url: secret })

@@ -20,7 +20,7 @@ describe("the tables of a server", () => {
       Object.entries(columns).map(([column, field]) => ({ name: `${name}.${column}`, column, field }))
     )
 
-  it("declare as secret what is called like one", () => {
+  it("declare as secret every column named like one", () => {
     const { server_tables } = server.app.catalogue
     const undeclared = columnsOf(server_tables).filter(
       ({ column, field }) => like_a_secret.test(column) && !is_told.test(column) && !field.secret
@@ -42,7 +42,7 @@ describe("the tables of a server", () => {
       ).toEqual([])
     }
   })
-  it("are never folded from the journal where they hold one", () => {
+  it("are never projected from the journal if they contain one", () => {
     const safe = plainTable("safes", "key", { key: text(), combination: text({ secret: true }) })
     expect(() => catalogueOf([{ name: "safes", tables: [safe] }])).toThrow("safes holds a secret and is folded")
     expect(catalogueOf([{ name: "safes", server_tables: [safe] }]).server_tables).toEqual([safe])

@@ -10,7 +10,7 @@ import { serve } from "./serving.ts"
 import { text } from "../../core/kernel/fields/field.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 
-describe.each(both_engines)("what hosting adds to a slice on %s", (engine) => {
+describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
   const withSlice = async (
     slice: Partial<ServerSlice>,
     use: (server: Awaited<ReturnType<typeof serve>>) => Promise<void>
@@ -24,7 +24,7 @@ describe.each(both_engines)("what hosting adds to a slice on %s", (engine) => {
     }
   }
 
-  it("work around calls sees who asks and may answer in their place", async () => {
+  it("middleware sees the caller and may answer instead", async () => {
     const seen: Array<string> = []
     await withSlice(
       {
@@ -50,7 +50,7 @@ describe.each(both_engines)("what hosting adds to a slice on %s", (engine) => {
       }
     )
   })
-  it("what refuses in the transaction that records takes the whole command back", async () => {
+  it("a refusal inside the recording transaction rolls the command back", async () => {
     const kinds: Array<string> = []
     await withSlice(
       {

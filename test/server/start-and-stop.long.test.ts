@@ -39,7 +39,7 @@ describe("a start", () => {
     expect(await readFile(join(folder, "key"), "utf8")).toBe(kept)
     expect(await second.kill("SIGINT")).toEqual({ code: 0, signal: null })
   })
-  it("by the command line serves until a signal comes", async () => {
+  it("by the command line serves until a signal arrives", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn() }, "command line")
     // A command that is done ends its process after half a second.
     const ended = await Promise.race([server.ended, setTimeout(1_500)])
@@ -114,7 +114,7 @@ describe("a start", () => {
   })
 })
 
-describe("what the surroundings say is checked", () => {
+describe("environment variables are validated", () => {
   it.each([
     ["a port that is none", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
     ["a port out of range", { FLIGHTCASE_PORT: "65536" }, /FLIGHTCASE_PORT/],
@@ -132,7 +132,7 @@ describe("what the surroundings say is checked", () => {
     expect(() => configFrom(env)).toThrow(StartupError)
     expect(() => configFrom(env)).toThrow(words)
   })
-  it("what is not said is as the surface promises", async () => {
+  it("absent ones have their documented default", async () => {
     const folder = join(await folderOfItsOwn(), "data")
     expect(configFrom({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: " ", FLIGHTCASE_KEY: key })).toEqual({
       host: "127.0.0.1",
@@ -196,7 +196,7 @@ describe("a wrong start is one clear line and exit 1", () => {
     expect(await refused({ DATABASE_URL: url.href, FLIGHTCASE_KEY: key })).toMatch(/no such database/)
     await database.drop()
   })
-  it("when the database was made by a newer release", async () => {
+  it("when the database is of a newer release", async () => {
     const folder = await folderOfItsOwn()
     const server = await startServer({ FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token })
     await server.kill("SIGTERM")
@@ -233,7 +233,7 @@ describe("a wrong start is one clear line and exit 1", () => {
     expect(await next.kill("SIGTERM")).toEqual({ code: 0, signal: null })
     await rm(link)
   })
-  it("when something else stands where the folder should be", async () => {
+  it("when the folder's path is something else", async () => {
     const folder = await folderOfItsOwn()
     await mkdir(folder, { recursive: true })
     await writeFile(join(folder, "data"), "")
@@ -242,7 +242,7 @@ describe("a wrong start is one clear line and exit 1", () => {
 })
 
 describe("a stop", () => {
-  it("lets the request in flight finish, takes no new one, and ends with 0", async () => {
+  it("completes the request in progress, accepts no new one, and exits with 0", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const { port } = new URL(server.url)
     const { connect } = await import("node:net")
@@ -291,7 +291,7 @@ describe("a stop", () => {
     connection.destroy()
     silent.close()
   })
-  it("does not wait for a client that holds its connection open without asking", async () => {
+  it("does not wait for an idle client", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const { connect } = await import("node:net")
     const idle = connect(Number(new URL(server.url).port), "127.0.0.1")
@@ -300,7 +300,7 @@ describe("a stop", () => {
     expect(await server.kill("SIGTERM")).toEqual({ code: 0, signal: null })
     idle.destroy()
   })
-  it("wakes those who wait for news", async () => {
+  it("wakes requests that wait for news", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const first = await fetch(`${server.url}/api/v1/sync/shape?table=journal&offset=now`, { headers })
     const handle = first.headers.get("electric-handle")

@@ -68,7 +68,7 @@ const listens = async (app: ServerApp, url: string): Promise<void> => {
   stop()
 }
 
-describe("two servers on one Postgres, whose clocks stand still so that nothing kept expires", () => {
+describe("two servers on one Postgres, with frozen clocks so that no cache expires", () => {
   let database: FreshDatabase, one: ServerApp, other: ServerApp
   beforeAll(async () => {
     database = await freshDatabase()
@@ -121,7 +121,7 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
     expect(await makesProducts(here, who)).toBe(status)
     expect(await eventually(() => makesProducts(there, who), status)).toBe(status)
   })
-  it("a right given at one opens at the other", async () => {
+  it("a permission granted at one applies at the other", async () => {
     const who = await somebody(here, "Newcomer")
     await here(`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.view"] } })
     expect(await eventually(() => makesProducts(there, who), 403)).toBe(403)
@@ -137,7 +137,7 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
     expect((await here(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })).status).toBe(204)
     expect(await eventually(asked, 403)).toBe(403)
   })
-  it("settings changed at one are those of the other", async () => {
+  it("settings changed at one apply at the other", async () => {
     const name = async () => (await there("/api/v1/settings/company")).body.settings.name
     await name()
     expect(
@@ -145,7 +145,7 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
     ).toBe(200)
     expect(await eventually(name, "Another house")).toBe("Another house")
   })
-  it("a row that answers are made with, renamed at one, has its new name at the other", async () => {
+  it("a cached row renamed at one has its new name at the other", async () => {
     const made = async (json: object) =>
       (await here("/api/v1/product_groups", { json })).body.product_group.id as number
     const parent = await made({ name: "Cables" })
@@ -161,7 +161,7 @@ describe("two servers on one Postgres, whose clocks stand still so that nothing 
 /** As another server does whose notice is lost: the database is changed, and nobody is told. */
 const unheard = (...changes: ReadonlyArray<RowChange>) => Effect.flatMap(Store, (store) => store.apply(changes))
 
-describe.each(both_engines)("what another server changed without being heard, on %s", (engine) => {
+describe.each(both_engines)("changes of an unheard server, on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)

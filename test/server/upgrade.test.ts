@@ -94,10 +94,10 @@ describe.each(both_engines)("a database on %s", (engine) => {
   const left = releasesIn(releases_folder).filter(
     (release) => engine === "sqlite" || existsSync(join(releases_folder, release, "postgres.sql.gz"))
   )
-  it("is kept of a release", () => expect(left).not.toEqual([]))
+  it("is kept for every release", () => expect(left).not.toEqual([]))
 
   it.each(left)(
-    "of release %s comes to the schema of a fresh one and keeps its rows, which can be read",
+    "of release %s gets the schema of a new one and keeps its rows, which are readable",
     async (release) => {
       const kept = join(releases_folder, release)
       const database = await emptyDatabase(engine)
@@ -138,24 +138,21 @@ describe.each(both_engines)("a database on %s", (engine) => {
     }
   )
 
-  it.each(releasesIn(schemas_folder))(
-    "as release %s made it, empty, comes to the schema of a fresh one",
-    async (release) => {
-      const database = await emptyDatabase(engine)
-      const dump = readFileSync(join(schemas_folder, release, `${engine}.sql`), "utf8")
-      const outside = new Set((await tablesOutside()).map(({ name }) => name))
-      const folded = [...dump.matchAll(/^create table "?(\w+)"?/gim)]
-        .flatMap(([, name]) => name ?? [])
-        .filter((name) => !outside.has(name))
-        .map((name) => `create table "${name}"`)
-      await script(
-        database,
-        `${dump}; insert into flightcase_meta values ('schema_version', '2'), ('tables', '${folded.join(";")}'); ` +
-          "insert into journal_head (id, position) values (1, 0)"
-      )
-      const server = await serve(engine, { database })
-      expect(await server.run(partsOf)).toEqual(await partsOfFresh(engine))
-      await server.close()
-    }
-  )
+  it.each(releasesIn(schemas_folder))("of release %s, empty, gets the schema of a new one", async (release) => {
+    const database = await emptyDatabase(engine)
+    const dump = readFileSync(join(schemas_folder, release, `${engine}.sql`), "utf8")
+    const outside = new Set((await tablesOutside()).map(({ name }) => name))
+    const folded = [...dump.matchAll(/^create table "?(\w+)"?/gim)]
+      .flatMap(([, name]) => name ?? [])
+      .filter((name) => !outside.has(name))
+      .map((name) => `create table "${name}"`)
+    await script(
+      database,
+      `${dump}; insert into flightcase_meta values ('schema_version', '2'), ('tables', '${folded.join(";")}'); ` +
+        "insert into journal_head (id, position) values (1, 0)"
+    )
+    const server = await serve(engine, { database })
+    expect(await server.run(partsOf)).toEqual(await partsOfFresh(engine))
+    await server.close()
+  })
 })

@@ -71,7 +71,7 @@ const png = Buffer.from(
 )
 
 describe("forms with files", () => {
-  it("fields are the body, files are described by their content, whatever the sender said", async () => {
+  it("fields are the body, files are described by their content, whatever the sender claims", async () => {
     const content = new Uint8Array([0, 255, 13, 10, 45, 45, 128])
     const got = await sent([
       ["category", "Photo"],

@@ -24,7 +24,7 @@ describe("the simulation", () => {
       expect(await told(seed)).toEqual(once)
     }
   })
-  it("says how a seed that failed is played again", async () => {
+  it("prints how to replay a failed seed", async () => {
     const broken = simulate(42, {
       steps: 4,
       trace: (line) => {
@@ -95,7 +95,7 @@ describe("a simulated power cut", () => {
     return false
   }
 
-  it("tears pages that the log repairs where commits are synced: nothing is lost, nothing is damaged", () => {
+  it("tears pages that the log repairs if commits are synced: nothing is lost or damaged", () => {
     let torn = 0,
       damaged_without_log = 0
     cut("full", (copy, torn_pages) => {
@@ -108,7 +108,7 @@ describe("a simulated power cut", () => {
     expect(torn).toBeGreaterThan(20)
     expect(damaged_without_log).toBeGreaterThan(2)
   })
-  it("may lose commits, but damages nothing, where the log is synced before a checkpoint alone", () => {
+  it("may lose commits, but damages nothing, if the log is synced only before checkpoints", () => {
     const kept = new Set<boolean>()
     cut("normal", (copy) => {
       expect(isDamaged(copy)).toBe(false)
@@ -116,7 +116,7 @@ describe("a simulated power cut", () => {
     })
     expect(kept).toEqual(new Set([true, false]))
   })
-  it("damages what is never synced", () => {
+  it("damages unsynced pages", () => {
     const damaged = new Set<boolean>()
     cut("off", (copy) => {
       damaged.add(isDamaged(copy))

@@ -31,19 +31,19 @@ describe("a place in the source is found", () => {
   it("without parentheses that group in the source", () => {
     expect(found({ within: "lit.switched", find: "=> on ? 'on' : 'off'" })).toBe('=> (on ? "on" : "off")')
   })
-  it("with commas and semicolons that say nothing", () => {
+  it("despite redundant commas and semicolons", () => {
     expect(found({ within: "moved", find: "first()\nsecond({ a: 1, })" })).toBe("first(); second({ a: 1 })")
   })
   it("in the words of a string", () => {
     expect(found({ within: "described", find: "lamp, ${lampOf(1)} at", in_text: true })).toBe("lamp,  ${lampOf(1)} at")
   })
-  it("in another file, when nothing of that name is declared in the one named", () => {
+  it("in another file, if the named one does not declare it", () => {
     expect(found({ within: "moved", find: "first()" })).toBe("first()")
   })
   it("in the one of several other files that has it", () => {
     expect(found({ within: "both", find: "there()" })).toBe("there()")
   })
-  it("and replaced as it is written, whatever signs that holds", () => {
+  it("and replaced literally, whatever characters the replacement has", () => {
     expect(withReplaced("one two three", { start: 4, end: 7 }, "$&")).toBe("one $& three")
   })
 })

@@ -6,7 +6,7 @@ import { serverOfEachTest } from "./opening.ts"
 
 describe.each(both_engines)("odd text on a device of a server on %s", (engine) => {
   const server = serverOfEachTest(engine)
-  it("comes event by event as it is at the server, and goes back as it was written", async () => {
+  it("is synced event by event unchanged, both ways", async () => {
     const device = await server.enrol("van\u0085\u2028\u202e")
     await furnishOddly(async ({ body, method, path }) => {
       const answer = await server.call(method, path.slice("/api/v1".length), body)

@@ -76,7 +76,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
   const holdsText = ({ folder }: TestDevice, text: string): boolean =>
     readdirSync(folder).some((one) => one.includes("sqlite") && readFileSync(join(folder, one)).includes(text))
 
-  it("made offline are read elsewhere byte for byte, and their files are gone from the device", async () => {
+  it("created offline are read elsewhere byte for byte, and their files are removed from the device", async () => {
     const office = await server.enrol()
     const original_name = "Scheinwerfer ü.png"
     const made = await attach(van, source(original_name), { category: "photo", description: "Front" })
@@ -99,7 +99,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     await server.sameOn(van, office)
   })
 
-  it("are gone from a device that was revoked: rows, and every file but those of its unsent commands", async () => {
+  it("are removed from a revoked device: rows, and every file but those of its unsent commands", async () => {
     await attach(van, source("a.png"))
     await van.sync()
     const unsent = Buffer.from(`not sent ${serial}`)
@@ -121,7 +121,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await names()).toEqual(["a.png", "b.txt"])
   })
 
-  it("are not opened by a SHA-256 alone: content counts only from the person who sent it", async () => {
+  it("are not opened by a SHA-256 alone: content counts only from the user who sent it", async () => {
     await attach(van, source("secret.png"))
     await van.sync()
     const { secret } = await server.person({ permissions: ["members.view", "members.edit"] })
@@ -142,12 +142,12 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect((await server.post("/attachments", { ...body, file })).body.errors).toHaveProperty("file")
   })
 
-  it("that arrive otherwise than they were sent are refused, and leave nothing", async () => {
+  it("altered on the way are refused, and leave nothing", async () => {
     const sent = await sendFile(form(png.subarray(1) as Buffer<ArrayBuffer>))
     expect([sent.status, await sent.json()]).toMatchObject([422, { errors: { file: expect.anything() } }])
   })
 
-  it("are on devices of those who see what they hang on, and follow a merge there", async () => {
+  it("are on devices of users who may see their subject, and follow its merge there", async () => {
     const enrolAs = async (permissions: ReadonlyArray<string>): Promise<TestDevice> =>
       server.enrol(undefined, (await server.person({ permissions })).secret)
     const seller = await enrolAs(["members.view", "members.edit"])
@@ -165,7 +165,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(holdsText(packer, "Zork")).toBe(false)
   })
 
-  it("cut off at every tenth of their way count as not sent, and are sent again whole", async () => {
+  it("cut off at every tenth count as not sent, and are sent again completely", async () => {
     const content = Buffer.alloc(200_000, `cut ${serial}`)
     const of = sha256Of(content)
     await attach(van, source("long.bin", content))
@@ -249,7 +249,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await van.conflicts()).toMatchObject([{ error: { status: 422, errors } }])
   })
 
-  it("refused offline leave nothing: too large by a byte, of nothing that is there, without a file", async () => {
+  it("refused offline leave nothing: a byte too large, without a subject, without a file", async () => {
     const refused = (field: string, words = "") => ({
       ...{ status: 422, body: { errors: { [field]: [expect.stringContaining(words)] } } }
     })
@@ -264,7 +264,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect((await attach(van, source("full.bin", Buffer.alloc(upload_bytes_max)))).status).toBe(201)
   })
 
-  it("left by a crash are removed when they are old; what waits for a command stays however old", async () => {
+  it("left by a crash are removed when old; those waiting for a command stay", async () => {
     await attach(van, source("a.png"))
     const folder = join(van.folder, "files")
     const old = new Date(Date.now() - 86_400_000)
@@ -301,7 +301,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(bundle_content_bytes_max).toBeLessThan(bundle_bytes_max)
   })
 
-  it("of an erased person are gone from the server, from replicas and from what the journal says", async () => {
+  it("of an erased person are removed from the server, from replicas and from the journal", async () => {
     const office = await server.enrol()
     await attach(van, source("Passport of Ann Zork.png"), { description: "Zork's passport" })
     await van.sync()

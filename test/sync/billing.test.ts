@@ -23,7 +23,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
     await smtp?.close()
   })
 
-  it("an order that two devices bill is a conflict of the second, which bills what is left or is allowed", async () => {
+  it("an order billed by two devices is a conflict of the second, which bills the remainder or is allowed", async () => {
     const [till, van] = [await server.enrol(), await server.enrol()]
     const window = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-03T17:00:00Z", store_id: 1 }
     const { id } = await server.create("/opportunities", { subject: "Gala", member_id, ...window })

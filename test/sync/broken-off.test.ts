@@ -40,7 +40,7 @@ describe("a device's work", () => {
     ])
   })
 
-  it("is pending until it was pulled, though the reply to it came, and its person always finds it done", async () => {
+  it("is pending until pulled, even if the response arrived, and always visible to its user", async () => {
     const [mine, theirs] = [await product(), await product()]
     const device = await filled(events_only)
     await device.put(`/products/${mine}`, { name: "Mine" })
@@ -55,7 +55,7 @@ describe("a device's work", () => {
     await server.sameOn(device)
   })
 
-  it("goes on where it was when a chunk broke off before it was kept", async () => {
+  it("resumes when a chunk was interrupted before it was stored", async () => {
     const hooks: Hooks = { ...events_only }
     const device = await filled(hooks)
     await product()
@@ -68,7 +68,7 @@ describe("a device's work", () => {
     await server.syncedAlike(device)
   })
 
-  it("goes on at a server of an older release, which leases no ids of a table it does not know", async () => {
+  it("continues at a server of an older release, which leases no ids of an unknown table", async () => {
     const device = await server.inspected(events_only)
     const asked: Array<string> = []
     const older: Remote = {
@@ -99,7 +99,7 @@ describe("a device's work", () => {
     expect(device.outbox.pending().map(({ ids }) => ids["products"])).toEqual([[made]])
   })
 
-  it("that is taken back leaves no trace: not of rows changed twice, nor of rows made or deleted", async () => {
+  it("is reverted without a trace: for rows changed twice, created or deleted", async () => {
     const [changed, deleted] = [await product(), await product()]
     const group = (await server.create("/product_groups", { name: "Lighting" })).id
     await server.put(`/products/${changed}`, { product_group_id: group })
@@ -121,7 +121,7 @@ describe("a device's work", () => {
     expect(events.filter((event) => event.position >= provisional_base)).toEqual([])
   })
 
-  it("goes on while pages of a fill arrive; one that two processes bring is laid down once", async () => {
+  it("continues during a fill; one that two processes fetch is written once", async () => {
     for (let at = 0; at < 5; at++) await product()
     const device = await server.inspected(events_only)
     const { fill } = device.replica()

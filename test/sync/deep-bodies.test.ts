@@ -19,7 +19,7 @@ const deliver = async (text: string) => {
   return { status: answer.status, body: (await answer.json()) as any }
 }
 
-it("a device records what the server would take of a request, and the server takes it, pushed and carried", async () => {
+it("a device records exactly what the server accepts of a request, pushed or bundled", async () => {
   const van = await server.enrol()
   expect((await record(van, nested(body_depth_max - 1))).status).toBe(201)
   expect(await van.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
@@ -28,7 +28,7 @@ it("a device records what the server would take of a request, and the server tak
   expect(status).toBe(200)
   expect(await van.bundleIn(JSON.stringify(body.bundle))).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
 })
-it("a device refuses to record what the server would never take", async () => {
+it("a device refuses commands the server would never accept", async () => {
   const van = await server.enrol()
   const refused = (field: string, words: string) => ({
     ...{ status: 422, body: { errors: { [field]: [expect.stringContaining(words)] } } }

@@ -61,7 +61,7 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     const batch = { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: [job] }
     expect((await device.post("/documents/batch_generate", batch)).status).toBeGreaterThanOrEqual(400)
   })
-  it("it is made final and voided without a network", async () => {
+  it("it is finalised and voided offline", async () => {
     const { id } = await server.create("/documents/generate", asked())
     await device.sync()
     expect(await device.create(`/documents/${id}/finalise`)).toMatchObject({ status: "finalised" })
@@ -70,7 +70,7 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     expect(await device.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     await server.sameOn(device)
   })
-  it("what the device can refuse it refuses; what changed meanwhile the server refuses, and nothing is drawn", async () => {
+  it("the device refuses what it can; the server refuses what changed meanwhile, and nothing is drawn", async () => {
     expect((await generate(device, { documentable_id: 987_654 })).status).toBe(422)
     const { id } = await server.opportunity()
     await device.sync()
@@ -84,7 +84,7 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     await server.syncedAlike(device)
     expect(prepared).toBe(before)
   })
-  it("somebody who may make documents and not see jobs is judged by the server", async () => {
+  it("users who may create documents but not see jobs are judged by the server", async () => {
     const { secret } = await server.person({ permissions: ["documents.create", "documents.view"] })
     const clerk = await server.enrol("clerk", secret)
     for (const documentable_id of [job, 987_654]) expect((await generate(clerk, { documentable_id })).status).toBe(201)

@@ -24,7 +24,7 @@ afterEach(() => {
 // What a connection does at a commit: 2 waits for the disk, 1 does not (sqlite.org/pragma.html, synchronous).
 const [full, normal] = [2, 1]
 
-it("an outbox's file is on the disk before a command is acknowledged, and writes over what it frees", () => {
+it("an outbox's file is on disk before a command is acknowledged, and overwrites freed pages", () => {
   const executed = vi.spyOn(DatabaseSync.prototype, "exec")
   const outbox = openOutboxAt(join(folder, "outbox.sqlite"))
   const db = executed.mock.contexts[0] as DatabaseSync
@@ -33,7 +33,7 @@ it("an outbox's file is on the disk before a command is acknowledged, and writes
   outbox.close()
 })
 
-it("a transaction that need not wait for the disk leaves those after it waiting as ever, also where it fails", async () => {
+it("a transaction with relaxed durability does not affect later ones, even when it fails", async () => {
   const commits = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const now = Effect.map(sql.unsafe<{ synchronous: number }>("pragma synchronous"), (rows) => rows[0]!.synchronous)
@@ -49,7 +49,7 @@ it("a transaction that need not wait for the disk leaves those after it waiting 
   ])
 })
 
-it("what settles commands is on the replica's disk before the outbox forgets them", async () => {
+it("settled commands are on the replica's disk before the outbox drops them", async () => {
   const executed = vi.spyOn(DatabaseSync.prototype, "exec")
   const hooks: Hooks = { snapshot_beyond: Number.POSITIVE_INFINITY }
   const device = await server.inspected(hooks)
@@ -70,7 +70,7 @@ it("what settles commands is on the replica's disk before the outbox forgets the
   expect(seen).toMatchObject({ "in the outbox": normal, applied: full })
 })
 
-it("a replica that lost its last commits runs what the outbox acknowledged again, as if nothing had been", async () => {
+it("a replica that lost its last commits applies acknowledged commands again", async () => {
   const device = await server.enrol()
   const left = mkdtempSync(join(server.folder, "left-"))
   /** Files of one kind as a power cut leaves them: what SQLite shares between processes is gone with the memory. */

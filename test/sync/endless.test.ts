@@ -71,18 +71,18 @@ const pulled = async (url: string, how: Timeouts = patience) => {
 const too_long = /nothing new for 0\.4 seconds|it says the same again and again/
 
 describe("a pull ends, in words and with the exit code of a network that failed, where the server", () => {
-  it("says again and again that there is nothing, and never that this is all", async () => {
+  it("repeats that there is nothing, without ever ending", async () => {
     const url = await listening((response) => shape(response, "0_0", []))
     expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringMatching(too_long) })
   })
-  it("says so for longer than its reader waits between two answers", async () => {
+  it("does so for longer than its reader waits between two answers", async () => {
     const url = await listening((response) => shape(response, "0_0", []))
     expect(await pulled(url, { ...patience, news: 30_000 })).toMatchObject({
       code: 7,
       message: expect.stringContaining("it says the same again and again")
     })
   })
-  it("sends what it sent before", async () => {
+  it("repeats its last answer", async () => {
     const url = await listening((response) => shape(response, "1_1", [event(1)]))
     expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringMatching(too_long) })
   })
@@ -90,7 +90,7 @@ describe("a pull ends, in words and with the exit code of a network that failed,
     const url = await listening(() => {})
     expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringContaining("nothing new for") })
   })
-  it("has always more: what came is kept", async () => {
+  it("always has more: received data is kept", async () => {
     const url = await listening((response, asked) => shape(response, `${asked}_1`, [event(asked)]))
     const { positions, code, message } = await pulled(url, { ...patience, news: 60_000, pull: 400 })
     expect([code, message]).toEqual([7, expect.stringContaining("there is more")])
@@ -104,7 +104,7 @@ describe("a pull ends, in words and with the exit code of a network that failed,
     })
     expect((await pulled(url, { ...patience, news: 20_000 })).code).toBe(7)
   })
-  it("waits for no slow disk: applying what came is not held against the server", async () => {
+  it("waits for no slow disk: time spent on applying does not count against the server", async () => {
     const url = await listening((response, asked) =>
       shape(response, `${asked}_1`, asked < 3 ? [event(asked)] : [{ headers: { control: "up-to-date" } }])
     )

@@ -14,7 +14,7 @@ describe("erasing a person", () => {
     return JSON.stringify(rows)
   }
 
-  it("reaches what a device made, knew and pulled before", async () => {
+  it("covers what a device created, knew and pulled before", async () => {
     const device = await server.enrol()
     const id = await device.contact({ name: "Florence Keller" })
     await device.create(`/members/${id}/phones`, { number: "0171 1" })

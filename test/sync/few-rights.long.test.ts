@@ -6,10 +6,10 @@ import { describe, it } from "vitest"
 import { share } from "../share.ts"
 import { commanders, fewRights, people, tokens } from "./few-rights.ts"
 
-describe("people with few rights, at a device and at the server", () => {
+describe("users with few permissions, at a device and at the server", () => {
   const rights = fewRights()
   it.each(share(people))(
-    "%s: every question has one answer, and the device holds nothing beyond what its person may see",
+    "%s: every query has one answer, and the device has nothing beyond what its user may see",
     (_, held) => rights.sameAnswers(held)
   )
   it.each(share(tokens))(
@@ -17,8 +17,8 @@ describe("people with few rights, at a device and at the server", () => {
     (_, abilities) => rights.sameAnswersWithToken(abilities)
   )
   it.each(share(commanders))(
-    "%s: what a device takes, the server takes, and what the server refuses, the device refused for the same reason",
+    "%s: the server accepts what a device accepts, and the device refused what the server refuses, for the same reason",
     (_, held) => rights.sameVerdicts(held)
   )
-  it("what is looked for beyond their rights would be found", () => rights.findsWhatIsBeyond())
+  it("the checks would find data beyond their permissions", () => rights.findsWhatIsBeyond())
 })

@@ -7,18 +7,17 @@ import { fewRights, people, tokens } from "./few-rights.ts"
 const system_people = people.filter(([name]) => systemRoles.some((role) => role.name === name))
 const few = system_people.filter(([name]) => ["Sales", "Warehouse"].includes(name))
 
-describe("people with few rights, at a device and at the server", () => {
+describe("users with few permissions, at a device and at the server", () => {
   const rights = fewRights()
-  it.each(few)(
-    "%s: every question has one answer, and the device holds nothing beyond what its person may see",
-    (_, held) => rights.sameAnswers(held)
+  it.each(few)("%s: every query has one answer, and the device has nothing beyond what its user may see", (_, held) =>
+    rights.sameAnswers(held)
   )
   it.each(tokens.slice(0, 1))(
     "a token to %s: every question has one answer, though its person may do everything",
     (_, abilities) => rights.sameAnswersWithToken(abilities)
   )
   it.each(system_people.slice(0, 1))(
-    "%s: what a device takes, the server takes, and what the server refuses, the device refused for the same reason",
+    "%s: the server accepts what a device accepts, and the device refused what the server refuses, for the same reason",
     (_, held) => rights.sameVerdicts(held)
   )
 })

@@ -38,7 +38,7 @@ describe.each(engines)("after a server on %s was restored and leased ids again,"
     return { van, restore }
   }
 
-  it("a held command follows what it builds on to its new id", async () => {
+  it("a held command follows the row it depends on to its new id", async () => {
     const { restore, van } = await beforeTheBackup()
     await make(server, "TAKEN")
     const own = await make(van, "TAKEN")
@@ -57,7 +57,7 @@ describe.each(engines)("after a server on %s was restored and leased ids again,"
     expect((await atServer("TAKEN")).id).not.toBe(own.id)
     await server.sameOn(van)
   })
-  it("a command on a row whose making was accepted before, and is not any more, waits for it", async () => {
+  it("a command on a row whose creation is no longer accepted waits for it", async () => {
     const { restore, van } = await beforeTheBackup()
     const own = await make(van, "OWN")
     await van.sync()
@@ -77,7 +77,7 @@ describe.each(engines)("after a server on %s was restored and leased ids again,"
       { location: "Not sent yet" }
     ])
   })
-  it("a command whose ground was given up is not recorded again on the row that has its id now", async () => {
+  it("a command whose basis was withdrawn is not recorded again on the row that has its id now", async () => {
     const { restore, van } = await beforeTheBackup()
     const own = await make(van, "OWN")
     await move(van, own, "Van, shelf 3")
@@ -99,7 +99,7 @@ describe.each(engines)("after a server on %s was restored and leased ids again,"
     expect((await van.resolve(left!.id, { drop: true })).status).toBe(200)
     expect(await counts(van)).toEqual(all_settled)
   })
-  it("a row that a body refers to is followed as well, and one that is somebody else's can be named by amending", async () => {
+  it("a row that a body refers to is followed as well, and another's row can be named by amending", async () => {
     const van = await server.enrol()
     const group = (at: Pick<TestDevice | TestServer, "create">, name: string) => at.create("/product_groups", { name })
     for (let at = 0; at < 26; at++) await group(van, `V ${at}`)
@@ -166,7 +166,7 @@ describe.each(engines)("after a server on %s was restored and leased ids again,"
     }
   )
   it.each(["not sent yet", "accepted before"])(
-    "a command on a row that others had made, %s, is not taken for one on the row that has its id now",
+    "a command on a row others created, %s, is not taken for one on the row that has its id now",
     async (sent) => {
       const van = await server.enrol()
       const restore = await backupOf(server, engine)
@@ -188,7 +188,7 @@ describe.each(engines)("after a server on %s was restored and leased ids again,"
       expect(await counts(van)).toEqual(all_settled)
     }
   )
-  it("a row that its own device has sent again is the same row to others", async () => {
+  it("a row sent again by its own device is the same row to others", async () => {
     const [van, shop] = [await server.enrol(), await server.enrol()]
     const restore = await backupOf(server, engine)
     const made = await make(shop, "SHOP")
@@ -204,7 +204,7 @@ describe.each(engines)("after a server on %s was restored and leased ids again,"
     }
     expect(await atServer("SHOP")).toMatchObject({ id: made.id, location: "Not sent yet" })
   })
-  it("ids shown again once are shown again after the same backup was put back once more", async () => {
+  it("ids presented once are presented again after the same backup was restored once more", async () => {
     const { restore, van } = await beforeTheBackup()
     await make(van, "OWN")
     await van.sync()

@@ -63,7 +63,7 @@ describe("the HTTP client", () => {
       "x-own": "1"
     })
   })
-  it("sends a form as it is, and no token where there is none", async () => {
+  it("sends a form unchanged, and no token where there is none", async () => {
     const { client, asked } = await serving((_, response) => response.end(), { token: "" })
     const form = new FormData()
     form.set("name", "A file")
@@ -80,7 +80,7 @@ describe("the HTTP client", () => {
     const other = await serving(refusing(503, "0"), { again: afterItsWord(5, 60) })
     expect((await other.client.send({ method: "GET", path: "/" })).status).toBe(503)
   })
-  it("hands a refusal on that lasts too long, names no seconds, or comes too often", async () => {
+  it("passes on a refusal that lasts too long, names no seconds, or is repeated too often", async () => {
     const handed = async (retry_after: string, times: number): Promise<[number, number]> => {
       const { client, asked } = await serving(refusing(429, retry_after), { again: afterItsWord(times, 60) })
       return [(await client.send({ method: "GET", path: "/" })).status, asked.length]

@@ -4,7 +4,7 @@ import { engines } from "../app.ts"
 import { fills, type InspectedDevice } from "./inspected-device.ts"
 import { serverOfSuite } from "./opening.ts"
 
-describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
+describe.each(engines)("data on a device by its token, on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create } = server
   let member_id: number, other_address: number
@@ -59,7 +59,7 @@ describe.each(engines)("what a token lets its device hold, on %s", (engine) => {
       expect(heldBy(device)).not.toContain("Xyzzy")
     })
   })
-  it("two tokens of one person stand side by side: neither sends the other's device back to the beginning", async () => {
+  it("two tokens of one user are independent: neither resets the other's device", async () => {
     const wide = await enrol({ abilities: ["*"] }, 0),
       narrow = await enrol({ abilities: [...syncing, "products:read"] }, 0)
     const handles = async () => {

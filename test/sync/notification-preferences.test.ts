@@ -26,7 +26,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     counter = await server.enrol("counter", person.secret)
   })
 
-  it("one's own are set without a network, and hold on the server once they are synced", async () => {
+  it("the user's own are set offline, and apply on the server once synced", async () => {
     const entry = { channels: { database: true, email: false, broadcast: true }, source: "preference" }
     expect(await prefer(counter, { channels: { email: false, broadcast: true } })).toMatchObject(entry)
     expect(await counter.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
@@ -78,7 +78,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     expect(await shown(counter)).toMatchObject({ channels, source: "setting" })
     expect([(await counter.get(house)).status, (await counter.put(house, { settings })).status]).toEqual([403, 403])
   })
-  it("a token for preferences alone opens nothing of members to its device", async () => {
+  it("a token for preferences alone gives its device no members", async () => {
     const abilities = ["sync:read", "sync:write", "notification-preferences:read", "notification-preferences:write"]
     const phone = await server.enrol("phone", (await server.create("/tokens", { name: "Phone", abilities })).secret)
     const { emails, members } = await phone.tables()

@@ -38,7 +38,7 @@ const custom_values: { readonly [type: number]: unknown } = {
 }
 const from_events = { snapshot_beyond: Number.POSITIVE_INFINITY }
 
-describe.each(engines)("nothing is left of a person who was anonymised, on %s", (engine) => {
+describe.each(engines)("no trace of an anonymised person remains, on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create, must, show } = server
   /** Asked under an Idempotency-Key. */
@@ -145,7 +145,7 @@ describe.each(engines)("nothing is left of a person who was anonymised, on %s", 
     await nothingLeft()
   })
 
-  it("of a user: account, devices, tokens, what the action log and others' devices say of them; an active account is refused first", async () => {
+  it("of a user: account, devices, tokens, entries in the action log and on others' devices; an active account is refused first", async () => {
     const email = `${mark}@quill.example`
     const { id, member_id } = await create("/users", { name: `${mark} Quill`, email, roles: ["Admin"], active: true })
     const job = () => keyed("job", "/opportunities?include=owner", { subject: "Spring tour", owned_by: member_id })

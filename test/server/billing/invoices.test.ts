@@ -52,7 +52,7 @@ describe.each(both_engines)("repeated billing requests on %s", (engine) => {
     const next = await billing.issued(member_id)
     expect(Number(next["number"])).toBe(Number(invoice.number) + 1)
   })
-  it("makes one draft of an order", async () => {
+  it("create one draft for an order", async () => {
     const { opportunity } = await billing.must("opportunities", {
       subject: "Festival",
       store_id: 1,
@@ -92,7 +92,7 @@ describe.each(both_engines)("repeated billing requests on %s", (engine) => {
       return invoices.map((one: { currency_code: string; total: string }) => `${one.currency_code} ${one.total}`).sort()
     }
 
-    it("take base amounts to the unit, and values between two units as what they are", async () => {
+    it("compare base amounts exactly, and values between two minor units as they are", async () => {
       expect(await found("q[total_gteq]=900.00")).toEqual(["GBP 900.00"])
       expect(await found("q[total_gt]=899.999")).toEqual(["GBP 900.00"])
       expect(await found("q[total_gt]=900")).toEqual([])
@@ -188,7 +188,7 @@ describe.each(engines)("the sweep on %s", (engine) => {
     expect(await swept()).toEqual({ told: 1 })
     expect(await told()).toHaveLength(2)
   })
-  it("goes through many at once", async () => {
+  it("handles many at once", async () => {
     serving.setClock(Date.parse("2026-08-01T10:00:00Z"))
     const member_id = await billing.member("Ann")
     for (let at = 0; at < 103; at++) await billing.issued(member_id, {}, { due_at: "2026-08-02T10:00:00Z" })
@@ -253,7 +253,7 @@ describe.each(engines)("accounting on %s", (engine) => {
     const [document] = await told("invoices")
     expect(document.postings.map(({ account }: { account: string }) => account).slice(0, 2)).toEqual(["1300", "4711"])
   })
-  it("refuses what is no day and no document", async () => {
+  it("refuses invalid dates and documents", async () => {
     expect((await serving.ask("/api/v1/accounting/postings?kind=invoices&since=yesterday")).status).toBe(422)
     expect((await serving.ask("/api/v1/accounting/postings?kind=bills&since=2026-01-01")).status).toBe(422)
     expect((await serving.ask("/api/v1/accounting/exports", { json: { keys: ["bills/1"] } })).status).toBe(422)
@@ -281,7 +281,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     return { headers: got.headers, text: pagesOfPdf(got.bytes).join("\n") }
   }
 
-  it("says what the invoice says, and how to pay it", async () => {
+  it("has the invoice's content, and how to pay it", async () => {
     const invoice = await billing.issued(member_id, { subject: "Winter Gala" })
     const { headers, text } = await textOf(`invoices/${invoice["id"]}/pdf`)
     expect(headers["content-type"]).toBe("application/pdf")
@@ -294,7 +294,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(text).toContain("Equipment remains ours.")
     expect(text).not.toMatch(/DRAFT|VOID/)
   })
-  it("is marked on drafts, which have no number yet and nothing to pay, and on voided ones", async () => {
+  it("is marked on drafts, without number and payment, and on voided ones", async () => {
     const { id } = await billing.draft(member_id)
     const draft = await textOf(`invoices/${id}/pdf`)
     expect(draft.headers["content-disposition"]).toBe(`inline; filename="invoice-draft-${id}.pdf"`)
@@ -306,7 +306,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(voided.text).toContain("VOID")
     expect(voided.text).not.toContain("Please pay")
   })
-  it("names whom the invoice was issued to, whatever becomes of their name", async () => {
+  it("names the customer as of issuing, whatever their later name", async () => {
     const other = await billing.member("Before Ltd")
     const { id } = await billing.issued(other)
     await billing.must(`members/${other}`, { name: "After Ltd" }, "PUT")
@@ -320,7 +320,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(headers["content-disposition"]).toBe(`inline; filename="credit-note-${credit_note.number}.pdf"`)
     for (const part of [`Credit note ${credit_note.number}`, number, "30.00", "Dark lamp"]) expect(text).toContain(part)
   })
-  it("goes to whom a customer was merged into between draft and issue", async () => {
+  it("names the customer into whom the draft's customer was merged before issuing", async () => {
     const [gone, kept] = [await billing.member("Twice Ltd"), await billing.member("Once Ltd")]
     const { id } = await billing.draft(gone)
     await billing.must(`members/${kept}/merge`, { secondary_id: gone })
@@ -328,7 +328,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(invoice.member_id).toBe(kept)
     expect((await textOf(`invoices/${id}/pdf`)).text).toContain("Once Ltd")
   })
-  it("is for those who may see invoices", async () => {
+  it("is for users who may see invoices", async () => {
     const { id } = await billing.draft(member_id)
     const { token } = await billing.must("tokens", { name: "Reads", abilities: ["products:read"] })
     expect((await serving.ask(`/api/v1/invoices/${id}/pdf`, { token: token.secret })).status).toBe(403)

@@ -121,7 +121,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const told = taken.find(({ to }) => to[0] === "told@c.example")
     expect([told?.read.subject, told?.read.text?.trim()]).toEqual(["Your bill", "Here it is."])
   })
-  it("is refused for drafts and for what is no address, and then nothing is noted or sent", async () => {
+  it("is refused for drafts and invalid addresses, and then nothing is recorded or sent", async () => {
     const member_id = await billing.member("A", { address: "a@a.example" })
     const { id } = await billing.draft(member_id)
     const jobs = async () => {
@@ -146,7 +146,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect((await billing.must(`invoices/${id}`)).invoice.emailed_at).toBeNull()
     expect(await jobs()).toEqual(before)
   })
-  it("goes to as many as one message takes, the blind copy of the store beside them", async () => {
+  it("goes to the most recipients a message allows, plus the store's blind copy", async () => {
     const many = (count: number, at: string) => Array.from({ length: count }, (_, n) => `n${n}@${at}.example`)
     await billing.must("settings/mail", { settings: { always_bcc: "books@own.example" } }, "PUT")
     const { id } = await billing.issued(await billing.member("A"))
@@ -163,7 +163,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect((await sending()).error).toContain("no such mailbox")
     expect((await mails.arrived())[0]?.read.subject).toContain("Not delivered")
   })
-  it("says what the settings word, with the fields of the invoice", async () => {
+  it("uses the settings' texts, with the fields of the invoice", async () => {
     await billing.must(
       "settings/invoicing",
       {
@@ -248,7 +248,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       expect((read.text ?? "").length).toBeLessThan(200_000)
       expect((await drawn(id)).text).toContain(`Invoice ${number}`)
     })
-    it("of a thousand rows are mailed as a job, whole", async () => {
+    it("of a thousand rows are mailed as a job, completely", async () => {
       const count = plays_everything ? 1_000 : 120
       const items = Array.from({ length: count }, (_, at) => ({ name: `Row-${at + 1}.`, unit_price: "10.00" }))
       const { id, total } = await billing.issued(member_id, { items })

@@ -31,7 +31,7 @@ const start = async (folder: string): Promise<ServerApp> => {
 }
 
 describe("servers on one Postgres", () => {
-  it("share a folder of files; one with a folder of its own does not start, and says what to do", async () => {
+  it("share a folder of files; one with a separate folder refuses to start, with advice", async () => {
     await start("shared")
     await start("shared")
     const mark = readFileSync(join(place, "shared", "blobs", "store-id"), "utf8").trim()
@@ -50,7 +50,7 @@ describe("servers on one Postgres", () => {
     cpSync(join(place, "before"), join(place, "after"), { recursive: true })
     await start("after")
   })
-  it("start where no file can be kept, and then refuse files alone", async () => {
+  it("start where no file can be stored, and then refuse files only", async () => {
     writeFileSync(join(place, "no-folder"), "")
     const app = await start("no-folder")
     const health = await app.ask({

@@ -58,21 +58,21 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
   const unname = (uuid: string): Promise<void> =>
     server.run(Effect.flatMap(Store, (store) => store.apply([remove(downloads, uuid)])))
 
-  it("what nothing ever named goes after a day, not before", async () => {
+  it("content never referenced is deleted after a day, not before", async () => {
     const sha256 = await keep("never named")
     pass(23.9)
     expect([await collect(), await isThere(sha256)]).toEqual([0, true])
     pass(0.2)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("what comes again within its day stays for another", async () => {
+  it("content uploaded again within its day stays for another", async () => {
     const sha256 = await keep("comes again")
     pass(23)
     await keep("comes again")
     pass(23)
     expect([await collect(), await isThere(sha256)]).toEqual([0, true])
   })
-  it("what goes soon does not count as sent by a device, so that it is sent again", async () => {
+  it("content about to be deleted does not count as uploaded by a device, so that it is sent again", async () => {
     const sha256 = await keep("sent long ago")
     const isPresent = async () => (await server.run(Effect.suspend(() => deviceFiles.present([sha256])))).has(sha256)
     pass(11)
@@ -85,7 +85,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(1_000)
     expect(await isPresent()).toBe(true)
   })
-  it("what a row names stays, and goes a day after the last of them", async () => {
+  it("referenced content stays, and is deleted a day after the last reference", async () => {
     const sha256 = await keep("named twice")
     expect(await name(sha256, "one")).toBe("named")
     expect(await name(sha256, "two")).toBe("named")
@@ -101,7 +101,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(2)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("a file made for somebody goes a day after its time is over", async () => {
+  it("a file created for a user is deleted a day after its expiry", async () => {
     const { sha256, expires_at } = await server.run(
       keepDownload({ name: "out.csv", content: Stream.make(Buffer.from("a,b")), owner_id: 1, mime_type: "text/csv" })
     )
@@ -112,7 +112,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(25)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("a row cannot name what is not here, or is being removed", async () => {
+  it("a row cannot reference content that is missing or being deleted", async () => {
     expect(await name("0".repeat(64), "nothing")).toMatchObject({
       kind: "invalid",
       errors: { file: [expect.any(String)] }
@@ -134,7 +134,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     expect(meanwhile).toEqual([expect.objectContaining({ kind: "invalid" })])
     expect(await isThere(sha256)).toBe(false)
   })
-  it("content that comes while the same is being removed waits, and is stored again", async () => {
+  it("content uploaded while the same is being deleted waits, and is stored again", async () => {
     const sha256 = await keep("comes meanwhile")
     pass(25)
     const store = await blobs()
@@ -165,7 +165,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(1.1)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("content that the database does not know, older than a day, is found and goes a day later", async () => {
+  it("content unknown to the database, older than a day, is found and deleted a day later", async () => {
     const sha256 = await keep("of a later time")
     await server.run(Effect.flatMap(Store, (store) => store.run("delete from blobs")))
     const store = await blobs()

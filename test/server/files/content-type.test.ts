@@ -61,7 +61,7 @@ describe("the type of a file", () => {
     expect(await typeOfContent(content)).toBe(type)
     expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1_048_576)
   })
-  it("nothing that a browser could run is shown in place", () => {
+  it("nothing that a browser could run is shown inline", () => {
     const run = ["text/html", "image/svg+xml", "application/xml", "text/javascript", "application/zip", "text/plain"]
     expect(run.filter(isShownInPlace)).toEqual([])
   })

@@ -15,7 +15,7 @@ const writer = fileURLToPath(new URL("./writer.ts", import.meta.url))
 const kills = 30
 
 describe("a folder of files", () => {
-  it(`whose writer is killed ${kills} times holds what was kept, whole, and nothing half written`, async () => {
+  it(`whose writer is killed ${kills} times has all stored files, complete, and no partial ones`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-killed-"))
     const kept = new Set<string>()
     let temporary = 0

@@ -41,7 +41,7 @@ const temporary = (): ReadonlyArray<string> => (existsSync(join(folder, "tmp")) 
 describe("a folder of files", () => {
   storeContract(() => folderStore({ folder, alone: true }), temporary)
 
-  it("is closed to others, to the last file", async () => {
+  it("is private, to the last file", async () => {
     const { sha256 } = await put(folderStore({ folder, alone: true }), Buffer.from("private"))
     const [first, second] = [sha256.slice(0, 2), sha256.slice(2, 4)]
     const paths = [[], [first], [first, second], [first, second, sha256], ["tmp"]]
@@ -60,7 +60,7 @@ describe("a folder of files", () => {
     await put(store, Buffer.from("whole content"))
     expect((await contentOf(store, sha256)).toString()).toBe("whole content")
   })
-  it("temporary files of a process that has gone are removed at the start, those of others after an hour", async () => {
+  it("temporary files of a dead process are removed at start-up, those of others after an hour", async () => {
     mkdirSync(join(folder, "tmp"), { recursive: true })
     const [old, recent] = [join(folder, "tmp", "old.part"), join(folder, "tmp", "recent.part")]
     for (const one of [old, recent]) writeFileSync(one, "x")
@@ -71,27 +71,30 @@ describe("a folder of files", () => {
     await Effect.runPromise(folderStore({ folder, alone: true }).sweep)
     expect(temporary()).toEqual([])
   })
-  it.skipIf(process.getuid?.() === 0)("a folder that may not be written says so", async () => {
+  it.skipIf(process.getuid?.() === 0)("a folder without write permission is reported", async () => {
     mkdirSync(folder, { recursive: true })
     chmodSync(folder, 0o500)
     await expectFailure(folder, "read_only", "may not be written")
   })
-  it.skipIf(!mayMount)("a full disk says so, leaves nothing, and takes content again once there is room", async () => {
-    mkdirSync(folder, { recursive: true })
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder])
-    try {
-      const store = folderStore({ folder, alone: true })
-      const exit = await Effect.runPromiseExit(
-        Effect.scoped(receiveAll(store, Stream.make(new Uint8Array(90_000)), 100_000))
-      )
-      expect(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined).toMatchObject({ fault: "full" })
-      expect(temporary()).toEqual([])
-      expect((await put(store, new Uint8Array(20_000))).size_bytes).toBe(20_000)
-    } finally {
-      execFileSync("umount", [folder])
+  it.skipIf(!mayMount)(
+    "a full disk is reported, leaves nothing, and stores content again once there is space",
+    async () => {
+      mkdirSync(folder, { recursive: true })
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder])
+      try {
+        const store = folderStore({ folder, alone: true })
+        const exit = await Effect.runPromiseExit(
+          Effect.scoped(receiveAll(store, Stream.make(new Uint8Array(90_000)), 100_000))
+        )
+        expect(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined).toMatchObject({ fault: "full" })
+        expect(temporary()).toEqual([])
+        expect((await put(store, new Uint8Array(20_000))).size_bytes).toBe(20_000)
+      } finally {
+        execFileSync("umount", [folder])
+      }
     }
-  })
-  it.skipIf(!existsSync("/dev/full"))("a place that is no folder says so", async () => {
+  )
+  it.skipIf(!existsSync("/dev/full"))("a path that is no folder is reported", async () => {
     await expectFailure("/dev/full", "failing", "cannot be used")
   })
 })

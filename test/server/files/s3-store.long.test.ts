@@ -69,7 +69,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
 
   storeContract(() => s3Store(options()), temporary)
 
-  it("a large file goes through whole", async () => {
+  it("a large file is stored completely", async () => {
     const store = s3Store(options())
     const content = Buffer.alloc(20 * 1_048_576, "0123456789")
     const { sha256 } = await put(store, content)
@@ -113,7 +113,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
       await flaky.close()
     }
   })
-  it("a store that stops in the middle of an answer, or gives none, is given up in time", async () => {
+  it("a store that stalls or does not respond is given up in time", async () => {
     const silent = await before((request) => void request.resume())
     try {
       const store = s3Store(options({ url: url(silent.port), answer_millis: 100 }))
@@ -143,7 +143,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
       await server.close()
     }
   })
-  it("a server whose bucket is not there does not start, and says why", async () => {
+  it("a server with a missing bucket refuses to start, with the reason", async () => {
     const outside = { ...nothing_outside, blobs: url(port, "nothing"), aws: credentials }
     await expect(
       openServerApp({

@@ -53,7 +53,7 @@ describe.each(engines)("files on %s", (engine) => {
   const ask = (target: string, headers: { readonly [name: string]: string } = {}) =>
     server.ask(target, { token: null, headers, from: `192.0.2.${(made % 200) + 1}` })
 
-  it("are sent whole, byte for byte, with headers that let a browser run nothing of them", async () => {
+  it("are sent completely, byte for byte, with headers that let a browser run nothing of them", async () => {
     const got = await ask(await addressOf(await keep(pdf, "Angebot 12 für Ödön.pdf")))
     expect(got.status).toBe(200)
     expect(pdf.equals(got.bytes)).toBe(true)
@@ -99,13 +99,13 @@ describe.each(engines)("files on %s", (engine) => {
     expect((await ask(address, { range: "bytes=0-1", "if-range": '"other"' })).status).toBe(200)
     expect((await ask(address, { range: "bytes=0-1", "if-range": part.headers["etag"]! })).status).toBe(206)
   })
-  it("is not sent again to who has it", async () => {
+  it("is not sent again to a client that has it", async () => {
     const address = await addressOf(await keep(pdf, "p.pdf"))
     const { headers } = await ask(address)
     const again = await ask(address, { "if-none-match": headers["etag"]! })
     expect([again.status, again.text]).toEqual([304, ""])
   })
-  it("an address that was altered, or whose hour is over, opens nothing; a right one of no file is 404", async () => {
+  it("an altered or expired URL is refused; a valid one without a file is 404", async () => {
     const uuid = await keep(pdf, "p.pdf")
     const address = await addressOf(uuid)
     const later = Number(/expires=(\d+)/.exec(address)![1]) + 1

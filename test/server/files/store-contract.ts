@@ -28,7 +28,7 @@ const listed = async (store: BlobStore): Promise<ReadonlyArray<string>> =>
 
 /** `temporary`: names of temporary files that are there. */
 export const storeContract = (opened: () => BlobStore, temporary: () => ReadonlyArray<string>): void => {
-  it("content comes back byte for byte, described by itself", async () => {
+  it("content comes back byte for byte, with its own description", async () => {
     const store = opened()
     const content = Buffer.concat([Buffer.from("%PDF-1.7\n"), Buffer.alloc(700_000, 7)])
     const stored = await put(store, content.subarray(0, 3), content.subarray(3, 300_000), content.subarray(300_000))
@@ -51,7 +51,7 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect((await contentOf(store, empty.sha256)).length).toBe(0)
     expect(await listed(store)).toEqual([...before, twice[0].sha256, empty.sha256].sort())
   })
-  it("what is longer than it may be, fails on its way, or is given up leaves nothing", async () => {
+  it("content that is too long, fails or is abandoned leaves nothing", async () => {
     const store = opened()
     const before = await listed(store)
     const tooLong = await Effect.runPromiseExit(
@@ -71,7 +71,7 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect(temporary()).toEqual([])
     expect(await listed(store)).toEqual(before)
   })
-  it("what is removed is gone, and removing it again changes nothing", async () => {
+  it("deleted content is gone, and deleting it again changes nothing", async () => {
     const store = opened()
     const { sha256 } = await put(store, Buffer.from("soon gone"))
     expect(await run(store.has(sha256))).toBe(true)
@@ -82,7 +82,7 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect(Exit.isFailure(read) && String(read.cause)).toContain("BlobMissing")
     expect(await listed(store)).not.toContain(sha256)
   })
-  it("a mark stays as it was set", async () => {
+  it("a mark keeps its value", async () => {
     const store = opened()
     expect(await run(store.mark)).toBeUndefined()
     await run(store.setMark("0193-mark"))

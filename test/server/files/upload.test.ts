@@ -62,7 +62,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     )
   })
 
-  it("of 20 MB is taken, comes back byte for byte, and one byte more is refused", async () => {
+  it("of 20 MB is accepted, comes back byte for byte, and one byte more is refused", async () => {
     const content = Buffer.alloc(upload_bytes_max, "0123456789abcdef")
     const made = await send(content)
     expect(made.status, JSON.stringify(made.body)).toBe(201)
@@ -99,7 +99,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     expect(sent).toBeLessThan(60)
     expect(await left()).toEqual(before)
   })
-  it("that is cut at any tenth of its way leaves nothing behind", async () => {
+  it("that is cut at any tenth leaves nothing behind", async () => {
     const before = await left()
     const { head, bytes } = await partsOf(Buffer.alloc(1_000_000, 3))
     for (let tenth = 0; tenth < 10; tenth++) {

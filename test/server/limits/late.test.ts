@@ -40,7 +40,7 @@ describe("a request that is counted late", () => {
   })
 })
 
-describe.each(engines)("guesses whose bodies come slowly on %s", (engine) => {
+describe.each(engines)("guesses by slow bodies on %s", (engine) => {
   it("count when they are answered", async () => {
     const server = await serve(engine)
     try {

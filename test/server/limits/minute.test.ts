@@ -10,7 +10,7 @@ import { chanceFrom, makeCounters, makeSteps, type Steps } from "./simulated.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 
-describe("what a process is given of a minute's limit", () => {
+describe("a process's reservation of a minute's limit", () => {
   it.each([
     // remaining, needed, used, given
     [600, 1, 0, 1],
@@ -45,16 +45,13 @@ const processesWith = (count: number, later?: Steps["later"]) => {
 const admittedOf = (states: ReadonlyArray<RateLimitState>): number => states.filter(({ exceeded }) => !exceeded).length
 
 describe("a limit that processes share", () => {
-  it.each([1, 2, 20, 600])(
-    "of %i is given in full, and not one more, to requests that come in turns",
-    async (limit) => {
-      const { limiters, world } = processesWith(3)
-      const states: Array<RateLimitState> = []
-      for (let at = 0; at < limit * 3 + 30; at++) states.push(await limiters[at % 3]!.count("token", limit, noon))
-      expect(admittedOf(states)).toBe(limit)
-      if (limit === 600) expect(world.asked).toBeLessThan(150)
-    }
-  )
+  it.each([1, 2, 20, 600])("of %i is granted in full, and not one more, to requests in turns", async (limit) => {
+    const { limiters, world } = processesWith(3)
+    const states: Array<RateLimitState> = []
+    for (let at = 0; at < limit * 3 + 30; at++) states.push(await limiters[at % 3]!.count("token", limit, noon))
+    expect(admittedOf(states)).toBe(limit)
+    if (limit === 600) expect(world.asked).toBeLessThan(150)
+  })
   it("is consulted for less than one in twenty requests far from the limit", async () => {
     const { limiters, world } = processesWith(1)
     for (let at = 0; at < 1_000; at++) await limiters[0]!.count("token", 10_000, noon)
@@ -71,7 +68,7 @@ describe("a limit that processes share", () => {
     expect(world.asked).toBe(asked)
     expect(await limiter.count("token", 20, noon + 60_000)).toMatchObject({ exceeded: false, remaining: 19 })
   })
-  it("says what is left, less with each request, and nothing once it is used", async () => {
+  it("reports what is left, less with each request, and zero once it is used", async () => {
     const { limiters } = processesWith(2)
     const left: Array<number> = []
     for (let at = 0; at < 5; at++) left.push((await limiters[at % 2]!.count("token", 4, noon)).remaining)

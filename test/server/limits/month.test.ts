@@ -65,7 +65,7 @@ describe.each(both_engines)("counters of months on %s", (engine) => {
     expect(await read("2030-02", 12)).toEqual([[12, 2]])
     expect(await read("2030-02")).toEqual([])
   })
-  it("are as they were when the transaction comes to nothing", async () => {
+  it("are unchanged when the transaction is rolled back", async () => {
     const failing = Effect.flatMap(Store, (store) =>
       store.transaction(Effect.andThen(addMonthUnits(new Map([[9, 3]]), "2030-01"), Effect.fail("no")))
     )

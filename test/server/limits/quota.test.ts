@@ -11,7 +11,7 @@ import { chanceFrom, makeCounters, makeSteps, type Steps } from "./simulated.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 
-describe("what a process is given of a month's quota", () => {
+describe("a process's reservation of a month's quota", () => {
   it.each([
     // remaining, needed, used lately, given
     [1_000, 1, 0, 1],
@@ -102,7 +102,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     expect(await stateOf(quota, { now: last })).toMatchObject({ exceeded: true, retry_after_seconds: 1 })
     expect(await stateOf(quota, { now: last + 1 })).toMatchObject({ exceeded: false, used: 1 })
   })
-  it("lets pass what weighs nothing, and devices' sync, which counts", async () => {
+  it("admits calls of no weight, and devices' sync, which counts", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     for (let at = 0; at < 10; at++) await stateOf(quota)
@@ -110,7 +110,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     expect(await stateOf(quota, { passes: true })).toMatchObject({ exceeded: false, remaining: 0, used: 11 })
     expect(await stateOf(quota)).toMatchObject({ exceeded: true, used: 11 })
   })
-  it("gets back what an answer did not cost", async () => {
+  it("is returned what an answer did not cost", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     const admissions = await Promise.all([5, 5].map((weight) => quota.admit({ ...asking, weight })))
@@ -139,7 +139,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     world.elapsed += 10_000
     expect(await stateOf(quota, { limit: 11 })).toMatchObject({ exceeded: false, used: 11 })
   })
-  it("counts in the database what was answered, once it is recorded, and no more", async () => {
+  it("counts answers in the database once they are recorded, and no more", async () => {
     const { counters, processes } = processesWith(1, { shared })
     const one = processes[0]!
     for (let at = 0; at < 40; at++) one.answer(await one.quota.admit({ ...asking, limit: 1_000 }), at % 4 === 0 ? 0 : 1)
@@ -155,7 +155,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
 })
 
 describe("processes that share a quota", () => {
-  it("ask for less than one in ten requests far from it", async () => {
+  it("query for less than one in ten requests far from it", async () => {
     const { processes, world } = processesWith(2)
     for (let at = 0; at < 2_000; at++) {
       const one = processes[at % 2]!
@@ -164,7 +164,7 @@ describe("processes that share a quota", () => {
     }
     expect(world.asked).toBeLessThan(200)
   })
-  it("ask once for all that wait, and at most once a second after a refusal", async () => {
+  it("query once for all waiting requests, and at most once a second after a refusal", async () => {
     const { processes, world } = processesWith(1)
     const { quota } = processes[0]!
     const states = await Promise.all(Array.from({ length: 30 }, () => stateOf(quota)))

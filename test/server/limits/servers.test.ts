@@ -52,7 +52,7 @@ describe("two servers on one Postgres", () => {
   const rows = <Row extends object>(sql: string) =>
     servers[0]!.run(Effect.flatMap(Store, (store) => store.run<Row>(sql)))
 
-  it.each([1, 2, 20])("let in %i a minute in turns, and say truly what is left", async (limit) => {
+  it.each([1, 2, 20])("admit %i a minute in turns, and report correctly what is left", async (limit) => {
     now += minute
     const token = await tokenOf({ rate_limit_per_minute: limit })
     const answers = await inTurns(limit + 4, { token })
@@ -67,7 +67,7 @@ describe("two servers on one Postgres", () => {
     now += minute
     expect(statusesOf(await inTurns(limit + 1, { token }))).toEqual({ served: limit, refused: 1 })
   })
-  it.each([1, 2, 20, 600])("let in %i a minute of many that come at once", async (limit) => {
+  it.each([1, 2, 20, 600])("admit %i of many concurrent requests a minute", async (limit) => {
     now += minute
     const token = await tokenOf({ rate_limit_per_minute: limit })
     const { served } = statusesOf(await atOnce(limit + 50, { token }))
@@ -76,14 +76,14 @@ describe("two servers on one Postgres", () => {
     const rest = statusesOf(await inTurns(2 * (limit - served) + 2, { token }))
     expect(served + rest.served).toBe(limit)
   })
-  it("count addresses without a token together, and what public addresses miss", async () => {
+  it("count addresses without a token together, and misses of public addresses", async () => {
     now += minute
     const strangers = await inTurns(24, { token: null })
     expect(strangers.map(({ status }) => status).filter((status) => status === 401)).toHaveLength(20)
     const misses = await inTurns(24, { token: null, from: "192.0.2.7" }, "/calendar/feed.ics?signature=0")
     expect(misses.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, (_, at) => (at < 20 ? 403 : 429)))
   })
-  it("take back what a changed setting allows, in the same minute", async () => {
+  it("apply a changed setting within the same minute", async () => {
     now += minute
     const token = await tokenOf({})
     expect(statusesOf(await inTurns(6, { token }))).toEqual({ served: 6, refused: 0 })
@@ -94,7 +94,7 @@ describe("two servers on one Postgres", () => {
     expect((await limitTo(10_000)).status).toBe(200)
     expect((await ask(0, "/api/v1/products", { token })).status).toBe(200)
   })
-  it("forget minutes that are long over", async () => {
+  it("drop minutes long past", async () => {
     now += 20 * minute
     await inTurns(4, { token: await tokenOf({}) })
     const old = async () =>
@@ -165,7 +165,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
       Effect.flatMap(Store, (store) => store.transaction(addMonthUnits(new Map([[token_id, units]]), "2026-06")))
     )
 
-  it("is there only where somebody asks for one", async () => {
+  it("exists only where set", async () => {
     server.setClock(noon)
     const { secret } = await issued()
     const free = await get(secret)
@@ -194,7 +194,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect((await get(secret, "/api/v1/nowhere")).headers["x-quota-remaining"]).toBe("1")
     await allow(0)
   })
-  it("lets pass what weighs nothing, and devices that sync", async () => {
+  it("admits calls of no weight, and devices that sync", async () => {
     server.setClock(noon)
     const { secret } = await issued({ monthly_units: 1 })
     expect((await get(secret)).status).toBe(200)
@@ -215,7 +215,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect(again.status).toBe(200)
     expect(again.headers["x-quota-reset"]).toBe(String(Date.parse("2026-08-01T00:00:00.000Z") / 1000))
   })
-  it("goes on from what was recorded, which the list of tokens shows", async () => {
+  it("continues from recorded usage, which the list of tokens shows", async () => {
     server.setClock(noon)
     const { id, secret } = await issued({ monthly_units: 12 })
     await recorded(id, 10)
@@ -252,7 +252,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     [{ monthly_units: -1 }, "monthly_units"],
     [{ monthly_units: 1.5 }, "monthly_units"],
     [{ monthly_units: "many" }, "monthly_units"]
-  ])("must be a whole number: %j", async (json, field) => {
+  ])("must be an integer: %j", async (json, field) => {
     const refused = await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["*"], ...json } })
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, [field]])
   })

@@ -218,7 +218,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await cancel(other)
       expect(await outcome(large, small, later)).toEqual([["matched"], [], ["matched"]])
     })
-    it("moves up when somebody leaves", async () => {
+    it("moves up when a line leaves", async () => {
       const { id } = await product(2)
       const other = await ordered(id, 2)
       const [first, second] = [await quote(id, 2), await quote(id, 1)]
@@ -275,7 +275,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       1
     ]
   ]
-  it.each(ends)("where %s, the line stays or goes", async (_case, happens, left, waits) => {
+  it.each(ends)("where %s, the line stays or leaves", async (_case, happens, left, waits) => {
     const { id } = await product(3)
     await ordered(id, 2)
     const deal = await ordered(id, 3)
@@ -329,7 +329,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       expect(await shown(deal)).toEqual([])
     }
   })
-  it("is looked at every hour, as time alone changes what is free", async () => {
+  it("is checked every hour, as availability changes with time alone", async () => {
     const { id } = await product(1)
     await ordered(id, 1)
     const deal = await ordered(id, 1)

@@ -85,7 +85,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await house.redeem("x".repeat(100_000))).status).toBe(422)
   })
 
-  it("of many who redeem a code at once, one gets in", async () => {
+  it("of many concurrent logins with a code, one succeeds", async () => {
     const { user } = await house.invite()
     const code = await house.codeFor(user.email)
     const got = await Promise.all(Array.from({ length: 8 }, (_, at) => house.redeem(code, {}, `203.0.113.${at}`)))
@@ -158,7 +158,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(text).not.toContain("http")
   })
 
-  it("nothing is sent where the caller says so; who is active at once gets a code as well", async () => {
+  it("mail is suppressed on request; a user active at once gets a code as well", async () => {
     const quiet = await house.invite({ send_invitation: false })
     expect(quiet.invitation_sent).toBe(false)
     const { invitation_sent, user } = await house.invite({ active: true })
@@ -232,7 +232,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await reset(sales.user.id, {}, read.token.secret)).status).toBe(403)
   })
 
-  it("a token grants no rights beyond what it opens, and whom it invited gets none later", async () => {
+  it("a token cannot grant rights beyond its own, and its invitees do not get any later", async () => {
     const { token } = await house.did(201, "POST", "/tokens", { name: "HR", abilities: ["users:write", "roles:write"] })
     const invited = { name: "Mallory", email: "mallory@house.example" }
     await house.did(403, "POST", "/users", { ...invited, roles: ["Admin"] }, token.secret)
@@ -289,7 +289,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(await walk(one)).toEqual([])
   })
 
-  it("what expires by setting expires for tokens by code, too", async () => {
+  it("the expiry setting for tokens applies to logins by code, too", async () => {
     await house.did(200, "PUT", "/settings/api", { settings: { token_expiration_days: 30 } })
     const { user } = await house.invite()
     const { token } = (await house.redeem(await house.codeFor(user.email))).body
@@ -329,7 +329,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
 })
 
 describe.each(engines)("invitations without a mail server on %s", (engine) => {
-  it("show their code to the person who invites, and keep it sealed among stored answers", async () => {
+  it("return their code to the inviter, and encrypt it in stored answers", async () => {
     const house = await openHouse(engine, { outside: nothing_outside })
     try {
       const body = { name: "Ann", email: "ann@house.example", roles: ["Sales"] }

@@ -130,7 +130,7 @@ describe("Postgres errors", () => {
     })
   )
 
-  it.live("marks one of two transactions that wait for each other as worth another try", () =>
+  it.live("marks one of two deadlocked transactions as retryable", () =>
     Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
       const ready = yield* Effect.all([Deferred.make<void>(), Deferred.make<void>()])
@@ -264,7 +264,7 @@ describe("Postgres connections", () => {
     })
   )
 
-  it.live("breaks off what waits for a lock, or takes, longer than it may", () =>
+  it.live("aborts statements that wait for a lock, or run, too long", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, lock_timeout_ms: 50 })
@@ -308,7 +308,7 @@ describe("Postgres connections", () => {
     })
   )
 
-  it.live("reports what went wrong inside a transaction, not that its connection was gone at the rollback", () =>
+  it.live("reports the error inside a transaction, not the connection lost at the rollback", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url })
@@ -324,7 +324,7 @@ describe("Postgres connections", () => {
     })
   )
 
-  it.live("replans what it had prepared when another process changes the schema", () =>
+  it.live("prepares statements again when another process changes the schema", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1 })
@@ -360,7 +360,7 @@ describe("Postgres connections", () => {
 })
 
 describe("LISTEN", () => {
-  it.live("hears what is notified at commit, and listens again after its connection broke", () =>
+  it.live("receives notifications at commit, and reconnects after a broken connection", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url })

@@ -32,7 +32,7 @@ describe("an invoice as Factur-X", () => {
     expect(pages).toBe(1)
     expect(pagesOfPdf(bytes)).toHaveLength(1)
   })
-  it("says by its parts what PDF/A-3b asks for: profile of colours, fonts inside, id, no encryption", async () => {
+  it("has the parts PDF/A-3b requires: colour profile, embedded fonts, id, no encryption", async () => {
     const text = Buffer.from((await drawn("Invoice 42")).bytes).toString("latin1")
     expect(text).toContain("/S /GTS_PDFA1")
     expect(text).toMatch(/\/ID \[<[0-9a-f]+> <[0-9a-f]+>\]/)

@@ -29,7 +29,7 @@ describe("a drawing thread", () => {
     expect([await fine(renderer), await fine(renderer)]).toEqual(["1", "2"])
     expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })
   })
-  it("ends when nothing was to do for a while", async () => {
+  it("ends after idling for a while", async () => {
     const renderer = await open({ idle_millis: 1 })
     await fine(renderer)
     while (renderer.counts().threads > 0) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -48,7 +48,7 @@ describe("a drawing thread", () => {
     expect(failure.message).toMatch(message)
     expect(await fine(renderer)).toBe("1")
   })
-  it("lets no more wait than may", async () => {
+  it("refuses tasks beyond the queue's limit", async () => {
     const renderer = await open({ waiting_max: 2 })
     const stuck = Effect.runFork(act(renderer, "never end"))
     const waiting = [1, 2].map(() => Effect.runFork(act(renderer, "answer")))
@@ -62,7 +62,7 @@ describe("a drawing thread", () => {
     await Effect.runPromise(Effect.forEach(waiting, Fiber.join))
     expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })
   })
-  it("is kept for short tasks while the others have long ones", async () => {
+  it("is reserved for short tasks while the others have long ones", async () => {
     const renderer = await open({ threads: 2 })
     const long = { act: "never end", text: "lamp ".repeat(10_000) }
     const stuck = [1, 2, 3].map(() => Effect.runFork(renderer.texts({ text: "" }, long, { limit_millis: 60_000 })))
@@ -70,7 +70,7 @@ describe("a drawing thread", () => {
     expect(renderer.counts()).toEqual({ threads: 3, working: 2, waiting: 1 })
     for (const one of stuck) await Effect.runPromise(Fiber.interrupt(one))
   })
-  it("answers what still waits when it is closed", async () => {
+  it("fails waiting tasks when it is closed", async () => {
     const renderer = await open({})
     const asked = ["never end", "answer"].map((told) => Effect.runPromiseExit(act(renderer, told)))
     while (renderer.counts().waiting < 1) await new Promise((resolve) => setTimeout(resolve, 5))

@@ -43,7 +43,7 @@ describe("drawing", () => {
     expect(drawn.length).toBe(100)
     expect(new Set(drawn).size).toBe(1)
   })
-  it.runIf(existsSync(built))("as it is built gives the same file as from source", async () => {
+  it.runIf(existsSync(built))("as built gives the same file as from source", async () => {
     const document = quote({ lines: 20, currency: "KWD", language: "ar", logo: "png", watermark: "VOID" })
     const [one, other] = await Effect.runPromise(
       Effect.scoped(

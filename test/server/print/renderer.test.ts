@@ -26,7 +26,7 @@ const refused = (document: PrintDocument, options?: Parameters<Renderer["pdf"]>[
   Effect.runPromise(Effect.flip(renderer.pdf(document, { limit_millis: 60_000, ...options })))
 
 describe("a document as PDF", () => {
-  it("holds the words that were kept, on as many pages", async () => {
+  it("has the golden words, on as many pages", async () => {
     const pages = await drawn(quote({ lines: 24, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" }))
     const text = pages.join("\n--- next page ---\n") + "\n"
     const path = join(import.meta.dirname, "../../fixtures/golden/print/quote.txt")
@@ -36,7 +36,7 @@ describe("a document as PDF", () => {
     }
     expect(text).toBe(readFileSync(path, "utf8"))
   })
-  it("is tagged from version 2 on, and of version 1 the file that was kept", async () => {
+  it("is tagged from version 2 on, and version 1 equals the golden file", async () => {
     const sample = quote({ lines: 24, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" })
     const fileOf = async (version: 1 | 2) =>
       Buffer.from((await Effect.runPromise(renderer.pdf({ ...sample, version }, { limit_millis: 60_000 }))).bytes)
@@ -65,7 +65,7 @@ describe("a document as PDF", () => {
     )
     expect(new Set(hashes).size).toBe(1)
   })
-  it("says DRAFT and VOID on every page as words", async () => {
+  it("has DRAFT and VOID on every page as words", async () => {
     const pages = await drawn(
       of([{ kind: "page_break" }, { kind: "heading", level: 1, text: "Two" }], { watermark: "VOID" })
     )
@@ -96,7 +96,7 @@ describe("a document as PDF", () => {
     }
     expect(last.length).toBe(2)
   })
-  it("loses nothing of a row that is longer than a page, nor of blocks kept together that are", async () => {
+  it("loses nothing of a row longer than a page, nor of longer blocks kept together", async () => {
     const words = Array.from({ length: 3_000 }, (_, at) => `word${at}`)
     const long = words.join(" ")
     const table: Block = {
@@ -118,7 +118,7 @@ describe("a document as PDF", () => {
     const { bytes } = await Effect.runPromise(renderer.pdf(of([{ kind: "paragraph", runs: plain(`A ${word} case`) }])))
     expect((await pagesOfPdf(bytes)).join("").replace(/\s/g, "")).toBe(`A${word}case`)
   })
-  it("shows every character, or a box for those no font has", async () => {
+  it("shows every character, or a box for those without a font", async () => {
     const [page = ""] = await drawn(of([{ kind: "paragraph", runs: plain("Zoë Łukasiewicz Ωμέγα Жук ₴ ✓ 漢 🎉.") }]))
     expect(page).toBe("Zoë Łukasiewicz Ωμέγα Жук ₴ ✓ □ □.")
   })
@@ -151,7 +151,7 @@ describe("a document as PDF", () => {
     const font = { name: "Our Own", normal: new Uint8Array([1, 2, 3]), use: "first" as const }
     expect((await refused(of([]), { fonts: [font] })).message).toMatch(/^The font Our Own cannot be used/)
   })
-  it("is set in the store's own font", async () => {
+  it("uses the store's own font", async () => {
     const path = join(import.meta.dirname, "../../../node_modules/dejavu-fonts-ttf/ttf/DejaVuSerif.ttf")
     const font = { name: "Serif", normal: new Uint8Array(readFileSync(path)), use: "first" as const }
     const { bytes } = await Effect.runPromise(

@@ -32,7 +32,7 @@ describe("a text", () => {
     ["{{ lines.constructor.constructor }}"],
     ["{{ member['constructor']['prototype'] }}"],
     ["{{ 'a'.constructor }}"]
-  ])("%j finds nothing behind the data", async (text) => {
+  ])("%j reaches nothing beyond the data", async (text) => {
     expect(await filled(text)).toBe("")
   })
   it.each([
@@ -48,7 +48,7 @@ describe("a text", () => {
   ])("with %s is refused", async (_what, text) => {
     expect(await refused({ text })).toMatchObject({ _tag: "TextInvalid", faults: [{ name: "text" }] })
   })
-  it("that is wrong says where, and spoils no other", async () => {
+  it("with a fault reports its position, and does not affect others", async () => {
     const failure = await refused({ intro: "Dear\n  {{ member.name | shout }}", terms: "fine", footer: "{% if %}" })
     expect(failure).toMatchObject({
       _tag: "TextInvalid",
@@ -67,14 +67,14 @@ describe("a text", () => {
       text: ["lines", "lines.name", "lines.parts", "lines.parts.id", "lines.price", "member", "member.name"]
     })
   })
-  it("leaves nothing behind for the next", async () => {
+  it("leaves no state for the next", async () => {
     await filled("{% assign secret = member.name %}{% increment counter %}")
     expect(await filled("{{ secret }}{% increment counter %}")).toBe("0")
   })
 })
 
 describe("the template library", () => {
-  it("is not older than the releases that mended its known faults", () => {
+  it("is at least the release that fixed its known faults", () => {
     const path = new URL("../../../node_modules/liquidjs/package.json", import.meta.url)
     const found: unknown = JSON.parse(readFileSync(path, "utf8"))
     const version = typeof found === "object" && found !== null && "version" in found ? String(found.version) : ""

@@ -75,7 +75,7 @@ const scanned = (bytes: Uint8Array): ReadonlySet<string> => {
 }
 
 describe("papers of the warehouse as PDF", () => {
-  it.skipIf(!hasProgram("pdftotext"))("hold names, quantities, serial numbers and weights as text", async () => {
+  it.skipIf(!hasProgram("pdftotext"))("have names, quantities, serial numbers and weights as text", async () => {
     const file = join(folder, "text.pdf")
     for (const kind of ["pick_list", "delivery_note"] as const) {
       const document = await paperOf(app, house, kind)
@@ -87,16 +87,13 @@ describe("papers of the warehouse as PDF", () => {
             expect(text).toContain(part.replace(/\s+/g, " "))
     }
   })
-  it.skipIf(!hasProgram("pdftoppm"))(
-    "hold codes that are read back from their pixels, the order's at their head",
-    async () => {
-      const document = await paperOf(app, house, "pick_list")
-      const read = scanned(await pdf(document))
-      const printed = codesIn(document)
-      expect(printed.length).toBeGreaterThan(7)
-      for (const code of [...printed, "0000000001"]) expect(read).toContain(code)
-    }
-  )
+  it.skipIf(!hasProgram("pdftoppm"))("have codes that scan, with the order's at the head", async () => {
+    const document = await paperOf(app, house, "pick_list")
+    const read = scanned(await pdf(document))
+    const printed = codesIn(document)
+    expect(printed.length).toBeGreaterThan(7)
+    for (const code of [...printed, "0000000001"]) expect(read).toContain(code)
+  })
   it("repeat their heads, and number every page, from one line to as many as there may be", async () => {
     for (const lines of [1, 40, plays_everything ? 1_000 : 120]) {
       const document = await paperOf(app, await orderOfLines(app, lines), "pick_list")
@@ -139,7 +136,7 @@ describe("a table", () => {
     expect(split(pagesOfPdf(await pdf(of(9, false))))).toBeGreaterThan(0)
     expect(split(pagesOfPdf(await pdf(of(9, true))))).toBe(0)
   })
-  it("still holds every row of a case that is longer than a page", async () => {
+  it("still has every row of a case longer than a page", async () => {
     const text = pagesOfPdf(await pdf(of(80, true))).join("\n")
     for (let at = 0; at < 12; at++) for (let row = 0; row < 80; row++) expect(text).toContain(`Piece ${at}/${row}`)
   })

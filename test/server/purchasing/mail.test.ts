@@ -77,7 +77,7 @@ describe.each(engines)("a purchase order by e-mail on %s", (engine) => {
     expect((await mails.app().ask(`/api/v1/purchase_orders/${id}/send`, { json: {} })).status).toBe(422)
     expect(await jobs()).toEqual(before)
   })
-  it("that cannot be drawn is not mailed without its document: the job says so", async () => {
+  it("that cannot be drawn is not mailed without its document: the job reports it", async () => {
     is_drawn = false
     const { id, number } = await order(await supplier({ address: "main@rig.example" }))
     await must(`purchase_orders/${id}/send`, {})

@@ -18,18 +18,18 @@ const order = {
 const item = { starts_at: null, ends_at: null, received_quantity: "2.00", returned_quantity: "0.00" }
 
 describe("goods are due back", () => {
-  it("with the first end of those that are here", () => {
+  it("with the earliest end of goods present", () => {
     expect(dueBackAt(order, [item])).toBe(order.ends_at)
     const early = { ...item, ends_at: "2026-06-22T10:00:00.000Z" }
     expect(dueBackAt(order, [item, early])).toBe(early.ends_at)
     expect(dueBackAt(order, [item, { ...early, returned_quantity: "2.00" }])).toBe(order.ends_at)
   })
-  it("never where none is here, or they are one's own", () => {
+  it("never if none is present, or they are own stock", () => {
     expect(dueBackAt(order, [{ ...item, received_quantity: "0.00" }])).toBeNull()
     expect(dueBackAt({ ...order, po_type: "purchase" }, [item])).toBeNull()
     expect(dueBackAt({ ...order, deleted_at: order.ends_at }, [item])).toBeNull()
   })
-  it("people are reminded the day before by the clock of the store, once for each end", () => {
+  it("staff are reminded the day before by the clock of the store, once for each end", () => {
     const at = (text: string, zone = "UTC", days = 1, more = {}): boolean =>
       isReminderDue({ ...order, ...more }, order.ends_at, { days, now_millis: Date.parse(`2026-06-${text}Z`), zone })
     expect([at("23T23:59:59"), at("24T00:00:00")]).toEqual([false, true])

@@ -91,7 +91,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     ])
     expect(await groups()).toBe(0)
   })
-  it("is refused whole when it was changed, cut off, made by another device, or is none", async () => {
+  it("is refused completely if altered, truncated, from another device, or invalid", async () => {
     const [device, other] = [await server.enrol("van"), await server.enrol("office")]
     await group(device)
     const { text } = await device.bundleOut()
@@ -124,13 +124,13 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect(await device.status()).toMatchObject({ pending: 1 })
     expect(await device.bundleIn(answered)).toMatchObject({ accepted: 1, pending: 0 })
   })
-  it("holds no secret", async () => {
+  it("contains no secret", async () => {
     const device = await server.enrol()
     const { text } = await device.bundleOut()
     const both = text + (await answerTo(text)).text
     for (const secret of [token, device.profile.token, device.profile.key!]) expect(both).not.toContain(secret)
   })
-  it("fills a device that never came to its first sync's end, and one whose grants changed", async () => {
+  it("fills a device whose first sync was incomplete, and one whose permissions changed", async () => {
     const device = await server.enrol()
     await server.product()
     const stale = JSON.parse((await device.bundleOut()).text) as SignedBundle

@@ -60,7 +60,7 @@ describe("a replica", () => {
       `insert into replica_meta (key, value) values ('filling', '{"generation":1}')`
     ],
     ["the key of a changed row: Expected", "update undo set row_key = 'null'"]
-  ])("with a document that no release wrote says which: %s", async (words, statement) => {
+  ])("with an invalid document names it: %s", async (words, statement) => {
     const name = spoilt(statement)
     const failed = await told(async () => (await server.reopen(name)).sync())
     expect(failed).toEqual({
@@ -71,7 +71,7 @@ describe("a replica", () => {
     expect(failed.message).toContain(words)
     expect(readUnsent(folderOf(name)).commands).toHaveLength(1)
   })
-  it("passes over an explanation that cannot be read, and what a later release added", async () => {
+  it("ignores an unreadable explanation, and additions of later releases", async () => {
     const name = spoilt(
       `insert into accounts (n, account) values (1, '["no object"]');
        insert into verdicts (n, status, error) values (1, 'rejected', '{"status":422,"message":"No.","hint":"later"}')`
@@ -130,7 +130,7 @@ describe.runIf(mountable)("a disk", () => {
   })
   const enrolled = () => enrolDevice(join(disk, "van"), { name: "van", url: server.url(), token, device: "van" })
 
-  it("that is full refuses what it cannot keep, still answers, and goes on once there is room", async () => {
+  it("that is full refuses writes, still answers, and continues once there is space", async () => {
     const device = await enrolled()
     expect((await write(device, "Before")).status).toBe(201)
     try {
@@ -160,7 +160,7 @@ describe.runIf(mountable)("a disk", () => {
     expect(await device.sync()).toMatchObject({ accepted: kept + 1, rejected: 0, pending: 0 })
     await device.close()
   })
-  it("that is read-only is named as what it is", async () => {
+  it("that is read-only is reported as such", async () => {
     await (await enrolled()).close()
     execFileSync("mount", ["-o", "remount,ro", disk])
     let device: Device | undefined
@@ -239,7 +239,7 @@ describe("a device and a server of different minds", () => {
       await device.close()
     }
   )
-  it("whose clocks differ by less than five minutes: not a word", async () => {
+  it("whose clocks differ by less than five minutes: no message", async () => {
     const device = await through((_path, { headers }) => {
       headers["date"] = new Date(Date.now() - 250_000).toUTCString()
     })

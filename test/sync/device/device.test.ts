@@ -10,14 +10,14 @@ import { serverOfEachTest, token } from "../opening.ts"
 describe.each(engines)("a device and a server on %s", (engine) => {
   const server = serverOfEachTest(engine)
 
-  it("holds the same rows as the server once enrolled", async () => {
+  it("have the same rows once enrolled", async () => {
     await server.product({ name: "Speaker", sku: "SP-1" })
     const device = await server.enrol()
     const { body } = await device.get("/products?q[sku_eq]=SP-1")
     expect(body).toMatchObject({ products: [{ name: "Speaker" }], meta: { total: 1 } })
     await server.sameOn(device)
   })
-  it("works while the server is gone; what can stand is accepted, what cannot is shown with the API's own error", async () => {
+  it("works while the server is unreachable; valid commands are accepted, others shown with the API's own error", async () => {
     const product_id = await server.serialised()
     const product = `/products/${product_id}`
     const unit = { product_id, store_id: 1, asset_number: "MH-1" }
@@ -45,7 +45,7 @@ describe.each(engines)("a device and a server on %s", (engine) => {
     expect(await device.sync()).toMatchObject({ accepted: 1, rejected: 0, conflicts: 0 })
     await server.sameOn(device)
   })
-  it("a second enrolment into one folder is refused, and what an unfinished one left is cleared away", async () => {
+  it("a second enrolment into one folder is refused, and remains of an unfinished one are removed", async () => {
     const device = await server.enrol("one")
     const again = { name: "one", url: server.url(), token, device: "again" }
     await expect(enrolDevice(device.folder, again)).rejects.toThrow("holds a device already")

@@ -221,14 +221,14 @@ describe("a watcher", () => {
     ).toMatchObject({ ended: "upgraded" })
   })
 
-  it("ends with what a person must see to: a device that was revoked, a token that opens nothing", async () => {
+  it("ends when it needs a person: a revoked device, a useless token", async () => {
     for (const status of [401, 403, 404]) {
       const { ended, failed } = await watched([() => new RemoteError(status, { message: "No." })])
       expect({ ended, failed }).toMatchObject({ ended: "failed", failed: { status } })
     }
   })
 
-  it("goes on fetching when it is too old to send, and says so once", async () => {
+  it("keeps fetching when it is too old to send, and says so once", async () => {
     const old = new RemoteError(426, { message: "Too old." })
     const { told, ended } = await watched([
       (world) => {

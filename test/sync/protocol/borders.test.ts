@@ -159,7 +159,7 @@ describe.each(Object.entries(messages))("%s", (_, [decode, message]) => {
       if (typeof value === "object" && value !== null && !Array.isArray(value) && !["errors"].includes(key))
         expect(() => decode({ ...message, [key]: { ...value, later: 1 } }), key).not.toThrow()
   })
-  it("with a value of another kind at any key is refused by name, and nothing else happens", () => {
+  it("with a value of another type at any key is refused by name, without effect", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...placesIn(message).filter((path) => !free.test(path.join(".")))),
@@ -203,7 +203,7 @@ describe("rows of a page", () => {
     }
   })
   const read = (...of: Parameters<typeof page>) => answers.decodeRows(catalogue, page(...of))
-  it("hold values of their columns' types; what only a later release knows is passed over", () => {
+  it("have values of their columns' types; additions of a later release are ignored", () => {
     expect(() => read(["id", "name", "later"], [1, "Lamp", { any: 1 }])).not.toThrow()
     expect(() => read(["id", "product_type"], [1, "of a later release"])).not.toThrow()
     expect(() => read(["id", "name"], [1, "Lamp"], [2, 5])).toThrow(/products, row 1, name: Expected text/)
@@ -213,7 +213,7 @@ describe("rows of a page", () => {
   })
 })
 
-describe.each(releasesIn(releases_folder))("what release %s keeps on devices", (release) => {
+describe.each(releasesIn(releases_folder))("data of release %s on devices", (release) => {
   let home: string
   const folders: ReadonlyArray<string> = ["default", "counter"]
   beforeAll(() => {
@@ -291,7 +291,7 @@ describe.each(releasesIn(releases_folder))("what release %s keeps on devices", (
     undoings: decodeUndoingRow,
     meta: decodeMetaRow
   }
-  it("is an outbox whose every row is read, and whose rows are refused by name with a wrong value in any column", () => {
+  it("is an outbox whose every row is readable, and whose rows are refused by name with a wrong value in any column", () => {
     for (const name of folders) {
       openOutboxAt(join(folder(name), "outbox.sqlite")).close()
       const db = new DatabaseSync(join(folder(name), "outbox.sqlite"), { readOnly: true })

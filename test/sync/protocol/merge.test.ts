@@ -74,7 +74,7 @@ const told = (verdict: MergeResult): string => {
   ].join(" | ")
 }
 
-describe("what was pulled is judged", () => {
+describe("pulled events are planned", () => {
   it.each<[string, MergeState, string, boolean, string]>([
     ["nothing new, nothing pending", given(6, [], false), "", true, "stay"],
     ["nothing new, what is pending stands already", given(6, [3], true), "", true, "stay"],

@@ -26,7 +26,7 @@ import { serverOfEachTest, serverOfSuite } from "../opening.ts"
 
 const from_events = { snapshot_beyond: Number.POSITIVE_INFINITY }
 
-describe("devices of people with few rights", () => {
+describe("devices of users with few permissions", () => {
   const server = serverOfSuite()
   const { create, filled, grant, person } = server
   const of = async (permissions: ReadonlyArray<string>): Promise<string> => (await person({ permissions })).secret
@@ -98,7 +98,7 @@ describe("devices of people with few rights", () => {
     }
   )
 
-  it("say what was believed earlier as the server does, of products merged since, too", async () => {
+  it("give the same answers as of earlier times as the server, of merged products, too", async () => {
     const [lamp, secondary_id] = [await server.product(), await server.product()]
     await server.hold(lamp, 5)
     await server.hold(secondary_id, 3)
@@ -120,7 +120,7 @@ describe("devices of people with few rights", () => {
     }
   })
 
-  it("lose their data with the account of their person, and keep what is unsent", async () => {
+  it("lose their data when the account is deactivated, and keep unsent commands", async () => {
     const { secret, user_id } = await person({ permissions: ["products.view", "products.edit", "products.access"] })
     const product = await server.product()
     const device = await server.enrol("laptop", secret)
@@ -132,7 +132,7 @@ describe("devices of people with few rights", () => {
     expect(readUnsent(device.folder)).toMatchObject({ commands })
   })
 
-  it("hear no more, while they wait for news, than their person still may when it comes", async () => {
+  it("receive no more, while they wait for news, than their user may still see then", async () => {
     const ann = await person({ permissions: ["products.view", "products.access", "costs.view"] })
     const viewer = await server.run(
       Effect.gen(function* () {

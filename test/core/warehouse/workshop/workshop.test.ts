@@ -102,7 +102,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(await recordsOf(unit)).toHaveLength(1)
   })
 
-  it("is never allocated nor booked out; what it was promised to is named and short", async () => {
+  it("is never allocated nor booked out; its order is named and short", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     const gig = await order(product)
@@ -124,7 +124,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await w.post(`/opportunities/${gig.id}/quick_book_out`, { asset_ids: [asset] })).status).toBe(200)
   })
 
-  it("puts what is checked in damaged in quarantine, and what is missing among the lost, in the same command", async () => {
+  it("puts units checked in damaged in quarantine, and missing ones among the lost, in the same command", async () => {
     const damaged = await out(1)
     expect(damaged.back?.status, JSON.stringify(damaged.back?.body)).toBe(200)
     expect((await level(damaged.unit.id)).service_state).toBe("quarantine")
@@ -191,7 +191,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(await point(product, "2026-07-11")).toMatchObject({ total_stock: 0, available: 0 })
   })
 
-  it("charges the customer on the order only when somebody says so, once", async () => {
+  it("charges the customer on the order only on request, once", async () => {
     const { opportunity, unit } = await out(2)
     const totalOf = async () => (await w.show(`/opportunities/${opportunity.id}`)).charge_total
     const before = Number(await totalOf())
@@ -234,7 +234,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await move(unit.id, "lost", { opportunity_id: opportunity.id })).status).toBe(200)
   })
 
-  it("is of the hire that a unit was exchanged on, travelled to in a case, or that a line asks for pieces of", async () => {
+  it("belongs to the hire on which a unit was exchanged, travelled in a case, or is a piece of a line", async () => {
     const { asset, opportunity, product, unit } = await out()
     const second = await w.unit(product)
     const item = opportunity.line.id
@@ -291,7 +291,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
       })
     expect(await recordsOf(unit)).toEqual([])
   })
-  it("asks for the permission of each move", async () => {
+  it("requires the permission of each move", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     const by = (permission: string, name: string) =>
@@ -315,7 +315,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(await point(cable, "2031-07-01")).toMatchObject({ total_stock: 10, available: 5 })
   })
 
-  it("what was counted as back and damaged by mistake is out again, and in quarantine no more", async () => {
+  it("reverting a mistaken count of damaged returns puts them out again, and out of quarantine", async () => {
     const sku = `CAB-${s.next()}`
     const cable = await w.product({ sku })
     const held = await w.hold(cable, 10)

@@ -8,7 +8,7 @@ const deals = "/api/v1/opportunities"
 const noon = Date.parse("2031-06-01T12:00:00Z")
 
 describe("a server that starts on an SQLite file again after it was killed", () => {
-  it("does at once what was in flight", async () => {
+  it("continues requests in progress at once", async () => {
     const { database, drop } = await startedDatabase("sqlite")
     const post = (server: Serving) =>
       server.ask(deals, { method: "POST", json: { subject: "Cut off" }, headers: { "idempotency-key": "k" } })
@@ -68,7 +68,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       )
     )
 
-  it("happen once; the answer is replayed word for word and says so", async () => {
+  it("run once; the answer is replayed word for word and marked so", async () => {
     const key = fresh()
     const first = await post(key, { subject: "Lighting", reference: "d" })
     const events = await journalled()
@@ -79,7 +79,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect(await journalled()).toBe(events)
     expect(await total("Lighting")).toBe(1)
   })
-  it("count a scan once that a scanner sends again because the answer never came", async () => {
+  it("count a scan once that a scanner repeats after a lost answer", async () => {
     const made = async (path: string, json: object) =>
       Object.values((await server.ask(path, { method: "POST", json })).body)[0] as { id: number }
     const product = await made("/api/v1/products", { name: "Cable", product_type: "rental", sku: "CBL" })
@@ -121,7 +121,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     }
     expect(await total("Video")).toBe(0)
   })
-  it("replay a refusal by rule (conventions J4), and try again what was no outcome", async () => {
+  it("replay a refusal by rule (conventions J4), and retry failures without an outcome", async () => {
     const key = fresh()
     const refused = await post(key, { subject: "" })
     const again = await post(key, { subject: "" })
@@ -147,7 +147,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect([mine.status, hers.status, hers.headers["idempotent-replayed"]]).toEqual([201, 201, undefined])
     expect(hers.body.opportunity.id).not.toBe(mine.body.opportunity.id)
   })
-  it("need a printable key of at most 255 characters, and a right to ask before anything is replayed", async () => {
+  it("need a printable key of at most 255 characters, and permission before anything is replayed", async () => {
     for (const key of ["", "x".repeat(256), "naïve", "tab\tbed"])
       expect((await post(key, { subject: "Never" })).body.errors).toHaveProperty("idempotency_key")
     expect(await total("Never")).toBe(0)
@@ -192,7 +192,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect((await post(key, { subject: "Orphan" })).headers["idempotent-replayed"]).toBe("true")
     server.setClock(noon)
   })
-  it("sent many at once happen once: the others wait their turn or replay", async () => {
+  it("sent concurrently run once: the others wait or replay", async () => {
     const key = fresh()
     const all = await Promise.all(Array.from({ length: 12 }, () => post(key, { subject: "Crowd" })))
     expect(all.every(({ status }) => status === 201 || status === 425)).toBe(true)
@@ -241,7 +241,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     }
     expect(await total("Counted")).toBe(1)
   })
-  it("count wherever something is made; a secret is replayed, and kept sealed", async () => {
+  it("apply to every creation; a secret is replayed, and stored encrypted", async () => {
     for (const [path, json] of [
       ["tokens", { name: "t", abilities: ["products:read"] }],
       ["product_groups", { name: "Twice" }],
@@ -268,7 +268,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       undefined
     ])
   })
-  it("give numbers once: create and clone", async () => {
+  it("assign numbers once: create and clone", async () => {
     const before = (await server.ask(deals)).body.meta.total as number
     const keys = [fresh(), fresh()] as const
     const create = () => post(keys[0], { subject: "A job", store_id: 1 })
@@ -278,7 +278,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect((await clone()).body.opportunity.id).toBe((await clone()).body.opportunity.id)
     expect((await server.ask(deals)).body.meta.total).toBe(before + 2)
   })
-  it("erasing a person erases stored answers that may name them, and still nothing happens twice", async () => {
+  it("erasing a person clears stored answers that may name them, and repeats still run once", async () => {
     const key = fresh()
     const { member } = (
       await server.ask("/api/v1/members", { json: { name: "Ann Example", membership_type: "contact" } })
@@ -295,7 +295,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     })
     expect(again.text).not.toContain("Ann")
   })
-  it("after an erasure answer in the resource's own form, also where the thing is gone, and say that it was erased", async () => {
+  it("after an erasure answer in the resource's own form, even if it is deleted, and mention the erasure", async () => {
     const key = fresh()
     const asked = { subject: "Call Dot Example", starts_at: "2026-07-01T09:00:00Z" }
     const make = () => post(key, asked, {}, "/api/v1/activities")
@@ -313,7 +313,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect(Object.keys(again.body.activity)).toEqual(expect.arrayContaining(["id", "subject", "starts_at", "owned_by"]))
     expect(again.body.activity).toMatchObject({ id: activity.id, subject: "(erased)" })
   })
-  it("after an erasure answer with what their objects are by now, deleted ones too, and refuse as before", async () => {
+  it("after an erasure answer with the present rows, deleted ones too, and refuse as before", async () => {
     const [kept, gone, refused] = [fresh(), fresh(), fresh()]
     const first = await post(kept, { subject: "Drapes" })
     const deleted = await post(gone, { subject: "Pipes" })

@@ -20,7 +20,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     return made.body.token
   }
 
-  it("without a token, with a malformed, an unknown or an empty one nothing opens", async () => {
+  it("without a token, with a malformed, an unknown or an empty one every call is refused", async () => {
     for (const headers of [
       {},
       { authorization: "Bearer" },
@@ -76,7 +76,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(JSON.stringify(events)).not.toContain(token.secret.split("|")[1])
     expect(JSON.stringify(events)).not.toContain(row!.hash)
   })
-  it("a token opens what its abilities say and nothing else", async () => {
+  it("a token allows exactly its abilities", async () => {
     const { secret } = await issue({ abilities: ["products:read"] })
     expect((await ask("/products", { token: secret })).status).toBe(200)
     const write = await ask("/products", { token: secret, json: { name: "x" } })
@@ -86,7 +86,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     const { secret: writing } = await issue({ abilities: ["products:write"] })
     expect((await ask("/products", { token: writing })).status).toBe(403)
   })
-  it("a token taken away opens nothing from the next request on", async () => {
+  it("a revoked token is refused from the next request on", async () => {
     const { id, secret } = await issue()
     expect((await ask("/products", { token: secret })).status).toBe(200)
     expect((await ask(`/tokens/${id}`, { method: "DELETE" })).status).toBe(204)
@@ -102,7 +102,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     server.setClock(now + 60_000)
     expect((await ask("/products", { token: secret })).status).toBe(401)
   })
-  it("the setting for expiry bounds what is issued from then on", async () => {
+  it("the setting for expiry limits tokens issued from then on", async () => {
     const now = Date.parse("2026-06-18T12:00:00.000Z")
     server.setClock(now)
     expect(
@@ -174,7 +174,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(made.status).toBe(201)
     return made.body.user.id
   }
-  it("a token of somebody else does what that person may", async () => {
+  it("a token of another user has that user's permissions", async () => {
     const user_id = await invited("Rita", ["Read Only"])
     const { secret } = await issue({ user_id, abilities: ["members:read", "members:write"] })
     expect((await ask("/members", { token: secret })).status).toBe(200)
@@ -183,7 +183,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(merge.status).toBe(403)
     expect((await ask("/members/999999/merge", { token: secret, json: {} })).status).toBe(404)
   })
-  it("what somebody may do changes with the next request", async () => {
+  it("changes of permissions apply to the next request", async () => {
     const user_id = await invited("Walter", ["Read Only"])
     const { secret } = await issue({ user_id, abilities: ["*"] })
     const create = () => ask("/products", { token: secret, json: { name: "Lamp" } })
@@ -232,7 +232,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await ask(`/tokens/${id}`, { method: "DELETE", token: wide.secret })).status).toBe(204)
     expect((await ask(`/tokens/${narrow.id}`, { method: "DELETE", token: narrow.secret })).status).toBe(204)
   })
-  it("everybody sees and takes away their own tokens, and only managers of users others'", async () => {
+  it("users see and revoke their own tokens, and only managers of users those of others", async () => {
     const user_id = await invited("Sam", ["Sales"])
     const { id, secret } = await issue({ name: "Sam's", user_id, abilities: ["*"] })
     const { id: owners } = await issue({ name: "The owner's" })
@@ -245,7 +245,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     const second = await issue({ name: "Sam's second", user_id, abilities: ["opportunities:read"] })
     expect((await ask(`/tokens/${second.id}`, { method: "DELETE", token: secret })).status).toBe(204)
   })
-  it("an admin issues tokens for those who may do no more, never for the owner", async () => {
+  it("an administrator issues tokens for lower users, never for the owner", async () => {
     const admin = await issue({ user_id: await invited("Ada", ["Admin"]), abilities: ["*"] })
     const sales = await invited("Sid", ["Sales"])
     const asAdmin = (user_id: number) =>

@@ -145,7 +145,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     expect(payments.filter(({ payment_id }) => payment_id === "crowd")).toHaveLength(1)
   })
 
-  it("of each kind are known by their own id, whatever else they say", async () => {
+  it("of each kind are identified by their own id, whatever else they contain", async () => {
     const at = Date.now()
     const shop = sourceOf("shop").secret
     for (const body of [payment("shop-1"), payment("shop-2")])
@@ -162,7 +162,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     ])
   })
 
-  it("are refused with 403 where the signature does not hold, and leave nothing", async () => {
+  it("are refused with 403 if the signature is invalid, and leave nothing", async () => {
     const before = await logs("bank")
     const body = payment("forged")
     for (const [at, headers] of [
@@ -213,7 +213,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     await settled("bank", "odd.blanks").toBe("done")
   })
 
-  it("whatever content type they come with, are read", async () => {
+  it("are read with any content type", async () => {
     const body = JSON.stringify({ type: "typed.otherwise" })
     const headers = { ...signedGeneric(sourceOf("bank").secret, body), "content-type": "text/plain; charset=utf-8" }
     expect((await send("bank", body, headers)).status).toBe(202)
@@ -275,7 +275,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     expect(await logs("other-bank")).toHaveLength(1)
   })
 
-  it("are forgotten in time; what a generic source sent is still known then", async () => {
+  it("are deleted after a while; deliveries of a generic source are still recognised then", async () => {
     const before = await server.run(Effect.flatMap(Store, (store) => store.find(inbound_deliveries, {})))
     expect(before.every(({ status }) => status !== "queued")).toBe(true)
     const due_at = new Date(Date.now() + (kept_days + 1) * 86_400_000).toISOString()

@@ -62,11 +62,11 @@ describe("Stripe's events", () => {
       )
     ).toEqual({ ...payment, invoice: null, amount: "5.00", is_total: true })
   })
-  it("say when a checkout is not paid yet, and name one without a payment by itself", async () => {
+  it("detect an unpaid checkout, and name one without a payment by its own id", async () => {
     const told = await read(stripeCheckout, event("", { ...checkout, payment_status: "unpaid", payment_intent: null }))
     expect(told).toMatchObject({ is_paid: false, payment_id: checkout.id })
   })
-  it("that say less or something else are not read", async () => {
+  it("with missing or unknown content are ignored", async () => {
     for (const wrong of [
       {},
       { ...intent, amount_received: "2000" },

@@ -18,10 +18,10 @@ const kinds: ReadonlyArray<SourceKind> = ["generic", "standard", "stripe"]
 
 describe.each(kinds)("a signature of a source of kind %s", (kind) => {
   const sign = signed[kind]
-  it("holds for the body it was made for", () => {
+  it("is valid for its own body", () => {
     expect(checked(kind, sign(secret, now, body))).toBeDefined()
   })
-  it("holds for no other body, however alike as JSON", () => {
+  it("is invalid for any other body, however similar as JSON", () => {
     const headers = sign(secret, now, body)
     for (const altered of [
       `${body} `,
@@ -34,11 +34,11 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
     ])
       expect(checked(kind, headers, altered), JSON.stringify(altered)).toBeUndefined()
   })
-  it("holds for a body of a mark, of blanks and of bytes that are no text, where these were signed", () => {
+  it("is valid for bodies of a byte order mark, blanks and binary bytes, if these were signed", () => {
     for (const text of [`\ufeff${body}`, ` \r\n${body}\t`, `{"a":"\\ud800"}`])
       expect(checked(kind, sign(secret, now, text), text), JSON.stringify(text)).toBeDefined()
   })
-  it("made with another secret holds for nothing", () => {
+  it("with another secret is invalid", () => {
     expect(checked(kind, sign(other, now, body))).toBeUndefined()
   })
   it("is missed where no header bears it", () => {
@@ -46,7 +46,7 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
     for (const name of Object.keys(sign(secret, now, body)))
       expect(checked(kind, { ...sign(secret, now, body), [name]: "" }), name).toBeUndefined()
   })
-  it("of another kind of source holds for nothing", () => {
+  it("of another kind of source is invalid", () => {
     for (const wrong of kinds.filter((one) => one !== kind))
       expect(checked(kind, signed[wrong](secret, now, body)), wrong).toBeUndefined()
   })
@@ -72,13 +72,13 @@ describe.each(["standard", "stripe"] as const)("the time in a signature of a sou
 })
 
 describe("a signature", () => {
-  it("names a delivery of a generic source by what it says, of Standard Webhooks by its id, of Stripe by its event", () => {
+  it("identifies a generic delivery by its content, Standard Webhooks by id, Stripe by event", () => {
     const id = (kind: SourceKind, text = body) => checked(kind, signed[kind](secret, now, text), text)?.delivery_id
     expect(id("generic")).toMatch(/^[0-9a-f]{64}$/)
     expect(id("generic", `${body} `)).not.toBe(id("generic"))
     expect([id("standard"), id("stripe")]).toEqual(["msg_1", null])
   })
-  it("of Standard Webhooks may be one of several, and is bound to the id it came with", () => {
+  it("of Standard Webhooks may be one of several, and is bound to its id", () => {
     const headers = signedStandard(secret, "msg_1", now, body)
     const [, signature = ""] = Object.entries(headers).find(([name]) => name === "webhook-signature") ?? []
     const wrong = signedStandard(other, "msg_1", now, body)["webhook-signature"] ?? ""
@@ -89,7 +89,7 @@ describe("a signature", () => {
       checked("standard", { ...headers, "webhook-signature": `${"v1,x ".repeat(20)}${signature}` })
     ).toBeUndefined()
   })
-  it("of Stripe may be one of several of its scheme, and counts under no other", () => {
+  it("of Stripe may be one of several of its scheme, and is invalid under another", () => {
     const header = signedStripe(secret, now, body)["stripe-signature"] ?? ""
     const [time, right] = header.split(",")
     const wrong = `v1=${"0".repeat(64)}`

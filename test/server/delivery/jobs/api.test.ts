@@ -45,7 +45,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect(text).toContain(`flightcase_job_failures_total{kind="test.word",final="true"} 1\n`)
   })
 
-  it("are seen by their owner and by those who manage the system", async () => {
+  it("are visible to their owner and to users who manage the system", async () => {
     const [mine, other] = [await failed("mine", user_id), await failed("other")]
     const ids = async (as?: string) =>
       (await server.ask("/api/v1/system/jobs", as === undefined ? {} : { token: as })).body.jobs.map(
@@ -75,7 +75,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect(await page("q[kind_start]=TEST.&per_page=1")).toEqual([["later"], 4])
   })
 
-  it("that failed are tried again, and nothing else is", async () => {
+  it("that failed can be retried, and no others", async () => {
     const id = await failed("letter")
     const retried = await server.ask(path(id, "/retry"), { method: "POST" })
     expect([retried.status, retried.body.job.status, retried.body.job.error]).toEqual([200, "queued", null])
@@ -95,7 +95,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect((await server.ask(path(id), { method: "DELETE" })).status).toBe(204)
   })
 
-  it("that are done are forgotten after two weeks, with what was noted of them; failed ones are not", async () => {
+  it("that completed are deleted after two weeks, with their notes; failed ones are not", async () => {
     const id = await failed("letter", 1)
     const long_ago = engine === "pg" ? "now() - interval '15 days'" : "datetime('now', '-15 days')"
     await rowsOf(server, jobRow(engine, "test.unknown:old").replace("'failed'", "'completed'"))
@@ -111,7 +111,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
   })
 
   // Its job stays under way.
-  it("that wait or have failed are dropped, those under way are not", async () => {
+  it("that wait or have failed can be dropped, those in progress cannot", async () => {
     const waiting = await queueWord(server, kind, "later", { delay_seconds: 3_600, owner_id: 1 })
     expect((await server.ask(path(waiting), { method: "DELETE" })).status).toBe(204)
     expect((await server.ask(path(waiting))).status).toBe(404)

@@ -33,7 +33,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
     return id
   }
 
-  it("whose last attempt its server's end broke off fails, and what follows is done", async () => {
+  it("whose last attempt was interrupted by the server's end fails, with its consequences", async () => {
     const ended: Array<readonly [string, string]> = []
     const run: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void run.push(word)), {
@@ -69,7 +69,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
     ])
   })
 
-  it("that failed, was given up or took too long is followed by what its kind says, in one transaction", async () => {
+  it("that failed, gave up or timed out run their kind's consequence, in one transaction", async () => {
     const kind = wordKind(
       (word) =>
         word === "hangs"
@@ -94,7 +94,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
     }
   })
 
-  it("fails also where what is to follow fails unexpectedly", async () => {
+  it("fails even if its consequence fails unexpectedly", async () => {
     const kind = wordKind(() => Effect.fail(new GivenUp({ message: "No use." })), {
       ended: () => Effect.die(new Error("a fault of ours"))
     })

@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 
 describe.each(both_engines)("a server without jobs on %s", (engine) => {
-  it("asks once a second for all kinds together", async () => {
+  it("sends one query a second for all kinds together", async () => {
     const server = await serve(engine)
     open.push(() => server.close())
     const statements: Array<string> = []

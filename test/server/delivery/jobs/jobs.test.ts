@@ -113,7 +113,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     await expect.poll(async () => (await job(server, interrupted)).status, within).toBe("failed")
   })
 
-  it("whose data cannot be read are failed, and their kind goes on", async () => {
+  it("whose data cannot be read fail, and their kind continues", async () => {
     const done: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void done.push(word)), { at_a_time: 1 })
     const server = await serving(kind)
@@ -154,7 +154,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
       })
   })
 
-  it("wait as long as their offer says", async () => {
+  it("wait as long as requested", async () => {
     const done: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void done.push(word)))
     const server = await serving(kind)

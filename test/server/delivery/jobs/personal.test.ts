@@ -26,7 +26,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect(erased.status, erased.text).toBe(200)
   }
 
-  it("of kinds that name people hold nothing more of them once somebody is erased, but for what is still to be done", async () => {
+  it("of kinds that name people are cleared once somebody is erased, except pending ones", async () => {
     const kind = wordKind(
       (word) =>
         word === "Ann refused" ? Effect.fail(new GivenUp({ message: "Ann refused" })) : Effect.succeed({ to: word }),
@@ -52,7 +52,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect((await job(server, done)).status).toBe("done")
   })
 
-  it("that do not end are given up after their time, and leave their worker to others", async () => {
+  it("that hang are given up after their time limit, and release their worker", async () => {
     const kind = wordKind((word) => (word === "hangs" ? Effect.never : Effect.succeed({ word })), {
       at_a_time: 1,
       attempts_max: 1,

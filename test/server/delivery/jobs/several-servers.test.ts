@@ -71,7 +71,7 @@ describe("two servers that start at once on an empty Postgres", () => {
   })
 })
 
-describe("jobs on a Postgres that goes away", () => {
+describe("jobs on a Postgres that becomes unreachable", () => {
   it("are taken again once it is back", async () => {
     const fresh = await freshDatabase()
     open.push(() => fresh.drop())

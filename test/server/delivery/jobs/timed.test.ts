@@ -35,7 +35,7 @@ afterEach(async () => {
 })
 
 describe.each(both_engines)("timed work on %s", (engine) => {
-  it("is queued once by all servers, and made up once after a time without any", async () => {
+  it("is queued once by all servers, and caught up once after a downtime", async () => {
     const done: Array<string> = []
     const sweep: TimedWork = {
       cron: "0 4 * * *",

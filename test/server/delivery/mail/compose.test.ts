@@ -43,7 +43,7 @@ describe("a message", () => {
     ["subject", { subject: "s".repeat(999) }],
     ["text", { text: "t".repeat(500_001) }],
     ["to", { to: Array.from({ length: 101 }, (_, at) => `a${at}@customer.example`) }]
-  ])("is refused where %s is not as it must be", async (field, more) => {
+  ])("is refused if %s is invalid", async (field, more) => {
     expect(Object.keys((await errorsOf(more)) as object)).toEqual([field])
   })
   it("has 25 MB of attachments at most, of which 1 MB are not files of the store", async () => {
@@ -85,7 +85,7 @@ describe("a message", () => {
     ["a=3ab", "<a=3d3ab@hire.example>"],
     [".a..b.", "<=2ea=2e.b=2e@hire.example>"],
     ["<x@y>\r\n", "<=3cx=40y=3e=0d=0a@hire.example>"]
-  ])("with the id %j has a Message-ID of its own", async (id, expected) => {
+  ])("with the id %j has its own Message-ID", async (id, expected) => {
     expect((await composed({ id })).message_id).toBe(expected)
   })
   it("is refused by the address of a setting that is none, in its name", async () => {

@@ -79,7 +79,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(998)
   })
 
-  it("is sent once for one id, and never when what caused it was refused", async () => {
+  it("is sent once per id, and never when its command was refused", async () => {
     const { smtp, app } = await opened()
     await app.mail({ id: "quote.1" })
     await app.mail({ id: "quote.1" })
@@ -115,7 +115,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(smtp.taken[1]?.read.text).toContain("An attachment's file is gone: nothing was sent.")
   })
 
-  it("is sent with its attachments two days later, though what they were attached to was deleted at once", async () => {
+  it("is sent with its attachments two days later, although their subject was deleted at once", async () => {
     let up = false
     const { smtp, app } = await opened({ message: () => (up ? undefined : replies(451, "4.3.0 Later")) })
     const { sha256, ...blob } = await app.run(
@@ -176,7 +176,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(smtp.taken).toEqual([])
   })
 
-  it("goes to those who can be reached, and once to each of them, when others are refused or deferred", async () => {
+  it("reaches the accepted recipients, once each, when others are refused or deferred", async () => {
     let deferrals = 1
     const { smtp, app } = await opened({
       recipient: (address) =>
@@ -230,7 +230,7 @@ describe.each(engines)("mail on %s", (engine) => {
     )
   })
 
-  it("waits for the right password, and goes out once it is set", async () => {
+  it("waits for the right password, and is sent once it is set", async () => {
     const { smtp, app } = await opened(
       {
         authOptional: false,
@@ -261,7 +261,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(refused.text).not.toContain("sesame")
   })
 
-  it("is written to the outbox where no mail server is set, and says so", async () => {
+  it("is written to the outbox without a mail server, and says so", async () => {
     const app = await openMailing(engine, undefined)
     open.push(() => app.close())
     const answer = await app.ask("/api/v1/system/mail/test", { json: { to: "ann@customer.example" } })
@@ -289,7 +289,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
   })
 
-  it("is from the store, answered to the store and copied for the store, where the store says so", async () => {
+  it("has the store's sender, reply address and copy where the store has them", async () => {
     const { smtp, app } = await opened()
     const put = (target: string, json: unknown) => app.ask(target, { method: "PUT", json })
     expect(

@@ -128,7 +128,7 @@ describe("an encrypted connection", () => {
   // The certificate of smtp-server is its own.
   const encrypted: Behaviour = { disabledCommands: [] }
 
-  it("is required where the mail server is elsewhere, with a certificate that holds", async () => {
+  it("is required for remote mail servers, with a valid certificate", async () => {
     const smtp = await opened(encrypted)
     const transport = makeMailTransport(short)
     open.push(() => Effect.runPromise(transport.close))
@@ -174,8 +174,8 @@ describe("an encrypted connection", () => {
   })
 })
 
-describe("what the mail server says of recipients", () => {
-  it.each([550, 551, 553, 554])("is kept when it refuses all with %i", async (code) => {
+describe("the mail server's answers about recipients", () => {
+  it.each([550, 551, 553, 554])("are kept when it refuses all with %i", async (code) => {
     const smtp = await opened({ recipient: () => replies(code, "No such mailbox") })
     expect(await sender()(smtp.url, ["a@customer.example", "b@customer.example"])).toEqual({
       kind: "refused",
@@ -187,7 +187,7 @@ describe("what the mail server says of recipients", () => {
       text: expect.stringContaining("a@customer.example, b@customer.example")
     })
   })
-  it("is kept when it refuses the message for all of them", async () => {
+  it("are kept when it refuses the message for all of them", async () => {
     const smtp = await opened({ message: () => replies(554, "Spam") })
     expect(await sender()(smtp.url)).toEqual({
       kind: "refused",

@@ -31,7 +31,7 @@ describe.each(both_engines)("on %s", (engine) => {
   const titles = async (person?: Person) => (await server.inbox(person, made_ones)).map(({ title }) => title)
   const meta = async () => (await server.did(200, "GET", "/notifications?per_page=1", undefined, seller.token)).meta
 
-  it("many by a program are twenty and one that counts the others, for everybody", async () => {
+  it("a program's many become twenty and one that counts the others, for everybody", async () => {
     const others = await Promise.all(
       Array.from({ length: 3 }, (_, at) => server.person(`Reader ${at}`, ["opportunities.view"]))
     )
@@ -48,7 +48,7 @@ describe.each(both_engines)("on %s", (engine) => {
     const [own] = await server.inbox(undefined, made_ones)
     expect([own.is_own, own.read_at !== null]).toEqual([true, true])
   })
-  it("what a row counts is counted once, whatever runs again", async () => {
+  it("events in a row are counted once, however often the job runs", async () => {
     const [{ newest }] = await server.sql("select max(position) as newest from journal")
     await made(told_a_minute_max + 3)
     const [before] = await server.inbox(seller)
@@ -84,14 +84,14 @@ describe.each(both_engines)("on %s", (engine) => {
     await server.told()
     expect((await server.inbox(seller))[0]).toMatchObject({ body: "By another", actor_name: "Otto Other" })
   })
-  it("a pace that people keep by hand is never gathered, however long", async () => {
+  it("people's usual pace is never gathered, however long", async () => {
     for (let at = 0; at < 40; at++) {
       await made(1)
       goOn(3_000)
     }
     expect((await server.inbox(seller)).length).toBe(40)
   })
-  it("its mail says the number it counts when it goes", async () => {
+  it("its mail has the count at the time of sending", async () => {
     await server.did(200, "PUT", "/notification_settings", {
       settings: [{ notification_type: "opportunity.created", channels: { database: true, email: true } }]
     })

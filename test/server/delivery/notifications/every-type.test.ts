@@ -42,13 +42,13 @@ describe.each(engines)("on %s", (engine) => {
   const titles = async (person: Person | undefined, type: string, subject_id?: number) =>
     (await of(person, type, subject_id)).map(({ title }) => title)
 
-  it("a copied opportunity is one that was made", async () => {
+  it("a copied opportunity counts as a created one", async () => {
     const job = await yard.job()
     const { id, number } = await yard.made(`/opportunities/${job.id}/clone`)
     expect(await titles(seller, "opportunity.created", id)).toEqual([`Opportunity ${number} for Payer was made`])
     expect(await of(keeper, "opportunity.created")).toEqual([])
   })
-  it("a quotation that is lost and an order that is cancelled; not an order that goes on hire", async () => {
+  it("a lost quotation and a cancelled order; not an order that goes on hire", async () => {
     const type = "opportunity.cancelled"
     const lost = await yard.job()
     await yard.made(`/opportunities/${lost.id}/convert_to_quotation`)
@@ -86,7 +86,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(mailed.filter(({ mail_state }) => mail_state !== "none").length).toBeGreaterThan(0)
     expect(await of(keeper, "invoice.issued")).toEqual([])
   })
-  it("goods of a purchase order that come in, without what they cost", async () => {
+  it("received goods of a purchase order, without their costs", async () => {
     const order = await yard.received()
     const [told] = await of(keeper, "purchase_order.received", order.id)
     expect(told.title).toBe(`Goods of purchase order ${order.number} from Big Cranes Ltd came in`)
@@ -198,7 +198,7 @@ describe.each(engines)("on %s", (engine) => {
     })
     for (const one of [done, cancelled, muted]) expect(await of(keeper, type, one.id)).toEqual([])
   })
-  it("accounts, to those who may see them; opened again, also to whose it is", async () => {
+  it("account events, to users who may see them; a reactivation also to its user", async () => {
     const { user_id, token } = await house.person("Ann Other", ["stock.view"])
     expect(await titles(manager, "user.invited", user_id)).toEqual(["Ann Other was invited"])
     expect(await of({ user_id, token, member_id: 0 }, "user.invited")).toEqual([])
@@ -210,7 +210,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(rows.map((row) => row.notification_type)).toEqual(["user.reactivated"])
     expect(await of(outsider, "user.invited")).toEqual([])
   })
-  it("people without the rights find nothing", async () => {
+  it("users without the permissions get none", async () => {
     expect((await house.inbox(outsider)).map((row) => row.notification_type)).toEqual([])
   })
 })

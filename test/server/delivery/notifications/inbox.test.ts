@@ -66,7 +66,7 @@ describe.each(engines)("on %s", (engine) => {
     expect((await server.ask("/api/v1/notifications/read_all", { ...with_it, method: "POST" })).status).toBe(403)
   })
 
-  it("loses what its reader may not see any more, and has it again with the right", async () => {
+  it("hides notifications its reader may no longer see, and shows them again with the permission", async () => {
     const { id } = await made("A")
     await server.told()
     const [told] = await server.inbox(seller)
@@ -129,7 +129,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(await server.sql("select dedupe_key from notifications order by id")).toEqual(before)
   })
 
-  it("costs the same few statements for many people and rows", async () => {
+  it("costs the same few statements for many users and rows", async () => {
     const counted = async <A, E, R>(effect: Effect.Effect<A, E, R>) => {
       let statements = 0
       const run = Effect.gen(function* () {
@@ -196,7 +196,7 @@ describe.each(engines)("on %s", (engine) => {
     ])
   })
 
-  it("goes with the person, and with time", async () => {
+  it("is deleted with its user, and after a time", async () => {
     await made("A")
     await server.told()
     await server.did(204, "DELETE", `/users/${seller.user_id}`)

@@ -62,7 +62,7 @@ describe.each(engines)("on %s", (engine) => {
       await query<{ mail_state: string }>(`select mail_state from notifications where user_id = ${user_id} order by id`)
     ).map(({ mail_state }) => mail_state)
 
-  it("what comes within a busy hour is two mails: the first, and one with all the rest", async () => {
+  it("a busy hour gives two mails: the first, and one with the others", async () => {
     server.setClock(noon)
     const ann = await somebody()
     await tell(server.app, waits(ann), waits(ann))
@@ -90,7 +90,7 @@ describe.each(engines)("on %s", (engine) => {
     await mailsDone()
     expect(await mailsTo(ann)).toHaveLength(2)
   })
-  it("what was read, turned off or may not be seen any more is not mailed", async () => {
+  it("notifications read, turned off or no longer visible are not mailed", async () => {
     server.setClock(noon + 200 * minute)
     const ann = await somebody()
     await tell(
@@ -106,7 +106,7 @@ describe.each(engines)("on %s", (engine) => {
     await mailsDone()
     expect(await mailsTo(ann)).toHaveLength(1)
   })
-  it("a closed account gets nothing but that it was closed, at once", async () => {
+  it("a deactivated account gets only the notice of it, at once", async () => {
     server.setClock(noon + 300 * minute)
     const ann = await somebody()
     expect((await server.ask(`/api/v1/users/${ann}`, { method: "DELETE" })).status).toBe(204)
@@ -122,7 +122,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(mails).toHaveLength(before + 1)
     expect(mails.at(-1)?.subject).toBe("Your account was closed")
   })
-  it("types of accounts do not wait for the hour, nor use it up; 0 minutes gather nothing", async () => {
+  it("account types do not wait for the hour, nor use it up; 0 minutes disable gathering", async () => {
     server.setClock(noon + 400 * minute)
     const ann = await somebody()
     const opened = waits(ann, { notification_type: "user.reactivated", subject_type: "users", subject_id: ann })

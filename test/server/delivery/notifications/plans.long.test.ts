@@ -51,7 +51,7 @@ const questions = (engine: Engine, where: string): { readonly [what: string]: st
   retention: `delete from notifications where created_at < '2026-01-02${engine === "pg" ? "" : "T00:00:00.000Z"}'`
 })
 
-it.each(engines)("on %s no question reads the whole table", { timeout: 600_000 }, async (engine) => {
+it.each(engines)("on %s no query reads the complete table", { timeout: 600_000 }, async (engine) => {
   const server = await house(engine)
   await server.sql(filling(engine))
   await server.sql("analyze")

@@ -48,7 +48,7 @@ describe.each(engines)("on %s", (engine) => {
     return Object.values<any>(body)[0]
   }
 
-  it("says what comes, and nothing that came before", async () => {
+  it("sends new notifications, and no earlier ones", async () => {
     await tell(server.app, {})
     const heard = await listen()
     expect(heard.headers.get("content-type")).toBe("text/event-stream")
@@ -64,7 +64,7 @@ describe.each(engines)("on %s", (engine) => {
       data: { id, notification_type: "system.test_email", read_at: null, is_own: false }
     })
   })
-  it("goes on after the last one known, by header or query, across more than one page", async () => {
+  it("resumes after the last received id, by header or query, across several pages", async () => {
     const [first = 0] = await tell(server.app, {})
     const ids = await tell(server.app, ...Array.from({ length: 1_200 }, () => ({})))
     const heard = await listen("", { "last-event-id": String(first) })
@@ -79,7 +79,7 @@ describe.each(engines)("on %s", (engine) => {
     await both.until(1)
     expect(both.ids).toEqual([live])
   })
-  it("begins with what is new where the id known is of another history, or is none", async () => {
+  it("starts with new ones if the given id is invalid or of another history", async () => {
     const beyond = await listen("", { "last-event-id": "900000000" })
     const none = await listen("", { "last-event-id": "x'; drop table" })
     const [id] = await tell(server.app, {})
@@ -87,7 +87,7 @@ describe.each(engines)("on %s", (engine) => {
     expect([beyond.ids, none.ids]).toEqual([[id], [id]])
     expect((await listen("?after=-1")).status).toBe(422)
   })
-  it("takes ten streams of a token, and forgets those whose client hung up", async () => {
+  it("allows ten streams per token, and drops those whose client hung up", async () => {
     const { secret } = await made("tokens", { name: "desk", abilities: ["notifications:read"] })
     const ten = await Promise.all(Array.from({ length: 10 }, () => listen("", {}, secret)))
     expect(ten.map(({ status }) => status)).toEqual(ten.map(() => 200))
@@ -116,7 +116,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(closed.status, closed.text).toBe(204)
     await of_account.ended
   })
-  it("ends when its token expires meanwhile, and says nothing after that", async () => {
+  it("ends when its token expires, and sends nothing after that", async () => {
     const now = Date.now()
     const expires_at = new Date(now + 3_600_000).toISOString()
     const { secret } = await made("tokens", { name: "short", abilities: ["notifications:read"], expires_at })
@@ -131,7 +131,7 @@ describe.each(engines)("on %s", (engine) => {
     expect([short.ids, lasting.ids]).toEqual([[before], [before, after]])
     expect((await listen("", {}, secret)).status).toBe(200)
   })
-  it("says in a comment that it lives while nothing happens", async () => {
+  it("sends comments as keep-alive while idle", async () => {
     const quiet = await listen()
     await soon(() => quiet.text().endsWith("\n\n: \n\n"))
     expect(quiet.events).toEqual([])

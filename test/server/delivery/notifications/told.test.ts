@@ -94,7 +94,7 @@ describe.each(both_engines)("on %s", (engine) => {
     const mailed = await server.sql(`select user_id, mail_state from notifications where notification_type = '${type}'`)
     expect(mailed.map((row) => row.mail_state)).toEqual(["waiting", "waiting"])
   })
-  it("names that are made to harm are one line without control characters in the inbox and in mails, and no markup", async () => {
+  it("malicious names are one line without control characters in the inbox and in mails, without markup", async () => {
     const past = engine === "pg" ? "now() - interval '1 hour'" : "datetime('now', '-1 hour')"
     const ann = await server.person("Ann", ["opportunities.view", "members.view"])
     const { member } = await server.did(201, "POST", "/members", { name: hostile, membership_type: "organisation" })

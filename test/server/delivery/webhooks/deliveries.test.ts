@@ -123,7 +123,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(again).toMatchObject({ is_active: true, consecutive_failures: 0, disabled_at: null })
   })
 
-  it("test a webhook that is turned off, too, and count for nothing", async () => {
+  it("test a disabled webhook as well, without counting", async () => {
     const failing = await target(answering(503))
     const { id, secret } = await server.subscribed(["member.created"], failing.url)
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
@@ -136,7 +136,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect((await server.webhook(id)).consecutive_failures).toBe(0)
   })
 
-  it("are replayed one by one and since an instant, under their ids, what was missed included", async () => {
+  it("are replayed singly and since an instant, under their ids, including missed ones", async () => {
     const first = await target()
     const { id } = await server.subscribed(["member.created"], first.url)
     const made = await server.member("One")

@@ -41,7 +41,7 @@ describe("an address", () => {
     const guard = makeGuard({ allows_private: false, lookup: told("8.8.8.8", "10.0.0.1") })
     expect(await guard.refusal("hooks.example.com")).toBe("hooks.example.com resolves to 10.0.0.1,")
   })
-  it("is let through where its name is not known yet: each delivery looks again", async () => {
+  it("is accepted if its name does not resolve yet: each delivery checks again", async () => {
     expect(await guard.refusal("not-yet.example.com")).toBeUndefined()
   })
   it("is let through in trials", async () => {
@@ -115,14 +115,14 @@ describe.each(engines)("subscribing on %s", (engine) => {
   })
   afterAll(() => server.close())
   it.each(["http://127.0.0.1/", "http://localhost:4480/", "https://[::1]/", "http://0x7f.1/"])(
-    "%s is a 422 that says why",
+    "%s is a 422 with the reason",
     async (url) => {
       const { body, status } = await server.ask("/api/v1/webhooks", { json: { url, events: ["*"] } })
       expect(status).toBe(422)
       expect(body.errors.url[0]).toMatch(/private or reserved address/)
     }
   )
-  it("an address with a user or password is a 422, as everybody who lists webhooks would read it", async () => {
+  it("an address with a user or password is a 422, as it would be visible in lists", async () => {
     const { body, status } = await server.ask("/api/v1/webhooks", {
       json: { url: "https://user:secret@8.8.8.8/hook", events: ["*"] }
     })

@@ -8,7 +8,7 @@ import { recordedCatalogue } from "../../../recorded-catalogue.ts"
 const update = "UPDATE_WEBHOOKS=1 npx vitest run test/server/delivery/webhooks/page.test.ts"
 const file = fileURLToPath(new URL("../../../../docs/WEBHOOKS.md", import.meta.url))
 
-it(`docs/WEBHOOKS.md is what the declarations say (${update})`, () => {
+it(`docs/WEBHOOKS.md matches the declarations (${update})`, () => {
   const page = webhooksPage(recordedCatalogue, webhookKinds)
   if (process.env["UPDATE_WEBHOOKS"] === "1") writeFileSync(file, page)
   expect(readFileSync(file, "utf8")).toBe(page)

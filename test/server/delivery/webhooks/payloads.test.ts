@@ -33,7 +33,7 @@ describe("the catalogue of events", () => {
       expect(Object.keys(shown).length, name).toBeGreaterThan(0)
     }
   })
-  it("holds the kinds of the interface that can happen", () => {
+  it("contains every kind of the interface that can happen", () => {
     const names = kinds.map(({ name }) => name)
     expect(names).toEqual(
       expect.arrayContaining([
@@ -190,7 +190,7 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
   })
   afterAll(() => server.close())
 
-  it("nothing is sent when it is restored, and each message holds what its kind publishes", async () => {
+  it("nothing is sent when it is restored, and each message matches its kind", async () => {
     const silent = await receiver()
     await server.subscribed(["*"], silent.url)
     // Only an empty server takes an export: that somebody subscribed is taken out of the journal, the subscription stays.
@@ -231,7 +231,7 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
     expect(silent.got.filter(({ body }) => body.type !== "user.invited")).toEqual([])
     await silent.close()
   })
-  it("each message of billing and procurement holds what its kind publishes, and whose it is", async () => {
+  it("each message of billing and procurement matches its kind, with its owner", async () => {
     const one = await house(engine)
     await billed(one)
     await ordered(one)
@@ -262,7 +262,7 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
     expect(later_kinds.filter((name) => !seen.has(name))).toEqual([])
     await one.close()
   })
-  it("GET /webhook_events describes each by a JSON Schema that stands by itself", async () => {
+  it("GET /webhook_events describes each by a self-contained JSON Schema", async () => {
     const { meta, webhook_events } = await server.did(200, "GET", "/webhook_events")
     expect(meta.total).toBe(kinds.length)
     for (const { name, payload } of webhook_events) {

@@ -48,7 +48,7 @@ describe("two servers on one Postgres", () => {
   const names = ({ got }: Receiver) => got.map(({ body }) => String(body.data.member.name)).sort()
   const told = (count: number) => Array.from({ length: count }, (_, n) => `Member ${n}`).sort()
 
-  it("send each message once, two at a time, what the one heard too late included", async () => {
+  it("send each message once, two at a time, including those one heard of late", async () => {
     const { one, other, target } = await opened((_delivered, response) => {
       setTimeout(() => response.end(), 5)
     })
@@ -59,7 +59,7 @@ describe("two servers on one Postgres", () => {
     expect(target.at_once.most).toBeLessThanOrEqual(2)
   })
 
-  it("lose nothing when one of them stops with attempts in flight", async () => {
+  it("lose nothing when one of them stops with attempts in progress", async () => {
     let stall = true
     const { one, other, target } = await opened((_delivered, response) => {
       if (!stall) response.end()
@@ -109,7 +109,7 @@ describe("two servers on one Postgres", () => {
 })
 
 it.each(both_engines)(
-  "on %s nothing is left waiting for a webhook that was turned off while events were being queued",
+  "on %s no delivery is left waiting for a webhook disabled while events were being queued",
   async (engine) => {
     const server = await house(engine)
     open.push(server.close)

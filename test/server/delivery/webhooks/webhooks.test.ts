@@ -24,7 +24,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     return { role_id: role.id as number, user_id, token: secret, webhook_id: body.webhook.id as number }
   }
 
-  it("show their secret when they are made, and never again", async () => {
+  it("show their secret on creation, and never again", async () => {
     const made = await server.subscribed(["member.created"], "https://example.com/hook")
     expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     const { body, text } = await server.ask(`/api/v1/webhooks/${made.id}`)
@@ -77,7 +77,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await server.unsubscribed(id)
   })
 
-  it("hold what each event left, whatever happens before they are sent", async () => {
+  it("contain the rows as each event left them, whatever happens before sending", async () => {
     const target = await receiver()
     try {
       const { id } = await server.subscribed(["invoice.created", "invoice.issued", "invoice.voided"], target.url)
@@ -99,7 +99,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
       await target.close()
     }
   })
-  it("are their maker's own, and the account owner's", async () => {
+  it("belong to their creator, and to the account owner", async () => {
     const [maker, other] = [await somebody("Maker"), await somebody("Other")]
     const { webhook_id: id } = maker
     for (const [method, path] of [
@@ -207,7 +207,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     expect(await isActive(stays.webhook_id)).toBe(true)
   })
 
-  it("leave in the journal who had what sent where, without secrets", async () => {
+  it("record in the journal who sent which data where, without secrets", async () => {
     const { id, secret } = await server.subscribed(["member.created"], "https://example.com/secret-path?token=1")
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })

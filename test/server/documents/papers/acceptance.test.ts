@@ -29,7 +29,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     return { ...offer, token: await house.shared(offer.document_id) }
   }
 
-  it("has one place to sign and one form of dates on its page", async () => {
+  it("has one place to sign and one format of dates on its page", async () => {
     const { token } = await offered()
     const papered = "Name and signature of the customer"
     const before = (await house.read(token)).text
@@ -75,7 +75,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     expect(await house.acceptances(document_id)).toHaveLength(1)
     expect((await house.read(token)).text).not.toContain("<form")
   })
-  it("is accepted once where ten forms come at once", async () => {
+  it("is accepted once by ten concurrent forms", async () => {
     const { document_id, token } = await offered()
     const got = await Promise.all(
       Array.from({ length: 10 }, (_, n) => house.sent(token, { name: `Person ${n}`, accept: "1" }))
@@ -89,7 +89,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     )
     expect(events).toHaveLength(2)
   })
-  it("needs a name and the tick, and keeps what was typed", async () => {
+  it("needs a name and the tick, and keeps typed values", async () => {
     const { document_id, token } = await offered()
     const wrong: ReadonlyArray<readonly [Form, string]> = [
       [{ name: "  ", accept: "1" }, "Write your name."],
@@ -143,12 +143,12 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       expect(await house.acceptances(document_id)).toEqual([])
     }
   })
-  it("is nothing that other documents can be", async () => {
+  it("is not possible for other documents", async () => {
     const { document_id, token } = await offered({ type: "order_confirmation" })
     expect((await house.sent(token, yes)).status).toBe(422)
     expect(await house.acceptances(document_id)).toEqual([])
   })
-  it("leaves the job alone where the settings say none, and records it all the same", async () => {
+  it("leaves the opportunity unchanged if the settings say so, and is recorded all the same", async () => {
     await effect("none")
     const { document_id, opportunity_id, token } = await offered()
     await house.sent(token, yes)
@@ -157,7 +157,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       1
     ])
   })
-  it("orders where the settings say so, from a draft as well", async () => {
+  it("converts it to an order if the settings say so, from a draft as well", async () => {
     await effect("order")
     const one = await offered()
     await house.sent(one.token, yes)
@@ -166,7 +166,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     expect((await house.sent(draft.token, yes)).status).toBe(200)
     expect(await house.status(draft.opportunity_id)).toBe("Active")
   })
-  it("stays reserved with a note where a shortage stands against the order", async () => {
+  it("reserves it with a note if a shortage prevents the order", async () => {
     await effect("order")
     const opportunity = await house.withLine(
       {
@@ -219,7 +219,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     const [{ name: kept }] = await house.acceptances(document_id)
     expect(kept).not.toMatch(/[\r\n]/)
   })
-  it("keeps a signature as strokes and nothing else", async () => {
+  it("stores a signature as strokes only", async () => {
     const { document_id, token } = await offered()
     const signature = "M10 10L200 90L300 20M20 100L580 100"
     for (const bad of ["M1 1L2 2Z", `${signature}"/>`, "M700 10L1 1", `M1 1${"L5 5".repeat(30_000)}`, "url(#x)"])
@@ -255,7 +255,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     ).toEqual(["bills@ann.example", "office@northlight.example"])
     for (const { read } of mine()) expect(read.subject).toContain("was accepted")
   })
-  it("proves a file against its record, and knows no other", async () => {
+  it("verifies a file against its record, and rejects any other", async () => {
     const { document_id, token } = await offered()
     await house.sent(token, yes)
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
@@ -276,7 +276,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     await house.did(200, "POST", `/documents/${document_id}/void`, {})
     expect(await check(sha256(pdf))).toMatchObject({ known: true, document: { status: "voided" } })
   })
-  it("is erased with its customer: who accepted goes, that it was accepted stays", async () => {
+  it("is erased with its customer: the name is removed, the acceptance stays", async () => {
     const { document_id, member_id, token } = await offered()
     await house.sent(token, { name: "Ann Secretperson", accept: "1", email: "ann@secret.example" })
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
@@ -290,7 +290,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     const journal = await house.sql(`select data from journal where stream = 'document:${document_id}'`)
     expect(JSON.stringify(journal)).not.toMatch(/Secretperson|secret\.example/)
   })
-  it("is either accepted or voided, whichever comes first", async () => {
+  it("and voiding exclude each other, whichever comes first", async () => {
     for (let round = 0; round < rounds; round++) {
       const { document_id, token } = await offered()
       const [got, voided] = await Promise.all([
@@ -303,7 +303,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       expect(accepted === 1 ? [200] : [404]).toContain(got.status)
     }
   })
-  it("is either accepted as it was, or changed first and refused", async () => {
+  it("and a change exclude each other: accepted as it was, or changed first and refused", async () => {
     for (let round = 0; round < rounds; round++) {
       const { document_id, opportunity_id, token } = await offered()
       const { opportunity } = await house.did(200, "GET", `/opportunities/${opportunity_id}?include=items`)
@@ -321,7 +321,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       else expect([got.status, types.includes("document.accepted")]).toEqual([409, false])
     }
   })
-  it("is accepted at the address that holds, however quickly it changes", async () => {
+  it("works at the current link, however quickly that changes", async () => {
     const { document_id } = await offered()
     for (let round = 0; round < (engine === "pg" ? 50 : 5); round++) {
       const token = await house.shared(document_id)

@@ -58,7 +58,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect((await newest(3)).map((row) => row.status)).toEqual(["generated", "generated", "generated"])
     await expect.poll(() => resultOf(body.job_id), poll).toEqual({ done: 3, failed: 0 })
   })
-  it("one that fails does not stop the others", async () => {
+  it("a failing one does not stop the others", async () => {
     house.drawn.before = ({ documentable_id }) =>
       documentable_id === jobs[1] ? Effect.succeed("gone" as const) : Effect.void
     const { body } = await batch(jobs)
@@ -66,7 +66,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect((await newest(3)).map((row) => row.status)).toEqual(["generated", "failed", "generated"])
     await expect.poll(() => resultOf(body.job_id), poll).toEqual({ done: 2, failed: 1 })
   })
-  it("somebody who waits is not behind a batch", async () => {
+  it("a waiting request does not queue behind a batch", async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = ({ document_type }) =>
@@ -244,7 +244,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
   })
 })
 
-describe.each(engines)("documents brought from %s to the other engine", (from) => {
+describe.each(engines)("documents imported from %s to the other engine", (from) => {
   it("have their files, and are drawn to the same bytes", async () => {
     const [house, other] = [await openHouse(from), await openHouse(from === "pg" ? "sqlite" : "pg")]
     open.push(

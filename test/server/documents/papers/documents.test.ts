@@ -69,7 +69,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(file.headers["content-disposition"]).toContain(`quotation-${document.document_number}.pdf`)
     expect(await house.document(document.id)).toMatchObject({ id: document.id, status: "generated" })
   })
-  it.each(["opportunity", "OPPORTUNITY", "Opportunity", "oppOrtunity"])("%s names what it is made of", async (word) => {
+  it.each(["opportunity", "OPPORTUNITY", "Opportunity", "oppOrtunity"])("%s names its source", async (word) => {
     const { body, status } = await generate(quotation({ documentable_type: word, document_type: "Order_Confirmation" }))
     expect([status, body.document?.documentable_type, body.document?.document_type]).toEqual([
       201,
@@ -77,7 +77,7 @@ describe.each(engines)("documents on %s", (engine) => {
       "order_confirmation"
     ])
   })
-  it("of a purchase order in snake case it says what is missing, not that the word is unknown", async () => {
+  it("of a purchase order in snake case it reports missing fields, not an unknown type", async () => {
     const got = await generate({
       document_type: "purchase_order",
       documentable_type: "purchase_order",
@@ -104,7 +104,7 @@ describe.each(engines)("documents on %s", (engine) => {
   ])("%s is refused on its field", async (_what, more, ...fields) =>
     expect(await refusedFor(quotation(more))).toEqual(fields)
   )
-  it("what is required is named", async () =>
+  it("required fields are named", async () =>
     expect((await refusedFor({})).toSorted()).toEqual(
       ["documentable_id", "documentable_type", "document_type"].toSorted()
     ))
@@ -120,7 +120,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect((await house.made("quotation", there, { store_id: south })).store_id).toBe(south)
     expect(house.drawn.prepared.map(({ store_id }) => store_id)).toEqual([north, south])
   })
-  it("a proforma is made of a proforma alone, a deposit of a deposit", async () => {
+  it("a proforma needs a proforma invoice, a deposit a deposit invoice", async () => {
     const standard = await house.invoice()
     const proforma = await house.invoice("proforma")
     const deposit = await house.invoice("deposit")
@@ -216,7 +216,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(pagesOfPdf((await house.fetched(download_url)).bytes).join()).toContain("Hello Ann")
   })
 
-  it("under one Idempotency-Key one document is made, and the answer kept is the final one", async () => {
+  it("one Idempotency-Key creates one document, and stores the final answer", async () => {
     const headers = { "idempotency-key": `k-${engine}` }
     const first = await generate(quotation(), { headers })
     const count = (await house.sql("select id from documents")).length
@@ -226,7 +226,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(again.body.document.status).toBe("generated")
     expect(await house.sql("select id from documents")).toHaveLength(count)
   })
-  it("the refusal of one that cannot be drawn is kept under its key", async () => {
+  it("the refusal of one that cannot be drawn is stored under its key", async () => {
     const headers = { "idempotency-key": `f-${engine}` }
     house.drawn.before = () => Effect.succeed("gone" as const)
     const first = await generate(quotation(), { headers })
@@ -248,14 +248,14 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(other.body.document.status).toBe("generated")
   })
 
-  it("a generated one is made final, once", async () => {
+  it("a generated one is finalised, once", async () => {
     const { id } = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${id}/finalise`)
     expect(document).toMatchObject({ status: "finalised", status_name: "Finalised", finalised_at: expect.any(String) })
     expect((await house.fetched(document.download_url)).status).toBe(200)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
   })
-  it("of a draft one is made, and not made final; nor once the invoice is issued", async () => {
+  it("a draft can be generated for, but not finalised, also once the invoice is issued", async () => {
     const draft = await house.invoice("standard", false)
     const { id } = await house.made("invoice", draft)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
@@ -264,7 +264,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const again = await house.made("invoice", draft)
     await house.did(200, "POST", `/documents/${again.id}/finalise`)
   })
-  it("a voided one has no address, and the one it had opens nothing", async () => {
+  it("a voided one has no link, and its earlier one stops working", async () => {
     const { download_url, id } = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${id}/void`, { reason: "Wrong price" })
     expect(document).toMatchObject({
@@ -291,14 +291,14 @@ describe.each(engines)("documents on %s", (engine) => {
     await house.did(422, "POST", `/documents/${id}/void`, { reason: "x".repeat(1_001) })
     await house.did(200, "POST", `/documents/${id}/void`, { reason: "x".repeat(1_000) })
   })
-  it("made again it is a new one; the earlier stays", async () => {
+  it("generated again it is a new one; the earlier stays", async () => {
     const first = await house.made("quotation", job)
     const second = await house.made("quotation", job)
     expect(second.id).not.toBe(first.id)
     expect((await house.document(first.id)).status).toBe("generated")
   })
 
-  it("lists are filtered as the rules say", async () => {
+  it("lists are filtered by the rules", async () => {
     const ball = await house.job("Filtered")
     const { id } = await house.made("delivery_note", ball)
     const other = await house.made("quotation", ball)
@@ -341,7 +341,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(document.public_link).toBeNull()
     expect(await house.sql(`select id from document_links where document_id = ${id}`)).toEqual([])
   })
-  it("what others may not do they are refused, and whom an order names costs for sees its paper", async () => {
+  it("users without permission are refused, and those who see costs see a purchase order's document", async () => {
     const sees = await house.somebody("documents.view")
     const makes = await house.somebody("documents.create")
     const { id } = await house.made("quotation", job)
@@ -356,7 +356,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect((await as(makes, "POST", "/documents/generate", order)).status).toBe(403)
   })
 
-  it("drawn again from what was kept it is the same to the last byte, whatever became of its source and logo", async () => {
+  it("drawn again from stored content it has the same bytes, whatever happened to its source and logo", async () => {
     const ball = await house.job("Frozen")
     const made = await house.made("quotation", ball)
     await house.did(200, "POST", `/documents/${made.id}/finalise`)

@@ -84,7 +84,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     return got.body.errors as { readonly [field: string]: ReadonlyArray<string> }
   }
 
-  it("T01 lists the ten types with what each is made of", async () => {
+  it("T01 lists the ten types with their sources", async () => {
     const { document_types, meta } = await house.must("document_types")
     expect(document_types).toHaveLength(10)
     expect(meta.total).toBe(10)
@@ -113,13 +113,13 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect((await serving.ask("/api/v1/document_types/poster/fields")).status).toBe(404)
     expect((await serving.ask("/api/v1/document_types/constructor/fields")).status).toBe(404)
   })
-  it("T04 gives orders to suppliers fields of the supplier, and none of a customer", async () => {
+  it("T04 gives purchase orders fields of the supplier, and none of a customer", async () => {
     const { fields } = await house.must("document_types/purchase_order/fields")
     const names = fields.flatMap((one: any) => one.fields.map(({ name }: { name: string }) => name))
     expect(names).toContain("supplier.name")
     expect(names.filter((name: string) => name.startsWith("member."))).toEqual([])
   })
-  it("T05 is for those who may see documents", async () => {
+  it("T05 is for users who may see documents", async () => {
     const { token } = await house.must("tokens", { name: "Reads", abilities: ["products:read"] })
     for (const target of ["document_types", "document_types/quotation/fields", "document_layouts"])
       expect((await serving.ask(`/api/v1/${target}`, { token: token.secret })).status).toBe(403)
@@ -168,17 +168,17 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
       "items.produkt_name,",
       "Did you mean items.product_name?"
     ]
-  ])("%s names the wrong field of %s and what may be meant", async (_n, place, text, unknown, hint) => {
+  ])("%s names the invalid field of %s and the likely one", async (_n, place, text, unknown, hint) => {
     const errors = await refused({ document_type: "quotation", [place]: text })
     expect(Object.keys(errors)).toEqual([place])
     expect(errors[place]?.[0]).toContain(`names ${unknown}`)
     expect(errors[place]?.[0]).toContain(hint)
   })
-  it("L10 refuses a text that cannot be read, and says where", async () => {
+  it("L10 refuses a text that cannot be parsed, with its position", async () => {
     const errors = await refused({ document_type: "quotation", intro: "Dear\n{% if member.name %}" })
     expect(errors["intro"]?.[0]).toMatch(/cannot be read in line 2/)
   })
-  it("L11 without a type may name only what documents of every type have", async () => {
+  it("L11 without a type may use only fields shared by all types", async () => {
     expect(await refused({ intro: "{{ opportunity.subject }}" })).toHaveProperty("intro")
     const made = await layout({ intro: "{{ store.name }}, {{ document.date }}" })
     await drop(made.id)
@@ -197,7 +197,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     const made = await layout({ document_type: "pick_list", intro: "{{ opportunity.subject }}" })
     await drop(made.id)
   })
-  it("L14 says its texts on the document, the narrowest of each", async () => {
+  it("L14 puts its texts on the document, the narrowest of each", async () => {
     const store = (await house.must("stores", { name: "Second" })).store.id
     const id = await quote({ subject: "Ball" })
     const made = [
@@ -216,7 +216,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     for (const one of made) await drop(one.id)
     expect(await said("quotation", id)).not.toContain("For Ball")
   })
-  it("L15 gives colour, page and footer, above the settings", async () => {
+  it("L15 sets colour, page and footer, overriding the settings", async () => {
     await house.must("settings/invoicing", { settings: { footer: "Of the settings", accent: "#111111" } }, "PUT")
     const id = await quote()
     expect(await documentOf("quotation", id)).toMatchObject({
@@ -232,7 +232,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     })
     await drop(made.id)
   })
-  it("L16 goes with its store", async () => {
+  it("L16 is deleted with its store", async () => {
     const store = (await house.must("stores", { name: "Third" })).store.id
     const made = await layout({ store_id: store, intro: "Gone soon" })
     await house.must(`stores/${store}`, undefined, "DELETE")
@@ -270,7 +270,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect(await mail()).toEqual({ subject: "For Ball", text: "Hi" })
     await drop(made.id)
   })
-  it("L20 is kept by the journal", async () => {
+  it("L20 is kept in the journal", async () => {
     const made = await layout({ document_type: "return_note", intro: "Back" })
     const { document_layouts } = await house.must("document_layouts?q[document_type_eq]=return_note")
     expect(document_layouts[0]).toMatchObject({ id: made.id, intro: "Back" })
@@ -301,7 +301,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
       expect([net, others.at(-1)]).toEqual([totals[0], totals.at(-1)])
     })
   })
-  it("C02 an agreed price is the total, and the list price stands beside it", async () => {
+  it("C02 an agreed price is the total, with the list price beside it", async () => {
     const id = await quote()
     await house.must(`opportunities/${id}/deal_price`, { deal_total: "200.00" })
     const { opportunity } = await house.must(`opportunities/${id}`)
@@ -326,7 +326,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     await house.must(`opportunities/${id}/versions`, { label: "Smaller" })
     expect(await said("quotation", id)).toContain("Version")
   })
-  it("C05 a credit note says what it takes back, and of which invoice", async () => {
+  it("C05 a credit note says what it credits, and of which invoice", async () => {
     const { id, number } = await house.issued(member_id)
     const { credit_note } = await house.must(`invoices/${id}/credit_notes`, { reason: "Broken" })
     const text = await said("credit_note", credit_note.id)

@@ -19,7 +19,7 @@ describe.each(engines)("public links on %s", (engine) => {
   const refused = async (status: number, method: string, path: string, json?: object) =>
     Object.keys((await house.did(status, method, path, json)).errors ?? {})
 
-  it("are made with a token of 40 signs, and shown with the document", async () => {
+  it("are created with a token of 40 characters, and shown with the document", async () => {
     const { document, public_link } = await house.did(201, "POST", at(), {})
     expect(public_link).toEqual({
       token: expect.stringMatching(/^[\w-]{40}$/),
@@ -31,13 +31,13 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(document).toMatchObject({ id: document_id, public_link })
     expect((await house.did(200, "GET", `/documents/${document_id}`)).document.public_link).toEqual(public_link)
   })
-  it("get a new token each time, and the one before opens nothing any more", async () => {
+  it("get a new token each time, and the earlier one stops working", async () => {
     const before = await house.shared(document_id)
     const after = await house.shared(document_id)
     expect(after).not.toBe(before)
     expect([(await house.read(before)).status, (await house.read(after)).status]).toEqual([404, 200])
   })
-  it("refuse PINs of other lengths or signs, times that are past, and statuses without a document to read", async () => {
+  it("refuse PINs of invalid length or characters, past times, and statuses without a document to read", async () => {
     await house.shared(document_id)
     for (const pin of ["123", "1234567890123", "12 34", "1234!", "πππππ"])
       expect([pin, await refused(422, "POST", at(), { pin })].flat()).toEqual([pin, "pin"])
@@ -51,7 +51,7 @@ describe.each(engines)("public links on %s", (engine) => {
       expect([status, await refused(422, "POST", at(voided), {})].flat()).toEqual([status, "status"])
     }
   })
-  it("are changed in part: what is absent stays, null clears", async () => {
+  it("are changed in part: absent fields stay, null clears", async () => {
     await house.shared(document_id, { pin: "1234", expires_at: "2099-01-01T00:00:00Z" })
     const put = async (json: object) => (await house.did(200, "PUT", at(), json)).public_link
     expect(await put({})).toMatchObject({ requires_pin: true, expires_at: "2099-01-01T00:00:00.000Z" })
@@ -64,7 +64,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(await put({ pin: null })).toMatchObject({ requires_pin: false, token })
     expect((await house.read(token)).status).toBe(200)
   })
-  it("are ended, and there is nothing to change or end where there is none", async () => {
+  it("are revoked, and changing or revoking a missing one is 404", async () => {
     const token = await house.shared(document_id)
     await house.did(204, "DELETE", at())
     expect((await house.read(token)).status).toBe(404)
@@ -77,14 +77,14 @@ describe.each(engines)("public links on %s", (engine) => {
     for (const method of ["POST", "PUT", "DELETE"])
       expect((await house.asks(method, at(), undefined, secret)).status).toBe(403)
   })
-  it("stand in the history without the PIN, which is kept as a hash", async () => {
+  it("are recorded without the PIN, which is stored as a hash", async () => {
     await house.shared(document_id, { pin: "s3cret" })
     const rows = await house.sql(`select data from journal where stream = 'document:${document_id}'`)
     expect(JSON.stringify(rows)).not.toContain("s3cret")
     const [pin] = await house.sql("select hash from document_link_pins order by link_id desc limit 1")
     expect(pin.hash).toMatch(/^scrypt\.16384\.[\w-]{22}\.[\w-]{43}$/)
   })
-  it("show the document's text as a page, without a script where there is nothing to sign, and its PDF as it was kept", async () => {
+  it("show the document's text as a page, without a script unless it can be signed, and its stored PDF", async () => {
     const token = await house.shared(document_id)
     const page = await house.read(token)
     expect(page.headers).toMatchObject({
@@ -120,7 +120,7 @@ describe.each(engines)("public links on %s", (engine) => {
     const part = await house.read(token, "?format=pdf", { headers: { range: "bytes=0-4" } })
     expect([part.status, part.text]).toEqual([206, "%PDF-"])
   })
-  it("are 404 for tokens of any kind that open nothing, and say nothing else", async () => {
+  it("are 404 for all kinds of invalid tokens, and reveal nothing", async () => {
     const token = await house.shared(document_id)
     const pages = await Promise.all(
       ["x", token.slice(1), `${token}x`, token.toUpperCase(), "a".repeat(40), "..%2f..", "'%20or%201=1--"].map((one) =>
@@ -152,7 +152,7 @@ describe.each(engines)("public links on %s", (engine) => {
     await house.did(404, "DELETE", at(id))
     expect((await house.did(200, "GET", `/documents/${id}`)).document.public_link).toBeNull()
   })
-  it("ask for the PIN by a form, and say nothing of the document before it is right", async () => {
+  it("ask for the PIN by a form, and reveal nothing of the document before it is right", async () => {
     const token = await house.shared(document_id, { pin: "7Lamps" })
     const asked = await house.read(token)
     expect(asked.status).toBe(403)
@@ -222,7 +222,7 @@ describe.each(engines)("public links on %s", (engine) => {
       await office.close()
     }
   })
-  it("count a /64 as one network, and not what a client says it was forwarded for", async () => {
+  it("count a /64 as one network, and ignore forwarded addresses claimed by a client", async () => {
     const token = await house.shared(document_id, { pin: "1234" })
     for (let n = 1; n <= 5; n++)
       await house.read(token, "?pin=9999", {
@@ -231,7 +231,7 @@ describe.each(engines)("public links on %s", (engine) => {
       })
     expect((await house.read(token, "?pin=1234", { from: "2001:db8:1:1::77" })).status).toBe(429)
   })
-  it("never look at more than five PINs that come at once", async () => {
+  it("never check more than five PINs sent concurrently", async () => {
     const token = await house.shared(document_id, { pin: "1234" })
     const from = elsewhere()
     const got = await Promise.all(
@@ -240,7 +240,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(got.filter(({ status }) => status === 403)).toHaveLength(5)
     expect(got.filter(({ status }) => status === 429)).toHaveLength(7)
   })
-  it("are closed for a day to PINs after fifty wrong ones from anywhere, and open still for who has the cookie", async () => {
+  it("block PINs for a day after fifty wrong ones from anywhere, and stay open for holders of the cookie", async () => {
     const now = Date.now()
     house.setClock(now)
     const token = await house.shared(document_id, { pin: "1234" })
@@ -258,7 +258,7 @@ describe.each(engines)("public links on %s", (engine) => {
     await house.sql("delete from document_link_pins")
     expect((await house.read(token, "?pin=1234")).status).toBe(403)
   })
-  it("stand below another prefix, with the cookie for that path", async () => {
+  it("work below another prefix, with the cookie for that path", async () => {
     await house.did(200, "PUT", "/settings/documents", { settings: { public_link_prefix: "http://offers.example/q/" } })
     const { public_link } = await house.did(201, "POST", at(), { pin: "1234" })
     expect(public_link.url).toBe(`http://offers.example/q/${public_link.token}`)
@@ -279,7 +279,7 @@ describe.each(engines)("public links on %s", (engine) => {
     const shown = await house.read(token, "?pin=1234")
     expect(shown.text).toContain("Angebot annehmen")
   })
-  it("take multipart forms, and refuse what is no form or too long", async () => {
+  it("accept multipart forms, and refuse invalid or long ones", async () => {
     const token = await house.shared(document_id, { pin: "1234" })
     const body = '--b\r\nContent-Disposition: form-data; name="pin"\r\n\r\n1234\r\n--b--\r\n'
     const multipart = await house.sent(
@@ -299,7 +299,7 @@ describe.each(engines)("public links on %s", (engine) => {
     const long = await house.sent(token, { pin: "1".repeat(300_000) })
     expect(long.status).toBe(413)
   })
-  it("of orders to suppliers are neither made nor seen without costs.view", async () => {
+  it("of purchase orders can neither be created nor seen without costs.view", async () => {
     const purchase_order = await house.create("/purchase_orders", {
       supplier_id: await house.customer(),
       po_type: "purchase",
@@ -329,7 +329,7 @@ describe.each(engines)("public links on %s", (engine) => {
     }
     expect((await house.read(token)).status).toBe(200)
   })
-  it("give the PDF to the last byte where its content is lost: it is drawn again", async () => {
+  it("return the same PDF if its content is lost: it is drawn again", async () => {
     const token = await house.shared(document_id)
     const before = await house.read(token, "?format=pdf")
     await house.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(sha256(before.bytes))))

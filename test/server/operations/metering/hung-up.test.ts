@@ -55,7 +55,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
       (row: any) => row.request_id === request_id
     )
 
-  it("is in the log with the change it made, and pays for it", async () => {
+  it("is logged with the change it made, and charged for it", async () => {
     await sendAndHangUp("gone", "POST", "/api/v1/product_groups", JSON.stringify({ name: `Made unseen ${engine}` }))
     await expect
       .poll(

@@ -73,7 +73,7 @@ it("keeps a limited number of rows in memory, and finds the one that is refused"
   expect([buffer.waiting(), buffer.dropped()]).toEqual([0, 3])
 })
 
-describe.each(engines)("what is kept of calls on %s", (engine: Engine) => {
+describe.each(engines)("retention of calls on %s", (engine: Engine) => {
   let server: Serving
   const meter: Meter = makeMeter()
   beforeAll(async () => {
@@ -143,7 +143,7 @@ describe.each(engines)("what is kept of calls on %s", (engine: Engine) => {
     )
   })
 
-  it("goes when the settings say, some at a time", async () => {
+  it("deletes them when the settings say, in batches", async () => {
     await empty()
     const ages = [0, 80, 100, 400, 900]
     for (const age of ages) meter.answered({ ...call, started_millis: noon - age * day })
@@ -175,7 +175,7 @@ describe.each(engines)("what is kept of calls on %s", (engine: Engine) => {
     ).toEqual([100, 400, 80].sort())
   })
 
-  it("names neither address nor device of people who were erased, written down or not", async () => {
+  it("removes address and device of erased people, written or not", async () => {
     const invited = await server.ask("/api/v1/users", {
       json: { name: "Mia", email: "mia@example.com", roles: ["Admin"] }
     })

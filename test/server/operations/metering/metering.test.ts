@@ -118,7 +118,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     expect(rows["verb"]).toMatchObject({ status_code: 405, uri: "/api/v1/products", route_name: null })
   })
 
-  it("counts nothing for what is free, and no pages beside the interface", async () => {
+  it("charges nothing for free calls, and counts no pages outside the API", async () => {
     await server.ask("/api/v1/usage", { headers: id("free") })
     await server.ask("/metrics", { headers: id("page"), from: "127.0.0.1" })
     expect(await logOf(server, "free")).toMatchObject([{ price_weight: 0, weighted_units: 0 }])
@@ -136,7 +136,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     expect(JSON.stringify(stored)).not.toContain(key)
   })
 
-  it("writes down no token or code that stands where an id belongs", async () => {
+  it("records no token or code in place of an id", async () => {
     const uuid = "0198b6f2-7a31-7c4e-9d55-0c6a7e1f2b3d"
     const secret = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4"
     for (const [at, [path, shown]] of [
@@ -253,7 +253,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     expect(lines.slice(1)).toContainEqual(expect.stringMatching(/^404,,\d+,\d+$/))
   })
 
-  it("guards labels that a spreadsheet would run, as every other CSV does", () => {
+  it("escapes labels that a spreadsheet would run, like every other CSV", () => {
     const row = { key: "7", request_count: 1, weighted_units: 1 }
     expect(
       csvOf([
@@ -266,7 +266,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     )
   })
 
-  it("counts webhooks that came in on a channel of their own, once, and nothing that is not signed", async () => {
+  it("counts inbound webhooks on their own channel, once, and no unsigned ones", async () => {
     const { body } = await server.ask("/api/v1/inbound_sources", { json: { name: "bank", kind: "generic" } })
     const text = JSON.stringify({ type: "noted" })
     const send = (headers: { readonly [name: string]: string }) =>
@@ -297,7 +297,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     })
   })
 
-  it("counts the bytes of a file as they were sent, and of one that came in a form", async () => {
+  it("counts the bytes of a file as sent, and of an uploaded one", async () => {
     const whole = await server.ask("/api/v1/drawing", { headers: id("whole") })
     expect(whole.bytes.length).toBe(300_000)
     expect((await server.ask("/api/v1/drawing", { headers: { ...id("part"), range: "bytes=5-14" } })).status).toBe(206)
@@ -309,7 +309,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     expect((await server.ask("/api/v1/drawing", form)).status).toBe(201)
     expect(await logOf(server, "form")).toMatchObject([{ status_code: 201, request_bytes: bytes.length }])
   })
-  it("counts a stream of events as it begins", async () => {
+  it("counts a stream of events when it starts", async () => {
     const got = await server.app.ask({
       ...{ method: "GET", target: "/api/v1/notifications/stream", remote_address: "192.0.2.1" },
       ...{ headers: { authorization: `Bearer ${owner_token}`, ...id("events") }, body: async () => Buffer.alloc(0) }

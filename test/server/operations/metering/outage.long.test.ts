@@ -39,7 +39,7 @@ it.each(["53200", "55000", "28P01"])(
   }
 )
 
-it("loses nothing when the disk of SQLite was full for some seconds", { timeout: 60_000 }, async () => {
+it("loses nothing when SQLite's disk was full for some seconds", { timeout: 60_000 }, async () => {
   const server = await serve("sqlite")
   try {
     await expect(askMany(server, 1, "before")).resolves.toEqual([200])
@@ -58,7 +58,7 @@ it("loses nothing when the disk of SQLite was full for some seconds", { timeout:
   }
 })
 
-it("still finds the row that Postgres cannot take, and writes the others", { timeout: 60_000 }, async () => {
+it("still finds the row that Postgres rejects, and writes the others", { timeout: 60_000 }, async () => {
   const server = await serve("pg")
   try {
     await sql(server, "alter table request_logs add constraint no_poison check (user_agent <> 'poison')")

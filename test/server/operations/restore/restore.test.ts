@@ -159,7 +159,7 @@ describe.each(engines)("bringing an export into %s", (engine: Engine) => {
       await one.close()
     }
   }
-  it("takes what an earlier release exported, whose tables had fewer columns", async () => {
+  it("accepts an export of an earlier release, whose tables had fewer columns", async () => {
     const one = await serve(engine),
       other = await serve(engine)
     try {
@@ -190,7 +190,7 @@ describe.each(engines)("bringing an export into %s", (engine: Engine) => {
       await other.close()
     }
   })
-  it("changes nothing unless it is whole, undamaged and the server empty", async () => {
+  it("changes nothing unless it is complete, undamaged and the server empty", async () => {
     const { manifest, events } = await exported()
     const server = await serve(engine)
     try {
@@ -245,7 +245,7 @@ describe.each(engines)("bringing an export into %s", (engine: Engine) => {
     }
   })
 
-  it("and taking it out is the owner's alone, whatever else somebody may do", async () => {
+  it("and exporting are for the owner only, whatever other permissions exist", async () => {
     const server = await serve(engine)
     try {
       const { manifest } = (await server.ask("/api/v1/system/manifest")).body

@@ -7,7 +7,7 @@ import { jsonSchemas } from "../../../../server/http/json-schema.ts"
 const schemaOf = (part: Shown.Part): unknown => jsonSchemas().of(part)
 
 describe("JSON Schema of answers", () => {
-  it("says of each key its type, and whether it is always there", () => {
+  it("describes each key's type, and whether it is always present", () => {
     const answer = Shown.keys({
       id: integer(),
       name: text({ nullable: true }),
@@ -34,7 +34,7 @@ describe("JSON Schema of answers", () => {
     })
   })
 
-  it("puts what has a name among the components once, also where it holds itself", () => {
+  it("puts named schemas among the components once, even recursive ones", () => {
     const tree: Shown.Part = Shown.named("Tree", () => Shown.keys({ id: integer(), children: Shown.list(tree) }))
     const schemas = jsonSchemas()
     expect(schemas.of(tree)).toEqual({ $ref: "#/components/schemas/Tree" })

@@ -28,7 +28,7 @@ describe.each(engines)("a board on %s", (engine) => {
     )
     expect(page.text).not.toMatch(/ on\w+=|style="|https?:\/\//)
   })
-  it("says of an order that goes out today which allocated units cannot go", async () => {
+  it("names the allocated units that cannot go with an order due out today", async () => {
     const { id: item_id, units } = await house.units(1, 1, { name: "Arri" })
     const from = Date.now()
     const dates = { starts_at: new Date(from).toISOString(), ends_at: new Date(from + 40 * 3_600_000).toISOString() }
@@ -42,7 +42,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect(text).toContain("<em>1 to replace</em>")
     expect(text).not.toContain("0 of 1 packed")
   })
-  it("lists an order that goes out once, with its event, and says in words that it is late and short", async () => {
+  it("lists an order due out once, with its event, and says in words that it is late and short", async () => {
     const { id: item_id } = await house.units(1, 1, { name: "Robe" })
     const order = async (subject: string, hours: number) => {
       const at = (more: number) => new Date(Date.now() + (hours + more) * 3_600_000).toISOString()
@@ -61,7 +61,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect(rows.filter((row) => row.includes("Congress"))).toHaveLength(1)
     expect(text).toContain("<h2>Also short")
   })
-  it("has an address of its own, also where another server with the same key made one of its number", async () => {
+  it("has a unique address, even if another server with the same key created one of its number", async () => {
     const board = await made()
     const unmarked = (mark: string | null) => at(boardUrl("http://x", tests_key, { id: board.id, address_no: 1, mark }))
     for (const mark of [null, "another"]) expect((await house.ask(unmarked(mark))).status).toBe(403)
@@ -70,7 +70,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(unmarked(null))).status).toBe(200)
     expect((await house.ask(at(board.url))).status).toBe(403)
   })
-  it("is closed to every other signature, and once it was removed", async () => {
+  it("is closed to every other signature, and once removed", async () => {
     const board = await made()
     const path = at(board.url)
     for (const other of [
@@ -96,12 +96,12 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(at(board.url))).status).toBe(403)
     await house.sql("update users set is_active = true where id = 1")
   })
-  it("takes a theme by its address, and no other word", async () => {
+  it("takes a theme from its address, and no other parameter", async () => {
     const { url } = await made()
     expect((await house.ask(`${at(url)}?theme=dark`)).text).toContain('data-theme="dark"')
     expect((await house.ask(`${at(url)}?theme="><script>`)).text).toMatch(/^<!doctype html><html lang="en"><head>/)
   })
-  it("stands in the action log when it is made, gets another address and is removed, without the address", async () => {
+  it("is in the action log when created, readdressed and removed, without the address", async () => {
     const board = await made({ name: "Logged", store_id: 1 })
     await house.did(200, "POST", `/boards/${board.id}/rotate`)
     await house.did(204, "DELETE", `/boards/${board.id}`)
@@ -137,7 +137,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect(ended.text).not.toContain("<script")
     expect((await house.ask(at(board.url))).status).toBe(200)
   })
-  it("ends at the time that was said, which must be to come", async () => {
+  it("ends at the given time, which must be in the future", async () => {
     const refused = await house.did(422, "POST", "/boards", { name: "Past", expires_at: "2020-01-01T00:00:00Z" })
     expect(refused.errors).toHaveProperty("expires_at")
     const board = await made({ name: "Fair", expires_at: "2150-01-01T00:00:00Z" })
@@ -150,7 +150,7 @@ describe.each(engines)("a board on %s", (engine) => {
     const { secret, user_id } = await house.person({ roles, abilities })
     return { user_id, asks: (method: string, path: string, json?: object) => house.asks(method, path, json, secret) }
   }
-  it("is its person's: others neither read its address nor end it, unless they manage people", async () => {
+  it("is private: others neither read its address nor end it, unless they manage users", async () => {
     const board = await made({ name: "The owner's" })
     const warehouse = await colleague(["Warehouse"])
     const own = await warehouse.asks("POST", "/boards", { name: "Dock" })

@@ -31,7 +31,7 @@ describe("the columns of a board", () => {
     ])
       expect(Math.min(...columnsFor(counts).rows), counts.join()).toBeGreaterThanOrEqual(2)
   })
-  it("give a long list a column of its own", () => {
+  it("give a long list its own column", () => {
     const { first, rows } = columnsFor([60, 1, 1])
     expect({ first, first_rows: (rows[0] ?? 0) >= 9 }).toEqual({ first: 1, first_rows: true })
   })

@@ -93,7 +93,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     await drop()
   })
 
-  it("whose address was altered in any way answer 403", async () => {
+  it("with an altered address answer 403", async () => {
     const [own, all] = await feeds()
     const signature = all.url.slice(-64)
     const altered = [
@@ -144,7 +144,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     ).toBe(404)
   })
 
-  it("hold as long as their person is there and may see what they show, and hold again when that is so again", async () => {
+  it("are valid while their user exists and may see their content, and again when that is restored", async () => {
     const person = await made(
       "users",
       { name: "Bert", email: "bert@hire.example", roles: ["Admin"], active: true },
@@ -192,7 +192,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     expect([await open(`/calendar/feed/${alice}.ics`), await open("/calendar/feed.ics")]).toEqual([200, 403])
   })
 
-  it("are not sent again while nothing in them changed, however late it is", async () => {
+  it("are not sent again while unchanged, at any time", async () => {
     const [, all] = await feeds()
     const first = await read(all.url)
     const etag = first.headers["etag"]!
@@ -304,7 +304,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       await made("opportunities", { subject: "Only a draft", starts_at: "2026-07-05T08:00:00Z" }, "opportunity")
     })
 
-    it("shows what is chosen and nothing else", async () => {
+    it("contains the chosen kinds only", async () => {
       expect(subjects((await exported("")).text)).toEqual(["Of Alice", "Of the owner"])
       expect(subjects((await exported("with=orders")).text)).toEqual(["1 Summer Gala (Acme Events)"])
       expect(subjects((await exported("with=returns,dispatch")).text)).toEqual([
@@ -371,7 +371,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       const both = (await server.ask("/api/v1/calendar_feeds?with=activities,orders", { token: seller_token })).body
       expect(both.calendar_feeds.map(({ scope }: any) => scope)).toEqual(["user"])
     })
-    it("keeps the UIDs of an order and says when it was cancelled", async () => {
+    it("keeps the UIDs of an order and reports its cancellation", async () => {
       const uids = async (): Promise<ReadonlyArray<string>> =>
         eventsIn((await exported("with=orders,dispatch,returns")).text).map(
           (event) => `${String(event.getFirstPropertyValue("uid"))} ${String(event.getFirstPropertyValue("status"))}`

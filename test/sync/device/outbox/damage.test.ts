@@ -45,7 +45,7 @@ describe("an outbox", () => {
     })
     expect(existsSync(path) ? readFileSync(path).length : 0).toBe(0)
   })
-  it("that is no database any more is left as it is", async () => {
+  it("that is no database any more is left unchanged", async () => {
     const garbage = "garbage".repeat(1_000)
     const { folder, path } = spoilt((of) => writeFileSync(of, garbage))
     expect(await told(() => openDevice(folder))).toEqual(damaged)
@@ -86,7 +86,7 @@ describe("an outbox whose write-ahead log is lost", () => {
     expect(device.lastPending()).toBe(1)
     expect(await names(device)).toEqual(["Kept", "Lost 1", "Lost 2", "Lost 3"])
   })
-  it("is written out with what the lost commands did here", async () => {
+  it("is exported with the lost commands' effects here", async () => {
     const { commands, lost, traces, unreadable } = readUnsent((await lose()).folder)
     expect([commands.map(({ payload }) => payload.body["name"]), lost, unreadable]).toEqual([
       ["Kept"],
@@ -97,7 +97,7 @@ describe("an outbox whose write-ahead log is lost", () => {
       traces.map(({ events }) => events.map(({ data, type }) => [type, (data as any).name ?? (data as any).row?.name]))
     ).toEqual(["Lost 1", "Lost 2", "Lost 3"].map((name) => [[expect.any(String), name]]))
   })
-  it("goes on from what is left once the loss is accepted", async () => {
+  it("continues from what is left once the loss is accepted", async () => {
     const device = await lose()
     expect(await device.acceptLoss()).toEqual({ from: 2, to: 4 })
     expect([await device.missing(), await device.acceptLoss(), await names(device)]).toEqual([
@@ -135,7 +135,7 @@ describe("a command in the outbox", () => {
     ["another name", "name = 'stores.create'"],
     ["no JSON", "payload = substr(payload, 3)"]
   ])(
-    "with %s than was acknowledged is seen: nothing more is acknowledged, and the others are given out",
+    "with %s than was acknowledged is detected: nothing more is acknowledged, and the others are exported",
     async (_, set) => {
       const { folder } = altered(`update commands set ${set} where n = 2`)
       expect(await told(() => openDevice(folder))).toEqual(damaged)
@@ -144,7 +144,7 @@ describe("a command in the outbox", () => {
       expect(commands.filter((one) => one.altered === true).length + unreadable).toBe(1)
     }
   )
-  it("of a release without checksums is accepted as it is", async () => {
+  it("of a release without checksums is accepted unchanged", async () => {
     const { folder } = altered("alter table commands drop column checksum")
     const device = await reopen(folder.slice(server.folder.length + 1))
     await write(device, "Four")
@@ -161,7 +161,7 @@ describe("an outbox with damaged pages", () => {
       description: "x".repeat((at + 1) % 7 === 0 ? 9_000 : 700)
     }))
   )
-  it("acknowledges nothing, whichever page it is, and gives out all that is on the others", async () => {
+  it("acknowledges nothing, whichever page it is, and exports all rows of the others", async () => {
     const folder = join(server.folder, full())
     const path = join(folder, "outbox.sqlite")
     const bytes = readFileSync(path)
@@ -186,7 +186,7 @@ describe("an outbox with damaged pages", () => {
     }
     expect(problems).toEqual([])
   })
-  it("that comes to light while a command is recorded refuses it, as what it is", async () => {
+  it("detected while a command is recorded refuses it with that reason", async () => {
     const device = await reopen(full())
     const path = join(device.folder, "outbox.sqlite")
     const other = new DatabaseSync(path)
@@ -200,7 +200,7 @@ describe("an outbox with damaged pages", () => {
     expect(await told(writing)).toEqual(damaged)
     expect(await told(() => device.sync())).toEqual(damaged)
   })
-  it("gives out what only the write-ahead log has", async () => {
+  it("exports rows that only the write-ahead log has", async () => {
     const device = await server.enrol()
     for (const name of ["One", "Two"]) await write(device, name)
     const path = join(device.folder, "outbox.sqlite")

@@ -33,7 +33,7 @@ const command = (id: string, ids: WireCommand["ids"] = {}): Omit<WireCommand, "n
 const numbers = (commands: ReadonlyArray<{ readonly n: number }>): ReadonlyArray<number> => commands.map((one) => one.n)
 
 describe("commands", () => {
-  it("are numbered from one without a gap, and come back as they were given", () => {
+  it("are numbered from one without a gap, and come back unchanged", () => {
     const outbox = open()
     expect(["a", "b", "c"].map((id) => outbox.append(command(id)).n)).toEqual([1, 2, 3])
     expect(outbox.pending()).toMatchObject(
@@ -53,7 +53,7 @@ describe("commands", () => {
     expect(() => outbox.append(command("a"))).toThrow()
     expect(outbox.append(command("b")).n).toBe(2)
   })
-  it("are settled once; what was settled, or is not known, does not change", () => {
+  it("are settled once; settled and unknown ones do not change", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id))
     const error = { status: 422, message: "No.", errors: { name: ["No."] } }
@@ -99,7 +99,7 @@ describe("commands", () => {
   const on = (...streams: ReadonlyArray<string>) => ({
     recorded: { events: streams.map((stream) => ({ stream, type: "lamp.updated", data: {} })), rows: {} }
   })
-  it("need the pending commands that made the rows they name, and no others", () => {
+  it("depend on the pending commands that created the rows they name, and no others", () => {
     const outbox = open()
     outbox.append(command("maker", { lamps: [7, 8] }))
     outbox.append(command("other", { racks: [7] }))
@@ -112,7 +112,7 @@ describe("commands", () => {
     outbox.extendIds(2, { racks: [7, 9] })
     expect(outbox.append(command("e"), { named: ["racks/9"] }).needs).toEqual(["other"])
   })
-  it("that are sent again need what made the rows they name, though it was accepted before", () => {
+  it("that are sent again depend on the creation of the rows they name, even if accepted before", () => {
     const outbox = open()
     outbox.append(command("before the backup", { lamps: [6] }))
     outbox.append(command("maker", { lamps: [7] }))
@@ -130,7 +130,7 @@ describe("commands", () => {
       ["b", ["maker"]]
     ])
   })
-  it("say of others' rows when those were made; what is released says what its person saw", () => {
+  it("record when others' rows were created; released ones record what their user saw", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     const seen = { "lamps/1": "own", "racks/9": "then" }
@@ -151,7 +151,7 @@ describe("commands", () => {
       now
     ])
   })
-  it("not decided for what they build on are held by their cause, and no conflicts of their own", () => {
+  it("undecided because of their cause are held, and no conflicts of their own", () => {
     const outbox = open()
     for (const id of ["a", "b"]) outbox.append(command(id))
     outbox.settle([
@@ -184,7 +184,7 @@ describe("commands", () => {
     ])
     expect(outbox.find("b")!.state).toBe(state)
   })
-  it("recorded when the refusal of the one before was known do not follow it", () => {
+  it("recorded after the refusal of the one before was known do not depend on it", () => {
     const outbox = open()
     outbox.append(command("a"), on("lamp:1"))
     outbox.settle([{ n: 1, status: "rejected" }])
@@ -252,7 +252,7 @@ describe("commands", () => {
 })
 
 describe("leases", () => {
-  it("and commands leave nothing of themselves where they cannot be kept whole", () => {
+  it("and commands leave nothing if they cannot be stored completely", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     outbox.append(command("a", { lamps: [1] }))
@@ -272,7 +272,7 @@ describe("leases", () => {
     outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
     expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9)]).toEqual([[2, 3], []])
   })
-  it("that are somebody else's by now are lost to the commands of before, and to no later ones", () => {
+  it("that now belong to others are lost to earlier commands, not to later ones", () => {
     const outbox = open()
     const block = { entity: "lamps", from: 1, to: 9 }
     outbox.addLease(1, [block])
@@ -301,7 +301,7 @@ describe("leases", () => {
     expect(outbox.append(command("c"), { named: ["lamps/5"] }).needs).toBeUndefined()
     expect(outbox.creatorsOf("lamps/5").map(({ id }) => id)).toEqual(["a"])
   })
-  it("give ids in order over several ranges, without taking them until a command uses them", () => {
+  it("give ids in order over several ranges, and use them up only with a command", () => {
     const outbox = open()
     outbox.addLease(1, [
       { entity: "lamps", from: 10, to: 12 },
@@ -323,7 +323,7 @@ describe("leases", () => {
     ]).toEqual([[21], [2], 1, 0])
     expect(open().peekIds("lamps", 0, 9)).toEqual([21])
   })
-  it("that arrive twice give nothing twice", () => {
+  it("that arrive twice count once", () => {
     const outbox = open()
     const lease = [{ entity: "lamps", from: 1, to: 3 }]
     outbox.addLease(1, lease)
@@ -354,5 +354,4 @@ describe("leases", () => {
   })
 })
 
-it("what is acknowledged survives a process that is killed; numbers have no gap and no id is given twice", () =>
-  survivesKills(2))
+it("acknowledged commands survive a killed process; numbers have no gap and ids are unique", () => survivesKills(2))

@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { serverOfSuite, type TestDevice } from "../../opening.ts"
 
-describe("what the server hears of later", () => {
+describe("commands sent later", () => {
   const server = serverOfSuite()
   const { create, show } = server
   afterEach(() => void vi.useRealTimers())
@@ -36,7 +36,7 @@ describe("what the server hears of later", () => {
   it.each([
     ["days later", -3 * 86_400_000],
     ["while this clock is an hour ahead: as the server's has it", 3_600_000]
-  ])("what left, came back and was sealed did so when it was scanned here; sent %s", async (when, ahead_millis) => {
+  ])("dispatch, return and sealing have the time of the scan here; sent %s", async (when, ahead_millis) => {
     const product_id = await server.serialised()
     const [unit, packed] = [await server.labelled(product_id), await server.labelled(product_id)]
     const code = unit.asset_number

@@ -50,7 +50,7 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
       await server.syncedAlike(device)
     })
   })
-  it("compares what its user may see, and finds rows that are not theirs", async () => {
+  it("compares what its user may see, and finds rows that are not visible to them", async () => {
     const { secret } = await server.person({ permissions: ["products.view", "products.access"] })
     const device = await filled({}, secret)
     expect(await device.problems()).toEqual([])
@@ -61,7 +61,7 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
 
 describe("a folder that has lost its replica", () => {
   const server = serverOfSuite()
-  it("opens, says that it must be filled, keeps what was not sent, and is filled by a sync", async () => {
+  it("opens, says that it must be filled, keeps unsent commands, and is filled by a sync", async () => {
     const { close, create, folder } = await server.enrol("one")
     await create("/product_groups", { name: "Unsent" })
     await close()

@@ -17,7 +17,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
   const products = (count: number): Promise<ReadonlyArray<any>> =>
     Promise.all(Array.from({ length: count }, (_, at) => create("/products", { name: `Lamp ${at}`, sku: `L-${at}` })))
 
-  it("holds the server's rows at one position, though every page finds somebody at work", async () => {
+  it("has the server's rows at one position, although they change between pages", async () => {
     const made = await products(30)
     const [keep, double, gone] = [made[3], made[4], made[5]]
     const group = await create("/product_groups", { name: "Lamps" })
@@ -50,7 +50,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect(standing.journal_from).toBeGreaterThan(0)
   })
 
-  it("takes rows that another device makes under low ids of its own, wherever the fill is", async () => {
+  it("accepts rows that another device creates under its own low ids, at any stage of the fill", async () => {
     const offline = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY })
     // Its ids were leased before these products were made, and lie below theirs.
     const made = await products(30)
@@ -70,7 +70,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("goes on where the network left off, asking for no page twice", async () => {
+  it("resumes after a network failure, without requesting a page twice", async () => {
     await products(60)
     let cuts = 0
     const device = await inspected({
@@ -95,7 +95,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("goes on where its process was killed, after any page", async () => {
+  it("resumes after its process was killed, after any page", async () => {
     await products(60)
     const hooks: Hooks = { limit: 20 }
     const device = await inspected(hooks)
@@ -129,7 +129,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("lets people work with what they had while a new history arrives, and puts their unsent work on top of it", async () => {
+  it("keeps old rows usable while a new history arrives, and puts unsent commands on top of it", async () => {
     const [first] = await products(30)
     const hooks: Hooks = { limit: 20 }
     const device = await filled(hooks)
@@ -156,7 +156,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("learns what became of commands whose verdicts were recorded before the rows were read", async () => {
+  it("learns the verdicts recorded before the rows were read", async () => {
     const unit = { product_id: await server.serialised(), store_id: 1, asset_number: "MH-1" }
     const device = await filled()
     await device.must("PUT", `/products/${unit.product_id}`, { name: "Accepted" })
@@ -173,7 +173,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("catches up by what was written since and nothing else", async () => {
+  it("catches up with later changes only", async () => {
     const made = await products(50)
     const device = await filled()
     const before = { ...device.counted, pages: device.counted.pages.length, head: await head() }

@@ -99,7 +99,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(await device.resolve(rest.id, { drop: true, with_dependants: true })).toMatchObject({ status: 200 })
     expect(counts(device)).toEqual({ split: 1, accepted: 2, released: 1, dropped: 2 })
   })
-  it("parts a quantity: the most that holds now, and the rest", async () => {
+  it("splits a quantity: the most that is available now, and the rest", async () => {
     const { id, line } = await server.order(await server.product({ stock_method: 1 }), 8, hire)
     const path = `/opportunities/${id}/items/${line.id}/fulfilment`
     const device = await enrol()
@@ -151,7 +151,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(await show(`/stock_levels/${unit}`)).toMatchObject({ asset_number: other, location: "Shelf" })
     expect(await show(`/opportunities/${id}/assets`)).toMatchObject([{ stock_level_id: unit }])
   })
-  it("refused again after an amendment, all that built on it is held by the new command", async () => {
+  it("refused again after an amendment, all dependent commands are held by the new one", async () => {
     const product = await server.serialised()
     const device = await enrol()
     const [number, other] = [asset_number(), asset_number()]
@@ -165,7 +165,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(await onlyConflict(device)).toMatchObject({ n: 3, held: [{ n: 4 }] })
     expect(counts(device)).toEqual({ amended: 1, released: 1, rejected: 1, held: 1 })
   })
-  it("dropped with what builds on it, or without: then that is a conflict of its own", async () => {
+  it("dropped with dependent commands, or without: then those become conflicts", async () => {
     const product = await server.serialised()
     const device = await enrol()
     for (const with_dependants of [false, true]) {
@@ -181,7 +181,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     const error = { status: 424, message: expect.stringContaining("dropped") }
     expect(await onlyConflict(device)).toMatchObject({ name: "stock_levels.update", error })
   })
-  it("holds a step that was refused for where things stand when the step before it was refused", async () => {
+  it("holds a step refused because an earlier step was refused", async () => {
     const { id, items } = await server.withLine(hire, { item_id: await server.product(), quantity: 1 })
     const [path, line] = [`/opportunities/${id}`, `/opportunities/${id}/items/${items[0].id}`]
     await must("POST", `${path}/convert_to_quotation`)
@@ -197,7 +197,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     })
   })
 
-  it("who edit different fields never collide, even when a whole object is sent back", async () => {
+  it("that edit different fields never conflict, even when a complete object is sent back", async () => {
     const path = `/products/${await server.product({ weight: "3.5", tag_list: ["old"] })}`
     const device = await enrol()
     await device.must("PUT", path, { ...(await device.show(path)), name: "Moving head" })
@@ -207,7 +207,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(await show(path)).toMatchObject(merged)
     expect(device.told(true)).toEqual([])
   })
-  it("who send back custom fields, lists kept elsewhere and settings write only what they changed of them", async () => {
+  it("that send back custom fields, lists and settings write only their changes", async () => {
     for (const name of ["colour", "crew"])
       await create("/custom_fields", { name, display_name: name, module_type: "Product", field_type: 0 })
     const product = `/products/${await server.product({ custom_fields: { colour: "black", crew: "A" } })}`
@@ -232,7 +232,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
       { settings: { name: "Mine Ltd" } }
     ])
   })
-  it("a change that says just what stands here is kept whole, and one that only holds whole too", async () => {
+  it("a change equal to the present values is kept completely, and so is one that is valid only as a whole", async () => {
     const path = `/products/${await server.product({ name: "Head", sku: "HEAD" })}`
     const device = await enrol()
     expect((await device.put(path, { name: "Head", sku: "HEAD" })).command).toBeUndefined()

@@ -333,7 +333,7 @@ const rows: ReadonlyArray<Row> = [
   }
 ]
 
-describe.each(engines)("what a server refuses a device on %s", (engine) => {
+describe.each(engines)("a server's refusals of a device's commands on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, must } = server
   let device: TestDevice, sam: Person
@@ -446,7 +446,7 @@ describe.each(engines)("what a server refuses a device on %s", (engine) => {
     }
   )
 
-  it("says of a permission that was withdrawn what it stopped, and takes the command again once it is back", async () => {
+  it("explains what a withdrawn permission prevented, and accepts the command again once it is restored", async () => {
     const ground = await groundOf()
     const { path } = await ground.quotation("mine", await ground.bulk(6), 2)
     await device.sync()

@@ -72,7 +72,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
       { way: "drop", command: `${resolve} --drop` }
     ])
   })
-  it("plans each way, and writes nothing", async () => {
+  it("plans each resolution, and writes nothing", async () => {
     const { conflict, device, resolve, shown } = await sixRefused()
     const before = [await device.status(), await shown()]
     const confirmed = "opportunity.converted_to_order"
@@ -97,7 +97,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
     await isUntouched(device)
     expect(await device.sync()).toMatchObject({ sent: 0, rejected: 0, conflicts: 1 })
   })
-  it("asks for what is free", async () => {
+  it("requests the available quantity", async () => {
     const order = await settled(await sixRefused(), { reduce_to: 4 })
     expect([order.state, order.has_shortage, order.items[0].quantity]).toEqual([2, false, "4.00"])
   })
@@ -111,7 +111,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
     })
     expect(Date.parse(ends_at) - Date.parse(starts_at)).toBe(56 * 3_600_000)
   })
-  it("waits for what is short, as the quotation it was", async () => {
+  it("waits for the missing goods, as the quotation it was", async () => {
     const { id, state } = await settled(await sixRefused(), { waitlist: true })
     expect(state).toBe(1)
     expect(await server.show("/shortage_waits")).toMatchObject([{ opportunity_id: id, quantity: 2 }])
@@ -119,7 +119,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
   it.each<ResolutionRequest>([
     { reduce_to: "free" },
     { dates: { starts_at: "2030-11-03T09:00:00Z", ends_at: "2030-11-05T17:00:00Z" } }
-  ])("keeps nothing of %j where that does not help", async (how) => {
+  ])("keeps nothing of %j if that does not help", async (how) => {
     const lines: Lines = [
       [await product("Robe", 3), 2],
       [await product("Mac", 1), 1]
