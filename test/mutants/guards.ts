@@ -16,7 +16,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server-only.test.ts",
-        test: "is refused every such command and question by name",
+        test: "is refused every such command and query by name",
         engine: "sqlite"
       }
     ]
@@ -92,7 +92,12 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: "...viewer.role_ids.toSorted((a, b) => a - b)",
     replace: "",
-    killed_by: [{ file: "test/sync/server/cursor.test.ts", test: "a person given another role that grants the same" }]
+    killed_by: [
+      {
+        file: "test/sync/server/cursor.test.ts",
+        test: "a user given another role with the same permissions gets that role's views and loses the former's"
+      }
+    ]
   },
   {
     name: "readers are sent every row whole",

@@ -211,7 +211,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "make",
     find: 'options.synchronous ?? "full"',
     replace: 'options.synchronous ?? "normal"',
-    killed_by: [{ file: "test/sync/sqlite/client.test.ts", test: "is on disk when a commit answers" }]
+    killed_by: [{ file: "test/sync/sqlite/client.test.ts", test: "uses a write-ahead log" }]
   },
   {
     name: "transactions of one server do not wait for each other on SQLite",
@@ -230,7 +230,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/sqlite/client.test.ts",
-        test: "waits for a transaction or a single write without blocking anybody"
+        test: "waits for a transaction or a single write without blocking the process"
       }
     ]
   }

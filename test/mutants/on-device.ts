@@ -361,7 +361,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/protocol/redaction.test.ts",
-        test: "a person erased leaves no trace in a device's files",
+        test: "an erased person leaves no trace in a device's files",
         engine: "sqlite"
       }
     ]

@@ -17,7 +17,13 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideNew",
     find: '{ op: "insert", table: replica_verdicts, row },',
     replace: "",
-    killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: push_test,
+        test: "sent again, in part or completely, get the same verdicts and change nothing",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a command sent twice is decided twice",
@@ -25,7 +31,13 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideOnce",
     find: "const known = yield* Store.get",
     replace: "const known = command.n > 0 ? undefined : yield* store.get",
-    killed_by: [{ file: push_test, test: "sent again, in part or whole", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: push_test,
+        test: "sent again, in part or completely, get the same verdicts and change nothing",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "another command under an id that was used gets that one's verdict",
@@ -68,7 +80,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server/reclaim-leases.long.test.ts",
-        test: "are no way to more ids than one device can have lost",
+        test: "give no more ids than one device can have lost",
         engine: "sqlite"
       }
     ]
@@ -80,7 +92,11 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "migrations: [verdicts_by_device],",
     replace: "",
     killed_by: [
-      { file: "test/sync/used-ids.test.ts", test: "is known after a start of this release", engine: "sqlite" }
+      {
+        file: "test/sync/used-ids.test.ts",
+        test: "is recognised after an upgrade of the previous release's database",
+        engine: "sqlite"
+      }
     ]
   },
   {
@@ -89,7 +105,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideOnce",
     find: "if (command.n > replica.last_n + 1)",
     replace: "if (command.n > replica.last_n + 1 && command.n < 0)",
-    killed_by: [{ file: push_test, test: "that leave a gap wait for what is missing", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "that leave a gap wait for the missing ones", engine: "sqlite" }]
   },
   {
     name: "the number of the last command is not moved on",
@@ -114,11 +130,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "return yield* store.transaction(decideOnce(replica_id, command, viewer, lost))",
     replace: "return yield* decideOnce(replica_id, command, viewer, lost)",
     killed_by: [
-      {
-        file: "test/sync/whole-or-not.test.ts",
-        test: "is there with what the command did, or neither is",
-        engine: "sqlite"
-      }
+      { file: "test/sync/whole-or-not.test.ts", test: "is stored with the command's effects", engine: "sqlite" }
     ]
   },
   {
@@ -145,7 +157,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "refusedNeed",
     find: "getMany(replica_verdicts, needs.map((id) => verdictKey(replica_id, id)))",
     replace: "find(replica_verdicts, { id: needs })",
-    killed_by: [{ file: push_test, test: "are held by their own device's commands alone", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "are held only by commands of their own device", engine: "sqlite" }]
   },
   {
     name: "ids another device was leased are taken",
@@ -211,9 +223,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "once",
     find: "const answered = store.transaction",
     replace: "const answered = ((body: ServerEndpoint<Answer>) => body)",
-    killed_by: [
-      { file: "test/sync/whole-or-not.test.ts", test: "who lost the key to a retry has done nothing", engine: "sqlite" }
-    ]
+    killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "is stored with the effects", engine: "sqlite" }]
   }
 ]
 
@@ -264,7 +274,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "shown",
     find: "JSON.stringify([parts, columns, kept])",
     replace: "JSON.stringify([parts.map(([name]) => name), kept.length])",
-    killed_by: [{ file: channels_test, test: "is another where a release shows more or less" }]
+    killed_by: [{ file: channels_test, test: "changes where a release shows more or less for the same permissions" }]
   },
   {
     name: "accounts go on naming whose name is not for their person any more",
@@ -345,7 +355,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: 'of === "whole" ? row : blanked(table, of, row)',
     replace: 'of === "whole" || of.size > 0 ? row : blanked(table, of, row)',
-    killed_by: [{ file: redaction_test, test: "a device never holds what its user is not shown", engine: "sqlite" }]
+    killed_by: [{ file: redaction_test, test: "a device never holds data hidden from its user", engine: "sqlite" }]
   },
   {
     name: "rows of others that say so are sent to everybody",
@@ -354,8 +364,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: 'table.visibility.by_row(row, viewer) ? "whole" : "none"',
     replace: 'table.visibility.by_row(row, viewer) || key !== "" ? "whole" : "none"',
     killed_by: [
-      { file: redaction_test, test: "a personal view is for its maker" },
-      { file: redaction_test, test: "a device never holds what its user is not shown", engine: "sqlite" }
+      { file: redaction_test, test: "a personal view is for its owner" },
+      { file: redaction_test, test: "a device never holds data hidden from its user", engine: "sqlite" }
     ]
   },
   {
@@ -364,7 +374,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: "redactedEventData(type, left.flat(), scrub)",
     replace: "redactedEventData(type, left.flat(), scrub === undefined ? scrub : undefined)",
-    killed_by: [{ file: redaction_test, test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
+    killed_by: [
+      { file: redaction_test, test: "an erased person leaves no trace in a device's files", engine: "sqlite" }
+    ]
   },
   {
     name: "a name is taken out of events, but not out of what a device was told of them",
@@ -372,7 +384,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "scrubbed",
     find: "if (!Array.isArray(changes)) return own",
     replace: "if (!Array.isArray(changes) || changes.length > 0) return own",
-    killed_by: [{ file: redaction_test, test: "a person erased leaves no trace in a device's files", engine: "sqlite" }]
+    killed_by: [
+      { file: redaction_test, test: "an erased person leaves no trace in a device's files", engine: "sqlite" }
+    ]
   },
   {
     name: "a column of a row that is not for its reader keeps its unique place empty",
@@ -411,7 +425,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     replace: "shown(catalogue, new Map(), []), ...viewer",
     killed_by: [
       { file: shape_test, test: "a change of what a reader may see is a new handle", engine: "sqlite" },
-      { file: redaction_test, test: "a right taken away while rows travel stops them", engine: "sqlite" }
+      { file: redaction_test, test: "a permission removed while rows are being sent stops them", engine: "sqlite" }
     ]
   },
   {
@@ -440,7 +454,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server/hidden-events.test.ts",
-        test: "move the place of those who may not see them",
+        test: "advance the offset of readers who may not see them",
         engine: "sqlite"
       }
     ]
@@ -501,7 +515,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server/hidden-events.test.ts",
-        test: "between the look at the journal and the rows come with them",
+        test: "that occur between reading the journal and the rows come with them",
         engine: "sqlite"
       }
     ]

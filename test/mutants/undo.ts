@@ -10,8 +10,7 @@ const common = faultsIn("core/offline/undo/compensation.ts", rules),
 const daily = "test/sync/undo-daily.test.ts"
 const guards = faultsIn("sync/device/undo/guards.ts", daily),
   at_server = faultsIn("sync/server/changed-since.ts", daily)
-const kept =
-  "what somebody has worked on since is kept by the server where it is not known here yet, and here once it is"
+const kept = "$what: others' later changes prevent it on the server if unknown here, and here once known"
 
 export const undo_mutants: ReadonlyArray<Mutant> = [
   guards(

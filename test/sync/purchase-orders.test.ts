@@ -8,7 +8,7 @@ describe.each(engines)("purchase orders on devices of %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, show } = server
 
-  it("one that is made offline gets its number when it is synced", async () => {
+  it("one created offline gets its number when it is synced", async () => {
     const supplier_id = await server.customer()
     const office = await server.enrol()
     const items = [{ name: "Truss", unit_cost: "25.00" }]

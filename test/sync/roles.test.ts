@@ -131,7 +131,7 @@ const day: ReadonlyArray<Asked> = [
   ["change the company", ["Owner", "Admin"], "PUT", at("/settings/company"), () => ({ settings: {} })]
 ]
 
-describe.each(engines)("the roles that come with a database, on %s", (engine) => {
+describe.each(engines)("the default roles, on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, show } = server
   let made: Made
@@ -181,7 +181,7 @@ describe.each(engines)("the roles that come with a database, on %s", (engine) =>
     }
   )
 
-  it("a warehouse sees of goods and orders to suppliers no costs, and of orders what everybody sees who may see them", async () => {
+  it("Warehouse sees no costs of products and purchase orders, and of orders what every user with access sees", async () => {
     const device = devices.get("Warehouse")!
     expect(Object.keys(await device.show(`/products/${made.product}`))).not.toContain("purchase_price")
     const path = `/opportunities/${made.order}`
@@ -232,7 +232,7 @@ describe.each(engines)("the roles that come with a database, on %s", (engine) =>
     expect((await server.put(order, {}, secret)).status).toBe(403)
   })
 
-  it("what a new database's roles hold is what the roles of an earlier one are given at its next start", async () => {
+  it("roles of an earlier database get a new database's permissions at the next start", async () => {
     const roles = await show("/roles?per_page=100")
     const holds = (name: string): ReadonlyArray<string> => roles.find((one: any) => one.name === name).permissions
     expect(holds("Sales")).toEqual(

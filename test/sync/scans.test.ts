@@ -46,7 +46,7 @@ describe.each(engines)("scans on devices, with a server on %s", (engine) => {
   const scan = (device: TestDevice, { path }: { readonly path: string }, direction: string, code: string, more = {}) =>
     device.must("POST", `${path}/scan`, { direction, code, ...more })
 
-  it("what another device scanned first is refused, leaves nothing, and says which unit is where", async () => {
+  it("a scan after another device's is refused, changes nothing, and says where each unit is", async () => {
     const [first, second] = [orders[0]!, orders[1]!]
     const [one, other] = [await server.enrol(), await server.enrol()]
     await scan(one, first, "out", "H-8")
@@ -89,7 +89,7 @@ describe.each(engines)("scans on devices, with a server on %s", (engine) => {
     await server.must("POST", `/stock_levels/${unit.id}/release`, {})
     expect((await other.resolve(id, { quarantine: true })).status).toBe(404)
   })
-  it("a plan of many codes says of each what the run then does", async () => {
+  it("a plan of many codes predicts the result of each", async () => {
     const device = await server.enrol()
     const random = randomOf(17)
     let done = 0

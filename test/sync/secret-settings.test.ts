@@ -20,7 +20,7 @@ describe.each(engines)("a device of the owner, with a server on %s", (engine) =>
     expect(device.holds("setting.secret_changed")).not.toEqual([])
     expect([...device.holds("pass-of-the-store"), ...device.holds("before.example")]).toEqual([])
   })
-  it("refuses to set one or to take one away, keeps nothing of it, and takes what else is said", async () => {
+  it("refuses to set or remove one, stores nothing of it, and accepts other settings", async () => {
     const device = await server.filled()
     for (const smtp_url of [secret, null, ""]) {
       const refused = await device.put("/settings/mail", { settings: { smtp_url } })

@@ -321,7 +321,7 @@ describe.each(engines)("two devices on %s", (engine) => {
       expect(await server.show(path + (include === undefined ? "" : `?include=${include}`))).toMatchObject(stands)
     }
   )
-  it("credit notes have numbers in a row, however they were made", async () => {
+  it("credit notes are numbered in sequence, wherever they were created", async () => {
     const numbers = (await server.show("/credit_notes?sort=number")).map(({ number }: any) => Number(number))
     expect(numbers).toEqual(numbers.map((_: number, at: number) => at + 1))
   })

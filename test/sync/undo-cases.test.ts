@@ -49,7 +49,7 @@ const undone = async (device: InspectedDevice, n: string): Promise<string | unde
 const failing = (kind: string, more: object = {}) => ({ ok: false, failure: { kind, ...more } })
 
 describe("undoing a command recorded before others' changes were known restores those changes", () => {
-  it("to the name that somebody else gave", async () => {
+  it("the name set by another user", async () => {
     const product = await lamp()
     const device = await filled()
     await device.put(product, { name: "Lantern" })
@@ -58,7 +58,7 @@ describe("undoing a command recorded before others' changes were known restores 
     await undone(device, "1")
     expect((await show(product)).name).toBe("Torch")
   })
-  it("to the end of the hire that somebody else agreed on, also of its lines", async () => {
+  it("the end of the hire agreed by another user, also of its lines", async () => {
     const { path } = await ordered(1, 0)
     const device = await filled()
     await device.post(`${path}/extend`, { ends_at: ninth })
@@ -67,7 +67,7 @@ describe("undoing a command recorded before others' changes were known restores 
     await undone(device, "1")
     expect(await show(`${path}?include=items`)).toMatchObject({ ends_at: seventh, items: [{ ends_at: seventh }] })
   })
-  it("to the unit that somebody else prepared before it was booked out", async () => {
+  it("the unit prepared by another user before it was booked out", async () => {
     const { assets, path, units } = await ordered(1, 1)
     const { id } = await create(assets, { stock_level_id: units[0] })
     const device = await filled()
@@ -79,7 +79,7 @@ describe("undoing a command recorded before others' changes were known restores 
   })
 })
 
-describe("an undo that what others did since does not forbid", () => {
+describe("an undo that others' later changes do not prevent", () => {
   it("puts the dates of a hire back though one of its lines was removed", async () => {
     const { id } = await server.withLine(dates)
     const { items } = await create(`/opportunities/${id}/items`, { name: "Other" })
@@ -92,7 +92,7 @@ describe("an undo that what others did since does not forbid", () => {
     const { ends_at } = dates
     expect(await show(`/opportunities/${id}?include=items`)).toMatchObject({ ends_at, items: [{ ends_at }] })
   })
-  it("deletes an order that another one took the goods from, known here or not, and none that others worked on", async () => {
+  it("deletes an order whose goods another one took, known here or not, and none that others changed", async () => {
     const { id: item_id } = await server.units(1, 1)
     const line = { name: "Head", item_id, quantity: 1 }
     const device = await filled()
@@ -124,7 +124,7 @@ describe("an undo is planned as it would be decided", () => {
     await sent(device, "POST", `/stock_levels/${unit}/quarantine`, { reason: "crackles" })
     return { device, unit }
   }
-  it("what the rules refuse by now says who did what meanwhile", async () => {
+  it("a refusal names the later change and its author", async () => {
     const { device, unit } = await quarantined()
     const undo = device.undo()
     expect(await undo.list(1)).toMatchObject([{ way: "compensate", refusal: null }])
@@ -146,7 +146,7 @@ describe("an undo is planned as it would be decided", () => {
     expect(await device.tables()).toEqual(before)
     expect(device.outbox.lastN()).toBe(1)
   })
-  it("names the own command that stands in the way", async () => {
+  it("names the user's own command that prevents it", async () => {
     const { device, unit } = await quarantined()
     await sent(device, "POST", `/stock_levels/${unit}/repair`, {})
     expect(await device.undo().list(2)).toMatchObject([
@@ -154,7 +154,7 @@ describe("an undo is planned as it would be decided", () => {
       { n: 1, way: "refused", later: { n: 2 }, instead: "undo that first: flightcase undo 2" }
     ])
   })
-  it("the last that was recorded, and what was recorded before that once nothing of it is left", async () => {
+  it("the last recorded one, and earlier ones once nothing of it is left", async () => {
     const product = await lamp()
     const { assets, units } = await ordered(1, 1)
     const device = await filled()
@@ -175,7 +175,7 @@ describe("an undo is planned as it would be decided", () => {
 })
 
 describe("an undo of several steps", () => {
-  it("that is broken off halfway leaves nothing of itself behind, and is done as a whole the next time", async () => {
+  it("that is interrupted leaves nothing behind, and runs completely the next time", async () => {
     const { assets, path, units } = await ordered(2, 2)
     const asset_ids: Array<number> = []
     for (const stock_level_id of units) asset_ids.push((await create(assets, { stock_level_id })).id)
@@ -206,7 +206,7 @@ describe("an undo of several steps", () => {
     await synced(device)
     expect((await standing(path)).map(([, status]: any) => status)).toEqual(["Allocated", "Allocated"])
   })
-  it("is decided without a part where nothing builds on it: what may be left out holds up nothing that may not", () => {
+  it("is decided without a part on which nothing depends: an optional part delays no required one", () => {
     const named = (name: string, otherwise?: string) => ({
       command: name,
       request: { name, params: {}, ...(otherwise === undefined ? {} : { otherwise }) } satisfies UndoRequest
@@ -222,7 +222,7 @@ describe("an undo of several steps", () => {
 
 describe("an undo that a person has agreed to", () => {
   const planned = async (device: InspectedDevice): Promise<UndoPlan> => (await done(device.undo().plan(undefined))).plan
-  it("takes back what it was about, not what was recorded since", async () => {
+  it("undoes the agreed commands, not those recorded since", async () => {
     const device = await filled()
     await device.post("/products", { name: "Lamp" })
     const plan = await planned(device)
@@ -230,7 +230,7 @@ describe("an undo that a person has agreed to", () => {
     expect(await device.undo().undo(undefined, true, plan)).toMatchObject({ ok: true, plan: { steps: [{ n: 1 }] } })
     expect(device.outbox.pending().map(({ n }) => n)).toEqual([2])
   })
-  it("takes nothing back where more would go with it by now, or it was sent meanwhile", async () => {
+  it("undoes nothing if more would be undone by now, or it was sent meanwhile", async () => {
     const device = await filled()
     const { id } = await device.create("/products", { name: "Lamp" })
     const plan = await planned(device)
@@ -244,7 +244,7 @@ describe("an undo that a person has agreed to", () => {
   })
 })
 
-describe("what is recorded again after it was undone", () => {
+describe("redoing undone commands", () => {
   const refused = (field: string) => failing("refused", { plan: { steps: [{ later: { field, who: "Owner" } }] } })
   it("is recorded once, however often it was taken back and recorded in between", async () => {
     const { id } = await server.opportunity()
@@ -267,7 +267,7 @@ describe("what is recorded again after it was undone", () => {
     expect(await lines()).toBe(1)
     await synced(device)
   })
-  it("is refused where somebody set the same value since, whether it had been sent or not", async () => {
+  it("is refused if somebody set the same value since, whether it had been sent or not", async () => {
     const product = await lamp()
     const device = await filled()
     const undo = device.undo()
@@ -357,7 +357,7 @@ describe("an undo that the server refused", () => {
     expect(await lines()).toBe(1)
   })
   it.each<ResolutionRequest>([{ retry: true }, { amend: { name: "Stage", quantity: "1" } }])(
-    "and is recorded once more with %j has undone it",
+    "and is recorded again with %j has undone it",
     async (how) => {
       await must("POST", `${order}/reinstate`)
       await device.sync()
@@ -370,7 +370,7 @@ describe("an undo that the server refused", () => {
       expect(await lines()).toBe(0)
     }
   )
-  it("is not recorded once more while that waits as a conflict", async () => {
+  it("is not recorded again while it waits as a conflict", async () => {
     await must("POST", `${order}/reinstate`)
     await device.sync()
     await resolve({ retry: true })
@@ -407,7 +407,7 @@ describe("a scan that is taken back", () => {
   }
   const out = { direction: "out", break_seal: true }
 
-  it("packs the unit again and seals the case as it was", async () => {
+  it("packs the unit again and seals the case as before", async () => {
     const { codes, gig, live, units } = await packed(3)
     const device = await filled()
     const { n } = await scanned(device, gig, { ...out, code: codes[1] })
@@ -428,7 +428,7 @@ describe("a scan that is taken back", () => {
     await undone(device, scan.n)
     expect(await live()).toEqual([["Case 7", "sealed", units]])
   })
-  it("leaves the case open and says so where the unit cannot be packed again", async () => {
+  it("leaves the case open with a message if the unit cannot be packed again", async () => {
     const { codes, gig, live, product_id, units } = await packed(2)
     const device = await filled()
     const { n } = await scanned(device, gig, { ...out, code: codes[1] })
@@ -441,7 +441,7 @@ describe("a scan that is taken back", () => {
     expect(await undone(device, n)).toMatch(/Case 7 stays as it is\. .*committed/)
     expect(await live()).toEqual([["Case 7", "open", [units[0]]]])
   })
-  it("puts a unit that came back damaged out again, in service", async () => {
+  it("puts a unit returned damaged out again, in service", async () => {
     const { codes, gig, units } = await packed(1, "/containers")
     const [code] = codes
     const device = await filled()

@@ -318,7 +318,7 @@ describe("a day's commands", () => {
     expect(result, JSON.stringify(result)).toMatchObject({ ok: true })
   }
 
-  it.each(daily)("$what: withdrawn unsent, compensated once sent, and recorded once more after either", async (row) => {
+  it.each(daily)("$what: withdrawn unsent, compensated once sent, and redone after either", async (row) => {
     const { done, look, n, was } = await recorded(row)
     let last = n
     for (const way of ["withdraw", "compensate"]) {
@@ -340,7 +340,7 @@ describe("a day's commands", () => {
     }
   })
   it.each(daily.flatMap((row) => (row.since ?? []).map(([refused, ...changes]) => ({ ...row, changes, refused }))))(
-    "$what: what somebody has worked on since is kept by the server where it is not known here yet, and here once it is",
+    "$what: others' later changes prevent it on the server if unknown here, and here once known",
     async ({ changes, refused, ...row }) => {
       const { look, n, w } = await recorded(row)
       await synced()
@@ -359,7 +359,7 @@ describe("a day's commands", () => {
     }
   )
   it.each(daily.filter(({ besides }) => besides !== undefined))(
-    "$what: what somebody set beside it stays, known here or not",
+    "$what: values that others set in addition stay, known here or not",
     async (row) => {
       for (const is_known of [true, false]) {
         const { look, n, was, w } = await recorded(row)

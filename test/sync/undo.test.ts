@@ -84,14 +84,14 @@ const differing = (one: Dump, other: Dump): ReadonlyArray<string> => {
 }
 
 describe("every kind of command that devices record", () => {
-  it("is taken back by another one, or says why it is not and what to do instead", () => {
+  it("is undone by another one, or gives the reason and an alternative", () => {
     const unsaid = catalogue.endpoints
       .filter((one) => one.kind === "command" && !one.server_only)
       .filter((one) => compensationOf(catalogue, one) === undefined)
       .map(({ name }) => name)
     expect(unsaid).toEqual([])
   })
-  it.each(final)("%s is not taken back, and says what to do instead", (_what, name, instead) => {
+  it.each(final)("%s cannot be undone, and gives an alternative", (_what, name, instead) => {
     const endpoint = catalogue.endpoint(name)!
     const done = { endpoint, params: {}, body: {}, rows: [], called: () => "" }
     expect(compensationOf(catalogue, endpoint)?.(done, catalogue)).toMatchObject({
@@ -127,7 +127,7 @@ describe("a device's own commands", () => {
     }
   }
 
-  it("are withdrawn before they are sent, and every row is as it was", async () => {
+  it("are withdrawn before they are sent, and every row is as before", async () => {
     let withdrawn = 0
     await recordEach(1, async (n, before, name) => {
       const result = await device.undo().undo(String(n), false)

@@ -50,7 +50,7 @@ describe.each(both_engines)("a command's id that was used by another, on %s,", (
       await server.sameOn(van)
     }
   )
-  it("is known after a start of this release over a database of the one before, which kept verdicts by it alone", async () => {
+  it("is recognised after an upgrade of the previous release's database, which kept verdicts by id alone", async () => {
     const { id, other, van } = await recorded()
     await van.sync()
     const verdicts = async () =>

@@ -16,7 +16,7 @@ describe.each(engines)("a verdict on %s", (engine) => {
   afterEach(() => shop.close())
   const statement = (text: string) => shop.run(Effect.flatMap(Store, (store) => store.run(text)))
 
-  it("is there with what the command did, or neither is", async () => {
+  it("is stored with the command's effects, or neither is", async () => {
     const { body } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
     const lamp = body.lease.find((range: { entity: string }) => range.entity === "lamps").from
     const push = () =>
@@ -72,7 +72,7 @@ describe.each(engines)("a verdict on %s", (engine) => {
   })
 })
 
-describe.each(engines)("an answer kept under an Idempotency-Key on %s", (engine) => {
+describe.each(engines)("an answer stored under an Idempotency-Key on %s", (engine) => {
   let server: Serving
   beforeEach(async () => {
     // While one request works, its key goes to another: the first counted as lost.
@@ -92,7 +92,7 @@ describe.each(engines)("an answer kept under an Idempotency-Key on %s", (engine)
   })
   afterEach(() => server.close())
 
-  it("is there with what was done, or neither is: who lost the key to a retry has done nothing", async () => {
+  it("is stored with the effects, or neither is: an attempt that lost the key to a retry has no effects", async () => {
     const path = "/api/v1/opportunities"
     const { status } = await server.ask(path, {
       method: "POST",

@@ -59,7 +59,7 @@ describe("rental words", () => {
       said("// a product\nconst separate = yield_(Store); /* stock */ const store = makeStore(generated)")
     ).toEqual([])
   })
-  it("are found where the store is a place", () => {
+  it("are found where store is a place", () => {
     expect(said("row.store_id + stores")).toEqual(["store", "store"])
   })
 })
@@ -73,14 +73,14 @@ describe("dialect", () => {
     expect(kinds(commentsOf(text))).toEqual(["whoever", "is told", "tell, told", "so many"])
     expect(kinds(commentsOf("// What it is"))).toEqual(["begins with a clause"])
   })
-  it("is found in titles of tests, and not in what they test", () => {
+  it("is found in test titles, and not in other strings of tests", () => {
     const text = 'describe.each(["nobody"])("nobody", () => it.live(`is told ${"anew"}`, () => expect("anew")))'
     expect(kinds(titlesOf({ text, tree: parsed(text) }))).toEqual(["nobody", "is told", "anew", "tell, told"])
   })
 })
 
 describe("imports", () => {
-  it("are those of values and types, direct, passed on and by name", () => {
+  it("are those of values and types, static, re-exported and dynamic", () => {
     const text = `import { a } from "./a.ts"\nimport type { B } from "./b.ts"\nexport { c } from "./c.ts"\nexport * from "./d.ts"
       import "./e.ts"\ntype F = import("./f.ts").F\nconst g = await import("./g.ts")\nexport type { H } from "./h.ts"\n// import "./i.ts"`
     expect(importsOf(parsed(text))).toEqual([
@@ -136,7 +136,7 @@ describe("the list of ceilings", () => {
     expect(isMore(one!)).toBe(true)
     expect(told(one!)).toBe("core, non-null !: 1, only 0 allowed. One of these is new:\n    core/kernel/one.ts:2")
   })
-  it("refuses to stay above what there is, and says what lowers it", () => {
+  it("refuses to stay above the count, and says what lowers it", () => {
     const [one, ...others] = differences(withCore(2), today)
     expect(others).toEqual([])
     expect(isMore(one!)).toBe(false)

@@ -21,7 +21,7 @@ const holdsPrice = (device: InspectedDevice, files?: "") => [
 const basics = ["products.access", "products.view", "products.edit", "members.access", "members.view"]
 const with_activities = [...basics, "costs.view", "activities.access", "activities.view", "activities.edit"]
 
-describe.each(engines)("devices of people with few rights, on %s", (engine) => {
+describe.each(engines)("devices of users with few permissions, on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create, filled, grant, person } = server
   const lamps = async (): Promise<void> => {
@@ -64,7 +64,7 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
       for (const table of ["products", "activities", "stores", "tax_rates"]) expect(here[table]).toEqual(there[table])
       expect(new Set([...handles, await handle()]).size).toBe(3)
     })
-    it("nor do accounts of commands that wait keep what may be seen no more", async () => {
+    it("nor do outcomes of waiting commands keep data that is no longer visible", async () => {
       const product = await server.product({ purchase_price: price })
       const ann = await person({ permissions: with_activities })
       const before_push = () => {
@@ -85,7 +85,7 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
       expect([holdsPrice(device, ""), device.holds(subject, "")]).toEqual([[], []])
       expect(device.outbox.recordedOf(1)?.rows[`products/${product}`]).toHaveProperty("name")
     })
-    it("a device never holds what its user is not shown: addresses of colleagues, prices of jobs, views of others", async () => {
+    it("a device never holds data hidden from its user: addresses of colleagues, prices of jobs, views of others", async () => {
       await create("/users", { name: "Kim", email: "kim.secret@example.com", roles: [], active: true })
       await create("/custom_views", { name: "Troublesome customers", entity_type: "members", columns: ["name"] })
       await server.customer({ name: "Quillon Industries", description: "Pays late" })
@@ -112,7 +112,7 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
     })
   })
 
-  it("a right taken away while rows travel stops them, and what has come is gone", async () => {
+  it("a permission removed while rows are being sent stops them, and received rows are removed", async () => {
     await lamps()
     const ann = await person({ permissions: [...basics, "costs.view"] })
     let taken = false
@@ -128,7 +128,7 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
   })
 })
 
-describe.each(engines)("a device of somebody with few rights, on %s", (engine) => {
+describe.each(engines)("a device of a user with few permissions, on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, filled, person } = server
   let few: string
@@ -146,7 +146,7 @@ describe.each(engines)("a device of somebody with few rights, on %s", (engine) =
     })
     expect([(await hello(fews, 2, few)).status, (await hello(owners, 1)).status]).toEqual([200, 200])
   })
-  it("a view is there while it is shared with one's role", async () => {
+  it("a view is present while it is shared with the user's role", async () => {
     const { role_id, secret } = await person({ permissions: ["members.view"] })
     const device = await filled({}, secret)
     const { id } = await create("/custom_views", { name: "Troublesome", entity_type: "members", columns: ["name"] })
@@ -163,7 +163,7 @@ describe.each(engines)("a device of somebody with few rights, on %s", (engine) =
   it.each([
     ["who may see it whole", ["members.access", "members.view", "members.edit"]],
     ["who sees a name alone", ["activities.access", "activities.view"]]
-  ])("a person erased leaves no trace in a device's files, of somebody %s", async (who, permissions) => {
+  ])("an erased person leaves no trace in a device's files, of a user %s", async (who, permissions) => {
     const device = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY }, (await person({ permissions })).secret)
     const name = `Zacharias ${who}`
     const id = await server.contact({ name })
@@ -278,7 +278,7 @@ describe("redaction of events", () => {
     expect(seenBy(["opportunities.view"], "opportunity.updated", data)?.type).toBe("opportunity.updated")
     expect(seenBy(["products.view"], "opportunity.updated", data)).toBeUndefined()
   })
-  it("a personal view is for its maker, a shared one for its roles, and what is shared no more is taken away", () => {
+  it("a personal view is for its owner, a shared one for its roles, and is removed when no longer shared", () => {
     const view = {
       ...{ id: 6, name: "My rivals", description: null, entity_type: "members", visibility: "personal" },
       ...{ columns: ["name"], filters: [], sort_column: null, sort_direction: "asc", per_page: 20 },
@@ -296,7 +296,7 @@ describe("redaction of events", () => {
     expect(updated({ id: 6, name: "My rivals" })).toEqual([gone])
     expect(updated({ id: 6, visibility: "shared", user_id: null, role_ids: [3] })).toEqual([gone])
   })
-  it("how the interface is guarded is for those who keep the settings", () => {
+  it("settings that guard the API are for users who manage settings", () => {
     const guarded = { group: "api", values: { rate_limit: 5 } }
     expect(seenBy(["stock.view"], "settings.updated", guarded)).toBeUndefined()
     expect(seenBy(["settings.view"], "settings.updated", guarded)).toEqual({ type: "settings.updated", data: guarded })

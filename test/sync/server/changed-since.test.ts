@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { WireCommand } from "../../../sync/protocol/wire.ts"
 import { serverOfSuite, wireCommand } from "../opening.ts"
 
-describe("a command that others' changes forbid", () => {
+describe("a command that conflicts with others' changes", () => {
   const server = serverOfSuite()
   const guarded = async (unless_changed: NonNullable<WireCommand["unless_changed"]>) => {
     const { secret } = await server.person({ permissions: ["products.view", "products.access"] })
@@ -27,7 +27,7 @@ describe("a command that others' changes forbid", () => {
     const asked = { since: 0, streams: [`member:${id}`], rows: { [`members/${id}`]: [] } }
     expect(await guarded(asked)).toMatchObject(refused("Not taken back: what it changed was changed since."))
   })
-  it("is refused with who changed what, where its person sees that", async () => {
+  it("is refused with author and change, where its user may see that", async () => {
     const id = await server.product({ name: "Lamp" })
     const asked = { since: 0, streams: [`product:${id}`], rows: { [`products/${id}`]: ["name"] } }
     const says = /^Not taken back: product Lamp: name was .* by Owner \(/

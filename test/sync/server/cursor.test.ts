@@ -13,7 +13,7 @@ describe("a handle", () => {
   const server = serverOfSuite()
   const { create } = server
   it.each(fills)(
-    "a person given another role that grants the same has that role's views and no more those of the one before, filled %s",
+    "a user given another role with the same permissions gets that role's views and loses the former's, filled %s",
     async (fill, snapshot_beyond) => {
       const roles: Array<string> = []
       for (const shift of ["Day", "Night"]) {

@@ -26,7 +26,7 @@ describe.each(engines)("devices on %s", (engine) => {
     return { fresh, report }
   }
 
-  it("hold a token of their own, which opens what the other did and ends with the device or with the other", async () => {
+  it("have their own token, which has the enrolling token's rights and ends with the device or with that token", async () => {
     const abilities = ["products:read", "sync:read", "sync:write"]
     const mine = await create("/tokens", { name: "mine", abilities })
     const own = (await server.enrol("van", mine.secret)).profile.token
@@ -52,7 +52,7 @@ describe.each(engines)("devices on %s", (engine) => {
     expect(pushed.status).toBe(403)
     await revoke(device)
   })
-  it("give up their data when they learn that they are revoked, and keep what they have not sent", async () => {
+  it("delete their data when they learn of their revocation, and keep unsent commands", async () => {
     const device = await server.enrol()
     await group(device, "Lighting")
     await revoke(device)
@@ -109,7 +109,7 @@ describe.each(engines)("devices on %s", (engine) => {
     expect(await device.sync()).toMatchObject({ accepted: 1 })
     await server.sameOn(device)
   })
-  it("take along what names things by kind and id: it names them still, by the ids they have now", async () => {
+  it("carry over references by kind and id: they follow to the new ids", async () => {
     const device = await server.enrol()
     const [kept, secondary_id] = [await device.customer({ name: "Kept" }), await device.customer({ name: "Twice" })]
     const product = await device.product()

@@ -25,7 +25,7 @@ describe.each(both_engines)("events on %s", (engine) => {
   const read = (query: ReadonlyArray<readonly [string, string]>) =>
     shop.run(shapeAnswer(catalogue, { viewer: owner, replica_id: 0, query: [["table", "journal"], ...query] }))
 
-  it("move the place of those who may not see them", async () => {
+  it("advance the offset of readers who may not see them", async () => {
     const {
       body: {
         replica: { id }
@@ -59,7 +59,7 @@ describe.each(both_engines)("events on %s", (engine) => {
     ).toBe(end)
   })
 
-  it("that happen between the look at the journal and the rows come with them", async () => {
+  it("that occur between reading the journal and the rows come with them", async () => {
     const { headers = {} } = await read([["offset", "-1"]])
     const [handle, offset] = [headers["electric-handle"]!, headers["electric-offset"]!]
     const from = Number(offset.split("_")[0])

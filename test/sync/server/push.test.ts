@@ -82,7 +82,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       told.map((one: any) => [one.position, replicaStream(device.id)])
     )
   })
-  it("sent again, in part or whole, get the same verdicts and change nothing", async () => {
+  it("sent again, in part or completely, get the same verdicts and change nothing", async () => {
     const device = await enrol()
     const commands = [create(1, device.from), create(2, device.from + 1, { name: "" }), create(3, device.from + 2)]
     const first = await verdicts(device, ...commands)
@@ -211,7 +211,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       [5, undefined]
     ])
   })
-  it("are held by their own device's commands alone", async () => {
+  it("are held only by commands of their own device", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const theirs = create(1, other.from, { name: "" })
     await verdicts(other, theirs)
@@ -219,7 +219,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       { status: "accepted" }
     ])
   })
-  it("that leave a gap wait for what is missing; what came before it is decided", async () => {
+  it("that leave a gap wait for the missing ones; those before it are decided", async () => {
     const device = await enrol()
     const early = await push(device, create(2, device.from))
     expect([early.status, early.body.errors]).toEqual([409, { n: ["expected 1"] }])
@@ -341,7 +341,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     ["ids that are no lists", () => [{ ...create(1, []), ids: { lamps: 5 } }], "commands.0.ids"],
     ["needs that are no texts", (device) => [{ ...create(1, device.from), needs: [5] }], "commands.0.needs.0"],
     ["a time that is none", (device) => [{ ...create(1, device.from), issued_at: "yesterday" }], "commands.0.issued_at"]
-  ])("%s: the push is refused as a whole", async (_name, commands, field) => {
+  ])("%s: the push is refused completely", async (_name, commands, field) => {
     const device = await enrol()
     const { status, body } = await call("POST", "/api/v1/sync/commands", {
       replica_id: device.id,

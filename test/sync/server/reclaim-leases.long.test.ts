@@ -33,7 +33,7 @@ describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine)
   const claim = async ({ profile: { replica_id } }: TestDevice, blocks: ReadonlyArray<object>) =>
     (await server.must("POST", "/sync/leases/claim", { replica_id, blocks })).lease
 
-  it("are their devices' again, whichever asks first: what was made with them is accepted once more", async () => {
+  it("belong to their devices again, in any order: commands that used them are accepted once more", async () => {
     const [van, shop] = [await server.enrol(), await server.enrol()]
     const restore = await backupOf(server, engine)
     for (const [device, name] of [
@@ -63,7 +63,7 @@ describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine)
     expect((await groups()).meta.total).toBe(141)
     await server.sameOn(van)
   })
-  it("are shown though the journal is the same, for a server that did nothing else since", async () => {
+  it("are presented even if the journal is the same, as for a server without other changes since", async () => {
     const van = await server.enrol()
     await make(van, "van", 26)
     await van.sync()
@@ -88,7 +88,7 @@ describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine)
     expect((await groups()).meta.total).toBe(54)
     await server.sameOn(van)
   })
-  it("are no way to ids somebody else holds, nor to any number one likes", async () => {
+  it("give no access to ids of others, nor to arbitrary numbers", async () => {
     const [van, shop] = [await server.enrol(), await server.enrol()]
     const entity = "product_groups"
     const [{ to }] = (await server.run(
@@ -106,7 +106,7 @@ describe.each(engines)("blocks of ids leased since the backup, on %s,", (engine)
     expect((await create("/product_groups", { name: "Next" })).id).toBe(to + 11)
     expect((await server.post("/sync/leases/claim", { replica_id: 99, blocks: [] })).status).toBe(404)
   })
-  it("are no way to more ids than one device can have lost, however often and for whatever it asks", async () => {
+  it("give no more ids than one device can have lost, however often and for whatever table it asks", async () => {
     const van = await server.enrol()
     const entities = ["product_groups", "claims", "opportunity_items", "asset_assignments"]
     const blockOf = (entity: string) => catalogue.table(entity).lease_block_size

@@ -206,7 +206,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
   const positionOf = (offset: string): number => Number(offset.split("_")[0])
   const place = ({ stream }: Following) => ({ offset: stream.lastOffset, handle: stream.shapeHandle! })
 
-  it("arrives whole, in chunks and in order", async () => {
+  it("arrives completely, in chunks and in order", async () => {
     await makeLamps(4_500)
     const following = follow()
     await following.upToDate()
@@ -219,7 +219,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     ])
     expect(positionOf(place(following).offset)).toBe(await head())
   })
-  it("goes on from a place kept, and answers an empty catch-up with nothing but the end", async () => {
+  it("resumes from a stored offset, and answers an empty catch-up with its end only", async () => {
     await makeLamps(5)
     const first = follow()
     await first.upToDate()
@@ -236,7 +236,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect(changes(more)).toHaveLength(3)
     expect(place(more)).toEqual({ offset: expect.stringMatching(new RegExp(`^${await head()}_`)), handle: kept.handle })
   })
-  it("wakes who waits for news as soon as there are some, each once", async () => {
+  it("wakes waiting readers as soon as there is news, once each", async () => {
     await makeLamps(1)
     const following = follow({ live: true })
     await following.upToDate()
@@ -356,7 +356,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     const { status, body } = await call("GET", `${shape}?${query}`)
     expect([status, Object.keys(body.errors ?? {})]).toEqual([422, [field]])
   })
-  it("is for those who may sync, and a device's part for its own user", async () => {
+  it("is for users who may sync, and a device's part for its own user", async () => {
     site.viewers.set("stranger", viewerWith([], ["lamps:read"]))
     expect((await ask("offset=-1", "nobody")).status).toBe(401)
     expect((await ask("offset=-1", "stranger")).status).toBe(403)
@@ -398,7 +398,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     const third = await handle()
     expect(new Set([first, second, third, (await ask("offset=-1")).headers.get("electric-handle")]).size).toBe(4)
   })
-  it("everybody who asks for the first time at once gets the same handle", async () => {
+  it("concurrent first requests get the same handle", async () => {
     for (let round = 0; round < 3; round++) {
       site.viewers.set("seller", { ...seller(round % 2 === 0), user_id: 50 + round })
       const replies = await Promise.all(Array.from({ length: 8 }, () => ask("offset=-1", "seller")))

@@ -24,7 +24,7 @@ sqlClientContract("SQLite in memory", Sqlite.layer({ path: ":memory:" }))
 sqlClientContract("SQLite in a file", fileLayer)
 
 describe("SQLite", () => {
-  it.live("writes ahead, is on disk when a commit answers, and holds foreign keys", () =>
+  it.live("uses a write-ahead log, is on disk when a commit returns, and enforces foreign keys", () =>
     Effect.gen(function* () {
       const path = yield* newFile
       const settingsOf = (sql: SqlClient.SqlClient) =>
@@ -67,7 +67,7 @@ describe("SQLite", () => {
     })
   )
 
-  it.live("says so when the file is not a database", () =>
+  it.live("reports a file that is not a database", () =>
     Effect.gen(function* () {
       const path = yield* newFile
       writeFileSync(path, "Dear diary, ".repeat(100))
@@ -106,7 +106,7 @@ const heldFile = Effect.gen(function* () {
 })
 
 describe("SQLite while another process holds the lock", () => {
-  it.live("waits for a transaction or a single write without blocking anybody", () =>
+  it.live("waits for a transaction or a single write without blocking the process", () =>
     Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path })
@@ -148,7 +148,7 @@ describe("SQLite while another process holds the lock", () => {
     })
   )
 
-  it.live("gives up in the end with a lock timeout, and is usable again", () =>
+  it.live("fails in the end with a lock timeout, and is usable again", () =>
     Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path, busy_timeout_ms: 30 })
@@ -179,7 +179,7 @@ describe("SQLite while another process holds the lock", () => {
     })
   )
 
-  it.effect("waits in real time even where a test's clock stands still", () =>
+  it.effect("waits in real time even if a test's clock is frozen", () =>
     Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path })
@@ -190,7 +190,7 @@ describe("SQLite while another process holds the lock", () => {
     })
   )
 
-  it.live("loses nothing of two processes that write one new file at once", () =>
+  it.live("loses nothing when two processes create one file concurrently", () =>
     Effect.gen(function* () {
       const path = yield* newFile
       const write = (writer: string) =>

@@ -127,7 +127,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("keeps integers beyond 2^53 exact, and gives numbers below", () =>
+    it.effect("keeps integers beyond 2^53 exact, and returns numbers below", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table large (id integer primary key, n bigint)`
@@ -143,7 +143,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("binds undefined as null, and whole numbers as integers", () =>
+    it.effect("binds undefined as null, and integers as integers", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table note (id integer primary key, body text)`
@@ -153,7 +153,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("refuses to bind what the databases would read differently", () =>
+    it.effect("refuses to bind values that the databases would read differently", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table strict (id integer primary key, body text)`
@@ -166,7 +166,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("names what a unique or primary key violation hit", () =>
+    it.effect("names the column of a unique or primary key violation", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table product (id integer primary key, code text unique)`
@@ -214,7 +214,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("reports what is not SQL, and a table that is not there, as syntax errors", () =>
+    it.effect("reports invalid SQL, and a missing table, as syntax errors", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         assert.strictEqual((yield* reasonOf(sql`selekt 1`))._tag, "SqlSyntaxError")
@@ -275,7 +275,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("goes on after a failed nested transaction, keeping what came before and after", () =>
+    it.effect("continues after a failed nested transaction, keeping the statements before and after", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table step (id integer primary key)`
@@ -293,7 +293,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("runs what waits for the commit only if there is one", () =>
+    it.effect("runs commit hooks only after a commit", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const said: Array<string> = []
@@ -310,7 +310,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("lets a fiber give up its wait for a transaction, and the next one in", () =>
+    it.effect("lets a fiber abandon its wait for a transaction, and admits the next one", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table door (id integer primary key)`
@@ -330,7 +330,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("runs the statements of one transaction's fibers one after the other", () =>
+    it.effect("runs the statements of one transaction's fibers in sequence", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table batch (id integer primary key)`
