@@ -237,7 +237,7 @@ const asNow = (outcome: JsonObject): JsonObject => JSON.parse(JSON.stringify(rea
 describe.each([
   ["in the sentences of release 0.1", asRelease01],
   ["by table and key", asNow]
-])("what a device keeps of commands %s, cut to what its person sees", (_, written) => {
+])("a device's record of commands %s, cut to what its user may see", (_, written) => {
   const kept = (held: ReadonlyArray<string>, one: JsonObject, viewer: Partial<Viewer> = {}) =>
     redactionOfOutbox(catalogue, redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7))
       .account(written({ changes: [one] }))
@@ -261,7 +261,7 @@ describe.each([
   it.each([
     ["product 7 Lamp", "2 by opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"],
     ["stock level 7 MH-1", "opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"]
-  ])("does not say of %s that it is held by what they do not see", (what, to) => {
+  ])("does not say of %s that it is held by commands they may not see", (what, to) => {
     const told = { ...change, what, field: "held_by", from: null, to }
     expect(kept(["opportunities.view"], told)).toEqual([read(told)])
     expect(kept(["products.view"], told)).toBeUndefined()
@@ -341,7 +341,7 @@ describe("redaction", () => {
   })
   const fingerprint = (held: ReadonlyArray<string>, of: Catalogue = catalogue) =>
     redactionFor(of, viewerWith(held, ["*"]), 7).fingerprint
-  it("is another where a release shows more or less for the same permissions, but for those it concerns not", () => {
+  it("changes where a release shows more or less for the same permissions, and only for readers concerned", () => {
     const less = tablesWith((name) =>
       name === "opportunities"
         ? {
