@@ -1,13 +1,13 @@
 /**
- * The command line as a program. What is loaded depends on the first word: for the version nothing, for a command written
- * by hand its own modules, for a noun of the API the endpoint tables.
+ * The command line as a program. The first word decides what is loaded: for the version nothing, for a handwritten
+ * command its own modules, for a noun of the API the endpoint tables.
  */
 import { exit_codes } from "./base/exit-codes.ts"
 import { isPrinted, onStdoutClosed } from "./output/out.ts"
 import { runCommandLine } from "./run.ts"
 
 onStdoutClosed(() => process.exit(exit_codes.ok))
-// The first interruption lets a command close what it has open; a second one, or one before it began, ends at once.
+// The first interruption lets a command close its resources; a second one, or one before it began, ends at once.
 let interrupted = false
 process.on("SIGINT", () => {
   if (interrupted || process.listenerCount("SIGINT") === 1) process.exit(exit_codes.interrupted)

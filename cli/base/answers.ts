@@ -12,7 +12,7 @@ import type { Table } from "../../core/kernel/tables/table.ts"
 import { anyJson } from "../../core/kernel/tables/stored-schema.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
-/** Gives the value as its type; throws an Error that says what is wrong where. Keys that are not declared are left out. */
+/** Decodes the value; throws an Error with path and reason. Undeclared keys are dropped. */
 type Decoder<T> = (value: unknown) => T
 
 /** A decoder by Schema. The Schema is built when the first value is decoded, so declaring it costs a start nothing. */
@@ -20,7 +20,7 @@ export const decoderOf = <T>(schema: () => Schema.Codec<T, unknown>): Decoder<T>
   let decode: Decoder<T> | undefined
   return (value) => (decode ??= Schema.decodeUnknownSync(schema()))(value)
 }
-/** An object whose keys are not looked at: a row that is printed as it is. Built as a check, which keeps every key. */
+/** An object with unchecked keys: a row that is printed unchanged. Built as a check, which keeps every key. */
 export const anyRow: Schema.Codec<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "an object" })
 
 const asJson = decoderOf(() => anyJson)

@@ -16,10 +16,10 @@ export const exit_codes = {
   interrupted: 130
 } as const
 
-/** An expected error: what is wrong, by field, and what to do. Anything else that is thrown is a defect. */
+/** An expected error: the faults by field, and advice. Any other exception is a defect. */
 export class CliError extends Error {
   readonly code: number
-  /** Field (or flag) → what is wrong with it. */
+  /** Field (or flag) → fault. */
   readonly errors: { readonly [field: string]: Json } | undefined
   /** Advice for the user. */
   readonly way_out: string | undefined
@@ -57,7 +57,7 @@ export const notLoggedIn = (profile: string): CliError =>
     `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
     "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN)."
   )
-/** For what writes and cannot be tried out: exit 2 with --plan, before anything is done. */
+/** For writes that cannot be planned: exit 2 with --plan, before anything is done. */
 export const refusePlan = ({ options }: { readonly options: { readonly plan?: boolean } }): void => {
   if (options.plan === true) throw usageError("There is no plan of this.", "Leave out --plan to do it.")
 }

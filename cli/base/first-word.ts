@@ -2,7 +2,7 @@
 /** Global flags that take a value: the word after them is that value. */
 const flags_with_value: ReadonlySet<string> = new Set(["--profile", "--url", "--token"])
 
-/** The first word that is no flag and no flag's value, and its place; the place is the length where there is none. */
+/** The first word that is neither a flag nor a flag's value, and its index; the length if there is none. */
 export const firstWord = (argv: ReadonlyArray<string>): { readonly word: string | undefined; readonly at: number } => {
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at]

@@ -7,10 +7,10 @@ import { nearest } from "../../core/values/nearest.ts"
 import { metaIn, objectBody } from "./answers.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
-/** Parts of the query string that every list knows, beside what its endpoint declares. */
+/** Query parameters of every list, besides those its endpoint declares. */
 const of_every_list = ["page", "per_page", "sort", "include", "view_id", "archived"]
 
-/** Refuses what an answer says it left out of account. Exit 2 with the names there are. */
+/** Refuses parameters that an answer lists as ignored. Exit 2 with the valid names. */
 export const refuseIgnored = async (body: Json | undefined): Promise<void> => {
   const { ignored } = metaIn(body)
   if (!Array.isArray(ignored) || ignored.length === 0) return

@@ -1,4 +1,4 @@
-/** Reads what commands are given in files and on standard input. */
+/** Reads the input of commands from files and standard input. */
 import type { UploadedFile } from "../../core/kernel/endpoints/endpoint.ts"
 import { parseJson } from "../../core/kernel/fields/body-limits.ts"
 import type { Json } from "../../core/kernel/fields/json.ts"

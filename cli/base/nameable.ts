@@ -20,7 +20,7 @@ const nameableIn = ({ endpoints, resources }: Named): ReadonlyArray<readonly [ta
     const list = endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
     return called === undefined || list === undefined ? [] : [[name, { ...called, word, path: list.path, plural }]]
   })
-/** Tables whose resource says how people call its rows, by their names. */
+/** Tables whose rows users can name, by table name. */
 export const nameable_tables = new Map<string, NameableTable>(nameableIn(catalogue))
 /** Rows that only servers have are called by name as well, once their endpoints are loaded. */
 export const alsoNameable = (of_server: Named): void => {

@@ -16,11 +16,11 @@ interface Typed {
   readonly at: string
   /** The day, where no time was typed: of a start its first moment counts, of an end its last. */
   readonly day: string | undefined
-  /** Day and time were typed out: nothing was worked out. */
+  /** Day and time were given in full: nothing was inferred. */
   readonly is_exact: boolean
 }
 
-/** Flags and prompts that name an end: a day without a time means the whole of it. */
+/** Flags and prompts for an end: a day without a time includes all of it. */
 const end_flags = /^(--)?(until|back|due-back|([a-z-]+-)?(to|ends-at))$/i
 const isEndFlag = (flag: string): boolean => end_flags.test(flag)
 
@@ -180,10 +180,7 @@ export const understood = (typed: Typed, zone: string, flag: string): string | u
     ? `${word} ${dayText(typed.day)}, end of day, ${zone}`
     : `${word} ${momentText(typed.at, zone)}, ${zone}`
 }
-/**
- * `parseMomentIn`, which also says on standard error how it understood what was not typed out. `begins`: of an end,
- * when what ends begins, as it is sent.
- */
+/** `parseMomentIn`, which also reports inferred times on standard error. `begins`: for an end, the start, as sent. */
 export const readMoment = (
   context: { readonly note: (text: string) => void },
   text: string,

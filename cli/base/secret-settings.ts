@@ -18,7 +18,7 @@ export const secretsShownAt = (path: string): ReadonlyArray<string> => {
 const settingsIn = (body: Json | undefined): JsonObject =>
   isJsonObject(body) && isJsonObject(body.settings) ? body.settings : {}
 
-/** The replica's answer, which has what was recorded here and not sent yet, with the server's secrets. */
+/** The replica's answer, including unsent changes, with the server's secrets. */
 export const withSecretsOf = (here: QueryResult, server: QueryResult, secrets: ReadonlyArray<string>): QueryResult => {
   const at_server = settingsIn(server.body)
   const shown = secrets.flatMap((one): ReadonlyArray<readonly [string, Json]> => {

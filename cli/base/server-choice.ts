@@ -23,7 +23,7 @@ export interface Login {
   /** The address the server calls its own. */
   readonly public_url?: string | undefined
   readonly token: string
-  /** SHA-256, in hex, of the token somebody logged in with; the device has one of its own. */
+  /** SHA-256, in hex, of the token used to log in; the device has its own. */
   readonly logged_in_with?: string | undefined
 }
 
@@ -36,7 +36,7 @@ export interface ServerChoice {
   /** Undefined where nothing names a server. */
   readonly url: string | undefined
   readonly token: string
-  /** The replica answers and records what it can. */
+  /** The replica answers and records if it can. */
   readonly is_device: boolean
   /** Source of server and token, in words. */
   readonly by: string
@@ -53,7 +53,7 @@ export const chooseServer = (asked: Asked, sha256: (text: string) => string): Se
   const is_login = (url: string | undefined): boolean =>
     url !== undefined && login !== undefined && [login.url, login.public_url].some((one) => sameServer(one, url))
   const direct = flags.url !== undefined || flags.remote === true || flags.token !== undefined
-  // `--profile` is a flag: it wins over the environment where somebody has logged in under it.
+  // `--profile` is a flag: it takes precedence over the environment if that profile has a login.
   const environment_url = flags.profile !== undefined && login !== undefined ? undefined : environment.url
   const url = flags.url ?? environment_url ?? login?.url
   const is_device = !direct && login !== undefined && (environment_url === undefined || is_login(environment_url))
@@ -67,7 +67,7 @@ export const chooseServer = (asked: Asked, sha256: (text: string) => string): Se
     }
   const is_logins =
     is_login(url) && environment.token !== undefined && sha256(environment.token) === login?.logged_in_with
-  // The token somebody logged in with is theirs as the device's own is, which ends with the device.
+  // The token used to log in belongs to the same user as the device's own, which ends with the device.
   const may_use_environment =
     !is_logins && environment.token !== undefined && (environment.url === undefined || sameServer(environment.url, url))
   const token: readonly [text: string, by: string] =
@@ -118,7 +118,7 @@ const plainAddress = (text: string): string => {
 
 // Prints, once a command has ended, where and as whom it wrote.
 
-/** Where a command wrote, for the line that says so. */
+/** Target of a write, for the line that reports it. */
 export interface Written {
   to_server: ServerPlace | undefined
   /** Something was recorded on this device. */

@@ -9,7 +9,7 @@ import { recordText } from "../output/table.ts"
 /** Includes it needs. */
 export const brief_includes = [["include", "member"]] as const
 
-/** The invoice of an answer in brief; beside it what was recorded, and the command that usually follows. */
+/** The invoice of an answer in brief, with the recorded row and the usual next command. */
 export const printBrief = (context: CommandContext, answer: QueryResult): void => {
   const invoice = rowIn(answer.body, "invoice")
   context.print(

@@ -69,6 +69,6 @@ const columnsOf = (
     rows.some((row) => row[key] !== null && row[key] !== order[key]) ? [column(key, ["FROM", "TO"][at])] : []
   )
 ]
-/** `4` of `4.00`: most goods come in whole pieces. */
+/** `4` for `4.00`: most goods are counted in full pieces. */
 const wholeText = (value: Json | undefined): Json =>
   typeof value === "string" ? value.replace(/\.0+$/, "") : (value ?? null)

@@ -1,6 +1,6 @@
 /**
- * Sync in the background: a command that has answered starts a sync and does not wait for it. One runs at a time, none
- * while `sync --watch` runs, and none for a while after one has failed.
+ * Background sync: a command that has answered starts a sync without waiting for it. One runs at a time, none while
+ * `sync --watch` runs, and none for a while after a failure.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -179,7 +179,7 @@ export const afterAnswering = async (device: Device, place: Place, is_refreshing
     if (as_of !== undefined) note(`${as_of}${refreshes || is_refreshing ? "; it is being refreshed" : ""}.`)
     if (refreshes) await startBackgroundSync(occasion)
   } catch {
-    /* The command has been answered; the next sync reports what is wrong here. */
+    /* The command has been answered; the next sync reports the fault. */
   }
 }
 
@@ -189,6 +189,6 @@ const zoneHere = async (device: Device): Promise<string | undefined> => {
   return clocks.zoneHere()
 }
 
-/** Refreshes what is a minute old, for a moment at most; true while that goes on. Never spoils an answer. */
+/** Refreshes a replica that is a minute old, for a limited time; true while that continues. Never changes an answer. */
 export const refreshBefore = async (device: Device, place: Place): Promise<boolean> =>
   refreshFirst(await occasionOf(device, place), Date.now()).catch(() => false)

@@ -7,7 +7,7 @@ import { sentenceText } from "../output/text.ts"
 import { zoneOr } from "../base/parse-time.ts"
 
 interface Clocks {
-  /** Looks the zones up, once. What cannot be looked up is shown in UTC. */
+  /** Loads the zones, once. Unknown ones are shown as UTC. */
   readonly look: () => Promise<void>
   readonly storeName: (id: unknown) => string | undefined
   readonly zoneOf: (row: JsonObject) => string | undefined

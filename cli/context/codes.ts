@@ -20,8 +20,8 @@ export interface Asset {
 }
 
 /**
- * The unit a code is on: by barcode, asset number or serial number, as scanners give them, or by `unit:ID`. With `ids`
- * by id as well, where people name units by hand: a scanned number is none.
+ * The unit with a code: by barcode, asset number or serial number, as scanners send them, or by `unit:ID`. With `ids`
+ * by id as well, for units typed by hand; a scanned number is never an id.
  */
 export const findAsset = async (context: CommandContext, code: string, ids = false): Promise<Asset | undefined> => {
   let left: Asset | undefined
@@ -85,7 +85,7 @@ export const countedCode = (text: string): { readonly code: string; readonly qua
   return code === undefined ? { code: text, quantity: undefined } : { code, quantity: Number(quantity) }
 }
 
-/** Handles one code; `done` says in a few words what was done. */
+/** Handles one code; `done` is a short description of the result. */
 type ScanAction = (code: string) => Promise<ScanResult>
 /** A question about a code: the user answers it with the next scanned line, as their hands are on the scanner. */
 export class ScanQuestion extends CliError {
@@ -102,11 +102,11 @@ export interface ScanResult {
   readonly asset_id?: number
   /** What was scanned: a unit, a container, or a quantity of a bulk product. */
   readonly kind?: string
-  /** How far all of it is, said on a terminal instead of the number of codes handled. */
+  /** Total progress, shown on a terminal instead of the number of codes. */
   readonly progress?: string
   /** More of it, for programs. */
   readonly about?: JsonObject
-  /** The code only says what the next ones are about: nothing is done yet, and nothing is counted. */
+  /** The code only selects the target of the next ones: nothing is done or counted yet. */
   readonly announces?: true
 }
 
@@ -226,7 +226,7 @@ interface CodeRequests {
   readonly scan: (asked: ApiRequest, code: string) => Promise<ScanResult>
   readonly planned: (asked: ApiRequest, answer: QueryResult) => Promise<ScanResult>
 }
-/** Codes one by one; with --plan all are read first, and each is planned on what those before it would do. */
+/** Codes one by one; with --plan all are read first, and each is planned on top of the earlier ones. */
 export const scanCodes = async (
   context: CommandContext,
   given: AsyncIterable<string>,

@@ -25,7 +25,7 @@ export interface ApiRequest {
   readonly method: string
   readonly path: string
   readonly query?: Query
-  /** Whether unknown parts are refused; by default in what changes something. */
+  /** Whether unknown parts are refused; by default for writes. */
   readonly strict?: boolean
   readonly body?: Json | undefined
   readonly files?: { readonly [field: string]: LocalFile }
@@ -43,7 +43,7 @@ export interface CommandContext {
   readonly printJson: (value: Json) => void
   /** A value on a line of its own, of which there are many. */
   readonly printJsonLine: (value: Json) => void
-  /** A file's content, on standard output: exactly what it is, unless a person looks at it. */
+  /** A file's content on standard output, unchanged unless that is a terminal. */
   readonly printContent: (content: string | Uint8Array) => void
   /** Anything but data, on standard error. */
   readonly note: (text: string) => void
@@ -63,9 +63,9 @@ export interface CommandContext {
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
   /** Makes further writes throw this: the user may have meant another row than the one to be changed. */
   readonly refuseWrites: (refusal: CliError) => void
-  /** Looks up by which clocks times are read, for `terminal.zoneOf`; nothing where no person reads them. */
+  /** Loads the zones in which times are shown, for `terminal.zoneOf`; does nothing if no person reads them. */
   readonly lookUpClocks: () => Promise<void>
-  /** Whether this machine's replica answers what it can; false where a flag or the environment names a server. */
+  /** Whether this machine's replica is used; false if a flag or the environment names a server. */
   readonly isDevice: () => boolean
   /** The server that is meant, by flag, environment or login. */
   readonly serverChoice: () => ServerChoice
@@ -89,9 +89,9 @@ interface Place extends Pick<CommandContext, "options" | "env" | "offline" | "pr
   readonly choice: () => ServerChoice
   readonly written: Written
   readonly refuseWrites: CommandContext["refuseWrites"]
-  /** Throws what writes are refused with. */
+  /** Throws the refusal of writes, if any. */
   readonly requireMeant: () => void
-  /** Nothing is said, and no sync is started: somebody else's words are being completed. */
+  /** Prints nothing and starts no sync: for shell completion. */
   readonly is_quiet: boolean
 }
 const placeOf = (options: Globals, env: Environment, is_quiet: boolean): Place => {
@@ -201,7 +201,7 @@ interface Replica {
   readonly device: () => Promise<Device>
   /** It has answered or recorded something: there may be something to send. */
   readonly wasUsed: () => void
-  /** Once, before it answers: what is old is refreshed where the server is near. */
+  /** Refreshes an old replica once before it answers, if the server is reachable. */
   readonly refreshed: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -293,7 +293,7 @@ const serverFor = (place: Place) => {
 const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "request" | "requestAtServer"> => {
   const { choice, note, offline, options, written } = place
   const server = serverFor(place)
-  /** Asks the server for what the replica does not have; where it cannot be reached, the replica's own answer stands. */
+  /** Asks the server for data the replica does not have; if it is unreachable, the replica's own answer is used. */
   const serverInstead = async (asked: RemoteRequest, from_replica: QueryResult): Promise<QueryResult> => {
     let answer: QueryResult
     try {
@@ -340,7 +340,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
         const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
         if (answer.command !== undefined) written.here = true
         if (asking.method === "GET") written.was_read = true
-        // A plan changes nothing: what only the server can decide has none.
+        // Plans change nothing, and there are none for server-only decisions.
         const may_ask = !offline && (options.plan !== true || asked.method === "GET")
         return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
       }
@@ -357,7 +357,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
   }
 }
 
-/** The replica says that only the server has this, such as history from before the replica was filled. */
+/** Whether the replica says that only the server has this, such as history from before the fill. */
 const isOnServerOnly = ({ status, body }: QueryResult): boolean =>
   status === 503 && isJsonObject(body) && isJsonObject(body.errors) && "at_server" in body.errors
 

@@ -11,7 +11,7 @@ import { oneLine, toType } from "../output/text.ts"
 import { responseError } from "../base/response-errors.ts"
 import { printErr, printJsonErr } from "../output/out.ts"
 
-// Errors of this machine or this device, with what is safe and what to do.
+// Errors of this machine or device, with what is safe and advice.
 
 const device_codes: { readonly [kind: string]: number } = {
   revoked: exit_codes.not_allowed,

@@ -20,7 +20,7 @@ const several = new Set(["in", "not_in"])
 /** A time that says its own offset; any other is one of the store's clock. */
 const with_offset = /^\d{4}-\d{2}-\d{2}[Tt ].*([Zz]|[+-]\d{2}:?\d{2})$/
 
-/** The query of a list with its filters' values read. Exit 2 where one cannot be, with what it may be. */
+/** The query of a list with its filter values parsed. Exit 2 for an invalid one, with the valid forms. */
 export const readFilterValues = async (context: CommandContext, query: Query, plural: string): Promise<Query> => {
   if (!query.some(([key]) => key.startsWith("q["))) return query
   const resource = await resourceCalled(plural)

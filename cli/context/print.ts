@@ -73,7 +73,7 @@ export const noteWarnings = (context: CommandContext, body: Json | undefined): v
     context.note(`! ${is_read ? sentenceText(toType(text, zone), zone) : text}`)
   }
 }
-/** `POST /api/v1/… {…} (flightcase …)`: here the command is what can be typed. */
+/** `POST /api/v1/… {…} (flightcase …)`: the command line shows the command. */
 const request_to_send = /(?:POST|PUT|PATCH|DELETE) \/api\/v1\/\S+ \{.*?\} \((flightcase [^()]+)\)/g
 /** The row that an answer is about, which says of which store it is. */
 const rowWithStore = (body: Json | undefined): JsonObject =>

@@ -44,7 +44,7 @@ export const serverAt = (address: string, token: string): Server => {
         .send({
           method: request.method,
           path: request.path + (query === "" ? "" : `?${query}`),
-          // All tries of a request share one key: a lost answer is given again, and nothing is done twice.
+          // All attempts of a request share one key: a lost answer is replayed, and nothing runs twice.
           headers: {
             ...(request.method === "POST" ? { "idempotency-key": randomUUID() } : {}),
             ...(request.strict === true ? { prefer: "handling=strict" } : {})

@@ -120,7 +120,7 @@ export const membersFound = async (
 }
 /** An e-mail address or a telephone number. */
 const reach = /^\S+@\S+$|^\+?\d[\d\s()/.-]{5,}$/
-/** The member whose name is this without its accents, or who alone is reached so. */
+/** The member with this name ignoring accents, or the only one with this contact. */
 const memberReached = async (context: CommandContext, text: string): Promise<number | undefined> => {
   if (!/[\p{L}\p{N}]/u.test(text)) return undefined
   const found = await membersFound(context, text, 5)
@@ -137,7 +137,7 @@ const severalCalled = (text: string, column: string, rows: ReadonlyArray<{ reado
     { way_out: "Give the id of the one that is meant." }
   )
 
-/** The container whose case (a unit) has this code: the label on the case is often all that people have. */
+/** The container whose case (a unit) has this code: often the only label users have. */
 const containerOfHousing = async (context: CommandContext, text: string): Promise<number | undefined> => {
   const housing = await findIdByName(context, "stock_levels", text)
   if (housing === undefined) return undefined
@@ -151,7 +151,7 @@ const containerOfHousing = async (context: CommandContext, text: string): Promis
   return active === undefined ? undefined : active.id
 }
 
-/** Words of commands for a table whose rows are called otherwise. */
+/** Other words for a table's rows in commands. */
 const other_words: { readonly [word: string]: string } = {
   opportunity: "order",
   quote: "order",

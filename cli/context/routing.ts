@@ -9,7 +9,7 @@ import { Rejection } from "../../core/kernel/fields/rejection.ts"
 
 export const coreEndpoints: ReadonlyArray<Endpoint> = catalogue.endpoints
 
-/** Endpoints no replica can answer, such as tokens; loaded when a noun or a path is not among the core's. */
+/** Endpoints that no replica can answer, such as tokens; loaded when a noun or a path is not among the core's. */
 const serverEndpoints = async (): Promise<ReadonlyArray<Endpoint>> => {
   const { serverSlices } = await import("../../server/host/slices.ts")
   const slices = serverSlices(() => catalogue)

@@ -12,7 +12,7 @@ interface SignedFile {
   /** As its answer names it; undefined where it does not. */
   readonly name: string | undefined
 }
-/** Reads the file, and checks it against `sha256`, else against what its answer says it comes to. */
+/** Reads the file, and checks it against `sha256`, else against the hash in its answer. */
 export const signedFile = async (context: CommandContext, url: string, sha256?: string): Promise<SignedFile> => {
   const address = new URL(url)
   // Its path and signature count; the server may be reached by another address than the one it calls its own.

@@ -74,7 +74,7 @@ const typedForm = (label: string): string =>
 const inCommas = (type: FieldType & { kind: "list" }): boolean =>
   !["object", "json", "list"].includes(type.of.type.kind)
 
-/** `is_update`: what is not given stays as it is, so that nothing has to be. */
+/** `is_update`: absent flags keep the stored values, so none is required. */
 export const describeFlag = ({ field }: Flag, is_update = false): string =>
   [
     field.describe,
@@ -145,7 +145,7 @@ const truth = (text: string, flag: string): boolean => {
   if (/^(false|no|n|off|0)$/i.test(text)) return false
   throw usageError(`${flag}: say true or false, not ${JSON.stringify(text)}.`)
 }
-/** A text that is no whole number is sent as it is: the API says what is wrong with it. */
+/** A text that is no integer is sent unchanged: the API reports the error. */
 const whole = (text: string): Json => (/^-?\d{1,15}$/.test(text) ? Number(text) : text)
 const codeOf = (labels: { readonly [code: number]: string }, text: string): Json => {
   const found = Object.entries(labels).find(([, label]) => typedForm(label) === typedForm(text))

@@ -13,8 +13,8 @@ export const crud: ReadonlySet<string> = new Set(["list", "show", "create", "upd
 export const kebab = (name: string): string => name.replaceAll("_", "-")
 
 /**
- * The words of an endpoint; undefined for what people do not type: the sync protocol, feeds, files, signed bodies,
- * streams without an end.
+ * The words of an endpoint; undefined for those without a command: the sync protocol, feeds, files, signed bodies,
+ * endless streams.
  */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
   if (
@@ -27,7 +27,7 @@ export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined =
     return undefined
   const segments = endpoint.path.slice("/api/v1/".length).split("/")
   const named = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
-  // A resource of the server's own goes by its own name: jobs, not system jobs.
+  // A server resource keeps its own name: jobs, not system jobs.
   const literals = named[0] === "system" && named[1] === kebab(resourceOf(endpoint)) ? named.slice(1) : named
   const [noun = "", ...inner] = literals
   const operation = kebab(operationOf(endpoint))
@@ -47,7 +47,7 @@ export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined =
     : [...literals.slice(0, -1), operation]
 }
 
-/** Lists come in pages: `list` itself, and lists that hang on a row, such as its activity. */
+/** Lists are paged: `list` itself, and lists below a row, such as its activity. */
 export const isList = (endpoint: Endpoint): boolean =>
   operationOf(endpoint) === "list" ||
   (!crud.has(operationOf(endpoint)) && /\/(assets|activity|attachments)$/.test(endpoint.path))

@@ -1,4 +1,4 @@
-/** Answers about products and members as people read them: prices, what is free, and how somebody is reached, in words. */
+/** Answers about products and members in words: prices, availability, contact details. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 import { dayOf } from "../../core/values/zone.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"

@@ -15,7 +15,7 @@ const firstWords = async (): Promise<ReadonlyArray<string>> => {
 }
 
 /**
- * Declares the command of a word on the program; gives the words to parse. Exit 2, with a guess, when there is none.
+ * Declares the command of a word on the program; returns the words to parse. Exit 2, with a guess, if there is none.
  */
 export const loadCommand = async (
   program: Command,

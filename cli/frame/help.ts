@@ -1,4 +1,4 @@
-/** The overview: what is shown when no command is named. */
+/** The overview, shown without a command. */
 import { catalogue } from "../../core/catalogue.ts"
 import { commands } from "./command-list.ts"
 import { kebab } from "../derived/names.ts"

@@ -13,7 +13,7 @@ type Part = Markup | string | number | null | undefined | ReadonlyArray<Markup>
 
 const markup = (text: string): Markup => ({ [made]: text })
 export const nothing: Markup = markup("")
-/** Markup made by a library, such as a barcode's drawing. Never for text that people typed. */
+/** Markup from a library, such as a barcode's drawing. Never for user text. */
 export const trusted = (text: string): Markup => markup(text)
 
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Markup =>
@@ -38,8 +38,8 @@ interface Page {
 }
 
 /**
- * A whole page that stands alone: one style sheet, named by its hash in the policy, no script, nothing fetched. The
- * policy allows no attribute styles either, so pages place things by SVG attributes and classes.
+ * A self-contained page: one style sheet, named by its hash in the policy, no script, nothing fetched. The policy
+ * allows no attribute styles either, so pages position elements by SVG attributes and classes.
  */
 export const pageText = ({ body, style, title }: Page): string => {
   const hash = createHash("sha256").update(style).digest("base64")

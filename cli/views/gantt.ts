@@ -35,7 +35,7 @@ import {
 
 const hatch = (id: string, turn: number, ground: string): Markup =>
   html`<pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(${turn})"><rect width="6" height="6" class="${ground}"/><rect width="2" height="6" class="${ground}-line"/></pattern>`
-/** Fills that say what they are without colour. */
+/** Fills that are distinguishable without colour. */
 const patterns = html`<svg class="patterns" width="0" height="0" aria-hidden="true"><defs>${hatch("prep", 45, "g-buffer")}${hatch("back", -45, "g-buffer")}${hatch("late", 45, "g-late")}${hatch("missing", 45, "g-missing")}</defs></svg>
 `
 const swatch = (kind: string, mark = ""): Markup =>

@@ -34,7 +34,7 @@ export const symbolOf = async (kind: SymbolKind, text: string): Promise<Symbol> 
   return { kind, drawing: trusted(opened), modules: kind === "code128" ? width : width / 2 }
 }
 
-/** A sheet's grid, in millimetres. Sheets are centred: what is left over is margin, the same on both sides. */
+/** A sheet's grid, in millimetres. Sheets are centred: the remainder is margin, equal on both sides. */
 interface Sheet {
   readonly columns: number
   readonly rows: number
@@ -91,7 +91,7 @@ export interface Label {
   /** Content of the symbol, and the text below it. */
   readonly code: string
   readonly title: string
-  /** A quieter line, such as where it belongs. */
+  /** A secondary line, such as its location. */
   readonly more: string | undefined
   readonly is_case: boolean
 }

@@ -1,6 +1,6 @@
 /**
- * The columns `address`, `email`, `phone` and `link` of a member import. What a row says is added to what there is, or
- * changes what it recognises; nothing is removed. The first of a kind that a row names becomes the primary one.
+ * The columns `address`, `email`, `phone` and `link` of a member import. Entries are added, or change the ones they
+ * match; nothing is removed. The first of a kind that a row names becomes the primary one.
  */
 import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
@@ -115,7 +115,7 @@ export interface ContactPlan {
   ) => { readonly records: ReadonlyArray<ContactRecord>; readonly events: ReadonlyArray<NewEvent> }
 }
 
-/** The parts of a row of one kind; parts of the first address may stand in columns of their own. */
+/** Entries of one kind in a row; the first address may be spread over several columns. */
 const partsOf = (kind: Kind, cells: JsonObject): ReadonlyArray<JsonObject> | undefined => {
   const listed = recordsIn(cells[kind.column], kind.main, kind.separator)
   if (kind.column !== "address" || listed === undefined) return listed
@@ -194,7 +194,7 @@ const readPart = (kind: Kind, part: JsonObject, is_new: boolean, facts: ContactF
 const errorPath = ({ column, main }: Kind, at: number, part: string): string =>
   `${column}${at === 0 ? "" : at + 1}${part === main && column !== "address" ? "" : `.${part}`}`
 
-/** Compares what a row says of one kind with the records there are. Undefined where it says nothing. */
+/** Compares a row's entries of one kind with the stored records. Undefined if it has none. */
 export const planContacts = (
   which: ContactKind,
   cells: JsonObject,

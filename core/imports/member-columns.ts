@@ -6,7 +6,7 @@ import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { memberFields, type MemberRow } from "../people/members/schema.ts"
 import { cellValue, type Columns, namedIn, partsOfText, readRows, recordsIn, type Row, textCell } from "./rows.ts"
 
-/** Not to be written as text: ids of rows, which cells name instead, and what nothing reads yet. */
+/** Columns not written as text: ids of rows, which cells name instead, and unused ones. */
 const {
   custom_fields: _custom,
   lawful_basis_type_id: _basis,
@@ -111,7 +111,7 @@ const asWritten = (column: string, cell: Json): Json => {
   return cellValue(ownColumns, column, cell)
 }
 
-/** The membership type a row asks for; what is none of them comes back as it was written. */
+/** The membership type of a row; an unknown one is returned as written. */
 export const typeIn = (cells: JsonObject): string | undefined => {
   const cell = textCell(cells, "membership_type")
   return cell === undefined ? undefined : String(asWritten("membership_type", cell)).toLowerCase()
@@ -124,8 +124,8 @@ interface ReadMember {
 }
 
 /**
- * A row's values for a new member, or what it says about the one there is. A new one is an organisation, or a contact
- * where the row names an organisation, unless it says otherwise. Errors are keyed by column.
+ * A row's values for a new member, or its changes of an existing one. A new member is by default a contact if the row
+ * names an organisation, else an organisation. Errors are keyed by column.
  */
 export const readMember = (cells: JsonObject, before: MemberRow | undefined, base_currency: string): ReadMember => {
   const otherwise = cells["organisation"] === undefined ? "organisation" : "contact"

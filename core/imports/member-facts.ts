@@ -145,7 +145,7 @@ const listsFor = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
 })
 
 const promised_from = -1_000_000_000
-/** Promised by an earlier request of a dry run: what a row may refer to, and nothing a row changes. */
+/** Assumed from an earlier request of a dry run: rows may refer to it, but not change it. */
 export const isPromised = ({ id }: MemberRow): boolean => id <= promised_from
 
 /** Placeholders for organisations that a dry run may assume, because earlier rows would make them. Ids are negative. */
@@ -213,7 +213,7 @@ export const remember = (member: MemberRow, before: MemberRow | undefined, { nam
 }
 export const isLive = ({ deleted_at }: MemberRow): boolean => deleted_at === null || deleted_at === undefined
 
-// The column `organisation` of a member import: what a person belongs to.
+// The column `organisation` of a member import: the organisations a person belongs to.
 
 const organisations_max = 20
 
@@ -256,7 +256,7 @@ interface OrganisationsPlan {
   readonly errors: FieldErrors
   readonly carryOut: (member: MemberRow) => ReadonlyArray<NewEvent>
 }
-/** Finds what a row says its member belongs to: by number, external id or name; a user is nothing to belong to. */
+/** Resolves the organisations of a row: by number, external id or name; users are excluded. */
 export const planOrganisations = (
   cells: JsonObject,
   { type, id }: { readonly type: string; readonly id: number | undefined },

@@ -1,4 +1,4 @@
-/** The `components` column of a product import: what a kit is made of, by the skus of its parts. */
+/** The `components` column of a product import: the parts of a kit, by sku. */
 import type { Fields } from "../kernel/fields/field.ts"
 import { readFields, type Values } from "../kernel/fields/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/fields/json.ts"
@@ -110,7 +110,7 @@ export interface ReadProduct {
   readonly custom_fields: JsonObject | undefined
 }
 
-/** A row's values for a new product, or what it says about the one there is. Errors are keyed by column. */
+/** A row's values for a new product, or its changes of an existing one. Errors are keyed by column. */
 export const readProduct = (cells: JsonObject, before: ProductRow | undefined, base_currency: string): ReadProduct => {
   const body = Object.fromEntries(
     Object.entries(cells)

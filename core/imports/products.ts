@@ -29,7 +29,7 @@ import { planStock, stockEvents, type StockFacts, type StockPlan, type UnitNumbe
 
 export { productFacts } from "./product-facts.ts"
 
-/** Facts of the batch, and what earlier rows of it have made. */
+/** Facts of the batch, and rows created by its earlier rows. */
 interface Working {
   readonly facts: ProductFacts
   readonly context: DecideContext
@@ -209,7 +209,7 @@ const planFor = (
   }
 }
 
-/** The events of a row without errors; later rows of the batch see what it made. */
+/** Events of a row without errors; later rows of the batch see what it created. */
 const carryOut = (
   read: ReadProduct,
   { custom, group, parts, rates, stock, tax_class }: Sections,

@@ -83,7 +83,7 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
     { mode: before === undefined ? "create" : "update", base_currency: "GBP" }
   )
   const sent = { ...template, ...methodCells(cells) }
-  // A row that says nothing about the method leaves it as it is, also where presets keep what a new one would not.
+  // A row without a method keeps the stored one, even where a preset has values that a new one would not keep.
   const method: Result.Result<RateMethod, FieldErrors> =
     before === undefined
       ? composeMethod(sent)
@@ -101,7 +101,7 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
       ...Result.getOrThrow(method),
       id
     }) as RateDefinitionRow
-  // Two names of one preset (Daily Rate, Days Used Rate) may both stand in a batch, but not with different contents.
+  // Two names of one preset (Daily Rate, Days Used Rate) may both be in a batch, but not with different contents.
   if (
     before !== undefined &&
     working.named.has(before.id) &&

@@ -72,7 +72,7 @@ const rows_max = 500
 
 /** The body of every import. */
 export const importFields = {
-  // A row that cannot be stored is refused by itself.
+  // A row that cannot be stored is refused individually.
   rows: json<
     ReadonlyArray<Json>,
     { readonly form: "array"; readonly by_item: true; readonly required: true; readonly describe: string }
@@ -127,7 +127,7 @@ const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && /^\s*[-–—]?\s*$/.test(value))
 
 const code_columns = new Set(["sku", "barcode", "account_number", "stock"])
-/** Spreadsheets show long codes so, and save what they show: the last digits are lost. */
+/** Spreadsheets show long codes so, and store what they show: the last digits are lost. */
 const shortened = /^\s*\d[.,]\d+E\+\d+\s*$/i
 const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors =>
   Object.fromEntries(
@@ -148,7 +148,7 @@ const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors =>
     })
   )
 
-/** Reads rows by the columns an import knows. An empty cell is one that was not given: it changes nothing. */
+/** Reads rows by an import's columns. An empty cell counts as absent and changes nothing. */
 export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyArray<Row> =>
   rows.map((row, index): Row => {
     const unreadable = problemOf(row, columns)
@@ -189,9 +189,7 @@ const problemOf = (row: Json, columns: Columns): FieldErrors | undefined => {
 export interface Plan {
   /** The sku, name or slug that identifies the row, for the verdict. */
   readonly key: string | null
-  /**
-   * Every way to name what the row is about: no two rows of a batch may share one. `id <n>` covers rows made here, too.
-   */
+  /** All names of the row's subject, which no two rows of a batch may share. `id <n>` covers rows created here, too. */
   readonly identities: ReadonlyArray<string>
   readonly id: number | null
   readonly errors: FieldErrors

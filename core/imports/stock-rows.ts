@@ -198,7 +198,7 @@ const findUnit = (
   return { level: byAsset ?? bySerial ?? (numbered ? undefined : levels.find((one) => one.barcode === unit.barcode)) }
 }
 
-/** The events that bring stock to what the row says, each change with its line in the ledger. */
+/** Events that change stock to the row's values, each change with its ledger entry. */
 export const stockEvents = (
   product: ProductRow,
   is_new: boolean,

@@ -99,7 +99,7 @@ const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes =
     case "created":
       return { old_values: {}, new_values: data }
     case "updated": {
-      // Events of some tables carry whole rows: values that stayed the same are no change.
+      // Events of some tables contain full rows: unchanged values are no change.
       const new_values = Object.fromEntries(
         Object.entries(withoutId(data)).filter(([name, value]) => {
           const old = valueIn(before, name)
@@ -122,7 +122,7 @@ const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes =
       return { old_values: {}, new_values: withoutId(data) }
   }
 }
-/** A row's value of a column of that name; nothing that every object inherits, such as `constructor`. */
+/** A row's own value of that column; inherited properties such as `constructor` do not count. */
 const valueIn = (row: JsonObject, name: string): Json | undefined => (Object.hasOwn(row, name) ? row[name] : undefined)
 const withoutId = ({ id: _id, ...rest }: JsonObject): JsonObject => rest
 
@@ -273,7 +273,7 @@ const actions = (query: Query, viewer: Viewer) =>
         `offset ${(page - 1) * per_page}`,
       bound.values
     )).map((row) => store.decode(journal, row) as StoredEvent)
-    // A first page that is not full is the whole log.
+    // A first page that is not full is the complete log.
     const [counted] =
       page === 1 && events.length < per_page
         ? [{ total: events.length }]

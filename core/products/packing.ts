@@ -21,7 +21,7 @@ export const live_statuses = [
 /** `strict`: the slots of the product's template must be filled before sealing; `free`: anything may be packed. */
 export const scan_modes = { strict: "Strict", free: "Free" } as const
 
-/** Permissions of people who count, book or move what is in a case: they see it without notes and names of people. */
+/** Permissions of users who count, book or move the content of cases: they see it without notes and names of people. */
 const neighbouring_permissions = [
   "availability.view",
   "kits.*",
@@ -60,7 +60,7 @@ const containerColumns = {
   sealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   unsealed_at: timestamp({ nullable: true, computed: true }),
   unsealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
-  /** Why it was opened, where something was taken out of it while it was sealed; null where somebody unsealed it. */
+  /** Why it was opened, if something was taken out while sealed; null if it was unsealed on purpose. */
   unsealed_reason: text({ nullable: true, computed: true }),
   dissolved_at: timestamp({ nullable: true, computed: true }),
   dissolved_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),

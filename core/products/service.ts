@@ -1,6 +1,6 @@
 /**
- * The service state of stock: what is out of service, why, since when and until when (rules/availability 13). Pure:
- * nothing is read here, and `now` is given.
+ * The service state of stock: what is out of service, why, since when and until when (rules/availability 13). Pure: it
+ * reads nothing, and `now` is a parameter.
  */
 import { millisOf } from "../values/time.ts"
 import { openEndMillis, type Period } from "../values/period.ts"
@@ -16,7 +16,7 @@ export const service_states = {
 export type ServiceState = keyof typeof service_states
 export const isServiceState = (value: unknown): value is ServiceState =>
   typeof value === "string" && Object.hasOwn(service_states, value)
-/** The states in which stock is here or ours, and cannot be rented. Sold stock is not ours: its ledger says so. */
+/** States of own or present stock that cannot be rented. Sold stock is not own: its ledger says so. */
 const { in_service: _in_service, sold: _sold, ...out_of_service } = service_states
 export const out_of_service_labels = out_of_service
 export const out_of_service_states = ["quarantine", "in_repair", "lost"] as const
@@ -26,7 +26,7 @@ export type OutOfServiceState = keyof typeof out_of_service_labels
 export interface OutOfService {
   readonly service_record_id: number
   readonly state: OutOfServiceState
-  /** Whole units; 1 for a serialised one. */
+  /** Full units; 1 for a serialised one. */
   readonly quantity: number
   readonly starts_at: string
   /** Expected return; null if unknown. */
@@ -38,8 +38,8 @@ interface OutOfServicePeriod extends Period {
   readonly is_overdue: boolean
 }
 /**
- * Out of service from its start until it is expected back; without an expected day, or once that has passed without a
- * release, there is no known end. What is lost has none either.
+ * Out of service from its start until its expected return; without one, or once that has passed without a release,
+ * there is no known end. Lost stock has none either.
  */
 export const outOfServicePeriod = (one: OutOfService, now: number): OutOfServicePeriod => {
   const from = millisOf(one.starts_at)
@@ -77,7 +77,7 @@ export const outOfServiceIn = (
 ): { readonly entry: OutOfService; readonly period: OutOfServicePeriod } | undefined => {
   for (const entry of entries) {
     const period = outOfServicePeriod(entry, now)
-    // A moment counts as long as the shortest time there is: what is out of service then cannot be used then.
+    // A moment counts as the shortest time: stock out of service then cannot be used then.
     if (period.from < Math.max(window.to, window.from + 1) && period.to > window.from) return { entry, period }
   }
   return undefined

@@ -1,4 +1,4 @@
-/** Vehicles: the vans, trucks and trailers a rental house delivers with (rules/conventions 18). */
+/** Vehicles: vans, trucks and trailers for deliveries (rules/conventions 18). */
 import { Result } from "effect"
 import { permissionsOfArea, type Slice } from "../kernel/endpoints/catalogue.ts"
 import { accessOf, crudResource } from "../kernel/endpoints/crud-resource.ts"
@@ -28,7 +28,7 @@ const fields = {
 }
 const columns = {
   ...fields,
-  /** Letters and digits of the plate of a vehicle in use, in capitals; null for any other: what must be unique. */
+  /** Letters and digits of the plate of a vehicle in use, in capitals, which must be unique; null for any other. */
   plate_in_use: text({ computed: true, nullable: true, hidden: true, max: 60 })
 }
 const vehicles = table("vehicles", columns, {

@@ -42,10 +42,7 @@ const eventsOf = (declared: ReadonlyArray<AnyEventType>): ReadonlyMap<string, An
   }
   return byType
 }
-/**
- * The row changes of an event that was read from a journal: decoded first, so that what earlier releases recorded folds
- * as they meant it.
- */
+/** Row changes of a stored event, decoded first, so that events of earlier releases project as intended. */
 export const foldStored = (
   { events, projection }: Pick<Catalogue, "events" | "projection">,
   { data, type }: { readonly type: string; readonly data: JsonObject },
@@ -56,9 +53,8 @@ export const foldStored = (
 }
 
 /**
- * Resources with the includes that other slices declare on them. What slices declare stays as it is: several catalogues
- * may be composed of the same slices. Throws where no resource has the name, and where two slices include different
- * things.
+ * Resources with the includes that other slices declare on them. Declarations stay unchanged: several catalogues may be
+ * composed of the same slices. Throws if no resource has the name, or two slices declare different includes.
  */
 const composedResources = (
   slices: ReadonlyArray<Slice>

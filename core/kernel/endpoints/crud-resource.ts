@@ -1,6 +1,6 @@
 /**
- * Plain resources: from one declaration come the table, the events, the fold, the five endpoints and their answers.
- * A resource with rules of its own adds `rules`; what cannot be said here is a slice with endpoints of its own beside.
+ * Plain resources: one declaration gives the table, the events, the projection, the five endpoints and their answers. A
+ * resource with rules of its own adds `rules`; anything else needs a slice with endpoints of its own.
  */
 import { Effect, Result } from "effect"
 import type { Slice } from "./catalogue.ts"
@@ -123,7 +123,7 @@ interface CrudResourceDraft<T extends Table, F> {
   readonly update_method?: "PUT" | "PATCH"
   readonly only?: ReadonlyArray<"list" | "show" | "create" | "update" | "delete">
   readonly rules?: CrudRules<T, F>
-  /** The streams whose writers wait for each other, where a rule looks beyond the row itself. */
+  /** Streams to lock, if a rule depends on more than the row itself. */
   readonly streams?: Streams
   readonly unpaged?: boolean
   readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
@@ -163,9 +163,7 @@ const factsOf = <F extends Fields, X>({ resource, rules }: Draft<F, X>, mode: "c
     }
   })
 
-/**
- * The row as the body leaves it, checked by the rules, with the events that come beside. `before`: undefined on create.
- */
+/** The row after the body is applied, checked by the rules, with further events. `before`: undefined on create. */
 const saveRow = <F extends Fields, X>(
   { fields, parent, resource: { custom_module, table }, rules }: Draft<F, X>,
   before: RowOf<Made<F>> | undefined,

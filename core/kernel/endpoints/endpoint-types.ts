@@ -36,7 +36,7 @@ export interface Param<T extends Table = Table> {
 export type Params = { readonly [name: string]: Param }
 type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
 
-/** A file sent with a form, whose fields arrive as the body. Its content is kept apart, by its SHA-256. */
+/** A file uploaded with a form, whose fields are the body. Its content is stored separately, by its SHA-256. */
 export interface UploadedFile {
   /** As its sender calls it: any text. */
   readonly name: string
@@ -60,7 +60,7 @@ export interface Request {
   /** A fault of the raw body. Refused after path and permissions were checked (rules/conventions 1). */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
-  /** Refused for what its endpoint does not take (`Prefer: handling=strict`, RFC 7240). */
+  /** Unknown parts are refused (`Prefer: handling=strict`, RFC 7240). */
   readonly strict?: boolean
 }
 /** Content too long to hold in memory; opened once the requested range is known. */
@@ -83,7 +83,10 @@ export interface Answer<out A = Json> {
   /** A file, streamed; a range of it where the request has one. */
   readonly streamed?: StreamedContent
   readonly headers?: { readonly [name: string]: string }
-  /** A refusal without a guess in it, such as a visit before its PIN: no miss of the caller's address; never sent. */
+  /**
+   * A refusal that is no failed guess, such as a visit without a PIN: it does not count against the caller's address.
+   * Never sent.
+   */
   readonly no_miss?: true
   /** The result of a write, from which its endpoint can answer again; never sent. */
   readonly about?: JsonObject
@@ -91,14 +94,14 @@ export interface Answer<out A = Json> {
 
 export interface Input<P extends Params = Params, B extends Fields = Fields> {
   readonly rows: RowsOf<P>
-  /** Path parameters as given, those that name no row included. */
+  /** Path parameters as sent, including those that name no row. */
   readonly params: { readonly [name: string]: string }
   readonly values: Partial<ValuesOf<B>>
   /** The body as sent, for the few endpoints that distinguish absent from null. */
   readonly body: JsonObject
   readonly files?: { readonly [field: string]: UploadedFile }
   readonly query: Query
-  /** Refused for what it does not take (`Prefer: handling=strict`). */
+  /** Unknown parts are refused (`Prefer: handling=strict`). */
   readonly strict: boolean
   readonly viewer: Viewer
   readonly settings: Settings
@@ -152,7 +155,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly params: P
   /** Fields of the body (writes) or of the query string (reads). */
   readonly fields: B
-  /** Writes only: `create` requires what is required and applies defaults; `update` leaves what is absent as it is. */
+  /** Writes only: `create` requires fields and applies defaults; `update` keeps absent ones. */
   readonly mode: "create" | "update"
   /** Answered by the server only, never on a device: numbers, mail, tokens. */
   readonly server_only: boolean
@@ -162,13 +165,13 @@ export interface Common<P extends Params, B extends Fields> {
   readonly query: Fields
   /** Public ones only: no rate limit for addresses that failed to sign in, and no read of the settings: health. */
   readonly unlimited: boolean
-  /** The longest body it takes, in bytes; without it what the server takes of JSON. */
+  /** Maximum length of its body, in bytes; by default the server's limit for JSON. */
   readonly body_max: number | undefined
   /** A check of the caller beside permission and ability; like these it runs before a long body is read. */
   readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
-  /** Is given the body's bytes as they came, whatever their type, and reads them itself: its sender signed them. */
+  /** Receives the body's raw bytes, of any type, and parses them itself: its sender signed them. */
   readonly raw_body: boolean
   /** The longest file it takes, in bytes. */
   readonly upload_bytes_max: number
@@ -176,12 +179,9 @@ export interface Common<P extends Params, B extends Fields> {
   readonly success_status: number | undefined
   /** Body of a successful answer; undefined if there is none. */
   readonly answer: Part | undefined
-  /**
-   * Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no
-   * error as usual.
-   */
+  /** Further statuses of refusals, and their bodies if these differ from the usual error. */
   readonly error_answers: { readonly [status: number]: Part | null }
-  /** Headers of its answers beside those of every answer, and what each says. */
+  /** Extra response headers, with descriptions. */
   readonly answer_headers: { readonly [name: string]: string }
   /** Content type of the answer, if not JSON. */
   readonly produces: string | undefined
@@ -190,11 +190,11 @@ export interface Common<P extends Params, B extends Fields> {
    * else.
    */
   readonly together: ReadonlyArray<ReadonlyArray<string>>
-  /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
+  /** Reads history, not the present: of everything, or of the row that a parameter names. */
   readonly reads_history: History | undefined
   /**
-   * Commands only: fields that a device fills in where it records one, each from a column of the row its path ends
-   * with: what its person saw, though others may change the row before the server decides.
+   * Commands only: fields that a device fills in when recording, each from a column of the path's last row. They hold
+   * what the user saw, as others may change the row before the server decides.
    */
   readonly seen: { readonly [field: string]: string }
   /** Commands only: the list or quantity by which a refused one is split: part of it holds, the rest is sent again. */
@@ -223,7 +223,7 @@ export type AskEndpoint = (
   query?: ReadonlyArray<readonly [string, string]>
 ) => Effect.Effect<JsonObject | undefined>
 export interface Alternatives {
-  /** The reference that can be replaced, wherever in the body it stands: `stock_level_id`. */
+  /** The replaceable reference, anywhere in the body: `stock_level_id`. */
   readonly field: string
   /** The refusal where there is none. */
   readonly none: string
@@ -247,7 +247,7 @@ export interface CommandEndpoint<
   readonly kind: "command"
   /** Result that deciding passes to the answer; stored results are decoded by it. */
   readonly result: Schema.Codec<R>
-  /** The streams whose writers wait for each other; by default that of the first row in the path. */
+  /** Streams to lock; by default that of the first row in the path. */
   readonly streams: Streams | undefined
   /** Tables in which the command always makes a row: an id of each is drawn before deciding. */
   readonly creates: ReadonlyArray<Table>
@@ -287,11 +287,11 @@ export interface Slice {
   /** Its own projections of other slices' events. */
   readonly follows?: ReadonlyArray<Follower>
   readonly endpoints?: ReadonlyArray<Endpoint>
-  /** Other names of paths, by the path they stand for: everything below answers under them, too. */
+  /** Aliases of paths, by the original: everything below is available under them, too. */
   readonly path_aliases?: { readonly [path: string]: ReadonlyArray<string> }
   readonly resources?: ReadonlyArray<Resource>
   readonly settings?: SettingGroups
-  /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
+  /** Events of an empty database: reference data, no customer data. `id` gives fixed, small ids. */
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
   /** Seeds added by releases after the first, in order; existing databases get them at the next start. */
   readonly later_seeds?: ReadonlyArray<LaterSeed>
@@ -302,7 +302,7 @@ export interface Slice {
    */
   readonly includes?: { readonly [resource: string]: Includes }
   /**
-   * Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is
+   * Streams of its rows that contain a user's text, such as names of tokens: they are scrubbed when that user is
    * anonymised.
    */
   readonly streams_of_user?: (user_id: number) => StoreRead<ReadonlyArray<string>>
@@ -320,7 +320,7 @@ export interface Catalogue {
   readonly endpoint: (name: string) => Endpoint | undefined
   /** Every path an endpoint answers under, its own first. */
   readonly pathsOf: (endpoint: Endpoint) => ReadonlyArray<string>
-  /** As this catalogue composes them, with what slices include in each other's lists. */
+  /** As this catalogue composes them, with includes of other slices. */
   readonly resources: ReadonlyArray<Resource>
   readonly composed: Composed
   readonly settings: SettingGroups

@@ -65,7 +65,7 @@ export const subjectOf = (answer: Part | undefined): ShownResource | undefined =
   return resource.singular === name ? resource : undefined
 }
 
-/** A part of a request that is passed over. `known`: what may stand in its place. */
+/** An ignored part of a request. `known`: the valid names. */
 interface PassedOver {
   readonly part: string
   readonly known: ReadonlyArray<string>
@@ -114,7 +114,7 @@ const includesIn = (kind: Kind | undefined): Includes =>
         })
       )
 
-/** Keys of a body that are no fields of it, or such as only the server sets; within objects and lists of them, too. */
+/** Keys of a body that are unknown or set by the server only; within objects and lists of them, too. */
 const unknownKeys = (
   fields: Fields,
   body: JsonObject,

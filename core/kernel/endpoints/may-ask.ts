@@ -1,4 +1,4 @@
-/** Whether somebody may ask an endpoint: answers that show what a list shows ask for what the list asks for. */
+/** Whether a user may call an endpoint: answers that contain rows of a list require the list's permissions. */
 import type { Catalogue } from "./endpoint-types.ts"
 import { hasAbility, hasOnePermission, type Viewer } from "../fields/viewer.ts"
 

@@ -140,7 +140,7 @@ const isOneScale = Effect.fnUntraced(function* (
 })
 
 /**
- * Deleted rows are left out, unless the list gives them and the query asks for them: `archived=with`, `archived=only`.
+ * Excludes deleted rows, unless the list supports them and the query includes them: `archived=with`, `archived=only`.
  */
 const archivedSql = (resource: Resource, query: Query): string | undefined => {
   const archived = resource.lists_archived ? valueOf(query, "archived") : undefined
@@ -169,8 +169,8 @@ const countRows = Effect.fnUntraced(function* (from: string, { values }: Binding
 })
 
 /**
- * The meta of a list that always comes whole: one page, as long as the list (rules/conventions 2). `query`: of one that
- * offers neither filters nor orders nor includes, and says so.
+ * The meta of an unpaged list: one page, as long as the list (rules/conventions 2). `query`: for a list without
+ * filters, sorts and includes, which reports them as ignored.
  */
 export const unpagedMeta = (total: number, query: Query = []) => ({
   ...{ total, per_page: total, page: 1 },

@@ -8,7 +8,7 @@ import { hasAbility, type Viewer } from "../fields/viewer.ts"
 interface PermissionIndex {
   /** The abilities that open an endpoint which needs the permission. */
   readonly abilities: ReadonlyMap<string, ReadonlySet<string>>
-  /** Every permission that an endpoint or a column asks for: what an owner holds without being given it. */
+  /** Every permission used by an endpoint or a column: an owner has them all. */
   readonly permissions: ReadonlySet<string>
 }
 const permission_indexes = new WeakMap<Catalogue, PermissionIndex>()
@@ -30,7 +30,7 @@ const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
     for (const one of permissions)
       note(permissions.length === 1 && abilities.length === 1 ? alone : shared, one, abilities)
   }
-  // A permission that no endpoint asks for opens what the others of its area open.
+  // A permission used by no endpoint is treated like the others of its area.
   const areas = new Map<string, Set<string>>()
   for (const [permission, abilities] of alone) note(areas, areaOf(permission), [...abilities])
   const columns = catalogue.tables.flatMap(({ columns }) =>
@@ -44,10 +44,7 @@ const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
   return known
 }
 
-/**
- * The same person with the permissions their token lets them use; the person as they are where the token carries every
- * ability.
- */
+/** The user with the permissions their token allows; unchanged if the token has every ability. */
 export const restrictToToken = (catalogue: Catalogue, viewer: Viewer): Viewer => {
   if (viewer.abilities.has("*")) return viewer
   const { abilities, permissions } = permissionIndexOf(catalogue)

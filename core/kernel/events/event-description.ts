@@ -26,7 +26,7 @@ interface Described {
 }
 export interface EventList {
   readonly events: { readonly [type: string]: Described }
-  /** Columns by table: what "columns of" and "a row of" in the events mean. */
+  /** Columns by table: the meaning of "columns of" and "a row of" in the events. */
   readonly columns: { readonly [table: string]: Described }
 }
 
@@ -80,7 +80,7 @@ const describe = (kind: AnyEventType): Described => {
   // A row, or columns of one, are described once for all events that hold them.
   return tableHeldBy(declared.ast) === undefined ? fieldsOf(definitions[name] ?? {}) : { "": name }
 }
-/** The tables of which what has this form holds rows or columns. */
+/** Tables whose rows or columns data of this form contains. */
 const tablesIn = (ast: SchemaAST.AST, seen = new Set<SchemaAST.AST>()): ReadonlyArray<string> => {
   const table = tableHeldBy(ast)
   if (table !== undefined) return [table]
@@ -129,7 +129,7 @@ export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<
   }
 }
 
-/** A choice may gain values: what was recorded before still is one of them, and readers take those they do not know. */
+/** A choice may gain values: earlier data stays valid, and readers accept unknown values. */
 const isKept = (held: string, holds: string | undefined): boolean => {
   if (holds === held || holds === undefined) return holds === held
   const [before, now] = [held, holds].map((one) => one.split(" or "))
@@ -152,7 +152,7 @@ export const brokenPromises = (kept: EventList, now: EventList): ReadonlyArray<s
                 `${part} ${name}: ${field || "it"} held ${type}, and ${present[field] === undefined ? "is gone" : `holds ${present[field]}`}`
               ]
         ),
-        // Earlier events lack what was added since.
+        // Earlier events lack later fields.
         ...(part === "columns"
           ? []
           : Object.keys(present).flatMap((field) =>
@@ -171,7 +171,7 @@ const fieldRows = (fields: Described): ReadonlyArray<string> =>
       : `- \`${name.replace(/\?$/, "")}\`${name.endsWith("?") ? " (may be absent)" : ""}: ${type}`
   )
 
-/** The page: every event with its meaning and what it holds, by what it happens to. */
+/** The page: every event with its meaning and data, by subject. */
 export const eventsPage = (kinds: ReadonlyArray<AnyEventType>, tables: ReadonlyArray<Table>): string => {
   const list = eventList(kinds, tables)
   const meanings = new Map(kinds.map(({ meaning, type }) => [type, meaning]))

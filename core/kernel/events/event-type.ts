@@ -1,12 +1,10 @@
 /**
- * Kinds of events. Each is declared once, in the `events.ts` of its slice: what it means, what its data holds, which
- * row changes it makes, what the activity log shows of it and which personal data it removes from earlier events.
- * Constructors, the projection, `docs/EVENTS.md` and the list that guards stored events (`docs/events.json`) derive
- * from the declarations.
- *
- * Events are kept for ever: a declaration may gain fields, which are then absent from events of earlier releases. What
- * a field holds never changes; another meaning is another field, or another event. Where the form of data must change
- * nevertheless, `upcast` converts what earlier releases recorded to the present form.
+ * Event types. Each is declared once, in the `events.ts` of its slice: its meaning, its data, the row changes it makes,
+ * its entry in the activity log and the personal data it removes from earlier events. Constructors, the projection,
+ * `docs/EVENTS.md` and the list that guards stored events (`docs/events.json`) derive from the declarations. Events are
+ * kept for ever: a declaration may gain fields, which are then absent from events of earlier releases. The meaning of a
+ * field never changes; another meaning needs another field, or another event. If the form of data must change
+ * nevertheless, `upcast` converts earlier releases' data to the present form.
  */
 import type { RowChange } from "../tables/row-change.ts"
 import type { JsonObject } from "../fields/json.ts"
@@ -42,16 +40,16 @@ export type Projector = (data: JsonObject, meta: ProjectionContext) => ReadonlyA
 export type Projection = { readonly [eventType: string]: Projector }
 
 /**
- * Personal data to remove from what was recorded before: in events of these streams the values of these keys become the
- * placeholders (rules/rulings 22). That something happened stays on record.
+ * Personal data to remove from earlier events: in events of these streams the values of these keys become placeholders
+ * (rules/rulings 22). The events themselves stay.
  */
 export interface Scrub {
   readonly streams: ReadonlyArray<string>
   readonly placeholders: JsonObject
-  /** Documents, such as `custom_fields`, of which only the values under these keys stay. */
+  /** Documents, such as `custom_fields`, in which only the values under these keys stay. */
   readonly kept?: { readonly [document: string]: ReadonlyArray<string> } | undefined
 }
-/** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
+/** Event types that scrub older events when recorded, on the server and on every replica that applies them. */
 export type Scrubs = { readonly [eventType: string]: (data: JsonObject) => Scrub | undefined }
 
 /** Personal data that these events remove from earlier ones. */
@@ -82,16 +80,16 @@ export interface ActivityValues {
 }
 
 export interface EventType<Data = unknown, Made = Data> {
-  /** Entity and what happened to it: `container.sealed`. */
+  /** Entity and action: `container.sealed`. */
   readonly type: string
   /** One sentence for people who read the journal or receive it by webhook. */
   readonly meaning: string
   /** Schema of the stored data. Built on first use. */
   readonly schema: () => Schema.Codec<Data, unknown>
   /**
-   * The data of a stored event in its present form; the same object where it has that form already. Throws, naming the
-   * event's type and the field, where what the journal holds is not what the event declares: the journal is damaged, or
-   * an event was changed without an upcast.
+   * The data of a stored event in its present form; the same object if it has that form already. Throws with type and
+   * field if the journal's data does not match the declaration: the journal is damaged, or an event was changed without
+   * an upcast.
    */
   readonly read: (stored: JsonObject) => Data
   /** The event, ready to be recorded. `stream` only where it is not that of the event's own entity and `id`. */
@@ -126,7 +124,7 @@ export const dataOf = <Data, Made>(
 interface Declaration<Data> {
   readonly meaning: string
   readonly data: () => Stored<Data>
-  /** Every event says what it does to tables, be it nothing. */
+  /** Every event declares its effect on tables, even if none. */
   readonly project: "changes_no_table" | ((data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>)
   /** The stream, where it is not that of the event's own entity and `id`. */
   readonly stream?: (data: Data) => string
@@ -167,8 +165,7 @@ const readerOf = <Data>(
 }
 
 /**
- * Declares a kind of event. `Made` is what a rule must give: all of a new row, say, of which earlier events lack
- * columns.
+ * Declares an event type. `Made` is what a rule must supply: all of a new row, say, where earlier events lack columns.
  */
 export const eventType = <Data extends object, Made extends object = Data>(
   type: string,
@@ -196,7 +193,7 @@ export const eventType = <Data extends object, Made extends object = Data>(
   }
 }
 
-/** A slice's own projection of an event that another slice declares: rows here that follow what happens there. */
+/** A slice's own projection of another slice's event: its rows that follow from it. */
 export interface Follower {
   readonly type: string
   readonly fold: Projector

@@ -1,6 +1,6 @@
 /**
- * The journal: every event, in the order transactions committed. One counter row gives positions and is updated last
- * in its transaction, so that a reader who follows positions misses nothing (sync.md 2).
+ * The journal: every event, in commit order. One counter row gives positions and is updated last in its transaction, so
+ * that a reader who follows positions misses nothing (sync.md 2).
  */
 import { Effect, Schema } from "effect"
 import { insert, type Key, type RowChange, update } from "../tables/row-change.ts"
@@ -24,8 +24,8 @@ import { bindings } from "../store/statement.ts"
 import { Store, type StoreShape } from "../store/store.ts"
 import type { SqlError } from "effect/sql"
 
-// An event as somebody sees it who may not see all of it: the changes it makes to what they do see, column by column.
-// It takes the event's place in their journal, at its position, and folds like any other.
+// An event as redacted for a reader: the changes visible to them, column by column. It replaces the event in their
+// journal, at its position, and is projected like any other.
 
 export const redacted_event = "rows.told"
 
@@ -229,8 +229,8 @@ export const appendAndScrub = Effect.fnUntraced(function* (
 })
 
 /**
- * Erases from earlier events what these events scrub. Called by everything that writes events into a journal; a replica
- * says what was withheld from it.
+ * Removes from earlier events the data that these events scrub. Called by all code that writes events into a journal; a
+ * replica says what was withheld from it.
  */
 export const scrubEarlierEvents = Effect.fnUntraced(function* (
   store: StoreShape,
@@ -244,7 +244,7 @@ export const scrubEarlierEvents = Effect.fnUntraced(function* (
   }
 })
 
-/** Takes what a scrub says out of the events of its streams, below a position. Nulls stay. */
+/** Removes a scrub's data from the events of its streams, below a position. Nulls stay. */
 const scrub = Effect.fnUntraced(function* (store: StoreShape, asked: Scrub, below: number, isWithheld?: IsWithheld) {
   const events = yield* store.find(journal, { stream: [...asked.streams] })
   const changes = events

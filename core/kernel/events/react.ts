@@ -14,11 +14,11 @@ import type { Store } from "../store/store.ts"
 export interface Happened<Data = unknown> {
   /** The events it reacts to, in their order: never empty. */
   readonly events: ReadonlyArray<EventOf<Data>>
-  /** Everything the command has come to so far, those included. */
+  /** All events of the command so far, including those. */
   readonly all: ReadonlyArray<NewEvent>
 }
 type FactsContext = Pick<DecideContext, "now" | "settings" | "viewer">
-/** More events, or the refusal of the whole command. */
+/** Further events, or the refusal of the complete command. */
 type Reacted = Result.Result<ReadonlyArray<NewEvent>, Rejection>
 
 interface ReactionDraft<On extends ReadonlyArray<AnyEventType>, F> {
@@ -41,7 +41,7 @@ export interface Reaction {
   readonly types: ReadonlyArray<string>
   /** Undefined where nothing happened that it reacts to. `fresh`: the newest of `all` events. */
   readonly dueAfter: (fresh: ReadonlyArray<NewEvent>, all: ReadonlyArray<NewEvent>) => DueReaction | undefined
-  /** The rule by itself, with facts that are given: for its specification. */
+  /** The rule alone, with given facts: for its tests. */
   readonly decideOn: (all: ReadonlyArray<NewEvent>, facts: unknown, context: DecideContext) => Reacted
 }
 /**

@@ -20,7 +20,7 @@ export interface Reference {
   /** Other columns' values that make the column a reference to this table; empty where it always is. */
   readonly where: ColumnValues
   readonly target: string
-  /** Undefined on a column that does not say what deleting its target does: an omission that a test reports. */
+  /** Undefined on a column that does not declare the effect of deleting its target: an omission that a test reports. */
   readonly rule: ReferenceRule | undefined
 }
 export type References = ReadonlyMap<string, ReadonlyArray<Reference>>
@@ -52,7 +52,7 @@ export const onDeleteEffect = ({ rule }: Reference): OnDelete =>
 export const clearedColumns = ({ column, rule }: Reference): AnyRow =>
   Object.fromEntries([column, ...(rule?.clears ?? [])].map((name) => [name, null]))
 
-/** Whether deleting a row of the table asks or changes those that name it. */
+/** Whether deleting a row of the table checks or changes rows that refer to it. */
 export const isDeletable = (references: References, table: Table): boolean =>
   (references.get(table.name) ?? []).some(
     ({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled"
@@ -121,8 +121,7 @@ const mergeFollowers = (references: References, table: Table, { doubled, from, i
 /** The type of the event that takes deleted rows out of the references of one holder. */
 export const referenceCleared = (holder: Table): string => `${holder.entity}.reference_cleared`
 /**
- * Holders of which references may be cleared by events: those with lists, and those whose target goes along with its
- * own parent.
+ * Holders whose references events may clear: those with lists, and those whose target is deleted with its own parent.
  */
 export const clearableTables = (references: References): ReadonlyArray<Table> => [
   ...new Set(
@@ -144,7 +143,7 @@ export const referenceClearedEvent = (holder: Table): EventType<Cleared> =>
     project: ({ id, set }, { recorded_at }) => [update(holder, id, { ...set, updated_at: recorded_at })]
   })
 
-/** The projection with what references add to it: holders of deleted rows, and followers of merges. */
+/** The projection plus the effects of references: holders of deleted rows, and followers of merges. */
 export const withReferences = (
   projection: Projection,
   tables: ReadonlyArray<Table>,

@@ -1,6 +1,4 @@
-/**
- * Events of tables whose rows are made, changed and deleted as they are: their declarations, and how rules make them.
- */
+/** Events of tables with plain rows: their declarations, and how rules create them. */
 import { Schema } from "effect"
 import {
   type ActivityValues,
@@ -35,7 +33,7 @@ export const rowMade = <T extends Table>(
     data: () => newRow(table),
     project: (row, { recorded_at }) => [insertRow(table, row, recorded_at)]
   })
-  // A whole row, stamps and all, passes for a new one where types are concerned.
+  // A full row, stamps included, is accepted as a new one by the types.
   return { ...kind, make: (row, stream) => kind.make(withoutStamps(row) as object as NewRow<T>, stream) }
 }
 /** A row was made as the table's resource makes them. */
@@ -51,7 +49,7 @@ export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>
     data: () => keyedColumns(table),
     project: ({ id, ...set }, { recorded_at }) => [updateRow(table, id, set, recorded_at)]
   })
-/** A row was deleted: taken away, or archived where the table keeps what was deleted. */
+/** A row was deleted, or archived if the table keeps deleted rows. */
 export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> =>
   eventType(`${table.entity}.deleted`, {
     meaning: `${capitalised(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
@@ -61,7 +59,7 @@ export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ read
       table.soft_delete ? update(table, id, { deleted_at: recorded_at }) : remove(table, id)
     ]
   })
-/** The events of a table whose rows are made, changed and deleted as they are. */
+/** The events of a table with plain rows. */
 export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<AnyEventType> => [
   rowCreated(table),
   rowUpdated(table),
@@ -70,7 +68,7 @@ export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<Any
 
 export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
   event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row) as JsonObject)
-/** Only what changes, but of rows that say themselves for whom they are all of it; undefined when nothing does. */
+/** Only the changes, but full rows for tables with row-level visibility; undefined if nothing changes. */
 export const updatedEvent = (
   table: Table,
   before: AnyRow & { readonly id: number },

@@ -28,7 +28,7 @@ export const settings_table = plainTable(
 export type SettingGroups = { readonly [group: string]: { readonly [key: string]: Field } }
 export type Settings = { readonly [group: string]: { readonly [key: string]: Json } }
 
-/** Everything, defaults included, from what was changed; of secrets nothing. */
+/** All settings, defaults included, from the stored rows; never secrets. */
 export const settingsFrom = (
   groups: SettingGroups,
   rows: ReadonlyArray<{ readonly key: string; readonly value: Json | null }>

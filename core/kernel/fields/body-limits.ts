@@ -5,7 +5,7 @@ import { isParsedJson, type Json } from "./json.ts"
 export const json_body_bytes_max = 1_048_576
 /** The longest file in a form, in bytes, where its endpoint says nothing else (rules/members-activities 4). */
 export const upload_bytes_max = 20_480 * 1_024
-/** Objects and lists within each other; what reads bodies goes down as deep. */
+/** Depth of objects and lists; readers of bodies go as deep. */
 export const body_depth_max = 64
 /** Messages between device and server contain bodies, and the events made from them. */
 export const wire_body_depth_max = 2 * body_depth_max
@@ -33,7 +33,7 @@ export class TooDeep extends SyntaxError {
   }
 }
 
-/** Text from outside as data; a SyntaxError says what is wrong with it, its depth included. */
+/** Parses external text; a SyntaxError has the reason, excessive depth included. */
 export const parseJson = (text: string, depth_max = body_depth_max): Json => {
   if (isDeeperThan(text, depth_max)) throw new TooDeep(depth_max)
   const value: unknown = JSON.parse(text)

@@ -1,7 +1,6 @@
 /**
- * A cheap look at data before it is decoded: does it hold just what its Schema decodes to, no more and no less? Nearly
- * every stored event does, and need not be copied. Whatever is not sure here is decoded in full, which says what is
- * wrong.
+ * A cheap check before decoding: whether data is exactly what its Schema decodes to. Nearly every stored event is, and
+ * need not be copied. If in doubt the data is decoded in full, which reports errors.
  */
 import { Exit, type Schema, type SchemaAST } from "effect"
 
@@ -15,7 +14,7 @@ const testOf = (ast: SchemaAST.AST): Test => {
   return test
 }
 
-/** True for values that decoding with this Schema gives back as they are. False may also mean that it is not known. */
+/** True for values that decoding with this Schema returns unchanged. False may also mean unknown. */
 export const isExactly = <S extends Schema.Top>(schema: S): ((value: unknown) => value is S["Type"]) => {
   const test = testOf(schema.ast)
   return (value): value is S["Type"] => test(value)

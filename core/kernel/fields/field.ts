@@ -1,9 +1,8 @@
 /**
- * Fields: what a thing is made of. One declaration gives the column, the check of input, the form of output, the
- * description in OpenAPI, the flag of the command line and the column of an import.
- *
- * In memory: text, dates (`YYYY-MM-DD`) and timestamps (`YYYY-MM-DDTHH:mm:ss.sssZ`) are strings, decimals are strings
- * at their scale, money is an integer of minor units, open maps are plain JSON.
+ * Fields. One declaration gives the column, the validation of input, the form in answers, the OpenAPI description, the
+ * flag of the command line and the column of an import. In memory: text, dates (`YYYY-MM-DD`) and timestamps
+ * (`YYYY-MM-DDTHH:mm:ss.sssZ`) are strings, decimals are strings at their scale, money is an integer of minor units,
+ * open maps are plain JSON.
  */
 import type { Json, JsonObject } from "./json.ts"
 
@@ -74,13 +73,13 @@ export interface ReferenceRule {
   readonly while?: ReadonlyArray<ColumnValues>
   /** With `refuse`: holders count only while the row their `column` names meets one of these conditions. */
   readonly while_of?: { readonly column: string; readonly table: string; readonly is: ReadonlyArray<ColumnValues> }
-  /** With `refuse`: what becomes of holders that do not count. */
+  /** With `refuse`: the effect on holders that do not count. */
   readonly otherwise?: Exclude<OnDelete, "refuse">
   /** With `clear`: other columns that mean nothing without this one. */
   readonly clears?: ReadonlyArray<string>
   /** With `clear`, of a list: the column that takes the ids the list loses. */
   readonly clears_into?: string
-  /** With `refuse`: what to do about the holder first, for the 422. */
+  /** With `refuse`: advice about the holder, for the 422. */
   readonly way_out?: string
   /**
    * Merging the row into another one: the holder names the other from then on (where `merge_while` holds;
@@ -112,7 +111,7 @@ interface FieldTraits {
   readonly computed: boolean
   /** Read from a body on create only. */
   readonly create_only: boolean
-  /** Permission without which the key is absent from answers and from what a replica is sent. */
+  /** Permission without which the key is absent from answers and from replicas. */
   readonly visible_to: string | undefined
   /** Taken in a body, but never a column. */
   readonly input_only: boolean
@@ -156,8 +155,8 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
 })
 
 /**
- * `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a case-folded column beside it,
- * `<name>_folded`. `folded`: it holds nothing but case-folded text (names the program gives), and needs none.
+ * `search`: case-insensitive filters (`cont`, `start`, `end`) and sorting use a second, case-folded column,
+ * `<name>_folded`. `folded`: the text is already case-folded (names from the program), and needs none.
  */
 export const text = <const O extends OptionsOf<"text">>(o?: O): Field<Out<O, string>> =>
   field<string, O>(
@@ -237,9 +236,8 @@ export const code = <const O extends Options>(
   o?: O
 ): Field<Out<O, number>> => field<number, O>({ kind: "code", labels }, o)
 /**
- * The id of a row elsewhere; its existence (and that it is not deleted, when `live`) is checked before any rule runs.
- * Columns say with `on_delete` what deleting that row does to theirs (see {@link ReferenceRule}); a body's field need
- * not.
+ * The id of another row; its existence (and that it is not deleted, with `live`) is checked before any rule runs.
+ * Columns declare with `on_delete` the effect of deleting that row (see {@link ReferenceRule}); body fields need not.
  */
 export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(
   table: string,

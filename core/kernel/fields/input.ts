@@ -1,4 +1,4 @@
-/** Reading what somebody sent: body → values of declared fields, or errors that name the field and the way out. */
+/** Reads input: body → values of declared fields, or errors with field and advice. */
 import { codeLabelled, type Field, type Fields, type FieldType, keyInAnyCase, type TextFormat } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { isCountry } from "../../values/country.ts"
@@ -17,7 +17,7 @@ export interface Reference {
   readonly id: number
 }
 export interface ReadResult {
-  /** Only what was sent and is to be changed (update), or everything with defaults in place (create). */
+  /** Only sent fields that may change (update), or all of them with defaults (create). */
   readonly values: Values
   readonly errors: { readonly [path: string]: ReadonlyArray<string> }
   /** Rows elsewhere that must exist. */

@@ -4,7 +4,7 @@ export interface JsonObject {
   readonly [key: string]: Json
 }
 
-/** Whether what a JSON parser gave is a value: everything it gives is, so that only its presence is checked. */
+/** Whether a JSON parser's result is a value: always, so only its presence is checked. */
 export const isParsedJson = (value: unknown): value is Json => value !== undefined
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)

@@ -7,8 +7,8 @@ const ways_max = 20_000_000
 const source_length_max = 200
 
 /**
- * The expression, given bare or between slashes; undefined when it is none, or when it could take long over a text of
- * `longest` characters. Back references are refused: their cost cannot be bounded.
+ * The expression, plain or between slashes; undefined if it is invalid, or could take long on a text of `longest`
+ * characters. Back references are refused: their cost cannot be bounded.
  */
 export const patternFrom = (written: string, longest: number): RegExp | undefined => {
   const source = written.replace(/^\/(.*)\/[a-z]*$/, "$1")

@@ -18,7 +18,7 @@ type RejectionKind =
   | "unsupported"
   | "unavailable"
 
-/** Field name (dotted, with indexes) → what is wrong with it, in words that name the way out. */
+/** Field name (dotted, with indexes) → errors, with advice. */
 export type FieldErrors = { readonly [field: string]: ReadonlyArray<string> }
 
 export class Rejection extends Data.TaggedError("Rejection")<{
@@ -77,7 +77,7 @@ export const reject = (field: string, text: string): Result.Result<never, Reject
   Result.fail(invalidField(field, text))
 export const notFound = (message = "Not found."): Rejection => new Rejection({ kind: "not_found", message })
 export const forbidden = (message: string): Rejection => new Rejection({ kind: "forbidden", message })
-/** Key of a refusal's `errors` that names what only the server can answer or do. */
+/** Key of a refusal's `errors` for operations only the server can do. */
 export const at_server = "at_server"
 export const unauthenticated = (message = "Unauthenticated."): Rejection =>
   new Rejection({ kind: "unauthenticated", message })

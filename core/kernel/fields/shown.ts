@@ -6,14 +6,13 @@ import type { Json } from "./json.ts"
 // Where declared types meet the Schemas that are made of them.
 
 /**
- * A Schema that was put together at run time from declarations (fields, tables, keys of an answer) with the type that
- * those declarations have. TypeScript cannot follow the way from one to the other; tests decode what is stored and
- * answered.
+ * A Schema built at run time from declarations (fields, tables, keys of an answer), with their declared type.
+ * TypeScript cannot derive one from the other; tests decode stored data and answers.
  */
 export const typed = <S>(schema: Schema.Top): S => schema as unknown as S
 
 export type AnyField = Field<unknown, unknown>
-/** Schemas of plain JSON: what is decoded is what was sent. */
+/** Schemas of plain JSON, without transformations. */
 export type Part<T = unknown> = Schema.Codec<T>
 /** A key that may be absent. */
 export type OptionalKey<T = unknown> = Schema.optionalKey<Schema.Codec<T>>

@@ -83,7 +83,7 @@ export const inCatalogue = (part: Part, composed: Composed): Part => {
 
 export const isField = (shown: Shown | AnswerShown): shown is AnyField => "type" in shown && "computed" in shown
 export const isSchema = (shown: Shown | AnswerShown): shown is Part => Schema.isSchema(shown)
-// A key that may be absent is a Schema like others to what holds it.
+// An optional key counts as any other Schema for its container.
 const schemaOf = (shown: Shown, composed: Composed): Part =>
   isField(shown) ? schemaOfField(shown) : inCatalogue(shown as Part, composed)
 const structOf = (of: Keys, composed: Composed): Part =>
@@ -111,7 +111,7 @@ export const keys = <const K extends Keys, const M extends More = {}>(of: K, mor
     more,
     (composed) => ({ kind: "keys", keys: keysIn(of, composed) })
   )
-/** Something with a name of its own in the description: what holds others of its kind needs one. */
+/** A named schema of the description; recursive ones need a name. */
 export const named = <T>(name: string, of: () => Part<T>): Part<T> =>
   typed(rebuildable((composed) => Schema.suspend(() => inCatalogue(of(), composed)).annotate({ identifier: name })))
 export const list = <const S extends Shown, const M extends More = {}>(
@@ -219,8 +219,8 @@ export const mayIgnore = (answer: Part): Part => {
 const metaOfView = Schema.suspend(() => Schema.Struct({ ...paging, ...ignored_shown, view: view_shown }))
 
 /**
- * A page of a list: `{[plural]: rows, meta}`; with `view_id` only the columns of the view. `also`: what its meta holds
- * besides.
+ * A page of a list: `{[plural]: rows, meta}`; with `view_id` only the columns of the view. `also`: further keys of its
+ * meta.
  */
 export const page = (resource: () => ShownResource, also?: Keys): Part<JsonObject> =>
   lazily<JsonObject, {}>(
@@ -326,7 +326,7 @@ const pageWithMeta = (resource: ShownResource, also: Keys, composed: Composed): 
       ...Object.fromEntries(Object.entries(also).map(([name, one]) => [name, schemaOf(one, composed)]))
     })
   })
-/** Annotation of a Union whose other alternatives narrow the first, which alone stands in the description. */
+/** Annotation of a Union whose other alternatives narrow the first; only that is described. */
 export const described_as_first = "describedAsFirst"
 const pageSchema = (resource: ShownResource, composed: Composed): Part => {
   const whole = Schema.Struct({ [resource.plural]: Schema.Array(rowSchema(resource, composed)), meta })

@@ -105,7 +105,7 @@ export const list_values = table(
 export const customFieldsFor = (module: string) =>
   Store.find(custom_fields, { module_type: module, is_active: true }, { order: ["sort_order", "id"], cached: true })
 
-/** The kind of field a definition stands for; undefined for those no body sets (auto number, file). */
+/** The field type of a definition; undefined for those that no body sets (auto number, file). */
 const text_length_max = 255
 const kindOf = (definition: CustomFieldRow): Field | undefined => {
   const rules = definition.validation_rules ?? {}
@@ -189,11 +189,14 @@ export const searchableCustomFields = ({ definitions, values }: CustomFieldFacts
   )
 
 interface CustomFieldsRead {
-  /** The whole stored document, changes applied. */
+  /** The complete stored document, with the changes. */
   readonly stored: JsonObject
   readonly errors: { readonly [path: string]: ReadonlyArray<string> }
 }
-/** Checks custom field values by name and merges them into what is stored; create applies defaults and requires. */
+/**
+ * Validates custom field values by name and merges them into the stored ones; create applies defaults and requires
+ * values.
+ */
 export const readCustomFields = (
   facts: CustomFieldFacts,
   given: Json | undefined,
@@ -215,7 +218,7 @@ export const readCustomFields = (
     const key = String(definition.id)
     if (raw === undefined) {
       if (mode === "update") continue
-      // A default that is no longer valid, such as a value removed from its list, does not count.
+      // A default that is no longer valid, such as a value removed from its list, is ignored.
       const otherwise = definition.default_value === null ? null : defaultOf(definition, facts)
       if (definition.is_required && kindOf(definition) !== undefined && isBlank(otherwise))
         fail(name, `The ${name} field is required.`)
@@ -236,7 +239,7 @@ export const readCustomFields = (
   }
   return { stored, errors }
 }
-/** Nothing, a text of nothing but blanks, an empty list or document: no value of a field that must have one. */
+/** Null, blank text, an empty list or document: no value for a required field. */
 const isBlank = (value: Json): boolean =>
   value === null ||
   (typeof value === "string" ? value.trim() === "" : typeof value === "object" && Object.keys(value).length === 0)
@@ -322,7 +325,7 @@ const readOne = (definition: CustomFieldRow, raw: Json, facts: CustomFieldFacts)
   }
   return { value }
 }
-/** A definition's pattern; undefined when it has none that could be tried on values as long as it allows. */
+/** A definition's pattern; undefined if it has none that is safe for its longest values. */
 export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefined => {
   const { pattern, max_length } = validation_rules ?? {}
   return typeof pattern === "string"

@@ -114,8 +114,8 @@ export const requestedView = (
 }
 
 /**
- * A column of views that is no key of the answer by that name: the key it stands for, or how its values are found for a
- * whole page at once.
+ * A column of views that is no key of the answer by that name: the key it stands for, or how to load its values for a
+ * page.
  */
 export type ViewColumn = string | ((rows: ReadonlyArray<AnyRow>) => StoreRead<(row: AnyRow) => Json>)
 export type ViewColumns = { readonly [column: string]: ViewColumn }
@@ -188,9 +188,7 @@ export const viewOrder = (
   return view.sort_direction === "desc" ? `-${name}` : name
 }
 
-/**
- * Whole answers → what the view shows of them: the id, and its columns that this person may see (rules/conventions 6).
- */
+/** Reduces answers to the view: the id, and its columns that this user may see (rules/conventions 6). */
 export const selectColumns = Effect.fnUntraced(function* (
   view: CustomViewRow,
   columns: ViewColumns,

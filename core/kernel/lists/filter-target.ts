@@ -6,7 +6,7 @@ import { exact, isNumericText } from "../../values/decimal.ts"
 import type { Field } from "../fields/field.ts"
 import type { Dialect } from "../store/dialect.ts"
 
-// Filters a resource declares beside its columns: on related rows, on names of values, on what follows from time.
+// Filters a resource declares besides its columns: on related rows, on value names, on time-dependent flags.
 
 /** A filter on a related row: `q[productGroup.name_eq]`. `via` is the own column that holds the other row's id. */
 export interface RelatedFilter {
@@ -103,7 +103,7 @@ export const moneySql = (
   return `((${quote(currency)} not in (${foreign}) and ${base}) or ${own.join(" or ")})`
 }
 
-/** Minor units are whole: what lies between two of them is more than the one and less than the other. */
+/** Minor units are integers: a value between two is greater than one and less than the other. */
 const comparedAt = (
   scale: number,
   column: string,

@@ -72,7 +72,7 @@ export interface Listing {
   /** Names answers or older clients use → column. */
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
-  /** Columns of plain numbers whose values have names: `eq`, `not_eq`, `in` and `not_in` take these as well. */
+  /** Numeric columns with named values: `eq`, `not_eq`, `in` and `not_in` accept the names, too. */
   readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
   readonly flags: { readonly [name: string]: FlagFilter }
   /** The instant flags are judged at. */
@@ -83,7 +83,7 @@ export interface Listing {
   /** Searchable custom fields by name and by id (as text): the key their value is stored under, and its kind. */
   readonly custom_fields: ReadonlyMap<string, CustomColumn>
 }
-/** `values`: the last of a plain key; for `in` and `not_in` all of them, each by itself. */
+/** `values`: the last of a plain key; for `in` and `not_in` each of them. */
 export interface Condition {
   readonly name: string
   readonly predicate: Predicate
@@ -214,7 +214,7 @@ export const conditionSql = (
 type Membership = "eq" | "not_eq" | "in" | "not_in"
 const isMembership = (predicate: Predicate): predicate is Membership =>
   ["eq", "not_eq", "in", "not_in"].includes(predicate)
-/** Values of the column as they are, names as what they stand for; a value that is neither matches nothing. */
+/** Values of the column, with names resolved; a value that is neither matches nothing. */
 const namedSql = (
   column: string,
   { type }: Field,
@@ -298,7 +298,7 @@ const testSql = (
 }
 const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
 
-/** SQLite takes patterns of at most 50,000 bytes; what is looked for in vain need not be compared. */
+/** SQLite accepts patterns of at most 50,000 bytes; longer ones match nothing and are not compared. */
 const pattern_length_max = 16_000
 const likeSql = (
   { field, folded }: FilterTarget,

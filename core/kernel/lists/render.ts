@@ -1,4 +1,7 @@
-/** Rows → answers: columns formatted, lookups and includes loaded for the whole page at once. No query per row. */
+/**
+ * Renders rows as answers: columns formatted, lookups and includes loaded for the complete page at once. No query per
+ * row.
+ */
 import { itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
 import { formatMoney } from "../../values/money.ts"
@@ -109,7 +112,7 @@ const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<n
 })
 
 type Embedding = Exclude<Include, { readonly kind: "always" | "keys" }>
-/** The value under the key of each include: what it names where the request includes it, else its empty value. */
+/** The value under the key of each include: the row if the request includes it, else its empty value. */
 const embedAll = Effect.fnUntraced(function* (
   resource: Pick<Resource, "includes">,
   rows: ReadonlyArray<AnyRow>,
@@ -130,7 +133,7 @@ const embedAll = Effect.fnUntraced(function* (
   return embedded
 })
 
-/** One include for a page of rows. `inner`: the includes of the request inside what is embedded. */
+/** One include for a page of rows. `inner`: the request's includes within the embedded rows. */
 const embed = Effect.fnUntraced(function* (
   include: Embedding,
   rows: ReadonlyArray<AnyRow>,
@@ -189,7 +192,7 @@ export const renderOne = <T extends Table, N extends string>(
     (views) => ({ [resource.singular]: itemAt(views, 0) }) as One<N>
   )
 
-/** The row of an id as it stands now, shown; what writes answer with. */
+/** The present row of an id, rendered; the answer of writes. */
 export const renderById = Effect.fnUntraced(function* <T extends Table, N extends string>(
   resource: Resource<T, N>,
   id: number,

@@ -22,7 +22,7 @@ export interface ViewContext {
   readonly composed: Composed
 }
 
-/** A row elsewhere that every answer needs (a group's name): loaded for the whole page at once. */
+/** A related row that every answer needs (a group's name): loaded for the complete page at once. */
 export interface RelatedRow {
   readonly via: string
   readonly table: Table
@@ -40,7 +40,7 @@ export type Include =
       readonly resource: () => Resource
       readonly is_known?: (row: AnyRow) => boolean
     }
-  /** Rows elsewhere whose `via` column points here. `empty`: what stands there unrequested (null unless said). */
+  /** Rows whose `via` column refers to this one. `empty`: the value without the include (null by default). */
   | {
       readonly kind: "many"
       readonly via: string
@@ -55,7 +55,7 @@ export type Include =
       readonly shown: Part
       readonly of: (rows: ReadonlyArray<AnyRow>, context: ViewContext) => StoreRead<(row: AnyRow) => Json>
     }
-  /** Keys of the row itself, worked out for a page at once: single resources always have them, lists on request. */
+  /** Keys of the row itself, computed for a page at once: always present on single resources, in lists on request. */
   | {
       readonly kind: "keys"
       readonly shows: Keys
@@ -66,7 +66,7 @@ export type Include =
 
 /** Names that users may enter in place of a row's id. */
 export interface PeoplesNames<Column extends string = string> {
-  /** Filters of its list whose values name a row, in the order they are tried. */
+  /** Filters of its list that identify a row, in the order they are tried. */
   readonly by: ReadonlyArray<Column>
   /** The part of a list's query for rows in use, where earlier rows may have had the same name. */
   readonly in_use?: Query
@@ -83,11 +83,11 @@ export interface Resource<T extends Table = Table, out N extends string = string
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
   readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
-  /** Filters on what its answers show and no column keeps. */
+  /** Filters on computed flags. */
   readonly flags: { readonly [name: string]: FlagFilter }
   readonly lookups: { readonly [name: string]: RelatedRow }
   readonly includes: Includes
-  /** The module whose custom fields its rows carry. */
+  /** The module of its rows' custom fields. */
   readonly custom_module: string | undefined
   readonly order: ReadonlyArray<string>
   /** Lists return deleted rows as well with `archived=with` or `archived=only`. */

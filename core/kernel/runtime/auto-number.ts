@@ -65,7 +65,7 @@ const modulesOf = (catalogue: Catalogue): ReadonlyMap<string, string> => {
   return found
 }
 
-/** The same events, with the numbers in what they make. */
+/** The same events, with numbers in the rows they create. */
 export const withAutoNumbers = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
   const runtime = yield* CommandRuntime
   const moduleOf = modulesOf(runtime.catalogue)

@@ -1,7 +1,6 @@
 /**
- * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person
- * → body → facts → the rule → reactions → events projected into the tables and appended → the answer. A refusal changes
- * nothing.
+ * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → permission →
+ * body → facts → rule → reactions → events projected into the tables and appended → answer. A refusal changes nothing.
  */
 import { Clock, Effect, Schema } from "effect"
 import { instantOf } from "../../values/time.ts"
@@ -82,9 +81,9 @@ export const retryOnConflict = <A, R>(
   })
 
 /**
- * Decides and records in a savepoint of the caller's transaction: a refused command changes nothing. What the database
- * refuses becomes a 422 on the field to blame; a period that another writer took first is decided again, so that the
- * rule can name who has it.
+ * Decides and records in a savepoint of the caller's transaction: a refused command changes nothing. A constraint
+ * violation becomes a 422 on the field to blame; if another writer took a period first, the command is decided again,
+ * so that the rule can name the holder.
  */
 export const decideInSavepoint = (
   call: EndpointCall,
@@ -182,7 +181,7 @@ export const streamsOfCommand = (
   )
 }
 /**
- * Locks these streams until the transaction ends, once no other writer has them: for facts that find out late what
- * changes.
+ * Locks these streams until the transaction ends, waiting for other writers: for facts that learn late which streams
+ * change.
  */
 export const lockStreams = (streams: ReadonlyArray<string>) => lockNames(streams)

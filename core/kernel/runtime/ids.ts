@@ -43,7 +43,7 @@ export const allocateIds = Effect.fnUntraced(function* (table: string, count: nu
   return Array.from({ length: count }, (_, index) => after - count + index)
 })
 
-/** Draws ids as unbroken runs, in order: writers beside us may draw in between, and what they drew is theirs. */
+/** Draws ids as unbroken runs, in order: concurrent writers may draw ids in between. */
 export const allocateIdRanges = Effect.fnUntraced(function* (table: string, count: number) {
   const store = yield* Store
   if (store.dialect === "pg") {

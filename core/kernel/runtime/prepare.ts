@@ -26,7 +26,7 @@ export interface EndpointCall {
   readonly viewer: Viewer
 }
 /**
- * 404 for rows of the path, then 403, then 404 for what this person sees nothing of; the body is not checked. Gives the
+ * 404 for rows of the path, then 403, then 404 for tables hidden from this user; the body is not checked. Returns the
  * rows by parameter.
  */
 export const authorizeCall = Effect.fnUntraced(function* ({

@@ -26,8 +26,8 @@ import type { Viewer } from "../fields/viewer.ts"
 import { wordsOf } from "../tables/words.ts"
 
 /**
- * Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see
- * singly.
+ * Rows that a command deletes, by table; `along` are those deleted with their parent, which a projection does not see
+ * individually.
  */
 interface DeletedRows {
   readonly ids: ReadonlyArray<number>
@@ -77,7 +77,7 @@ const lockDeleted = Effect.fnUntraced(function* (deleted: Deleted) {
   }
 })
 
-/** The references of a table's own columns whose targets may go, found once. */
+/** References of a table's own columns whose targets may be deleted, computed once. */
 const holding = new WeakMap<References, ReadonlyMap<Table, ReadonlyArray<Reference>>>()
 const referencesByHolder = (references: References): ReadonlyMap<Table, ReadonlyArray<Reference>> => {
   let found = holding.get(references)
@@ -96,12 +96,11 @@ const isMet = (where: ColumnValues, values: AnyRow): boolean =>
 /** Whether a new row is in use by its own columns; false where that depends on another row. */
 const counts = ({ rule }: Reference, values: AnyRow): boolean =>
   rule?.while_of === undefined && (rule?.while === undefined || rule.while.some((one) => isMet(one, values)))
-/** A list may name what an earlier release deleted; what was deleted just now is somebody's at the same time. */
+/** A list may name rows deleted by an earlier release; a recent deletion is concurrent. */
 const at_once_ms = 60_000
 /**
- * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a
- * rule named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there
- * by then.
+ * On Postgres: rows that the events refer to are locked until the commit, as by a foreign key, whether a body or a rule
+ * named them. If one was deleted meanwhile, the transaction is retried with fresh reads.
  */
 export const lockReferencedRows = Effect.fnUntraced(function* (
   { references, table: tableNamed }: Declared,
@@ -152,9 +151,7 @@ export const lockReferencedRows = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * The rows of referenced tables that these changes delete. Reads only where rows go together with what they belong to.
- */
+/** Rows of referenced tables that these changes delete. Reads only where rows are deleted with their parent. */
 const deletedBy = Effect.fnUntraced(function* (references: References, changes: ReadonlyArray<RowChange>) {
   const deleted = new Map<Table, { readonly ids: Set<number>; readonly along: Set<number> }>()
   const goes = (table: Table, id: unknown, along = false): void => {
@@ -210,7 +207,7 @@ const withoutIds = ({ column, rule }: Reference, row: AnyRow, ids: ReadonlyArray
 }
 const clearedEvent = (holder: Table, row: AnyRow & { readonly id: number }, set: AnyRow): NewEvent => {
   const { deleted_at: _d, id, updated_at: _u, ...whole } = { ...row, ...set } as AnyRow & { readonly id: number }
-  // Rows that say themselves who may see them travel whole.
+  // Rows with row-level visibility are recorded in full.
   return event(streamOfRow(holder, row), referenceCleared(holder), {
     id,
     set: (holder.visibility?.by_row === undefined ? set : whole) as JsonObject
@@ -352,7 +349,7 @@ export const danglingReferences = Effect.fnUntraced(function* (
     const past = rule === undefined || onDeleteEffect(one) === "keep"
     if (past && rule?.on_delete !== "refuse" && !target.soft_delete) continue
     const bound = bindings(store.dialect)
-    // Rows deleted along stay archived, with what they named.
+    // Rows deleted along stay archived, with their references.
     const archived = onDeleteEffect(one) === "delete" && holder.soft_delete ? [`${quote("deleted_at")} is null`] : []
     const counts = past && rule?.on_delete === "refuse" ? countsSql(one, store, bound, tableNamed) : []
     const where = [whereSql(holder, one.where, store.dialect, bound), ...archived, ...counts].join(" and ")

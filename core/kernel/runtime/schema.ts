@@ -1,7 +1,7 @@
 /**
- * The schema of a database: made when new, brought forward when older, refused when newer. Tables folded from the
- * journal are never altered: when their declaration changed they are dropped and folded again from what happened.
- * Tables outside it are made from their declaration where they are missing, and migrated where they are there.
+ * The schema of a database: created when new, upgraded when older, refused when newer. Projected tables are never
+ * altered: if their declaration changed, they are dropped and projected again. Tables outside the journal are created
+ * from their declaration if missing, and migrated if they exist.
  */
 import { itemAt } from "../../values/text.ts"
 import { Data, Effect, Result } from "effect"
@@ -20,8 +20,8 @@ import { text } from "../fields/field.ts"
 import { type MigrationFailed, migrations_table, migrationsOf, type TableMigration } from "../store/table-migration.ts"
 import { createTable } from "../store/dialect.ts"
 
-// Reference data of releases later than a database. The journal itself says what a database has been given: it goes
-// along with every backup and export. Nothing that was deleted here comes back.
+// Reference data of releases later than a database. The journal records which seeds a database has: it is part of every
+// backup and export. Deleted rows do not come back.
 
 /** All that is written into an empty database by its first release. */
 const at_first = "seed"
@@ -41,7 +41,7 @@ const firstSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<FirstSeed> 
     const events = slice.seed?.(at) ?? []
     return events.length === 0 ? [] : [{ command_id: seedId(slice, 1), events }]
   })
-/** A slice's first seed is version 1; what later releases add follows, each under a version of its own. */
+/** A slice's first seed is version 1; later seeds have versions of their own. */
 const laterSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> =>
   catalogue.slices.flatMap((slice) =>
     (slice.later_seeds ?? []).map((seed, index) => ({ command_id: seedId(slice, index + 2), events: seed(at) }))
@@ -56,10 +56,7 @@ const initialSeeds = (catalogue: Catalogue, at: string, more: ReadonlyArray<NewE
   ...laterSeeds(catalogue, at)
 ]
 
-/**
- * Appends what this database has not been given yet, once. Runs in the caller's transaction, which keeps other servers
- * waiting.
- */
+/** Appends missing seeds, once. Runs in the caller's transaction, which makes other servers wait. */
 const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at: string) {
   const store = yield* Store
   const first_seeds = firstSeeds(catalogue, at),
@@ -87,7 +84,7 @@ const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at
           })
         )
       )
-      // Somebody has made by hand what would come now: theirs stays.
+      // A user has created the same by hand: theirs stays.
       if (Result.isFailure(given) && !(constraintRejection(given.failure, catalogue.tables) instanceof Rejection))
         return yield* given.failure
     }
@@ -95,8 +92,7 @@ const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at
 })
 
 /**
- * Seeds name fixed ids. Where those of a table are in use, or leased to devices, new ones are drawn and what refers to
- * them follows.
+ * Seeds have fixed ids. If those of a table are in use, or leased to devices, new ones are drawn and references follow.
  */
 const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: ReadonlyArray<NewEvent>) {
   const tableOf = (event: NewEvent): Table | undefined =>
@@ -131,8 +127,8 @@ const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: R
 })
 
 /**
- * Raised with each release whose databases an older one must not touch, beyond what refuses it anyhow: a migration that
- * it does not know (releases up to 0.1 do not look for those).
+ * Raised with each release whose databases an older one must not open for other reasons than its checks find: an
+ * unknown migration (releases up to 0.1 do not check these).
  */
 export const schema_version = 2
 
@@ -190,7 +186,7 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
-/** A release does not touch what it does not know the form of, be it folded or outside the journal. */
+/** A release does not open tables of unknown form, projected or not. */
 const refuseNewer = Effect.fnUntraced(function* (store: StoreShape, known: ReadonlyArray<TableMigration>) {
   const version = Number((yield* storedMeta(store, "schema_version")) ?? 0)
   if (version > schema_version) {
@@ -225,8 +221,7 @@ const isCurrent = Effect.fnUntraced(function* (
 })
 
 /**
- * The rest of the caller's transaction waits for locks and works as long as it takes: a database is brought forward
- * whole or not at all.
+ * Removes the time limits from the rest of the caller's transaction: a database is upgraded completely or not at all.
  */
 export const withoutTimeouts: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
   store.dialect === "pg"
@@ -266,7 +261,7 @@ const tablesIn = (store: StoreShape): Effect.Effect<ReadonlySet<string>, SqlErro
     ),
     (rows) => new Set(rows.map(({ name }) => name))
   )
-/** The last migration that was done; 0 where none was, as in databases of releases that knew none. */
+/** The last migration applied; 0 if none, as in databases of releases without migrations. */
 const lastMigration = Effect.fnUntraced(function* (store: StoreShape) {
   if (!(yield* tablesIn(store)).has(migrations_table)) return { id: 0, name: "" }
   const [last] = yield* store.run<{ id: number; name: string }>(
@@ -291,7 +286,7 @@ const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<v
   ])
 
 const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue) {
-  // Tables of an earlier release may have other names: what the fingerprint created is what is dropped.
+  // Tables of an earlier release may have other names: drop those that its fingerprint lists.
   const before = (yield* storedMeta(store, "tables")) ?? ""
   const names = new Set([...before.matchAll(/create (?:virtual )?table "([^"]+)"/g)].map((found) => found[1]!))
   for (const table of catalogue.tables) names.add(table.name)
@@ -300,7 +295,7 @@ const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Ca
   for (const name of names) yield* store.run(`drop table if exists "${name}"`)
 })
 
-/** Projects the whole journal into the (empty) tables, page by page. */
+/** Projects the complete journal into the (empty) tables, page by page. */
 export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   for (let position = 0; ;) {
@@ -324,8 +319,8 @@ export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
 })
 
 /**
- * Writes the reference data of an empty database as events, and into any other what later releases brought; each once.
- * Ids in seeds are fixed; sequences go on after them.
+ * Writes the reference data of an empty database as events, and missing later seeds into any other; each once. Ids in
+ * seeds are fixed; sequences continue after them.
  */
 export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
   const store = yield* Store

@@ -1,7 +1,7 @@
 /**
- * Carrying out row changes by few statements. New rows wait, to be inserted together; so do changes of rows by their
- * keys and deletions of all rows of some parent, to be made together. What a change does to a row that waits is done to
- * it where it waits. Changes that a constraint stands between are made at once, in their order.
+ * Applies row changes in few statements. New rows are collected and inserted together; so are changes of rows by key,
+ * and deletions by parent. A change of a collected row is applied in memory. Changes separated by a constraint are
+ * applied at once, in order.
  */
 import { itemAt } from "../../values/text.ts"
 import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../tables/table.ts"
@@ -109,7 +109,7 @@ interface WriteOperations {
   readonly change: (one: Exclude<RowChange, { op: "insert" }>) => Sql
 }
 
-/** Rows deleted by equal conditions but for one column, whose values add up. */
+/** Deletions with equal conditions but for one column, whose values are collected. */
 interface PendingDelete {
   readonly fixed: Where
   readonly column: string
@@ -281,7 +281,7 @@ const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
   return next
 }
 
-/** Kinds whose values are equal where they are the same in memory. */
+/** Types whose values are equal if they are the same in memory. */
 const plain_kinds: ReadonlySet<string> = new Set(["integer", "ref", "code", "choice", "boolean"])
 /** Conditions that rows in memory can be held against: plain values of plain columns; one is a number or a text. */
 const asPendingDelete = (table: Table, where: Where): PendingDelete | undefined => {

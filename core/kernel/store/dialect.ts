@@ -36,7 +36,7 @@ export const columnType = (field: Field, dialect: Dialect): string => {
   }
 }
 
-/** In-memory value → what the driver binds. */
+/** Converts an in-memory value to the driver's. */
 export const encodeValue = (field: Field, value: unknown, dialect: Dialect): unknown => {
   if (value === null || value === undefined) return null
   if (isDocument(field)) return JSON.stringify(value)
@@ -128,8 +128,8 @@ export const encodeRow = (
 }
 
 /**
- * Decoder of a table's rows, whole or some columns of them: drops case-folded columns, restores decimals. Compiled once
- * per table and dialect.
+ * Decoder of a table's rows or some of their columns: drops case-folded columns, restores decimals. Compiled once per
+ * table and dialect.
  */
 export const rowDecoder = (
   table: Table,

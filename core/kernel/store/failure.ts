@@ -5,5 +5,5 @@ import type { Rejection } from "../fields/rejection.ts"
 import type { Store } from "./store.ts"
 
 export type Failure = Rejection | SqlError.SqlError
-/** Reads rows and comes to an `A`. */
+/** Reads rows and returns an `A`. */
 export type StoreRead<A> = Effect.Effect<A, Failure, Store>

@@ -1,4 +1,4 @@
-/** Inserting whole rows: a plan per table, made once, and few statements however many rows. */
+/** Inserts full rows: a plan per table, built once, and few statements for any number of rows. */
 import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../tables/table.ts"
 import { type Dialect, encodeValue } from "./dialect.ts"
 import { bindings, chunked, inPowersOfTwo, quote } from "./statement.ts"
@@ -7,7 +7,7 @@ export interface Insert {
   readonly text: string
   readonly values: ReadonlyArray<unknown>
 }
-/** The statements that insert rows of one table, in order. What a row does not mention is at its default. */
+/** Statements that insert rows of one table, in order. Missing columns get their default. */
 export type Inserter = (rows: ReadonlyArray<AnyRow>) => ReadonlyArray<Insert>
 
 /** Rows per statement on SQLite; with the longest table still below its 32,766 bound values. */

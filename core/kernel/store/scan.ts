@@ -1,4 +1,4 @@
-/** Walking a whole table in the order of its key, page by page: the same order on either engine. */
+/** Reads a table in key order, page by page: the same order on either engine. */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Key } from "../tables/row-change.ts"

@@ -13,7 +13,7 @@ const indexed_word_min = 3
 const separator = "\n"
 const written_in_numbers = [" ", "-", "/", "(", ")", ".", "+"]
 const quote = (name: string): string => `"${name}"`
-/** The accents of Latin, Greek and Cyrillic letters; what other scripts write above a letter is a part of it. */
+/** Accents of Latin, Greek and Cyrillic letters; in other scripts marks are part of the letter. */
 const accents = /[\u0300-\u036f]+/g
 /** Letters that people type as others, and that have no accent to be taken off. */
 const typed_as = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ı: "i", ς: "σ" } as const
@@ -140,7 +140,7 @@ export const searchIndexAnew = (table: Table): ReadonlyArray<string> =>
 const wordsIn = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
 /** The words of a search text, folded. */
 export const searchWords = (text: string): ReadonlyArray<string> => [...new Set(wordsIn(foldForSearch(text)))]
-/** Those with accents that SQLite's index keeps: the folded word → as it stands there. */
+/** Words with accents that SQLite's index keeps: folded → indexed. */
 export const keptWords = (text: string): ReadonlyMap<string, string> =>
   new Map(
     wordsIn(foldCase(text))

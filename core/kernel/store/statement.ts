@@ -43,8 +43,8 @@ export const columnList = (table: Table, alias?: string): string => {
 export const columnsNamed = (names: ReadonlyArray<string>): string => names.map(quote).join(", ")
 
 /**
- * An order as SQL: `-name` goes backwards, what is not set comes after all else (backwards: before), and the key comes
- * last, so that equals keep one order. `as` names the column to sort by instead.
+ * An order as SQL: `-name` is descending, nulls come last (descending: first), and the key comes last, so that the
+ * order is unique. `as` names the column to sort by instead.
  */
 export const orderSql = (
   table: Table,

@@ -1,6 +1,6 @@
 /**
- * Rows in and out, over Effect's SqlClient: typed reads, the one place that applies row changes, and what database
- * errors mean.
+ * Database access over Effect's SqlClient: typed reads, the one place that applies row changes, and the meaning of
+ * database errors.
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -57,7 +57,7 @@ export interface StoreShape {
   readonly decode: <T extends Table>(table: T, row: object) => RowOf<T>
   /** Carries out row changes in order; runs of inserts into one table travel in few statements. */
   readonly apply: (changes: ReadonlyArray<RowChange>) => Sql<void>
-  /** The rows a change is about to touch, as they are: what a replica keeps to take a change back. */
+  /** Rows that a change is about to touch: a replica keeps them to revert the change. */
   readonly imagesBefore: (
     change: RowChange
   ) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>

@@ -1,6 +1,6 @@
 /**
- * How tables outside the journal come from the form of an earlier release to that of this one. Forward only: what a
- * migration did is never undone, and a migration that was released is never changed.
+ * Migrations of tables outside the journal from earlier releases. Forward only: a migration is never undone, and a
+ * released one is never changed.
  */
 import { Data, Effect } from "effect"
 import type { SqlError } from "effect/sql"
@@ -19,7 +19,7 @@ export interface TableMigration {
   readonly table: Table
   /** The table it takes the place of: then it is run where `table` is made and the earlier one is there. */
   readonly from?: string
-  /** In terms of its own time: later declarations of the table are not to change what it does. */
+  /** Uses the table's form of its own time: later declarations must not change its effect. */
   readonly up: (store: StoreShape) => Effect.Effect<unknown, SqlError.SqlError>
 }
 

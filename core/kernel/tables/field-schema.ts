@@ -6,11 +6,11 @@ import { wordsOf } from "./words.ts"
 
 type JsonSchema = { readonly [word: string]: unknown }
 
-/** A check by a predicate, and what it says in JSON Schema. */
+/** A check by a predicate, with its JSON Schema. */
 const checked = <T>(holds: (value: T) => boolean, expected: string, json_schema: JsonSchema) =>
   Schema.makeFilter<T>(holds, { expected, toJsonSchema: () => json_schema })
 
-/** A whole number. */
+/** An integer. */
 export const wholeNumber: Schema.Codec<number> = Schema.Finite.check(
   checked(Number.isSafeInteger, "an integer", { type: "integer" })
 )

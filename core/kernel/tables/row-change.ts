@@ -1,6 +1,4 @@
-/**
- * Row changes as data: what a projection answers with, what the one applier carries out, what a replica can take back.
- */
+/** Row changes as data: produced by projections, applied in one place, reverted by replicas. */
 import type { AnyRow, Key, RowOf, Table } from "./table.ts"
 
 export type { Key } from "./table.ts"

@@ -96,7 +96,7 @@ const optional = (field: Field): Schema.Top => Schema.optionalKey(storedValue(fi
 
 /** The annotation with the name of the table that a Schema holds columns or a row of. */
 const of_table = "flightcase/table"
-/** `words`: how descriptions name what it holds of the table. */
+/** `words`: description of the table's columns it holds. */
 const columnsOrRow = <T>(table: Table, words: string, columns: { readonly [column: string]: Schema.Top }): Stored<T> =>
   typed(Schema.Struct(columns).annotate({ identifier: `${words} of ${table.name}`, [of_table]: table.name }))
 /** The name of the table that this holds columns or a row of, as the functions below make it. */
@@ -117,7 +117,7 @@ export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>>
  */
 export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
   columnsOrRow(table, "a row", { ...columnSchemas(table, isStamp, optional), id: Schema.Int })
-/** A row that is made, with what is made together with it beside its columns. */
+/** A new row, with the rows created together with it. */
 export const newRowWith = <T extends Table, const More extends { readonly [name: string]: Schema.Top }>(
   table: T,
   more: More

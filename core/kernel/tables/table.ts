@@ -21,14 +21,14 @@ interface Unique {
   /** Only rows with this boolean column true (or, for nullable columns, rows that have a value) count. */
   readonly where?: string
 }
-/** An index of the rows that meet a condition and of no others: it costs nothing to write those that do not. */
+/** A partial index: writing rows outside it costs nothing. */
 interface PartialIndex {
   readonly columns: ReadonlyArray<string>
   /** A boolean column, or a column `is not null`. */ readonly where: string
 }
 /**
- * Texts by which people find rows: any part of a word, whatever its case and accents. The database keeps the index in
- * the transaction that writes the rows, so that a rebuild, a merge and an erasure need nothing of their own.
+ * Texts by which users find rows: any part of a word, ignoring case and accents. The database maintains the index in
+ * the transaction that writes the rows, so rebuilds, merges and erasures need no extra code.
  */
 interface SearchedTexts {
   readonly columns: ReadonlyArray<string>
@@ -99,8 +99,8 @@ export interface Table<F extends Fields = Fields> extends TableTraits {
   readonly key: string
 }
 /**
- * Columns by which a row names a file: what signed addresses open, by its uuid. Its content is kept apart, by its
- * SHA-256, for as long as a row names it; a row that is marked as deleted does not.
+ * Columns by which a row names a file: signed URLs use the uuid. Its content is stored separately, by its SHA-256, as
+ * long as a row names it; rows marked as deleted do not count.
  */
 export interface FileColumns {
   readonly uuid: string
@@ -114,7 +114,7 @@ export interface FileColumns {
  * conflict names these rows as the reason. All but `wanted` are columns of the table.
  */
 export interface Occupancy {
-  /** Boolean: the row holds what it names now. */
+  /** Boolean: whether the row holds it now. */
   readonly active: string
   /** The reference to the single thing it holds; null where it holds a quantity of a kind. */
   readonly thing: string
@@ -123,11 +123,11 @@ export interface Occupancy {
   readonly quantity: string
   readonly from: string
   readonly to: string
-  /** References to whom it is held for; the first that is not null counts. */
+  /** References to the holder; the first that is not null counts. */
   readonly holders: ReadonlyArray<string>
   /**
-   * Rows of `table` that belong to a holder (`holder` is their column) say in `kind` what that holder wants. `field` is
-   * the key under which the errors of a refusal say that it cannot have all of it.
+   * Rows of `table` belonging to a holder (by their column `holder`) say in `kind` what it requests. `field`: the key
+   * of the refusal's errors about a shortage.
    */
   readonly wanted: { readonly field: string; readonly table: string; readonly holder: string; readonly kind: string }
 }
@@ -166,20 +166,18 @@ interface GrantedColumns {
   readonly columns: ReadonlyArray<string>
 }
 export interface Visibility {
-  /** To whom endpoints show whole rows, or answer with them. */
+  /** Users to whom endpoints show full rows. */
   readonly all_columns: Audience
-  /**
-   * Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted.
-   */
+  /** Columns that rules and answers about other rows need, besides the key, the creation time and the deletion flag. */
   readonly granted_columns?: ReadonlyArray<GrantedColumns>
   /** Rows that are a person's own, or not for them, by their key. */
   readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
   /**
-   * Answers about other things show single rows of this table to people who are not given the table: those answers are
-   * the server's to give, as which rows they show follows from rows elsewhere.
+   * Answers about other rows show single rows of this table to users who may not see the table: only the server gives
+   * such answers, as other rows decide which ones are shown.
    */
   readonly shown_by_reference?: true
-  /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
+  /** Row-level visibility: all or nothing. Events of such tables contain full rows. */
   readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
   /** The columns `by_row` reads, where it reads few: changes of many rows at once name them. */
   readonly says_by?: ReadonlyArray<string>

@@ -28,7 +28,7 @@ export const hasPermission = (viewer: Viewer, wanted: string): boolean => {
   for (const one of viewer.permissions) if (one.startsWith(area) && one !== `${area}access`) return true
   return false
 }
-/** A token that may sync and nothing else shows its device nothing of the business. */
+/** A token that may only sync shows its device no business data. */
 export const hasBusinessAbility = (viewer: Viewer): boolean => {
   for (const one of viewer.abilities) if (!one.startsWith("sync:")) return true
   return false
@@ -54,7 +54,7 @@ export const visibleColumnsOf = ({ visibility, key, columns }: Table, viewer: Vi
     : new Set([key, ...always_granted.filter((name) => name in columns), ...granted.flatMap((one) => one.columns)])
 }
 
-/** Whether somebody sees a column of a table. */
+/** Whether a user sees a column of a table. */
 export const columnsSeen = (table: Table, viewer: Viewer): ((column: string) => boolean) => {
   const visible = visibleColumnsOf(table, viewer)
   return visible === undefined ? () => false : visible === "whole" ? () => true : (column) => visible.has(column)

@@ -1,11 +1,11 @@
-/** Words for what is declared, in sentences of descriptions. */
+/** Names of declarations in sentences of descriptions. */
 import { spokenNumber } from "../../values/text.ts"
 import type { Table } from "./table.ts"
 
 /** "a user" and "a unit" sound otherwise than they are written. */
 export const articleOf = (words: string): string => (/^([aeio]|u(?!ser|ni))/.test(words) ? "an" : "a")
 export const capitalised = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
-/** A name as people read it, or what one row of a table is called: "activity participant". */
+/** A name in words, or the name of one row of a table: "activity participant". */
 export const wordsOf = (named: string | Pick<Table, "entity">): string =>
   (typeof named === "string" ? named : named.entity).replaceAll("_", " ")
 /** A row as people name it: `order 12 Own gig`, `product Lamp`; by its id where it has no name, or lacks its number. */

@@ -139,7 +139,7 @@ const activityCompleted = eventType("activity.completed", {
 
 const activityEvents: ReadonlyArray<AnyEventType> = [...rowEvents(activity_participants), activityCompleted]
 
-// Loads what activities are about (members, products, stock levels, opportunities): one query per table.
+// Loads the subjects of activities (members, products, stock levels, opportunities): one query per table.
 
 const kinds: { readonly [T in RegardingType]: { readonly table: Table; readonly names: ReadonlyArray<string> } } = {
   Member: { table: members, names: ["name"] },
@@ -179,7 +179,7 @@ const subjectsOf = Effect.fnUntraced(function* (wanted: ReadonlyArray<Regarding>
 const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">): ReadonlyArray<Regarding> =>
   row.regarding_type === null || row.regarding_id === null ? [] : [{ type: row.regarding_type, id: row.regarding_id }]
 
-/** For a page of activities: participants, what they are about, and the members of participants and owners. */
+/** For a page of activities: participants, subjects, and the members of participants and owners. */
 const surroundings = Effect.fnUntraced(function* (rows: ReadonlyArray<ActivityRow>) {
   const participants = yield* Store.find(activity_participants, { activity_id: rows.map((row) => row.id) })
   const owners = yield* Store.getMany(

@@ -63,7 +63,7 @@ export const notificationEvents: ReadonlyArray<AnyEventType> = [
   ...rowEvents(notification_preferences)
 ]
 
-/** An erased person's preferences go with the person. */
+/** Erases the preferences of an erased person. */
 const preferencesErased = follow(
   "member.anonymised",
   () => Schema.Struct({ id: Schema.Int, merged_ids: Schema.Array(Schema.Int) }),
@@ -79,8 +79,8 @@ const inOrder = (channels: ReadonlyArray<NotificationChannel>): ReadonlyArray<No
   every_channel.filter((one) => channels.includes(one))
 
 /**
- * The channels from now on. Those that a change leaves out keep the value that is shown: the row's own, or what it has
- * followed until now. A choice that says what holds anyway is a choice: it stays when what it followed changes.
+ * The new channels. Channels absent from a change keep their visible value: the row's own, or the inherited one. A
+ * choice equal to the inherited value is stored, too: it stays when that changes.
  */
 const changedChannels = (
   own: Channels,
@@ -102,7 +102,7 @@ interface PreferenceFacts {
   readonly settings: ReadonlyArray<NotificationSettingRow>
   readonly preferences: ReadonlyArray<NotificationPreferenceRow>
 }
-/** Upserts the types it names. A preference that no longer says anything is taken away; what is said already stays. */
+/** Upserts the named types. A preference that no longer differs is removed; repeated values change nothing. */
 export const changePreferences = (
   changes: ReadonlyArray<Change>,
   { member_id, preferences, settings }: PreferenceFacts,

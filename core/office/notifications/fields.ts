@@ -55,7 +55,7 @@ const listIn = (body: JsonObject, key: Body): ReadonlyArray<Json> => {
   const entries = body[key]
   return Array.isArray(entries) && entries.length <= entries_max ? entries : []
 }
-/** Entries whose every field was found to hold. `body` distinguishes channels that are null from those left out. */
+/** Entries with valid fields only. `body` distinguishes null channels from absent ones. */
 export const changesIn = <E extends Entry>(
   entries: ReadonlyArray<E>,
   body: JsonObject,

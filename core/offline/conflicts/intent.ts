@@ -83,7 +83,7 @@ const what = ({ line, product, units }: Facts, { code }: JsonObject = {}): strin
     ? listed(units.map(({ name }) => name))
     : (line ?? product?.name ?? (typeof code === "string" ? code : "a line"))
 const counted = ({ quantity }: Facts, name: string): string => (quantity === null ? name : `${quantity} × ${name}`)
-/** ` as damaged: lens cracked`; nothing for what comes back good. */
+/** ` as damaged: lens cracked`; empty for undamaged returns. */
 const inWhatState = ({ condition, damage_notes, finalise }: JsonObject): string => {
   const state =
     condition === damaged
@@ -101,7 +101,7 @@ const newDays = (body: JsonObject, { order, zone }: Facts, now: string): string 
     ? daysInWords(from, typeof to === "string" ? to : null, zone, now)
     : undefined
 }
-/** Fields with the values they were to get, where those are short; of rows they name, what such a row is called. */
+/** Fields with their requested values, if short; referenced rows by name. */
 const fieldsOf = (body: JsonObject, { referring }: Facts): string =>
   Object.entries(body)
     .map(([name, value]) => {

@@ -1,4 +1,4 @@
-/** Settling a conflict by changing what the command is about, or what it asks for, and recording it again. */
+/** Resolves a conflict by changing the command's rows or its request, and recording it again. */
 import type { Fields } from "../../kernel/fields/field.ts"
 import type { JsonObject } from "../../kernel/fields/json.ts"
 import { type AskFacts, canBeReduced, type Given, type Refused, shortLines } from "./short-lines.ts"

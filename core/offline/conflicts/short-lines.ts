@@ -1,4 +1,4 @@
-/** The lines of an order that are short, and what each may have: those of one product share what there is of it. */
+/** Short lines of an order, and the quantity available to each: lines of one product share it. */
 import type { Request } from "../../kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
 import { demandPhaseOf } from "../../orders/availability/rules/phase.ts"
@@ -6,7 +6,7 @@ import { damaged } from "../../orders/opportunities/tables/units.ts"
 
 // Facts about a refused command: its body, and the rows it concerns.
 
-/** A refused command: what its endpoint is called and says of itself, what it was sent, and the rows it names. */
+/** A refused command: its endpoint and summary, its body, and the rows it names. */
 export interface Refused {
   readonly name: string
   readonly summary: string
@@ -143,7 +143,7 @@ const entryOf = (one: JsonObject): Entry => ({
   from: Date.parse(String(one["from"])),
   to: Date.parse(String(one["to"]))
 })
-/** In the order of the lines each takes what those before it leave; those that get less than they ask for. */
+/** In line order each takes from what the earlier ones leave; returns those that get less than requested. */
 const sharedOut = (lines: ReadonlyArray<Entry & { readonly on_order: number }>): ReadonlyArray<ShortLine> => {
   const given: Array<Entry & { readonly quantity: number; readonly of_stock: number }> = []
   for (const line of lines) {
@@ -190,7 +190,7 @@ export const damageOf = ({ body, name }: Refused, { units }: About): Damage | un
   }
 }
 
-/** Puts the unit in quarantine with what was said of it. 422 where it is out of service already. */
+/** Puts the unit in quarantine with the reported damage. 422 if it is out of service already. */
 export const quarantineFor = async (ask: AskFacts, damage: Damage | undefined): Promise<Given> => {
   if (damage === undefined) return refused("--quarantine records damage: this command reports none of a single unit.")
   if (!(await isInService(ask, damage))) return refused(`${damage.unit.name} is out of service already.`)

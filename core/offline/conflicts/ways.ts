@@ -18,13 +18,13 @@ import {
 
 export type { AskFacts }
 
-/** One thing a person may do about a refusal. */
+/** A resolution offered for a refusal. */
 export interface WayOut {
   readonly way: "reduce" | "dates" | "waitlist" | "amend" | "quarantine" | "left"
   /** The flag to type, with its value. */
   readonly flag: string
   readonly says: string
-  /** `reduce`: how many are free; null where several lines are reduced, each to what is free. */
+  /** `reduce`: the available quantity; null where several lines are reduced, each to its own. */
   readonly quantity?: number | null
   /** `reduce`: the lines that are short, and how many of each are free; 0: it is taken out. */
   readonly lines?: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity: number }>
@@ -47,13 +47,13 @@ export const tradeWays = async (parts: WaysParts, command: Refused, about: About
   ...(await ofShortOrder(parts, command, about))
 ]
 
-/** A unit in a sealed case goes out where somebody says that the seal may be broken. */
+/** A unit in a sealed case goes out if breaking the seal is confirmed. */
 const ofSeal = async ({ fits }: WaysParts, { body, errors }: Refused): Promise<ReadonlyArray<WayOut>> =>
   errors["break_seal"] === undefined || !(await fits({ ...body, break_seal: true }))
     ? []
     : [{ way: "amend", flag: "--set break_seal=true", says: "take it out of the case, whose seal that breaks" }]
 
-/** An opportunity that another invoice bills already: what is left of it, or twice where that is meant. */
+/** For an opportunity billed by another invoice: bill the remainder, or allow overbilling. */
 const ofOverbilling = async ({ facts, fits }: WaysParts, command: Refused): Promise<ReadonlyArray<WayOut>> => {
   if (!isOverbilled(command)) return []
   const { currency_code, left_to_bill_total: left } = await invoiceOf(facts, command)

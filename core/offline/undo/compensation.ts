@@ -57,7 +57,7 @@ export interface Expected {
 export type Undoing =
   | {
       readonly kind: "requests"
-      /** Carried out in this order, all or none. None: nothing is left to take back. */
+      /** Applied in this order, all or none. Empty: nothing is left to undo. */
       readonly requests: ReadonlyArray<UndoRequest>
       /** The condition as a sentence. */
       readonly says: string
@@ -70,7 +70,7 @@ export type Undoing =
 export type Compensation = (done: Done, catalogue: Catalogue) => Undoing
 
 export const cannot = (because: string, instead: string): Undoing => ({ kind: "cannot", because, instead })
-/** The same for a kind of command that nothing takes back. */
+/** The same for a kind of command that cannot be undone. */
 export const never =
   (because: string, instead: string): Compensation =>
   () =>
@@ -106,8 +106,8 @@ export const subjectOf = (done: Done): string => {
 }
 
 /**
- * Values for a body that put fields back as answers showed them. `missing`: those that cannot be given. A null is
- * written as an empty text where null would mean that the field stays.
+ * Body values that restore fields as shown in answers. `missing`: fields that cannot be restored. Null is sent as an
+ * empty text where null would keep the field.
  */
 const valuesBefore = (
   fields: Fields,
@@ -144,13 +144,13 @@ const currenciesBeside = (fields: Fields, shown: JsonObject, names: ReadonlyArra
 const currencyOf = (field: Field | undefined): string | undefined =>
   field?.type.kind === "money" ? field.type.currency : undefined
 
-/** An update is taken back by the same update with the values of before, unless somebody else set them since. */
+/** Undoes an update by the same update with the earlier values, unless somebody else set them since. */
 export const backToBefore: Compensation = (done) => {
   const row = lastOfPath(done)
   if (row?.before === undefined) return unknown_before
   return putBack(done, row, Object.keys(done.body))
 }
-/** `shown`: what to put back where that is not what answers showed. */
+/** `shown`: values to restore if they differ from those in answers. */
 export const putBack = (
   done: Done,
   row: ChangedRow,

@@ -24,7 +24,7 @@ const forward: ReadonlyArray<readonly [action: string, time: string | undefined]
   ["return", "returned_at"],
   ["check", "checked_at"]
 ]
-/** The order and the line that a unit stands on: its row says, as a scan by code names neither. */
+/** Order and line of a unit, from its row, as a scan by code names neither. */
 const placeOf = (done: Done, { before, now }: ChangedRow) => {
   const { opportunity_id = done.params["id"] ?? "", opportunity_item_id } = before ?? now ?? {}
   return { id: Number(opportunity_id), item: Number(opportunity_item_id) }
@@ -63,8 +63,8 @@ const inCase = (done: Done, row: ChangedRow, id: UndoRequest["params"][string]):
 }
 
 /**
- * One unit back to where it was: off its line, on it again, to an earlier status or on to a later one. Only what the
- * command set goes back: it goes from where the command left it, as what came after is undone before it or stands.
+ * Moves a unit back: off its line, onto it again, to an earlier status or to a later one. Only the command's own change
+ * is reverted, starting from its result: later changes are undone before or stay.
  */
 const unitBack = (done: Done, row: ChangedRow, place: number): ReadonlyArray<UndoRequest> => {
   const { before, key, now, set } = row
@@ -135,14 +135,14 @@ export const unitsBack = (done: Done): Undoing => {
     names.length === 0
       ? "the quantities are counted back"
       : `${few.join(", ")} ${off ? "off the order again" : "as before"}`
-  // A scan in names no order: the units are what it was about.
+  // A return scan names no order: its subject is the units.
   const subject = subjectOf(done)
   return requests(steps, subject === "" ? what : `${subject}: ${what}`, { expects: units.flatMap(expectedOf) })
 }
 
 // Compensations of scans: units go back to their place, into the case they were taken out of, and into service.
 
-/** A scan is taken back with the allocation it made; what moved as a whole case is not. */
+/** Undoes a scan with the allocation it made; a case moved as a whole cannot be undone. */
 const scannedBack: Compensation = (done) => {
   if (rowsOf(done, "containers").some(({ set }) => "opportunity_id" in set))
     return cannot("A case moved as a whole, with all that is in it", "scan the case again the other way")
@@ -219,8 +219,8 @@ const backInService = (done: Done, back: Undoing): Undoing => {
   }))
   return {
     ...back,
-    // A reverted return releases what is in quarantine beyond what is still back: then nothing is left to release. It
-    // comes first, so that where it is refused the goods stay out of service.
+    // A reverted return releases the quarantined quantity beyond what is still back, which leaves nothing to release.
+    // It comes first, so that if it is refused the goods stay out of service.
     requests: [...back.requests, ...releases],
     says: `${back.says} What was damaged or missing is in service again; the record stays in its history.`,
     untouched: [...(back.untouched ?? []), ...open]

@@ -130,8 +130,8 @@ export const relevantUntil = (demand: RelevanceFields): string | null => {
 }
 
 /**
- * Which streams of the journal ever changed stock, demands, parts or cases of a product. Answers about an earlier time
- * (`as_of`) read these streams only, not the whole journal.
+ * Streams of the journal that ever changed stock, demands, parts or cases of a product. Answers about an earlier time
+ * (`as_of`) read these streams only, not the complete journal.
  */
 export const product_streams = plainTable(
   "product_streams",

@@ -51,8 +51,8 @@ import { versionEndpoints } from "./versions/api.ts"
 import { waitingEndpoints } from "./waiting/api.ts"
 import { shortage_waits } from "./tables/waiting.ts"
 
-// Reading opportunities: the list and one of them, its units, what is free for its lines, its activity, and what may be
-// done with it (rules/opportunities 2, 4, 9.1, 10, 15).
+// Reading opportunities: the list and single ones, their units, availability of their lines, activity and allowed
+// actions (rules/opportunities 2, 4, 9.1, 10, 15).
 
 const explaining = later(() => import("./money/explain.ts"))
 const repricing = later(() => import("./money/reprice.ts"))

@@ -21,13 +21,13 @@ export interface FeedActivity {
 
 /** A calendar entry of any kind. */
 export interface FeedEntry {
-  /** The left-hand side of its UID: stable as long as the thing is there. */
+  /** Left-hand side of its UID: stable while the row exists. */
   readonly uid: string
   readonly subject: string
   readonly location: string | null
   readonly description: string | null
   readonly starts_at: string
-  /** None: half an hour, or the whole day where it begins with one. */
+  /** Null: half an hour, or the full day if the entry begins with one. */
   readonly ends_at: string | null
   /** The clock that decides whether it fills whole days. */
   readonly zone: string
@@ -59,8 +59,8 @@ export const feedStart = (generated_at: string): string => {
 }
 
 /**
- * The whole VCALENDAR: lines of at most 75 octets, each ended by CRLF, without activities outside the window. `others`
- * are in it already.
+ * The complete VCALENDAR: lines of at most 75 octets, each ended by CRLF, without activities outside the window.
+ * `others` are already limited to it.
  */
 export const calendarFeed = (
   activities: ReadonlyArray<FeedActivity>,
@@ -161,7 +161,7 @@ const organizerLine = (owner: FeedActivity["owner"]): ReadonlyArray<string> => {
 const filledLine = (name: string, text: string | null): ReadonlyArray<string> =>
   text === null || plain(text).trim() === "" ? [] : [textLine(name, text)]
 
-// ical.js encodes the value alone: in whole lines of names unknown to it, such as X-WR-CALNAME, it adds VALUE=TEXT.
+// ical.js encodes the value alone: for complete lines of unknown names, such as X-WR-CALNAME, it adds VALUE=TEXT.
 const textLine = (name: string, text: string): string =>
   `${name}:${ICAL.stringify.value(plain(text), "text", ICAL.design.icalendar, false)}`
 

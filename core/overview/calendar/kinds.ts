@@ -39,7 +39,7 @@ export const calendar_access = {
   ability: ["activities:read", "opportunities:read"],
   permission: ["activities.view", "opportunities.view"]
 } as const
-/** The first permission that somebody lacks for these kinds. */
+/** The first permission a user lacks for these kinds. */
 export const missingPermission = (viewer: Viewer, kinds: ReadonlyArray<CalendarKind>): string | undefined =>
   kinds.map((kind) => `${areaOf(kind)}.view`).find((permission) => !hasOnePermission(viewer, permission))
 /** 403 where the viewer may not see one of the kinds, or their token does not open it. */
@@ -63,7 +63,7 @@ const titles: { readonly [K in CalendarKind]: string } = {
   dispatch: "Dispatch",
   returns: "Returns"
 }
-/** The calendar's name: everybody's, or one person's, and what it holds beside activities. */
+/** The calendar's name: everybody's, or one person's, and its kinds besides activities. */
 export const feedName = (user_name: string | null, kinds: ReadonlyArray<CalendarKind> = ["activities"]): string => {
   const held = kinds.map((kind) => titles[kind]).join(", ")
   const is_plain = kindsText(kinds) === undefined

@@ -108,7 +108,7 @@ const common = (order: OpportunityRow, { customer, zone }: OrderNames) => ({
   ].join("\n"),
   zone,
   is_cancelled: order.status === cancelled.status,
-  // A hire of a week does not keep anybody busy for a week.
+  // A hire of a week does not make anybody busy for a week.
   is_free: true,
   owner: null
 })

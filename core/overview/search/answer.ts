@@ -289,7 +289,7 @@ export const searchFor = Effect.fnUntraced(function* (
   if (sought.words.length === 0) return yield* invalidField("q", "Say what to look for.")
   const asked = new Set((kinds ?? Object.keys(search_kinds)) as ReadonlyArray<SearchKind>)
   let found = yield* findAll(sought, input, { kinds: asked, limit })
-  // A label may say more than the code, as the address of a page or in elements: what it says is looked for by itself.
+  // A label may contain more than the code, such as a URL or GS1 elements: each text in it is searched for.
   for (const code of readCode(text).texts) {
     if (counted(found).total > 0) break
     if (code !== sought.text) found = yield* findAll(soughtIn(code, prefixes), input, { kinds: asked, limit })

@@ -1,4 +1,4 @@
-/** Why stock is out of service, and whom sub-hired stock is from: two queries each, for those who may see it. */
+/** Why stock is out of service, and the supplier of sub-hired stock: two queries each, for users who may see it. */
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"

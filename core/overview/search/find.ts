@@ -30,7 +30,7 @@ import { isClosed, open_status_conditions } from "../../orders/opportunities/tab
 import { products } from "../../products/products/schema.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
 
-// How well a row answers what somebody looks for. Pure.
+// Ranks how well a row matches a search. Pure.
 
 interface Sought {
   /** As given, without blanks around it. */
@@ -38,7 +38,7 @@ interface Sought {
   readonly words: ReadonlyArray<string>
   /** Words that an index may hold with their accents, by the word without them. */
   readonly kept: ReadonlyMap<string, string>
-  /** A telephone number without what is written before it, so that `+44 7700 …` finds `07700 …`; else undefined. */
+  /** A telephone number without its prefix, so that `+44 7700 …` finds `07700 …`; else undefined. */
   readonly phone: string | undefined
   /** Forms of a document's number that it may be. */
   readonly numbers: ReadonlyArray<string>
@@ -103,7 +103,7 @@ const inOrderOfCloseness =
     Number(isCase(one.row)) - Number(isCase(other.row)) ||
     Number(other.row["id"]) - Number(one.row["id"])
 
-// Reading the rows that answer what somebody looks for: two queries for each kind, however many rows there are.
+// Reads the rows that match a search: two queries for each kind, for any number of rows.
 
 /** Rows of one kind that are looked at: of more, the newest. */
 export const candidates_max = 200
@@ -140,8 +140,8 @@ const rowsWhere = (
 }
 
 /**
- * A code or a number is just this, whatever its length. Each column is looked up in its own index: joined by `or`,
- * SQLite takes a column that is null nearly everywhere for one that finds nearly everything, and reads the whole table.
+ * A code or a number matches exactly, at any length. Each column is looked up in its own index: joined by `or`, SQLite
+ * takes a column that is null nearly everywhere for one that finds nearly everything, and reads the complete table.
  */
 const byCode = ({ codes, numbered, table }: SearchKindRules, { numbers, text }: Sought, { bind }: Bindings): string => {
   const key = quote(table.key)
@@ -186,7 +186,7 @@ const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules, sought
   }
 })
 
-/** Members by what they are reached by: an address with the words, or the end of a telephone number. */
+/** Members by contact: an address with the words, or the end of a telephone number. */
 const memberIdsByContact = Effect.fnUntraced(function* ({ kept, phone, words }: Sought) {
   const store = yield* Store
   const ids = (table: typeof emails | typeof phones, sought: ReadonlyArray<string>) => {
@@ -213,7 +213,7 @@ interface Found {
 }
 export type FoundByKind = ReadonlyMap<SearchKind, Found>
 
-/** Rows that are still worked with come before those that are over, where they match alike. */
+/** Rows in use rank before finished ones, if they match alike. */
 const isInUse =
   (kind: SearchKind) =>
   (row: AnyRow): boolean => {
@@ -251,7 +251,7 @@ const casesAmong = Effect.fnUntraced(function* (
   const found = yield* Store.pickMany(products, ["id", "is_containerable"], product_ids)
   return new Set(found.flatMap((one) => (one.is_containerable ? [one.id] : [])))
 })
-/** With whole rows: of those that are looked at only these are shown. */
+/** Full rows, of those in the result only. */
 const whole = Effect.fnUntraced(function* (
   table: Table,
   matches: ReadonlyArray<Match>
@@ -277,7 +277,7 @@ const reachedBy = Effect.fnUntraced(function* (sought: Sought, known: ReadonlyAr
   return rows.map((row): Match => ({ row, closeness: by_phone.includes(row.id) ? 1 : 3 }))
 })
 
-/** Members whose open orders are found with them: of a common name the closest. */
+/** Members whose open orders are included: of a common name the best matches. */
 const members_with_orders_max = 5
 const ordersOf = Effect.fnUntraced(function* (
   found: Found,

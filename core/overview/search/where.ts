@@ -44,13 +44,13 @@ const telling = (steps: ReadonlyArray<Step>): Step | undefined => {
     .toSorted((one, other) => in_order.indexOf(one.status) - in_order.indexOf(other.status))[0]
 }
 
-/** The order it is out on or came back from last; what is only planned with it is no answer to that. */
+/** Order the unit is out on or came back from last; planned orders do not count. */
 const cameFromOrder = (step: Step | undefined): number | null =>
   step === undefined || step.status === prepared || step.status === allocated ? null : step.opportunity_id
 
 /**
- * The order that it is out on or came back from: its own step's, else that of the outermost case around it, which has
- * none once it is back. What is planned with it for later is no answer to that.
+ * Order of the place: that of the unit's own step, else that of the outermost case around it, which has none once it is
+ * back. Planned orders do not count.
  */
 const orderOfPlace = (
   place: "out" | "returned",
@@ -109,7 +109,7 @@ const withParents = Effect.fnUntraced(function* (
   }
   return known
 })
-/** The outermost case around one: what happens to that happens to all in it. */
+/** The outermost case around one: it determines the place of everything in it. */
 const outermost = (one: ContainerRow, cases: ReadonlyMap<number, ContainerRow>): ContainerRow => {
   let at = one
   for (let depth = 0; depth < nesting_max; depth++) {
@@ -186,7 +186,7 @@ interface Standing {
   readonly order_id: number | null
   readonly service: ReadonlyArray<OutOfService>
 }
-/** Where each unit stands, and the id of the order that this is about. */
+/** Place of each unit, and the id of the order concerned. */
 const standingsOf = Effect.fnUntraced(function* (
   units: ReadonlyArray<StockLevelRow>,
   reasons: ServiceReasons,
@@ -281,7 +281,7 @@ export const whereaboutsOf = Effect.fnUntraced(function* (
   )
 })
 
-/** Where cases are, by id: at their store, or wherever the outermost case around them is, and with whom. */
+/** Places of cases, by id: at their store, or that of the outermost case around them, and with whom. */
 export const casesWhere = Effect.fnUntraced(function* (
   found: ReadonlyArray<ContainerRow>,
   viewer: Viewer

@@ -1,4 +1,4 @@
-/** `GET /today`: what is to be done today at a store, or at all of them (rules/today). */
+/** `GET /today`: the day's work at a store, or at all of them (rules/today). */
 import { Effect } from "effect"
 import { invoice_statuses } from "../../billing/state/tables.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"

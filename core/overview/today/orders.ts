@@ -87,7 +87,7 @@ interface Unpaid {
   /** Totals over all of them: minor units by currency. */
   readonly sums: ReadonlyArray<{ readonly currency_code: string; readonly count: number; readonly outstanding: number }>
 }
-/** Invoices whose day to be paid has begun, of one store or of all. */
+/** Invoices whose due day has begun, of one store or of all. */
 export const unpaid = Effect.fnUntraced(function* (
   store_id: number | undefined,
   to: number

@@ -37,7 +37,7 @@ import {
   widest
 } from "./orders.ts"
 
-/** The clocks of the answer: a day for each store, and one for what belongs to none. */
+/** The clocks of the answer: a day for each store, and one for rows of none. */
 interface Clocks {
   readonly own: { readonly zone: string; readonly day: Day }
   readonly store: StoreRow | undefined
@@ -89,7 +89,7 @@ interface ListContext {
   readonly piecesOfOrder: (id: number) => Pieces
   readonly toReplace: (id: number) => number
 }
-/** One list of orders with how far each is. */
+/** One list of orders with their progress. */
 const listOf = (
   told: ReadonlyArray<Told>,
   has_more: boolean,

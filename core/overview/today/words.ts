@@ -9,7 +9,7 @@ export const order_lists = {
   short: "Short"
 } as const
 export type OrderList = keyof typeof order_lists
-/** In the order they are shown in: what is wrong comes first. */
+/** In display order: problems come first. */
 export const order_list_names = [
   "late",
   "going_out",

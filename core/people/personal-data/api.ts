@@ -29,12 +29,12 @@ interface AnonymiseFacts {
   readonly user_streams: ReadonlyArray<string>
   /** Every definition of members' custom fields, inactive ones included. */
   readonly custom_fields: ReadonlyArray<CustomFieldRow>
-  /** Contact records recorded of the person that belong to somebody else since a merge. */
+  /** Contact records recorded for the person that a merge gave to another. */
   readonly moved_contacts: MovedContacts
 }
 /**
- * Erases a person for good. 422 on `member` for the caller's own record, and for an account in use, whose name and
- * e-mail would remain. Repeated, it erases what was added since, and values of custom fields marked as personal since.
+ * Erases a person permanently. 422 on `member` for the caller's own record, and for an account in use, whose name and
+ * e-mail would remain. Repeated, it erases later data, and custom fields marked as personal since.
  */
 const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
   const { custom_fields, merged, moved_contacts, user, user_streams } = facts
@@ -128,7 +128,7 @@ const mergedInto = Effect.fnUntraced(function* (store: StoreShape, id: number) {
   return [...found.values()].sort((one, other) => one.id - other.id)
 })
 
-/** A restored member's contact records stay with whom the merge gave them to; they are of the person all the same. */
+/** A restored member's contact records stay with the member the merge gave them to, but count as theirs for erasure. */
 const movedContacts = Effect.fnUntraced(function* (store: StoreShape, erased_ids: ReadonlyArray<number>) {
   const moved: { [kind in ContactKind]?: ReadonlyArray<number> } = {}
   for (const kind of contact_kinds) {

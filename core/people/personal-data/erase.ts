@@ -15,7 +15,7 @@ interface MemberAnonymised {
   readonly kept_custom_fields?: ReadonlyArray<string>
   readonly moved_contacts?: MovedContacts
 }
-/** Contact records by their kind: ids of those recorded of the person that a merge gave to somebody else. */
+/** Contact records by kind: ids of those recorded for the person that a merge gave to another. */
 export type MovedContacts = { readonly [kind in ContactKind]?: ReadonlyArray<number> }
 
 const word = "Anonymised"
@@ -103,7 +103,7 @@ export const memberAnonymised = eventType("member.anonymised", {
       user_streams: Schema.optionalKey(Schema.Array(Schema.String)),
       // Custom fields whose values stay, by id (used in stored values) and by name (used in bodies).
       kept_custom_fields: Schema.optionalKey(Schema.Array(Schema.String)),
-      // By kind, ids of contact records that were recorded of the person and belong to somebody else since a merge.
+      // By kind, ids of contact records recorded for the person that a merge gave to another.
       moved_contacts: Schema.optionalKey(
         Schema.Struct({ addresses: row_ids, emails: row_ids, phones: row_ids, links: row_ids })
       )

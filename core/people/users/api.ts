@@ -61,8 +61,8 @@ const interface_abilities: ReadonlyArray<string> = [
 ]
 
 /**
- * The interface's abilities and every ability some endpoint asks for, in alphabetical order, without `*`, which stands
- * for all of them.
+ * The API's abilities: every ability used by an endpoint, in alphabetical order, without `*`, which stands for all of
+ * them.
  */
 export const abilitiesOf = ({ endpoints }: Catalogue): ReadonlyArray<string> => {
   const asked_for = endpoints.flatMap(({ ability }) => ability ?? [])

@@ -282,7 +282,7 @@ export interface ResetFacts extends UserFacts {
   /** When codes were sent for that reason before, the latest first. */
   readonly before: ReadonlyArray<string>
 }
-/** 422 on `user` for a closed account: it is activated first, which sends a code by itself. */
+/** 422 on `user` for a deactivated account: activating it sends a code anyway. */
 export const resetAccess = (
   user: UserRow,
   ends_sessions: boolean,

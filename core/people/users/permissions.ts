@@ -1,4 +1,4 @@
-/** The interface's permissions, and what the system roles of a new database hold (rules/conventions 11). */
+/** The API's permissions, and those of the system roles of a new database (rules/conventions 11). */
 import { type Catalogue, type Permission, permissionsOfArea } from "../../kernel/endpoints/catalogue.ts"
 import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
 import type { RoleRow, UserRow } from "./schema.ts"
@@ -47,7 +47,7 @@ export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(ar
  */
 export const serverPermissions: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
 /**
- * Enough for what the warehouse does with units of orders, as `opportunities.edit` is: never for money or the header.
+ * Sufficient for the warehouse's actions on units of orders, as `opportunities.edit` is: never for money or the header.
  */
 export const fulfil_permission = "opportunities.fulfil"
 export const laterPermissions: ReadonlyArray<Permission> = permissionsOfArea("opportunities", "fulfil")

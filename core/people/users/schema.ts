@@ -49,7 +49,7 @@ export const users = table(
   },
   {
     changes_reader: true,
-    // Histories and lists show to everybody who did what, by name.
+    // Histories and lists show everybody the names of users.
     visibility: {
       all_columns: ["users.*"],
       granted_columns: [

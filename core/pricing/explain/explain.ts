@@ -136,7 +136,7 @@ export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLo
 }
 
 /**
- * How the engine came to its total: the time, the strategy, each modifier, the quantity. Empty where the engine fails.
+ * How the engine arrived at its total: the time, the strategy, each modifier, the quantity. Empty if the engine fails.
  */
 export const explainCalculation = (request: RateRequest): ReadonlyArray<Step> => {
   const start = parseMoment(request.start),

@@ -37,7 +37,7 @@ const readConfig = (fields: ReadonlyArray<ConfigField>, submitted: JsonObject, p
     fields.map((field) => {
       if (field.type === "repeater") return readRepeater(field, submitted[field.key], `${path}.${field.key}`)
       if (field.type !== "group") return readValue(field, submitted, path)
-      // Hidden or not depends on what was submitted: an absent day_type is not "business", whatever the form's default.
+      // Visibility depends on submitted values: an absent day_type is not "business", whatever the form's default.
       const visible = field.visible_when.every((rule) => submitted[rule.field] === rule.value)
       return visible ? merge(field.fields.map((inner) => readValue(inner, submitted, path))) : nothing
     })
@@ -153,7 +153,8 @@ export const composeMethod = (submitted: SubmittedMethod): Result.Result<RateMet
 }
 
 /**
- * An update keeps what is absent or null and replaces configs as a whole; the merged method is checked as a new one is.
+ * An update keeps absent and null fields and replaces configs completely; the merged method is validated like a new
+ * one.
  */
 export const updateMethod = (existing: RateMethod, patch: SubmittedMethod): Result.Result<RateMethod, FieldErrors> =>
   composeMethod({

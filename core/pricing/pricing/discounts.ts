@@ -109,7 +109,7 @@ const compare = (kind: CriteriaKind, fact: Fact, expected: Json, currency: strin
   }
 }
 
-/** Against a bare date the whole day counts, against a timestamp the instant. */
+/** A plain date compares by the full day, a timestamp by the instant. */
 const compareTimes = (fact: string, expected: string): number | undefined => {
   const [left, right] = [parseMoment(fact), parseMoment(expected)]
   if (left === undefined || right === undefined) return undefined

@@ -131,7 +131,7 @@ const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> =
   return Result.succeed({ source: "rate", unit_price: price, units, subtotal: total })
 }
 
-/** Rounded price of one unit of a line with this total; only whole units are charged. */
+/** Rounded price of one unit of a line with this total; only full units are charged. */
 export const shareOf = (total: number, quantity: string): number =>
   Math.round(total / Math.max(1, wholeUnits(quantity)))
 

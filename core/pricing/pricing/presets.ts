@@ -1,4 +1,4 @@
-/** The rate definitions of a new installation, and those that imported rates are given (rules/rates 3). */
+/** The rate definitions of a new installation, and of imported rates (rules/rates 3). */
 import type { RateMethod } from "./engine.ts"
 import type { BasePeriod, CalculationStrategy, Modifier } from "./strategies.ts"
 

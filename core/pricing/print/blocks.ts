@@ -1,7 +1,6 @@
 /**
- * A document as a tree of blocks: what a customer gets on paper, on a page and in a mail. It holds finished texts
- * (amounts and dates are formatted, see format.ts), so that what is kept of a sent document shows the same for ever.
- * PDF and HTML are drawn from it.
+ * A document as a tree of blocks, for paper, page and mail. It contains finished texts (amounts and dates are
+ * formatted, see format.ts), so that a stored document never changes. PDF and HTML are drawn from it.
  */
 import { Result, Schema } from "effect"
 
@@ -32,7 +31,7 @@ const runs = few(run, 1_000)
 const alignment = Schema.Literals(["start", "center", "end"])
 export type Alignment = typeof alignment.Type
 
-/** A picture, by the hash of its content (given beside the document when it is drawn) or with its content. */
+/** A picture, by the hash of its content (supplied when drawing) or with its content. */
 const picture = Schema.Union([
   Schema.Struct({ sha256: Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)) }),
   Schema.Struct({
@@ -88,16 +87,16 @@ export type Cell = typeof cell.Type
 const row = Schema.Struct({
   kind: Schema.Literal("row"),
   cells: few(cell, 20),
-  /** Steps its first cell is set in: what belongs to the row above, such as accessories. */
+  /** Indentation of its first cell: for rows that belong to the one above, such as accessories. */
   depth: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8 })))
 })
 export type Row = typeof row.Type
-/** A row over all columns that names those below it, with a value such as their sum at its end. */
+/** A row over all columns as a heading of those below it, with a value such as their sum at its end. */
 const group = Schema.Struct({
   kind: Schema.Literal("group"),
   text: line,
   value: optional(line),
-  /** The rows below it, up to the next group, stay on one page where they fit: what is in one case. */
+  /** Keeps the rows below it, up to the next group, on one page if they fit: the content of a case. */
   together: optional(Schema.Boolean)
 })
 export type Group = typeof group.Type
@@ -184,13 +183,13 @@ export type Page = typeof page.Type
 
 const document = Schema.Struct({
   format: Schema.Literal("flightcase.document"),
-  /** 1 was drawn without tags, and what was drawn then stays the same file; 2 is tagged for those who hear it read. */
+  /** 1 is drawn without tags, and stays the same file; 2 is tagged for screen readers. */
   version: Schema.Literals([1, 2]),
   title: line,
   /** BCP 47: `en`, `de-CH`. How a machine speaks it; of Arabic and Hebrew, also that pages run from the right. */
   language: Schema.String.check(Schema.isPattern(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/)),
   author: optional(line),
-  /** When what it shows was settled; the file's date. ISO 8601 in UTC. */
+  /** When its content was fixed; the file's date. ISO 8601 in UTC. */
   dated_at: Schema.String.check(Schema.isPattern(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z$/)),
   page,
   /** At the top of each page: at its start and at its end. */

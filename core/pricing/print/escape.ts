@@ -6,7 +6,7 @@ const signs: { readonly [sign: string]: string } = {
   '"': "&quot;",
   "'": "&#39;"
 }
-/** Text as it may stand between tags and in quoted attributes; control characters and half signs become U+FFFD. */
+/** Text escaped for content and quoted attributes; control characters and lone surrogates become U+FFFD. */
 export const escaped = (text: string): string =>
   text
     .toWellFormed()

@@ -43,7 +43,7 @@ const looks = {
   signature: "margin:20px 0 12px",
   signature_line: "max-width:320px;min-height:44px;margin:0 0 4px;border-bottom:1px solid #1c2430",
   signature_text: "margin:0",
-  // Those that change others stand last, so that they win.
+  // Those that override others come last.
   center: "text-align:center",
   end: "text-align:END",
   striped: "background-color:#f4f6f8",
@@ -75,8 +75,8 @@ const isLook = (name: string): name is Look => name in looks
 const looksNames = Object.keys(looks).filter(isLook)
 
 /**
- * On a telephone each row of a table is a small list: its first cell on top, the others with their columns' titles. In
- * mails it has to win against what every element carries.
+ * On a phone each row of a table is a small list: its first cell on top, the others with their columns' titles. In
+ * mails it must override the inline styles.
  */
 export const narrow = `@media (max-width:600px){
 .h1{font-size:21px!important}

@@ -1,6 +1,6 @@
 /**
- * A document as HTML, from the same blocks as its PDF: as a page of its own, as a part of one, or as a mail. Everything
- * in it is text and is escaped; it has no script and fetches nothing.
+ * A document as HTML, from the same blocks as its PDF: as a page, as a part of one, or as a mail. All text is escaped;
+ * it has no script and fetches nothing.
  */
 import * as Base64 from "effect/encoding/Base64"
 import {
@@ -30,7 +30,7 @@ export interface HtmlOptions {
   readonly pictures?: Pictures
   /** Where a picture is, in place of its content: `cid:` in mails, an address on pages. */
   readonly addressOf?: (picture: Picture) => string | undefined
-  /** Draws barcodes as SVG; without it their text stands in their place. */
+  /** Draws barcodes as SVG; without it their text is shown instead. */
   readonly symbolOf?: (code: Code) => string
 }
 
@@ -269,7 +269,7 @@ const signatureHtml = (writing: Writing, { date, drawn, label, name }: Signature
 
 const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
-/** A page that stands alone: good on a telephone, a desk and paper. */
+/** A self-contained page for phone, desktop and print. */
 export const htmlPage = (document: PrintDocument, options: HtmlOptions = {}): string => {
   const looks = looksOf(document)
   const { margins_mm, size, landscape } = document.page

@@ -1,18 +1,18 @@
 /**
- * How amounts and dates are written in a language. Plain tables, not `Intl`: what that writes changes with the release
- * of Node, and a document drawn again must be the same.
+ * Formats of amounts and dates by language. Plain tables, not `Intl`, whose results change with Node's release: a
+ * document drawn again must be the same.
  */
 export interface Locale {
   readonly decimal: string
   readonly group: string
-  /** Where the currency stands: `¤1` or `1 ¤`, with a space that does not break where there is one. */
+  /** Position of the currency: `¤1` or `1 ¤`, the latter with a no-break space. */
   readonly money: "before" | "before_spaced" | "after"
-  /** Currencies whose plain sign (`$`, `kr`) is not mistaken for another's here. */
+  /** Currencies whose plain sign (`$`, `kr`) is unambiguous here. */
   readonly at_home: ReadonlyArray<string>
   /** `d`, `dd`, `m`, `mm`, `yyyy` are replaced, and `month` by its name. */
   readonly date: string
   readonly long_date: string
-  /** January first, as they stand in a date. */
+  /** From January, in the form used in dates. */
   readonly months: ReadonlyArray<string>
   readonly clock: "24" | "12"
   readonly page_label: string
@@ -76,7 +76,7 @@ const norwegian: Locale = {
   clock: "24",
   page_label: "Side {page} av {pages}"
 }
-/** Languages whose months would need their cases or another calendar: the date is written in figures. */
+/** Languages whose months need cases or another calendar: the date is written in figures. */
 const figures = { long_date: "dd.mm.yyyy", months: [] } as const
 
 const locales: { readonly [language: string]: Locale } = {

@@ -1,4 +1,4 @@
-/** Pictures as a document may show them: what they are by their content, how large, and that they ask for no other. */
+/** Pictures for documents: their type by content, their size, and that they load nothing else. */
 import { Result } from "effect"
 
 export interface PictureData {
@@ -13,7 +13,7 @@ const svg_bytes_max = 500_000
 /** Drawn, a picture takes four bytes and more for each pixel, however small its file is. */
 const pixels_max = 25_000_000
 
-/** Reads what the content is, and refuses what could not be drawn safely. The failure says why, for people. */
+/** Detects the type, and refuses content that could not be drawn safely. The failure has the reason, in words. */
 export const readPicture = (bytes: Uint8Array): Result.Result<PictureData, string> => {
   if (bytes.length > picture_bytes_max) return Result.fail(`The picture is larger than ${picture_bytes_max / 1e6} MB.`)
   const size = pngSize(bytes) ?? jpegSize(bytes)

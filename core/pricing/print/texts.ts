@@ -1,7 +1,7 @@
 /** Fields available in texts. */
 /**
- * The fields of a text that a document does not have. Allowed are paths as a renderer lists them (`member.name`,
- * `lines.name`) and what lies above them; `custom_fields.*` allows whatever is directly below.
+ * Fields of a text that a document does not have. Allowed are paths as a renderer lists them (`member.name`,
+ * `lines.name`) and their parents; `custom_fields.*` allows everything directly below.
  */
 export const unknownFields = (fields: ReadonlyArray<string>, allowed: ReadonlyArray<string>): ReadonlyArray<string> => {
   const known = new Set(

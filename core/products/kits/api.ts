@@ -56,7 +56,7 @@ const componentResource = resource({
   view: (base, _row, { other }) => ({ ...base, component_name: (other?.["name"] as string | undefined) ?? null })
 })
 
-// Queries for the kits that contain products and for what products are made of, at any depth.
+// Queries for the kits that contain products and for the parts of products, at any depth.
 
 /** Every step of composition above the first products and below the second. One query. */
 export const loadCompositionSteps = Effect.fnUntraced(function* (
@@ -77,7 +77,7 @@ export const loadCompositionSteps = Effect.fnUntraced(function* (
   )
 })
 
-// The container template: how a product serves as a case, its limits and what belongs in it (rules/availability 8.4).
+// The container template: a product as a case, its limits and its content (rules/availability 8.4).
 
 const fields = {
   is_containerable: boolean(),

@@ -1,4 +1,4 @@
-/** A product as a case: its mode and its parts, which decide what packing holds (rules/availability 8.5). */
+/** A product as a case: its mode and its parts, which decide what packing reserves (rules/availability 8.5). */
 import type { ProductRow } from "../products/schema.ts"
 import type { ComponentRow } from "./schema.ts"
 

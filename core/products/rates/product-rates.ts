@@ -101,7 +101,7 @@ const writes = crudResource({
   ...shared,
   resource: productRateWithoutMetadata,
   only: ["create", "update", "delete"],
-  // Locked, so that the definition is not deleted meanwhile.
+  // Locked against concurrent deletion of the definition.
   streams: (params, body) => [
     ...(params["id"] === undefined ? [] : [`product_rate:${params["id"]}`]),
     ...(body["rate_definition_id"] === undefined ? [] : [`rate_definition:${String(body["rate_definition_id"])}`])

@@ -40,7 +40,7 @@ import { Store } from "../../kernel/store/store.ts"
 import { stores } from "../../setup/stores.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
-// Surcharge groups: charges that are switched on for a whole opportunity (rules/billing 5).
+// Surcharge groups: charges enabled for a complete opportunity (rules/billing 5).
 
 const columns = {
   name: text({ required: true, search: true }),

@@ -120,7 +120,7 @@ export const openingEvents = (level: StockLevelRow, context: DecideContext): Rea
         })
       ]
 
-/** The line of the ledger and the quantity of a level that was bought: what a receipt of a purchase order comes to. */
+/** The ledger entry and the quantity of a purchased level: the result of a receipt. */
 export const boughtEvents = (
   level: StockLevelRow,
   bought: {
@@ -179,8 +179,8 @@ interface TransactionInput {
   readonly store_id: number | null
 }
 /**
- * A line of the ledger posted by a person, and what it does to the level. 422: `transaction_type` not one of the manual
- * five, `quantity` not whole, or not exactly 1 on a serialised level. `newest`: the level's newest line so far.
+ * A manual ledger entry, and its effect on the level. 422: `transaction_type` not one of the manual five, `quantity`
+ * not an integer, or not exactly 1 on a serialised level. `newest`: the level's newest entry so far.
  */
 export const postTransaction = (
   level: StockLevelRow,

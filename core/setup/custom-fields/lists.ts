@@ -82,7 +82,7 @@ const circular = (id: number, parent: number | null, values: ReadonlyArray<ListV
   }
   return false
 }
-/** A row of any module whose custom fields hold the value; they store one id or a list of ids by definition id. */
+/** A row of any module whose custom fields contain the value; they store one id or a list of ids by definition id. */
 const chosenBy = Effect.fnUntraced(function* (value: ListValueRow) {
   const store = yield* Store
   const { resources } = (yield* CommandRuntime).catalogue

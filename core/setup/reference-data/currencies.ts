@@ -61,10 +61,7 @@ const currencySlice = (): Slice => ({
   seed: () => known_currencies.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
 })
 
-/**
- * Which currencies documents may be made in; named by code, or by id. What is in a currency already stays when it is no
- * longer enabled.
- */
+/** Enables currencies for documents, by code or by id. Existing rows in a currency stay when it is disabled. */
 const enable = command("PUT", "/api/v1/currencies/{id}", {
   answer: { currency: Shown.row(() => currencyResource) },
   name: "currencies.update",

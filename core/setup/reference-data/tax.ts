@@ -209,14 +209,14 @@ const rules = crudResource({
   ]
 })
 
-/** Whether what is made without a tax class gets the default one. */
+/** Whether rows created without a tax class get the default one. */
 const taxSettings = {
   assign_default_classes: boolean({
     default: false,
     describe: "New members and products without a tax class get the default one; null sent stays null"
   })
 }
-/** The class for what is made without one; undefined while the setting is off. */
+/** The class for rows created without one; undefined while the setting is off. */
 export const assignedClass = Effect.fnUntraced(function* (
   table: ClassTable,
   settings: Settings

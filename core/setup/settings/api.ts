@@ -123,7 +123,7 @@ const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) =>
     result: { ...stored, ...values }
   })
 }
-/** `booked_rows`: the table whose rows forbid another resolution. */
+/** `booked_rows`: the table whose rows prevent another resolution. */
 const change = (booked_rows: Table) =>
   command("PUT", "/api/v1/settings/{group}", {
     answer: { settings: values, meta: Shown.ignored_alone },

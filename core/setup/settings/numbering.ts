@@ -53,7 +53,7 @@ export const numberingSettings = {
 
 export const prefixOf = (kind: NumberedKind, settings: Settings): string =>
   settingText(settings, numbering_group, `${kind}.prefix`)
-/** Numbers that a prefix stands before, as people may leave it out. That of one store they type in full. */
+/** Prefixes that users may leave out of numbers. Numbers of one store are typed in full. */
 export const prefixesIn = (settings: Settings): ReadonlyArray<string> =>
   Object.entries(settings[numbering_group] ?? {}).flatMap(([key, value]) =>
     key.endsWith(".prefix") && typeof value === "string" && value !== "" && !value.includes("{store}") ? [value] : []

@@ -1,6 +1,6 @@
 /**
- * Secrets among the settings: kept sealed in a table of the server, beside the journal. The journal says that one was
- * set or taken away, by whom and when; nothing that leaves the server says more.
+ * Secrets among the settings: encrypted in a table of the server, outside the journal. The journal records only that
+ * one was set or removed, by whom and when.
  */
 import { Effect, Option, Schema } from "effect"
 import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
@@ -41,7 +41,7 @@ export const secretFields = (fields: Fields): { readonly secret: Fields; readonl
     Object.fromEntries(Object.entries(fields).filter(([, field]: readonly [string, Field]) => field.secret === secret))
   return { secret: part(true), open: part(false) }
 }
-/** Keys that a body gives a secret for, beyond what was shown of it. */
+/** Keys with a new secret in the body, as opposed to the placeholder. */
 export const secretsGiven = (secret: Fields, given: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.keys(secret).flatMap((key) => {
@@ -93,7 +93,7 @@ export const keepSecrets = Effect.fnUntraced(function* (
   )
 })
 
-/** How secrets of these groups are shown: a placeholder, or null where none is set. On a device none of them is. */
+/** Secrets of these groups in answers: a placeholder, or null if not set; absent on a device. */
 export const shownSecrets = Effect.fnUntraced(function* (groups: {
   readonly [group: string]: Fields
 }): Effect.fn.Return<{ readonly [group: string]: SecretChanges }, Failure, Store> {

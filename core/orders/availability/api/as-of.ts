@@ -56,7 +56,7 @@ export const projectInMemory = (
       if (rows !== undefined) carryOut(rows, change)
     }
   }
-  // Rows of a table hold what the projections of that table wrote.
+  // Each table's rows come from its own projections.
   return {
     rows: <T extends Table>(table: T) =>
       [...(by_table.get(table.name)?.values() ?? [])] as ReadonlyArray<unknown> as ReadonlyArray<RowOf<T>>

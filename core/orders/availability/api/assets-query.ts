@@ -1,4 +1,4 @@
-/** Queries for the free units of a product, and for the demands that stand in the way of allocating a unit. */
+/** Queries for the free units of a product, and for demands that prevent an allocation. */
 import { Effect } from "effect"
 import { type DemandRow, demands } from "../../demands/schema.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
@@ -34,9 +34,9 @@ export const freeAssets = Effect.fnUntraced(function* (
 })
 
 /**
- * Active demands that stand in the way of holding these units in [from, to), overdue ones included; by unit, then
- * start. Instants are ISO 8601; the window includes the caller's own buffers. `except` leaves out one source, such as
- * the line being allocated.
+ * Active demands that prevent reserving these units in [from, to), overdue ones included; by unit, then start. Instants
+ * are ISO 8601; the window includes the caller's own buffers. `except` leaves out one source, such as the line being
+ * allocated.
  */
 export const assetConflicts = Effect.fnUntraced(function* (
   asset_ids: ReadonlyArray<number>,

@@ -85,7 +85,7 @@ export const availabilityCalendar = (
 const isComposed = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
   compositionOf(snapshot.products.get(product_id)) !== "plain"
 
-/** Deleted, and claimed on none of the days: nothing is left to say of it. */
+/** Deleted, and without claims in these days: left out. */
 const isDeletedAndFree = (snapshot: AvailabilitySnapshot, id: number, { days }: DayGrid): boolean => {
   const [first, last] = [days[0], days.at(-1)]
   if (snapshot.products.get(id)?.name !== null || first === undefined || last === undefined) return false

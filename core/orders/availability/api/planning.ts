@@ -1,7 +1,4 @@
-/**
- * Endpoints for lists not booked yet: what a list would do to stock, and when it could first go out. Nothing is
- * written.
- */
+/** Endpoints for unbooked lists: their effect on stock, and the first possible window. They write nothing. */
 import { Effect } from "effect"
 import { type Failure, type Input, postQuery, type SharedDraft } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"

@@ -1,4 +1,4 @@
-/** Queries for the products of a snapshot: their buffers, their parts and what is packed in their cases. */
+/** Queries for the products of a snapshot: their buffers, parts and the content of their cases. */
 import { Effect } from "effect"
 import { demands } from "../../demands/schema.ts"
 import { container_items, containers, live_statuses } from "../../../products/packing.ts"
@@ -126,9 +126,7 @@ interface StoredContainer extends PackedContainer {
   readonly store_id: number | null
 }
 
-/**
- * Containers in use of the case kits among the products, with what is or was in them since `from` (ms). Two queries.
- */
+/** Containers in use as cases of these kits, with their content since `from` (ms). Two queries. */
 export const packedContainers = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>,
   products: ReadonlyArray<StockedProduct>,

@@ -160,7 +160,7 @@ const loadStock = Effect.fnUntraced(function* (
   )
 })
 
-/** The columns of a demand: both databases give instants and booleans in their final form, so nothing is decoded. */
+/** The columns of a demand: both databases return instants and booleans in their final form, so nothing is decoded. */
 const demandColumns =
   "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, " +
   'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, ' +

@@ -70,7 +70,7 @@ const waitingTime = (demand: Demand): Period | undefined => {
   return waited.to > waited.from ? waited : undefined
 }
 
-/** Names and colours of the known sources; any other source goes by its own name (rules/availability 2.2). */
+/** Names and colours of the known sources; any other source is shown by its own name (rules/availability 2.2). */
 const sources: ReadonlyMap<string, { readonly name: string; readonly colour: string }> = new Map([
   ["opportunity_item", { name: "Bookings", colour: "#3B82F6" }],
   ["container", { name: "Containers", colour: "#0EA5E9" }],

@@ -107,10 +107,7 @@ export const breakdownAt = (line: Timeline, slot: number): { readonly [source_ty
   }
   return breakdown
 }
-/**
- * The same with what is back and not checked, which takes nothing from what is free and is listed all the same
- * (rules/availability 2.8).
- */
+/** The same including unchecked returns, which reduce no availability but are listed (rules/availability 2.8). */
 export const breakdownWithWaitingAt = (line: Timeline, slot: number): ReturnType<typeof breakdownAt> => {
   const waiting = line.pending_checkin[slot] ?? 0
   return { ...breakdownAt(line, slot), ...(waiting === 0 ? {} : { returned_not_checked: waiting }) }
@@ -213,7 +210,7 @@ const lowest = (one: ReadonlyArray<number>, other: ReadonlyArray<number> | undef
   other === undefined ? one : one.map((units, slot) => Math.min(units, other[slot] ?? 0))
 
 /**
- * Free cases of a container product per slot: its free stock minus the free cases whose fixed parts are not complete.
+ * Free cases of a container product per slot: its free stock minus the free cases whose fixed parts are incomplete.
  * Each case is judged by its own contents: demands on other units of a fixed part do not matter.
  */
 const freeHousings = (

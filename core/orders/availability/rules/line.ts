@@ -183,8 +183,8 @@ export interface LineShortage {
 }
 
 /**
- * The shortage of a line; undefined without one. This is the one place that says what a shortage is (rules/availability
- * 9): the flag of an opportunity, its list, the list of all and the gates are computed from it.
+ * The shortage of a line; undefined without one. The only definition of a shortage (rules/availability 9): the
+ * opportunity's flag, its list, the list of all and the gates are computed from it.
  */
 export const lineShortage = (
   snapshot: AvailabilitySnapshot,

@@ -1,4 +1,4 @@
-/** Planned lines: what a list would take if it were an order (rules/availability 2.4). Nothing is stored. */
+/** Planned lines: the demands of a list as if it were an order (rules/availability 2.4). Nothing is stored. */
 import { instantOf, millisOf } from "../../../values/time.ts"
 import { inOrder, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, withDemands } from "./snapshot.ts"

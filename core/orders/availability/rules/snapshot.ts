@@ -23,7 +23,7 @@ const demandsOutOfService = (
     const held = row.is_unit ? heldBy(row.level.id, booked) : []
     let left = row.is_unit ? 1 : Math.round(row.ten_thousandths / 10_000)
     return entries.flatMap((entry) => {
-      // Never more than there is: stock may have been written off meanwhile.
+      // At most the present stock: part of it may have been written off.
       const quantity = Math.min(entry.quantity, Math.max(0, left))
       left -= quantity
       const { is_overdue, ...whole } = outOfServicePeriod(entry, now)
@@ -249,7 +249,7 @@ export const withLevels = (
   )
 }
 
-/** The same snapshot with demands beside those it has: what would be free if they were made. */
+/** The same snapshot with additional demands. */
 export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArray<Demand>): AvailabilitySnapshot => {
   const more = grouped(
     demands.filter((demand) => demand.store_id === snapshot.store_id),

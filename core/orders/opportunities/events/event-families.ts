@@ -57,16 +57,13 @@ export const changedValues = (
   old_values: { ...child, ...answerNames(was) },
   new_values: { ...child, ...answerNames(set), ...also }
 })
-/** Adds `reason` to the new values: null where none was given. `key`: where the data keeps it. */
+/** Adds `reason` to the new values: null if absent. `key`: its key in the data. */
 export const withReason = ({ new_values, old_values }: ActivityValues, key = "reason"): ActivityValues => ({
   old_values,
   new_values: { ...new_values, reason: new_values?.[key] ?? null }
 })
 
-/**
- * How one event of a family is declared: what it means, and how the activity shows it where that is not the family's
- * way.
- */
+/** Declaration of one event of a family: its meaning, and its activity entry if that differs from the family's. */
 type Declared<Data> =
   | string
   | { readonly meaning: string; readonly activity: ((data: Data) => ActivityValues) | "no entry" }
@@ -190,7 +187,7 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
       }
     }
   }
-  /** The row goes; `was` is what the activity shows of it. */
+  /** Removes the row; `was` has its values for the activity. */
   const removed = (name: string, meaning: string) => {
     const type: AnyEventType = eventType<ChildRemoved<Child>>(`opportunity.${name}`, {
       meaning,

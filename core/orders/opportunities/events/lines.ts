@@ -18,7 +18,7 @@ const item_added = added("item_added", "A line was added.", (row) => ({
 }))
 export const lineAdded = item_added.make
 
-/** The quantity just counted out or in, without what was counted before. */
+/** The quantity of this count only, without earlier ones. */
 const newOnly = (data: Change): ActivityValues => ({ old_values: null, new_values: usualActivity(data).new_values })
 /**
  * The column `item_id` of a line is its product; in the activity `item_id` is the line, and `product_id` the product.
@@ -56,7 +56,7 @@ const line_changes = changes({
 })
 /** The quantity on order for a line changed: its shortage is checked again. */
 export const lineOnOrder = line_changes.kinds.item_on_order
-/** A quantity came back; `also` says how much, and in which condition. */
+/** A quantity was returned; `also` has quantity and condition. */
 export const bulkReturned = line_changes.kinds.bulk_returned
 /** Reverts a returned quantity: it is still out. `set` has the quantity that remains returned. */
 export const bulkReturnReverted = line_changes.kinds.bulk_return_reverted
@@ -78,7 +78,7 @@ const lineSnapshot = (line: ItemRow): JsonObject => ({
 })
 export const lineRemoved = (line: ItemRow): NewEvent => item_removed.make(line, lineSnapshot(line))
 
-/** `paths`: all lines in their order; `moved`: those whose path changes, absent from events of earlier releases. */
+/** `paths`: all lines in order; `moved`: those whose path changes, absent from events of earlier releases. */
 const items_restructured = eventType("opportunity.items_restructured", {
   meaning: "Lines were reordered.",
   data: () =>

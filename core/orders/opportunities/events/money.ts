@@ -72,7 +72,7 @@ export const opportunityPriced = eventType("opportunity.priced", {
   data: pricedSchema,
   project: projectPriced
 })
-/** `was`: sums of the whole before it. */
+/** `was`: the opportunity's totals before. */
 const opportunity_repriced = eventType("opportunity.repriced", {
   meaning: "Prices, taxes and terms were brought up to date, with nothing else changed.",
   data: () => Schema.Struct({ ...priced_fields(), was: someColumns(opportunities) }),

@@ -11,7 +11,7 @@ const asset_allocated = added("asset_allocated", "A unit was allocated to a line
   ...pick(row, ["opportunity_item_id", "stock_level_id"])
 }))
 export const unitAllocated = asset_allocated.make
-/** The stock levels of the assignments that these events make, by assignment: what is allocated now has no row. */
+/** Stock levels of the assignments created by these events, by assignment: new allocations have no row yet. */
 export const levelsAllocated = (events: ReadonlyArray<NewEvent>): ReadonlyMap<number, number> =>
   new Map(
     events.flatMap(({ data, type }) => {

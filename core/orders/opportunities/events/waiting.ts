@@ -76,7 +76,7 @@ export const waitMatched = eventType("shortage.waitlist.matched", {
       waitlisted_by: Schema.NullOr(Schema.Int),
       waitlisted_at: Schema.String,
       matched_at: Schema.String,
-      /** A quotation demands nothing: its place is kept while it is open. An order has its goods by its own demand. */
+      /** A quotation has no demand: its position is kept while it is open. An order has its goods by its own demand. */
       keeps_place: Schema.Boolean
     }),
   project: ({ id, keeps_place, matched_at }, { recorded_at }) => [

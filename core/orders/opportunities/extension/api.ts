@@ -1,4 +1,4 @@
-/** Endpoints that extend a hire, or say what extending it would mean (rules/opportunities 4.3). */
+/** Endpoints that extend a hire, or preview an extension (rules/opportunities 4.3). */
 import { Effect } from "effect"
 import { command, type DecideContext, type Endpoint, postQuery } from "../../../kernel/endpoints/endpoint.ts"
 import { json, list, longText, text } from "../../../kernel/fields/field.ts"

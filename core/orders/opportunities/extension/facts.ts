@@ -40,14 +40,14 @@ import { opportunity_items } from "../tables/lines.ts"
 import { loadDecisionState } from "../state/load.ts"
 import { asset_assignments } from "../tables/units.ts"
 
-// Extending a hire as one thing: header, lines, charge and claims on stock move together, or nothing does
+// Extends a hire as one change: header, lines, prices and claims on stock move together or not at all
 // (rules/opportunities 4.3). Shortening is the same with an earlier end.
 
 interface ExtensionFacts {
   readonly state: DecisionState
   /** The planned hire, or the reason why it is impossible. */
   readonly plan: Result.Result<ExtensionPlan, Rejection>
-  /** Other orders and quotations that want the same products meanwhile. */
+  /** Other orders and quotations that need the same products at that time. */
   readonly promised: ReadonlyArray<PromisedTo>
 }
 
@@ -61,7 +61,7 @@ const shortagesIn = (
     ? []
     : shortagesOf(state, opportunity, demands, settings, now).filter((one) => one.remaining_shortfall > 0)
 
-/** 422 naming every unit of the lines that is promised to somebody else meanwhile, and to whom. */
+/** 422 naming every unit of the lines promised to another order at that time, with its holder. */
 const requireUnits = (
   state: DecisionState,
   after: Opportunity,
@@ -86,7 +86,7 @@ const requireUnits = (
     return yield* reject("ends_at", [...held, way_out].join(" "))
   })
 
-/** More is promised: shortening a hire is never refused for what the customer owes. */
+/** Whether more is promised: shortening a hire is never refused for the customer's debt. */
 const isLonger = ({ set }: ExtensionPlan, header: OpportunityRow): boolean =>
   (set.ends_at ?? "") > (header.ends_at ?? "") ||
   (typeof set.starts_at === "string" && header.starts_at !== null && set.starts_at < header.starts_at)
@@ -102,8 +102,8 @@ const worse = (
 }
 
 /**
- * The store's policy on shortages, for orders, as on the way to becoming one: `block` refuses with 422 on `shortages`,
- * `warn` records that somebody went ahead.
+ * The store's shortage policy for orders, as on conversion: `block` refuses with 422 on `shortages`, `warn` records the
+ * acknowledgement.
  */
 const gate = (
   state: DecisionState,
@@ -138,7 +138,7 @@ const hireShown = ({ header }: Opportunity, shortages: ReadonlyArray<ShownShorta
   }
 }
 
-/** Lines whose claims on stock may change: those with new dates, and those that go by the hire's. */
+/** Lines whose claims on stock may change: those with new dates, and those that follow the hire's. */
 const demandedLines = (opportunity: Opportunity, plan: ExtensionPlan): ReadonlyArray<number> | "all" =>
   "charge_starts_at" in plan.set || "charge_ends_at" in plan.set
     ? "all"

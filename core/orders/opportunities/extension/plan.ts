@@ -1,6 +1,6 @@
 /**
- * Which dates a hire gets and which of its lines go along (rules/opportunities 4.3). By default those that had the old
- * dates: a line that ended with the hire ends with it again, one with an end of its own keeps that.
+ * New dates of a hire, and the lines that move along (rules/opportunities 4.3). By default lines with the old dates: a
+ * line that ended with the hire ends with it again, one with its own end keeps that.
  */
 import { Result } from "effect"
 import { calendarErrors } from "../../../kernel/fields/calendar-range.ts"
@@ -33,7 +33,7 @@ export const seenFields = {
 }
 type Seen = Partial<ValuesOf<typeof seenFields>>
 type Dates = Partial<Pick<OpportunityRow, "starts_at" | "ends_at" | "charge_starts_at" | "charge_ends_at">>
-/** Which lines go along: those that had the old dates, none, or these and no others. */
+/** Lines that move along: those with the old dates, none, or exactly these. */
 export type WhichLines = "follow" | "keep" | ReadonlyArray<number>
 
 const bounds = ["starts_at", "ends_at"] as const
@@ -123,7 +123,7 @@ const namedLines = (
   return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed(new Set(ids))
 }
 
-/** The new dates of one line; what stays as it is is left out. */
+/** The new dates of one line; unchanged ones are left out. */
 const lineDates = (
   line: ItemRow,
   header: OpportunityRow,
@@ -135,7 +135,7 @@ const lineDates = (
     const date = sent[bound]
     if (date === undefined || date === null) continue
     const own = line[bound]
-    // A line without a date of its own has the hire's: where it stays behind, it is given the one it had.
+    // A line without its own date has the hire's: if it stays behind, it gets the old one.
     if (goes === "stays") {
       if (own === null && header[bound] !== null && date !== header[bound]) set[bound] = header[bound]
     } else if (own !== null && own !== date && (goes === "named" || isOfHire(own, bound, header, seen)))

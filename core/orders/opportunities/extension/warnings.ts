@@ -74,7 +74,7 @@ export const loadPromised = Effect.fnUntraced(function* (
 
 const promisedFor = (short: LineShortage, promised: ReadonlyArray<PromisedTo>): ReadonlyArray<PromisedTo> =>
   promised.filter((one) => one.product_id === short.product_id && one.store_id === short.store_id).slice(0, named_max)
-/** The shortage of a line, and whom the goods are promised to meanwhile. */
+/** The shortage of a line, and the holders of the goods at that time. */
 export const shownShortage = (short: LineShortage, promised: ReadonlyArray<PromisedTo>): ShownShortage => ({
   opportunity_item_id: short.opportunity_item_id,
   product_id: short.product_id,
@@ -139,7 +139,7 @@ const phaseWarnings = ({ set }: ExtensionPlan, header: OpportunityRow): Readonly
   ]
 }
 
-/** Dates that what went out does not fit: they may be right, and what went out be booked on the wrong day. */
+/** Dates that do not fit dispatched goods: the dates may be right, and the dispatch recorded on the wrong day. */
 const goneWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> => {
   const { ends_at, starts_at } = plan.set
   const gone = after.units.filter(

@@ -1,6 +1,6 @@
 /**
- * A hire at another time, as for a copy of last year's (rules/opportunities 5): everything keeps its place relative to
- * the start, by the store's clock. What comes after the hire goes with its end.
+ * Moves a hire to another time, as for a copy of last year's (rules/opportunities 5): everything keeps its offset from
+ * the start, by the store's clock. Dates after the hire keep their offset from its end.
  */
 import { Result } from "effect"
 import { type FieldErrors, reject, type Rejection } from "../../../kernel/fields/rejection.ts"

@@ -61,7 +61,7 @@ export const sameCurrency = (
     ? Result.succeed(undefined)
     : refuse("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
 
-/** A price by hand: for one, or for the whole line; null where a rate decides. 422 on `line_total` for both. */
+/** A manual price, per unit or for the full line; null where a rate decides. 422 on `line_total` for both. */
 export const manualPrice = (
   sent: { readonly unit_price?: number | null; readonly line_total?: number | null },
   quantity: string
@@ -267,7 +267,7 @@ export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow
   return Result.succeed(undefined)
 }
 
-/** A group goes with its whole subtree, a product with its accessories; siblings keep their paths. */
+/** A group is removed with its subtree, a product with its accessories; siblings keep their paths. */
 export const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { opportunity } = state

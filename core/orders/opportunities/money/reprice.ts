@@ -16,7 +16,7 @@ import { headerPriced, opportunityPriced, opportunityRepriced } from "../events/
 import { presentTaxes } from "../state/pricing.ts"
 import { repriceRequest } from "../state/untaxed.ts"
 
-/** A figure that comes out otherwise than it is stored; without a line it is a sum of the whole. */
+/** A figure that differs from the stored one; without a line it is a total. */
 interface PriceChange {
   readonly opportunity_item_id: number | null
   readonly name: string

@@ -1,4 +1,4 @@
-/** Lines that come out at nothing without being meant to: `meta.warnings` before they are ordered or billed. */
+/** Lines that cost nothing unintentionally: `meta.warnings` before they are ordered or billed. */
 import { Effect } from "effect"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"

@@ -58,7 +58,7 @@ const acknowledgeShortages = (state: DecisionState, notes: string | null, contex
   })
 }
 
-// Reads opportunities with what they demand and what there is for them: a fixed number of queries, however many.
+// Reads opportunities with their demands and stock: a fixed number of queries, for any number.
 
 interface Now {
   readonly settings: Settings
@@ -197,8 +197,8 @@ const withNames = Effect.fnUntraced(function* (
 })
 
 /**
- * For a draft, what it would be short of; nothing, once an opportunity is over. All in one page, with the total in
- * `meta` (rules/conventions 2).
+ * For a draft, its shortages if ordered; none once an opportunity is over. All on one page, with the total in `meta`
+ * (rules/conventions 2).
  */
 const ofOpportunity = get(`${path}/{id}/shortages`, {
   answer: {
@@ -238,7 +238,7 @@ const withShortages = Effect.fnUntraced(function* (): Effect.fn.Return<ReadonlyA
   return [...flagged, ...(others.length === 0 ? [] : yield* Store.getMany(opportunities, others))]
 })
 
-/** When: lines whose time meets the days from `from` to `to`, both included; all that are not over unless given. */
+/** The span: lines that overlap the days from `from` to `to`, both included; by default all unfinished ones. */
 const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>) {
   const { store_id } = input.values
   const store = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined

@@ -1,6 +1,6 @@
 /**
- * When stock comes, goes or is ordered, or somebody else takes more or less of it, the flag `has_shortage` of the
- * opportunities that want it is looked at again (rules/rulings 26).
+ * Checks the flag `has_shortage` of affected opportunities again when stock changes or is ordered, or other demands
+ * change (rules/rulings 26).
  */
 import { Effect, Result } from "effect"
 import { activeDemand, type Demand } from "../../availability/rules/demand.ts"
@@ -36,7 +36,7 @@ import { levelChanged, levelDeleted, levelMade, stockMoved, type StockMoved, wan
 // Effects of commands on stock demands, and the other opportunities affected: those that need the same products at the
 // same time.
 
-/** Identifies what demands: `opportunity_item/7`. */
+/** Identifies the source of a demand: `opportunity_item/7`. */
 const sourceKey = ({ source_id, source_type }: Pick<Demand, "source_id" | "source_type">): string =>
   `${source_type}/${source_id}`
 
@@ -78,7 +78,7 @@ const hull = (one: Period, other: Period): Period => ({
 })
 const counting = ["product_id", "store_id", "asset_id", "buffered_starts_at", "buffered_ends_at", "out"] as const
 
-/** Demands that do not count before nor after, and those that count as before, change nothing. */
+/** Demands that count neither before nor after, or equally in both, change nothing. */
 const changesOf = ({ after, before }: DemandsMoved, now: string): ReadonlyArray<DemandChange> => {
   const [was, is] = [before, after].map(
     (rows) => new Map(rows.filter((row) => row.is_active || row.pending_checkin).map((row) => [row.id, row]))
@@ -197,8 +197,8 @@ const fewestFree = Effect.fnUntraced(function* (
 })
 
 /**
- * Other opportunities whose flag may change: short ones where something comes free; where more is taken, those that are
- * not short yet and want more than is left.
+ * Other opportunities whose flag may change: short ones if something is released; if more is claimed, those not short
+ * yet that need more than is left.
  */
 const concernedBy = Effect.fnUntraced(function* (
   moved: DemandsMoved,
@@ -242,7 +242,7 @@ const loadFacts = Effect.fnUntraced(function* (
   return { ...(yield* loadWithDemands(headers, context)), moved, demands }
 })
 
-/** The lines of the opportunity with what is on order for them now. */
+/** The opportunity's lines with their present quantity on order. */
 const ordered = (opportunity: Opportunity, all: ReadonlyArray<NewEvent>): Opportunity => {
   const now = new Map(dataOf(lineOnOrder, all).map(({ item_id, set }) => [item_id, set.on_order_quantity]))
   return {
@@ -303,7 +303,7 @@ export const shortagesSeenAgain = reaction({
   on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent],
   facts: ({ all }, context) =>
     Effect.gen(function* (): Effect.fn.Return<ShortageFacts, Failure, Store> {
-      // A merge moves lines, demands and stock together: what was enough stays enough.
+      // A merge moves lines, demands and stock together, so no shortage changes.
       if (all.some(({ type }) => type === products.merged_by?.event)) return nothing
       const moved = yield* stockMoved(all)
       const demands = yield* demandsMoved(all)

@@ -99,8 +99,8 @@ const movedBetween = (before: Level, after: Level): Moved | undefined => {
 const slot_max = 26 * 3_600_000
 
 /**
- * Opportunities with demands on what moved, while it did, that may need stock yet. More stock ends shortages only,
- * less of it makes them only: `which` may leave the others out.
+ * Opportunities that demand the moved stock at that time and may still need it. More stock only ends shortages, less
+ * only creates them: `which` may leave the others out.
  */
 export const wanting = Effect.fnUntraced(function* (
   moved: StockMoved,

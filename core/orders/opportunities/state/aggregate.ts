@@ -50,7 +50,7 @@ export interface Customer {
   readonly tag_list: ReadonlyArray<string>
 }
 
-/** An active demand of somebody else on a unit, and what people call its holder. */
+/** An active demand of another order on a unit, with the holder's name. */
 export interface UnitHold {
   readonly demand: Demand
   readonly holder: string
@@ -97,7 +97,7 @@ export interface DecisionState {
 /** Lines of the active version in path order: those that are shown, charged and take stock. */
 export const liveLines = (opportunity: Opportunity): ReadonlyArray<ItemRow> =>
   opportunity.lines.filter((line) => line.is_live)
-/** 422 on `item` for lines of a version that is not active: what was offered is not changed. */
+/** 422 on `item` for lines of an inactive version: an offer is not changed. */
 export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =>
   line.is_live
     ? Result.succeed(undefined)

@@ -17,7 +17,7 @@ export const opportunityName = (id: number, opportunity: OpportunityRow | undefi
 export const typedOrder = ({ id, number }: OpportunityRow): string =>
   number === null ? `${id}` : `'#${numberText(number, id)}'`
 
-/** A demand with what its opportunity is called; absent where it is of none. */
+/** A demand with its opportunity's name; absent if it has none. */
 export interface HeldDemand extends DemandRow {
   readonly holder?: string
 }

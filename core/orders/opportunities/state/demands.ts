@@ -59,7 +59,7 @@ export const demandSettings = (settings: Settings, now: string): DemandSettings 
 
 const factsOf = (header: OpportunityRow): OpportunityFacts => header
 
-/** The largest quantity of one demand: what both databases keep as an integer. */
+/** The largest quantity of one demand: the limit of integers in both databases. */
 const demand_quantity_max = 2_147_483_647
 
 /**
@@ -106,7 +106,7 @@ export const demandsOf = (
   }
 }
 
-/** Does the opportunity take stock away from others as it stands? */
+/** Whether the opportunity reduces others' availability at present. */
 export const isHoldingStock = (header: OpportunityRow, settings: Settings): boolean =>
   header.deleted_at === null && holdsStock(phaseOf(header.state, header.status, releasePointIn(settings)))
 
@@ -132,7 +132,7 @@ export const unitWindow = (
   return { from: millisOf(buffered.buffered_starts_at), to: millisOf(buffered.buffered_ends_at), starts_at, ends_at }
 }
 
-/** The demand of somebody else that keeps a unit from being held in a window; undefined when there is none. */
+/** The other demand that prevents reserving a unit in a window; undefined if none. */
 export const conflictingHold = (
   unit_holds: ReadonlyArray<UnitHold>,
   stock_level_id: number,
@@ -220,7 +220,7 @@ const coveredBy = (
         .filter((one) => one.starts_at <= line.starts_at && one.ends_at >= line.ends_at)
         .reduce((sum, one) => sum + (onOrder.get(one.id) ?? 0), 0)
 
-/** Facts that say what is free for the lines of an opportunity; `demands`: all of its own as they will be. */
+/** Facts for the availability of an opportunity's lines; `demands`: all of its own after the change. */
 type StockFacts = Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">
 const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): ReadonlyMap<number, AvailabilitySnapshot> =>
   new Map([...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)]))
@@ -321,11 +321,11 @@ export const shortagesOf = (
   const placeOf = (one: LineShortage): number => places.get(one.opportunity_item_id) ?? 0
   return short.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
-/** Is anything short that is not on order yet? What the flag `has_shortage` says, and the gates ask. */
+/** Whether anything is short and not on order yet: the flag `has_shortage` and the gates. */
 export const isShort = (shortages: ReadonlyArray<LineShortage>): boolean =>
   shortages.some((one) => one.remaining_shortfall > 0)
 
-/** How many units of its own product are allocated to each line that has any, those that are back aside. */
+/** Units of its own product allocated to each line, without returned ones. */
 const unitsStillHeld = (
   { lines, units }: Opportunity,
   levels: DecisionState["levels"] | undefined
@@ -333,7 +333,7 @@ const unitsStillHeld = (
   const productOf = new Map(lines.map((line) => [line.id, line.item_id]))
   const counts = new Map<number, number>()
   for (const { opportunity_item_id, status, stock_level_id } of units) {
-    // Units of a kit's parts say nothing of how many kits the line asks for.
+    // Units of a kit's parts do not count as kits.
     const product_id = levels?.get(stock_level_id)?.product_id
     if (status < checked_in && (product_id === undefined || product_id === productOf.get(opportunity_item_id)))
       counts.set(opportunity_item_id, (counts.get(opportunity_item_id) ?? 0) + 1)

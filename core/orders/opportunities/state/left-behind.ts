@@ -1,4 +1,4 @@
-/** Lines that a plain change of the hire's dates leaves behind, and what moves them (rules/opportunities 4.3). */
+/** Lines left behind by a plain change of the hire's dates, and how to move them (rules/opportunities 4.3). */
 import { liveLines, type Opportunity } from "./aggregate.ts"
 import { typedOrder } from "./called.ts"
 import type { ItemRow } from "../tables/lines.ts"

@@ -29,7 +29,7 @@ import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 export interface LoadOptions {
   /** Products beside those on the lines: of a line that is added, or that replaces another product. */
   readonly product_ids?: ReadonlyArray<number>
-  /** Products whose rates may price a line. Rates are read for no others. */
+  /** Products whose rates may price a line; no others' rates are read. */
   readonly rated_product_ids?: ReadonlyArray<number>
   readonly level_ids?: ReadonlyArray<number>
   /**
@@ -45,8 +45,8 @@ export interface LoadOptions {
   readonly store_id?: number | null
   readonly surcharge_group_ids?: ReadonlyArray<number>
   /**
-   * Reads lines of the active version, and of other versions only those that hold units. Not enough for rules about
-   * versions, nor for those that depend on whether anything was ever dispatched.
+   * Reads lines of the active version, and of other versions only those with units. Not enough for rules about
+   * versions, nor for those that depend on earlier dispatches.
    */
   readonly live_only?: boolean
   /**

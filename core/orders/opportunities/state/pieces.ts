@@ -22,8 +22,8 @@ import { Store } from "../../../kernel/store/store.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { exact } from "../../../values/decimal.ts"
 
-// Units on a line that are not of its own product: parts of its kit that are tracked one by one (rules/opportunities
-// 9.1). They stand on the kit's line, so that it is known which serial numbers went out with which kit.
+// Units on a line that are not of its own product: parts of its kit tracked individually (rules/opportunities 9.1).
+// They are on the kit's line, to record which serial numbers went out with which kit.
 
 type Known = Pick<DecisionState, "stocked" | "levels">
 type Depth = Pick<DemandSettings, "kit_nesting_max_depth">
@@ -40,7 +40,10 @@ export const partsOfLine = (
     : serialisedParts(product, stocked, kit_nesting_max_depth)
 }
 
-/** How many units of the product the line can hold: its quantity, of a part what that many kits take; 0 of others. */
+/**
+ * Number of units of the product the line can hold: its quantity, for a part the number its kits need; 0 for other
+ * products.
+ */
 export const roomOf = (state: Known, line: ItemRow, product_id: number, depth: Depth): number => {
   if (line.item_id === product_id) return Math.ceil(Number(line.quantity))
   const per_kit = partsOfLine(state, line, depth).get(product_id) ?? 0
@@ -48,7 +51,7 @@ export const roomOf = (state: Known, line: ItemRow, product_id: number, depth: D
   return Math.ceil(Math.round(Number(line.quantity) * per_kit * 1e6) / 1e6)
 }
 
-/** A unit that came back damaged or missing makes room on its line for the one that is sent in its place. */
+/** A unit returned damaged or missing makes room on its line for a replacement. */
 export const takesRoom = ({ condition_on_return }: Pick<AssignmentRow, "condition_on_return">): boolean =>
   condition_on_return !== damaged && condition_on_return !== missing
 

@@ -1,4 +1,4 @@
-/** A store's policy on shortages, and the record that somebody went ahead (rules/opportunities 9.5). */
+/** A store's shortage policy, and the record of acknowledgements (rules/opportunities 9.5). */
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
@@ -18,7 +18,7 @@ export const gatePolicy = (
     effective: !hasOnePermission(viewer, "shortages.ignore") ? store : store === "block" ? "warn" : "allow"
   }
 }
-/** Somebody saw that it is short and went ahead. `permission_used`: the store's policy alone would have refused. */
+/** The shortage was acknowledged. `permission_used`: the store's policy alone would have refused. */
 export const acknowledgementOf = (
   id: number,
   opportunity_id: number,
@@ -38,7 +38,7 @@ export const acknowledgementOf = (
   })
 /** Users who may ignore shortages are warned like all others, unless the store's policy allows shortages. */
 export const isTold = ({ store }: Pick<DecisionState, "store">): boolean => store?.shortage_policy !== "allow"
-/** The shortage, and whose doing it is that it passes where the store's policy alone would refuse it. */
+/** The shortage, and the user responsible if the store's policy alone would refuse it. */
 export const shortageToldText = (state: DecisionState, short: ReadonlyArray<LineShortage>, viewer: Viewer): string => {
   const { effective, store } = gatePolicy(state, viewer)
   const passes = "The store blocks shortages; your permission to ignore them lets this one through."

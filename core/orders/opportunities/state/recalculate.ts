@@ -50,7 +50,7 @@ export interface Recalculated {
   readonly demands: ReadonlyArray<DemandRow>
   /** Lines that would be short, for opportunities that hold stock and whose stock was read. */
   readonly shortages: ReadonlyArray<LineShortage>
-  /** The same whatever the opportunity holds: what it would be short of. */
+  /** The same for any opportunity: what it would be short of. */
   readonly short: ReadonlyArray<LineShortage>
   /** Events that follow from the change, after its own event. */
   readonly events: ReadonlyArray<NewEvent>
@@ -185,7 +185,7 @@ const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunit
   const known = new Map(before.lines.map((line) => [line.id, line]))
   const sent = new Map(change.lines.map((line) => [line.id, line]))
   const lines = after.lines.flatMap((line) => {
-    // New lines are recorded whole, with their prices.
+    // New lines are recorded in full, with their prices.
     if (!known.has(line.id) || sent.get(line.id) === line) return []
     const difference = changed(sent.get(line.id) ?? {}, line)
     return Object.keys(difference).length === 0 ? [] : [{ ...difference, id: line.id }]

@@ -45,7 +45,7 @@ const chargedPeriods = (row: ItemRow): string | null => {
   return paid.isZero() ? null : exact(row.discounted_total).times(100).dividedBy(paid).toDecimalPlaces(2).toFixed()
 }
 
-/** How far an opportunity is: pieces it asks for, of these prepared or further, out now, and back. */
+/** Progress of an opportunity: pieces requested, prepared or further, out now, and returned. */
 export const pieces_shown = {
   wanted: Shown.number({ describe: "Pieces it asks for; a kit is one" }),
   packed: Shown.number({ describe: "Of these, prepared or further" }),
@@ -255,7 +255,7 @@ export const opportunityResource = resource({
   })
 })
 
-// The answer of opportunity endpoints: the opportunity, and what this viewer may do with it (rules/opportunities 4,
+// The answer of opportunity endpoints: the opportunity, and the actions allowed to this viewer (rules/opportunities 4,
 // 4.1).
 
 /** The answer with one opportunity. */
@@ -310,7 +310,7 @@ export const warnedOpportunity = (
 export const withParts: ReadonlyArray<string> = ["items", "costs"]
 export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
 
-/** The answer where the opportunity's prices are not what it is about: without `meta.warnings`. */
+/** The answer of endpoints that do not concern prices: without `meta.warnings`. */
 export const plainAnswer = Effect.fnUntraced(function* (
   id: number,
   input: Input,

@@ -84,7 +84,7 @@ export const loadOwed = Effect.fnUntraced(function* (
   return { orders, invoices }
 })
 
-/** The state with what its customer owes beside this. */
+/** The state with the customer's other debt. */
 export const withOwed = Effect.fnUntraced(function* (
   state: DecisionState,
   settings: Settings

@@ -1,4 +1,4 @@
-/** Where a line stands: paths of four digits a level, "0001", "00010001" (rules/opportunities 7.1). */
+/** Position of a line: paths of four digits a level, "0001", "00010001" (rules/opportunities 7.1). */
 import { Result } from "effect"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import type { ItemRow, ItemType } from "../tables/lines.ts"
@@ -14,7 +14,7 @@ export const isBelow = (path: string, ancestor: string): boolean =>
 const childPath = (parent: string | null, place: number): string =>
   `${parent ?? ""}${String(place).padStart(width, "0")}`
 
-/** May a line of this type stand below one of that type (undefined: at the root)? */
+/** Whether a line of this type may be below one of that type (undefined: at the root). */
 const canNest = (type: ItemType, parent: ItemType | undefined): boolean =>
   type === "accessory" ? parent === "product" : parent === undefined || parent === "group"
 const nestingError = (type: ItemType): string =>

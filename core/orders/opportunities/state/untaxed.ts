@@ -1,4 +1,4 @@
-/** Lines that bear no tax for lack of a tax class, why, and what gives them one: `meta.warnings` (rules/rates 8). */
+/** Lines untaxed for lack of a tax class, with the reason and the fix: `meta.warnings` (rules/rates 8). */
 import { Effect } from "effect"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -56,7 +56,7 @@ const isUntaxed = ({ is_optional, item_type, tax_rate, total }: ItemRow): boolea
   item_type !== "group" && !is_optional && total !== 0 && Number(tax_rate ?? 0) === 0
 const names = (lines: ReadonlyArray<ItemRow>): ReadonlyArray<string> => lines.map(({ name }) => name)
 
-/** One query where everything is taxed, and where nothing can be changed any more none. */
+/** One query if everything is taxed, and none if nothing can be changed any more. */
 export const untaxedWarnings = Effect.fnUntraced(function* (
   header: OpportunityRow
 ): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {

@@ -29,7 +29,7 @@ import {
 } from "./decide.ts"
 
 const reasonField = { reason: text({ nullable: true, max: 1000 }) }
-/** An endpoint whose body holds no more than a reason. */
+/** An endpoint whose body contains only a reason. */
 const move = (
   name: string,
   summary: string,
@@ -72,7 +72,7 @@ const toQuotation = command("POST", `${path}/{id}/convert_to_quotation`, {
   result: warnedResult,
   respond: (result, input) => warnedOpportunity(result, input)
 })
-/** The answer, with lines in `meta.warnings` that come out at nothing without being meant to. */
+/** The answer, with warnings about lines that cost nothing unintentionally in `meta.warnings`. */
 const orderAnswer = Effect.fnUntraced(function* ({ id, warnings }: Warned, input: Input) {
   const header = yield* Store.get(opportunities, id)
   const unpriced = header === undefined ? [] : unpricedText(header, yield* unpricedLines(header, input))

@@ -7,8 +7,8 @@ import type { Catalogue } from "../../../kernel/endpoints/catalogue.ts"
 import type { AuditEntry } from "../../../people/activity-log.ts"
 
 /**
- * The kinds of events that are entries, by type: those that say what the activity shows, of other slices too (a file
- * was attached). Prices and demands that follow from them do not.
+ * Event types with an activity entry, including those of other slices (an attached file). Resulting prices and demands
+ * have none.
  */
 export const activityKinds = ({ events }: Pick<Catalogue, "events">): ReadonlyMap<string, AnyEventType> =>
   new Map([...events].filter(([, { activity }]) => activity !== undefined))

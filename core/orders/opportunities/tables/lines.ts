@@ -1,4 +1,4 @@
-/** Lines of an opportunity and what requests about them hold (rules/opportunities 7). */
+/** Lines of an opportunity and the bodies of their requests (rules/opportunities 7). */
 import {
   boolean,
   choice,
@@ -26,7 +26,7 @@ const item_types = {
 } as const
 export type ItemType = keyof typeof item_types
 export const charge_period_labels = { 0: "Hour", 1: "Day", 2: "Week", 3: "Month", 4: "Fixed" }
-/** A price by hand for the whole time; the other charge periods are words only. */
+/** A manual price for the complete time; the other charge periods are labels only. */
 export const fixed_charge = 4
 
 const itemColumns = {
@@ -48,7 +48,7 @@ const itemColumns = {
   unit_price: money({ ...inRowCurrency, computed: true, default: 0 }),
   /** The price agreed by hand; null lets the product's rate decide. */
   manual_unit_price: money({ ...inRowCurrency, nullable: true, hidden: true }),
-  /** The total agreed by hand for the whole line, before its discount, whatever the quantity and the days. */
+  /** The manual total of the full line, before its discount, for any quantity and days. */
   manual_total: money({ ...inRowCurrency, nullable: true, hidden: true }),
   /** Price times quantity and time, less the line's own discount; with tax where prices include it. */
   discounted_total: money({ ...inRowCurrency, computed: true, default: 0, hidden: true }),
@@ -63,7 +63,7 @@ const itemColumns = {
   ends_at: timestamp({ nullable: true }),
   is_optional: boolean({ default: false }),
   custom_fields: json<JsonObject>({ default: {} }),
-  /** The store whose stock it takes, where that is another than the opportunity's. */
+  /** The store whose stock it takes, if not the opportunity's. */
   dispatch_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   return_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   /** Quantity on order from suppliers and not yet received (rules/availability 9). */

@@ -1,4 +1,4 @@
-/** Costs of an opportunity and what requests about costs and the deal price hold (rules/opportunities 8, 11). */
+/** Costs of an opportunity and the bodies of requests about costs and the deal price (rules/opportunities 8, 11). */
 import { boolean, code, decimal, integer, longText, money, ref, text, timestamp } from "../../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../../kernel/tables/table.ts"
 import { inRowCurrency, opportunityId, quantity, transaction_type_labels } from "./child-columns.ts"

@@ -1,4 +1,4 @@
-/** Records of shortages that somebody saw and accepted (rules/opportunities 9.5). */
+/** Records of acknowledged shortages (rules/opportunities 9.5). */
 import { boolean, choice, json, longText, ref, timestamp } from "../../../kernel/fields/field.ts"
 import type { JsonObject } from "../../../kernel/fields/json.ts"
 import { table } from "../../../kernel/tables/table.ts"

@@ -30,7 +30,7 @@ import {
 } from "./lifecycle.ts"
 import { assignment_statuses, type AssignmentRow, condition_labels } from "../tables/units.ts"
 
-// Which other units may take the place of one that cannot be allocated: what a refused command is offered instead.
+// Possible replacements of a unit that cannot be allocated: the resolutions offered for the refusal.
 
 const objectsIn = (value: Json | undefined): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isJsonObject) : []

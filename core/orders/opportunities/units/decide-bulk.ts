@@ -125,7 +125,7 @@ export const revertReturned = (
     return yield* moved(state, line, "bulk_return_reverted", { returned_quantity }, about, context, undefined, true)
   })
 
-/** A new quantity for the line, which is priced again. 422 on `new_quantity` below what was dispatched. */
+/** A new quantity for the line, which is repriced. 422 on `new_quantity` below what was dispatched. */
 export const adjustQuantity = (
   state: DecisionState,
   line: ItemRow,

@@ -105,7 +105,9 @@ const overlapsUnit = (
   )
 }
 
-/** Why no more units of this one's product go on the line; undefined while there is room, and for what is no part. */
+/**
+ * Why no more units of this product fit on the line; undefined while there is room, and for other products than parts.
+ */
 const fullText = (
   state: DecisionState,
   opportunity: Opportunity,

@@ -181,7 +181,7 @@ const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): R
     ? Result.succeed(undefined)
     : reject(field, `${unitName(state, unit.stock_level_id)} is out with ${holder}; check it in there first.`)
 }
-/** 422 on the unit's field while it is out of service: what is broken or lost does not leave. */
+/** 422 on the unit's field while it is out of service: broken or lost units cannot go out. */
 const isInService = (
   state: DecisionState,
   { field, unit }: UnitMovement,

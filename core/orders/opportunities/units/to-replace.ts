@@ -1,6 +1,6 @@
 /**
- * Units that are allocated to an order and cannot go, as they are out of service then: the order is not short while
- * others are free, but somebody has to allocate one of those (rules/availability 9).
+ * Allocated units that cannot go because they will be out of service: the order is not short while others are free, but
+ * one of those must be allocated (rules/availability 9).
  */
 import { Effect } from "effect"
 import { availableAssets } from "../../availability/rules/assets.ts"
@@ -137,7 +137,7 @@ export const unitsToReplace = Effect.fnUntraced(function* (
   })
 })
 
-/** How many units of each opportunity are to be replaced, by its id; nothing where none is. */
+/** Number of units to replace in each opportunity, by id; absent if none. */
 export const countToReplace = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, context: Now) {
   const { levels, opportunities: states } = yield* loadAllocated(ids)
   return new Map(states.map((one) => [one.header.id, brokenUnits(one, levels, context).length]))

@@ -61,7 +61,7 @@ const queuedOf = (row: WaitRow, rows: Rows, context: Now): Queued => {
   }
 }
 
-/** All that wait for these products, wherever they are held, and what there is for them now. */
+/** All lines waiting for these products, at any store, with the present availability. */
 export const lookAtWaiting = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   context: Now

@@ -88,7 +88,7 @@ export const lookAtQueue = (
   return [...gone, ...here]
 }
 
-/** How the line differs from what it waited for; undefined where it does not. */
+/** Difference between the line and its entry on the list; undefined if none. */
 const changedOf = (row: WaitRow, found: LineAvailability) => {
   const { from: starts_at, requested_quantity, store_id, to: ends_at } = found
   return row.requested_quantity === requested_quantity &&
