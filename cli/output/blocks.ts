@@ -1,6 +1,6 @@
 /**
- * What a command shows of one thing in several parts: what it is, tables of what belongs to it, its sums. A terminal
- * and a pipe get the same parts, an empty line between them; a pipe gets them without colours, in full width.
+ * Output of one record in several parts: its fields, tables of its rows, its sums. A terminal and a pipe get the same
+ * parts, separated by an empty line; a pipe gets them without colours, in full width.
  */
 import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import { type Column, recordText, tableText } from "./table.ts"

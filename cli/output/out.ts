@@ -1,7 +1,7 @@
 /**
- * The one place that writes to the terminal. Control characters and overrides of the direction of text, which could steer
- * the terminal, are made visible here. In JSON they are escaped, so that data stay exact; the content of a file stays
- * exact unless it goes to a terminal.
+ * The one place that writes to the terminal. Control characters and direction overrides, which could control the
+ * terminal, are made visible here. In JSON they are escaped, so that data stay exact; a file's content stays exact
+ * unless written to a terminal.
  */
 import type { Json } from "../../core/kernel/fields/json.ts"
 import { printable, printableJson, printableLine } from "../../core/values/text.ts"

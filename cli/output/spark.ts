@@ -1,4 +1,4 @@
-/** Figures as blocks of text: a line of them for what went on day by day, a bar for a share of the whole. */
+/** Figures as block characters: a line for a series of days, a bar for a share. */
 
 const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 const nothing = "·"

@@ -1,4 +1,4 @@
-/** Billing as a whole: invoices, payments, refunds and credit notes. */
+/** The billing slice: invoices, payments, refunds and credit notes. */
 import { choice, integer, json, longText, text } from "../kernel/fields/field.ts"
 import type { JsonObject } from "../kernel/fields/json.ts"
 import type { SettingGroups } from "../kernel/events/settings.ts"

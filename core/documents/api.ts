@@ -1,4 +1,4 @@
-/** Documents as a whole. */
+/** The documents slice. */
 import type { Slice } from "../kernel/endpoints/catalogue.ts"
 import { layoutsSlice } from "./branding/api.ts"
 import { documentTypeEndpoints } from "./content/api.ts"

@@ -1,6 +1,6 @@
 /**
- * What happens to documents (rules/billing 3). Events carry results: what was drawn, under which hash. Reading them
- * again draws nothing and sends nothing.
+ * Events of documents (rules/billing 3). They carry results: the drawn content and its hashes. Replaying draws and
+ * sends nothing.
  */
 import { Schema } from "effect"
 import { type AnyEventType, eventType } from "../kernel/events/event-type.ts"

@@ -1,4 +1,4 @@
-/** Endpoints of documents: asked for, read, made final, voided (interface 4.9). */
+/** Endpoints of documents: generate, read, finalise, void (interface 4.9). */
 import { Effect, Option, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
 import { CommandRuntime } from "../kernel/endpoints/command-runtime.ts"

@@ -1,6 +1,6 @@
 /**
- * Documents: quotes, orders, papers of the warehouse, invoices and orders to suppliers as people print, send and sign
- * them (rules/billing 3). A row says what was made of what; its PDF and the tree of blocks it was drawn from are files.
+ * Documents: quotes, orders, warehouse documents, invoices and purchase orders, for printing, sending and signing
+ * (rules/billing 3). A row names its source; its PDF and its tree of blocks are files.
  */
 import type { InvoiceRow } from "../billing/state/tables.ts"
 import { boolean, choice, integer, longText, ref, text, timestamp } from "../kernel/fields/field.ts"

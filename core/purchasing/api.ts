@@ -1,4 +1,4 @@
-/** Procurement as a whole: orders to suppliers, receipts and returns, resolutions of shortages. */
+/** The procurement slice: purchase orders, receipts and returns, resolutions of shortages. */
 import type { Slice } from "../kernel/endpoints/catalogue.ts"
 import { procurementEvents } from "./events.ts"
 import { orderEndpoints } from "./orders/api.ts"

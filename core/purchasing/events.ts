@@ -1,6 +1,6 @@
 /**
- * What happens to purchase orders beside receipts (rules/billing 2). All of it stands in the stream of the order, with
- * results and never differences: replaying numbers, sends and tells nothing again.
+ * Events of purchase orders other than receipts (rules/billing 2), in the stream of the order. They carry results,
+ * never differences: replaying assigns no numbers and sends nothing.
  */
 import type { AnyEventType } from "../kernel/events/event-type.ts"
 import { draftEvents, recordEvents } from "../kernel/events/record-events.ts"

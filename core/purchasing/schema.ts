@@ -1,6 +1,6 @@
 /**
- * Purchase orders: what is hired or bought from suppliers, and what came of it (rules/billing 2). Amounts are minor
- * units of the order's currency; everything that happens to an order stands in its stream.
+ * Purchase orders: goods hired or bought from suppliers, and their deliveries (rules/billing 2). Amounts are minor
+ * units of the order's currency; all events of an order are in its stream.
  */
 import {
   boolean,

@@ -95,7 +95,7 @@ const checkTexts = Effect.fnUntraced(function* (given: JsonObject, errors: Error
         errors[key] = [`The ${key} field cannot be read: ${first?.message ?? message}`]
         return Effect.succeed({ [key]: [] })
       }),
-      // A busy server saves without the check; what cannot be filled later is replaced by the plain text.
+      // A busy server saves without the check; fields that cannot be filled later are replaced by the plain text.
       Effect.catch(() => Effect.succeed({ [key]: [] }))
     )
     const [unknown] = unknownFields(found[key] ?? [], mail_fields)
@@ -247,7 +247,7 @@ const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
   }
 })
 
-/** The same pages as a document of it has, with what was paid since. */
+/** The same pages as its document, with later payments. */
 const pdfOf = Effect.fnUntraced(function* (
   source: Omit<DocumentSource, "store_id" | "document_number">,
   settings: Settings,

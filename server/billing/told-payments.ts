@@ -97,7 +97,7 @@ const reasonOf = ({ errors, message }: Rejection): string => Object.values(error
 const textOf = (minor: number, currency: string): string => `${formatMoney(minor, currency)} ${currency}`
 const nameOf = ({ id, number }: InvoiceRow): string => `invoice ${number ?? id}`
 
-/** Two programs may give one id to two payments: what differs from the one that is recorded is no copy of it. */
+/** Two providers may use one id for two payments: one that differs from the recorded payment is no copy of it. */
 const recordedAlready = Effect.fnUntraced(function* (
   { amount, currency, invoice, payment_id }: ToldPayment,
   known: PaymentRow

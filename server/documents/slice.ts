@@ -50,7 +50,7 @@ import { document_link_pins, document_link_tries, PublicCall } from "./links/pin
 type Errors = { [field: string]: ReadonlyArray<string> }
 const places = [...text_places, ...mail_places]
 
-/** Wraps the calls that save a layout. Those who may not, or name none, are answered that first. */
+/** Middleware for calls that save a layout. Callers without permission, or without a layout, are refused first. */
 const checkedLayouts = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   const { name } = call.endpoint
   const { body } = call.request
@@ -217,7 +217,7 @@ const drawing_processes: ReadonlyArray<Process> = [
   })
 ]
 
-// A signed address of a document whose PDF is missing from the store of files: it is drawn again before it is read.
+// Draws a document again if a signed URL is requested and its PDF is missing from the file store.
 
 const restored = Effect.fnUntraced(function* ({ params, request: { query } }: ServerCall) {
   const { blobs, key } = yield* serverContext
@@ -263,7 +263,7 @@ const onceDrawn = Effect.fnUntraced(function* (id: number) {
   )
 })
 
-/** Why it could not be drawn: by itself, or by what may pass. */
+/** Why it could not be drawn: for a permanent or a temporary reason. */
 const refusalOf = Effect.fnUntraced(function* (row: DocumentRow): Effect.fn.Return<Rejection, Failure, Store> {
   const error = row.error ?? "It could not be drawn."
   const [event] = yield* Store.find(

@@ -19,7 +19,7 @@ import type { DeviceFilesShape } from "../../sync/server/tables.ts"
 import { filesUnavailable, keepContent } from "./keep.ts"
 import { blobs } from "./downloads.ts"
 
-// Which uuid is what file: the rows of every table that names files.
+// Files by uuid: the rows of every table that names files.
 
 export interface NamedFile {
   readonly sha256: string
@@ -134,7 +134,7 @@ export const findUnknown = Effect.fnUntraced(function* (
   )
 })
 
-/** The hour in which the whole store is compared with its rows. */
+/** The hour in which the complete store is compared with its rows. */
 const comparing_hour = 3
 
 export const collectWork = timedWork({

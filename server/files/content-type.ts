@@ -21,7 +21,7 @@ const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 /** Pages and drawings, which a browser would execute given their type. */
 const markup = /^\s*<|<\s*(?:!doctype|html|head|body|svg|script|iframe)\b/i
 
-/** Text, CSV, JSON: what begins as valid UTF-8 without control characters, and as no page. */
+/** Text, CSV, JSON: valid UTF-8 without control characters at the start, and no markup. */
 const isPlainText = (head: Uint8Array): boolean => {
   try {
     // The last character of a longer file may be cut in two.

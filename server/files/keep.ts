@@ -19,7 +19,7 @@ import {
   type StoredBlob
 } from "../ports/blob-store.ts"
 
-/** Keeps what has been received. Not within a transaction: others that keep the same would wait for its end. */
+/** Stores received content. Not within a transaction: others that store the same would wait for its end. */
 export const keepReceived = Effect.fnUntraced(function* (
   { keep }: Receiving,
   blob: StoredBlob
@@ -33,8 +33,8 @@ export const keepReceived = Effect.fnUntraced(function* (
 
 const removal_tries = 50
 /**
- * From here on the content is not removed for a day. Where it is being removed at this moment, that is waited for;
- * what a row names stays named.
+ * Protects the content from removal for a day. Waits if it is being removed at this moment; referenced content stays
+ * referenced.
  */
 const announce = (blob: StoredBlob, tries: number): Effect.Effect<void, BlobStoreFailure | SqlError.SqlError, Store> =>
   Effect.gen(function* () {
@@ -56,7 +56,7 @@ const announce = (blob: StoredBlob, tries: number): Effect.Effect<void, BlobStor
     yield* announce(blob, tries - 1)
   })
 
-/** Keeps all of a stream: what jobs make. It is removed after a day unless a row names it by then. */
+/** Stores all of a stream, for files created by jobs. It is removed after a day unless a row references it by then. */
 export const keepContent = <E, R>(
   content: Stream.Stream<Uint8Array, E, R>,
   bytes_max: number

@@ -20,8 +20,8 @@ import type { Outside } from "../ports/outside.ts"
 import { StartupError } from "../ports/startup-error.ts"
 import { file_stores } from "./downloads.ts"
 
-// Files in a folder: `ab/cd/<sha256>`, closed to others. Content is written under a temporary name, brought to disk,
-// and given its own name, which is brought to disk as well: after a crash a blob is there whole, or not at all.
+// Files in a folder: `ab/cd/<sha256>`, private. Content is written under a temporary name, flushed to disk, and
+// renamed, which is flushed as well: after a crash a blob is complete or absent.
 
 interface FolderOptions {
   readonly folder: string
@@ -81,7 +81,7 @@ export const folderStore = ({ folder, alone }: FolderOptions): BlobStore => {
   }
 }
 
-/** A path is only ever made from what is a hash. */
+/** Paths are built from valid hashes only. */
 const checked = (sha256: string): string => {
   if (!isSha256(sha256)) throw new TypeError("a blob is named by its SHA-256")
   return sha256
@@ -110,7 +110,7 @@ const contentOf = (
     )
   )
 
-/** Gives temporary content its name. What is there already whole stays; a file of another length is damaged. */
+/** Renames temporary content. An existing complete file stays; one of another length is damaged. */
 const moved = async (folder: string, temporary: string, path: string, { size_bytes }: StoredBlob): Promise<void> => {
   const there = await stat(path).catch((cause: unknown) => absent(cause, undefined))
   const now = new Date()
@@ -181,8 +181,8 @@ export const openBlobStore = async ({ data_folder, database, outside }: StoreOpt
 }
 
 /**
- * The database remembers the one store its files are in, by a mark that lies in the store. A second server whose folder
- * is its own would keep files that the first one cannot read, and miss those of the first: it does not start.
+ * The database remembers its file store by a mark in the store. A second server with a separate folder would store
+ * files that the first one cannot read, and lack those of the first: it refuses to start.
  */
 export const claimBlobStore = Effect.fnUntraced(function* ({
   is_passing,

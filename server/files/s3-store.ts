@@ -131,7 +131,7 @@ const markIn = ({ ask, place }: Bucket): BlobStore["mark"] =>
 const failureOf = (place: string, fault: BlobStoreFault, said: string, cause?: unknown): BlobStoreFailure =>
   new BlobStoreFailure({ fault, message: `The bucket ${place} cannot be used: ${said}.`, cause })
 
-/** Signed requests to the bucket; what passes by itself is tried again. 404 is an answer, other refusals fail. */
+/** Signed requests to the bucket; temporary faults are retried. 404 is an answer, other refusals fail. */
 const makeBucket = ({ credentials, url }: S3Options, answer_millis: number) => {
   const { endpoint, bucket, prefix, region } = bucketOf(url, credentials)
   const place = `${bucket}${prefix === "" ? "" : `/${prefix.slice(0, -1)}`} at ${endpoint.host}`
@@ -206,7 +206,7 @@ const reasonOf = (cause: unknown): string => {
   return inner instanceof Error ? inner.message : cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Throws a TypeError that says what is wrong with the address. */
+/** Throws a TypeError with the address's fault. */
 const bucketOf = (url: string, { region }: Credentials) => {
   const parsed = new URL(url)
   const prefix = (parsed.searchParams.get("prefix") ?? "").replace(/^\/+|\/+$/g, "")

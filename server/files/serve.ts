@@ -42,7 +42,7 @@ export const isSignedFor = (
   return isSameSignature(signature, fileSignature(key, uuid, expires)) && Number(expires) * 1_000 > now_millis
 }
 
-/** The file as it is sent: in place where that runs nothing, else to be saved; never under another type. */
+/** The file as sent: inline if its type runs no scripts, else as a download; never under another type. */
 export const answerOfFile = ({ mime_type, name, sha256, size_bytes }: NamedFile): Effect.Effect<Answer<never>> =>
   Effect.map(serverContext, ({ blobs }) => ({
     status: 200,

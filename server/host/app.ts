@@ -57,11 +57,11 @@ export interface ServerOptions {
   readonly log?: Log
   /** Its network access; by default only its own folder. */
   readonly outside?: Outside
-  /** False: calls are not metered. For benchmarks alone, which measure what that costs. */
+  /** False: calls are not metered. For benchmarks only, to measure its cost. */
   readonly metered?: boolean
   /** Slices beside those the server always has. */
   readonly slices?: ReadonlyArray<ServerSlice>
-  /** Services in place of the runtime's own, such as a clock in tests. */
+  /** Replacements for the runtime's services, such as a clock in tests. */
   readonly services?: Context.Context<never>
 }
 
@@ -365,7 +365,7 @@ const followOthers = (url: string, forget: () => void, tellListeners: () => void
     })
   )
 
-/** Sends what Effect logs to the server's log. */
+/** Forwards Effect's log to the server's log. */
 const effectLogger = (log: Log): Logger.Logger<unknown, void> =>
   Logger.make(({ message, logLevel, cause }) => {
     const level =

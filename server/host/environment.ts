@@ -18,7 +18,7 @@ interface Variable<A> {
 
 export const least_secret_length = 20
 
-/** `check` returns what the value must be, when it is not that. */
+/** `check` returns the expected form, if the value has another. */
 const checked = (name: string, check: (given: string) => string | undefined): Config.Config<string> =>
   Config.schema(Schema.String.check(Schema.makeFilter(check)), name)
 const text = (

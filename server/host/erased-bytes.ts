@@ -25,7 +25,7 @@ const writeOver = Effect.gen(function* () {
 })
 
 export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlice => {
-  /** Whether the file may still hold bytes of something erased. What an earlier process left undone is not known. */
+  /** Whether the file may still contain erased bytes. Work left by an earlier process is unknown. */
   let due = false
   const tidy = Effect.gen(function* () {
     if (yield* writeOver) due = false

@@ -1,6 +1,6 @@
 /**
- * Reads a form with files as it comes: its files go straight into their store, hashed and counted on the way, its other
- * fields become the body. A file is kept once the whole form has come; whatever ends it before leaves nothing behind.
+ * Reads a form with files as a stream: files go straight into the store, hashed and counted, other fields become the
+ * body. A file is stored once the form is complete; an interruption leaves nothing behind.
  */
 import { Effect, type Scope } from "effect"
 import * as MultipartParser from "effect/http/MultipartParser"
@@ -83,7 +83,7 @@ export const readForm = (
     })
   )
 
-/** The parser calls back while it is written to; what it says is collected and read between writes. */
+/** The parser calls back while it is written to; its results are collected and read between writes. */
 const makeParser = (content_type: string) => {
   let events: Array<FormEvent> = []
   let fault: string | undefined
@@ -106,7 +106,7 @@ const makeParser = (content_type: string) => {
   })
   return {
     write: (part: Uint8Array) => parser.write(part),
-    /** Ends what has not ended by itself. */
+    /** Ends unfinished parts. */
     end: () => {
       if (!done && fault === undefined) parser.end()
     },

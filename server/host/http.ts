@@ -42,8 +42,9 @@ const discarded_max = 8 * 1_048_576
 const discarded_by_platform = 256 * 1_024
 
 /**
- * A response whose headers and text leave in one write. The platform asks Node to count the body against its length
- * (`strictContentLength`), for which Node writes the two apart: 10 µs CPU a request. Lengths here come from the bodies.
+ * Sends headers and text in one write. The platform asks Node to count the body against its length
+ * (`strictContentLength`), for which Node writes the two separately: 10 µs CPU a request. Lengths here come from the
+ * bodies.
  */
 class OneWriteResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
 Object.defineProperty(OneWriteResponse.prototype, "strictContentLength", { get: () => false, set: () => {} })

@@ -78,7 +78,7 @@ interface Trace {
   standing: RateLimitState | undefined
   /** State of the token's monthly quota, if it has one. */
   quota: QuotaState | undefined
-  /** Counts what the answer costs against the quota. */
+  /** Charges the answer's cost to the quota. */
   settle: ((units: number) => void) | undefined
   request_bytes: number
   /** How a change ended, until its caller is answered: it counts though they hung up. */
@@ -197,7 +197,7 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
     return trace.standing.exceeded ? tooMany(trace.standing, too_many_tries) : undefined
   })
 
-  /** Counts a miss; when others elsewhere used up what this address may miss, that is the answer. */
+  /** Counts a miss; if others on this address used up its misses, that is the answer. */
   const counted = Effect.fnUntraced(function* (answer: Answer, trace: Trace) {
     const { endpoint, standing } = trace
     if (endpoint === undefined || standing === undefined) return answer

@@ -27,8 +27,8 @@ const say = (text: string): void => {
 }
 
 /**
- * Serves as the environment says, until a signal ends the process. Where it cannot start it writes one line that says
- * why and ends the process with 1. The promise is never settled: the command line ends a process whose command is done.
+ * Serves by the environment's settings, until a signal ends the process. If it cannot start it writes one line with the
+ * reason and exits with 1. The promise never settles: the command line ends a process whose command is done.
  */
 export const serve = (environment: Environment): Promise<never> => {
   let log: Log | undefined
@@ -116,7 +116,7 @@ const started = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => Effect.sync(() => cutOffLater(log)))
   for (const signal of ["SIGTERM", "SIGINT"] as const)
     process.prependOnceListener(signal, () => log.at("info", "stopping", { signal }))
-  // Ready: what waits for this line may ask at once.
+  // Ready: programs waiting for this line may send requests at once.
   log.at("info", "listening", {
     url: http.url,
     database: database.kind === "pg" ? "postgres" : "sqlite",
@@ -140,7 +140,7 @@ const cutOffLater = (log: Log): void => {
 const shown = (database: Database): string =>
   database.kind === "pg" ? `the database at ${withoutPassword(database.url)}` : `the database ${database.path}`
 
-/** Two servers on one SQLite folder would each believe what they keep in memory, whatever the other has changed. */
+/** Two servers on one SQLite folder would each trust their caches, whatever the other has changed. */
 const holdFolder = (folder: string): FileLock => {
   const name = "server.lock"
   makePrivate(join(folder, name))

@@ -7,8 +7,8 @@ import type { Settings } from "../../core/kernel/events/settings.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 
 // Notices to the other servers on a Postgres about commits of this one. They are sent after the commit, so that no
-// writer waits for them, and one notice covers all commits made while the last one was being sent. A notice that is
-// lost with this process costs the others a moment: what they cache, they use for less than a second.
+// writer waits for them, and one notice covers all commits made while the last one was being sent. A lost notice delays
+// the others briefly: they use cached data for less than a second.
 
 export interface PeerNotifier {
   readonly notify: (settingsChanged: boolean) => void

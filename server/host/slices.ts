@@ -65,7 +65,7 @@ const serverSyncSlice: ServerSlice = {
   }
 }
 
-/** `whole` returns the catalogue they become part of, once it is complete. */
+/** `whole` returns the complete catalogue they become part of. */
 export const serverSlices = (
   whole: () => Catalogue,
   { metered = true }: { readonly metered?: boolean } = {}

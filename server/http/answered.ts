@@ -16,7 +16,7 @@ const first = (value: string | ReadonlyArray<string> | undefined): string | unde
   typeof value === "string" ? value : value?.[0]
 export const originOf = ({ headers }: Pick<HttpRequest, "headers">): string | undefined => first(headers["origin"])
 
-/** A browser asks so before it sends what a page wants sent; it has no token yet. */
+/** Browsers send it before a page's actual request; it has no token yet. */
 export const isPreflight = (asked: Pick<HttpRequest, "headers" | "method">): boolean =>
   asked.method === "OPTIONS" &&
   originOf(asked) !== undefined &&
@@ -57,7 +57,7 @@ export const originHeaders = (settings: Settings, origin: string): { readonly [n
     ? { "access-control-allow-origin": origin, "access-control-expose-headers": shown, "vary": "origin" }
     : { vary: "origin" }
 
-// From a failure to the answer that is given in its place, and what the log says of it.
+// From a failure to its answer, and its log entry.
 
 interface FailedRequest {
   readonly request_id: string

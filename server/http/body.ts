@@ -11,16 +11,15 @@ import type { Json } from "../../core/kernel/fields/json.ts"
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
 
-// Parses JSON too long to be parsed at once, as no other request would be served meanwhile. A long list or object is
-// split at its commas; long members are split again, short ones are parsed several at a time. Other requests are served
-// between the pieces.
+// Parses long JSON without blocking other requests. A long list or object is split at its commas; long members are
+// split again, short ones are parsed several at a time. Other requests are served between the pieces.
 
 /** Characters parsed at once, and scanned before other requests are served. */
 const piece_chars = 131_072
 
 const [quotation, backslash, comma] = [0x22, 0x5c, 0x2c]
 
-/** Parses JSON without keys named `__proto__`: one would change what an object is when it is copied key by key. */
+/** Parses JSON without keys named `__proto__`, which would change an object's prototype when it is copied by key. */
 export const parsePlain = (text: string): Json => {
   const reviver = /__proto__|\\u/.test(text)
     ? (key: string, value: Json) => (key === "__proto__" ? undefined : value)
@@ -31,8 +30,8 @@ export const parsePlain = (text: string): Json => {
 }
 
 /**
- * The same value as parsing the whole text at once. Rejects with a SyntaxError where that would throw one, and with
- * TooDeep for what nests deeper than `depth_max` levels.
+ * The same value as parsing the complete text at once. Rejects with a SyntaxError where that would throw one, and with
+ * TooDeep for nesting deeper than `depth_max` levels.
  */
 export const parseInPieces = async (text: string, depth_max: number): Promise<Json> => {
   const whole = text.trim()
@@ -124,11 +123,11 @@ interface BodyOptions {
   readonly body_max?: number | undefined
 }
 
-/** The type without its parameters; JSON where none is given. */
+/** The type without its parameters; JSON by default. */
 export const mediaType = (content_type: string | undefined): string =>
   (content_type ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
 
-/** Reads the bytes of a body as its content type says, JSON where none is given; `form.ts` reads forms. */
+/** Reads a body's bytes by its content type, JSON by default; `form.ts` reads forms. */
 export const readBody = async (
   bytes: Uint8Array,
   content_type: string | undefined,
@@ -166,7 +165,7 @@ const readJson = async (bytes: Uint8Array, depth_max: number): Promise<ReadBody>
     return { raw_text: text, body: parsePlain(text) }
   } catch (cause) {
     if (cause instanceof TooDeep) return malformed(`The body must not nest deeper than ${depth_max} levels.`)
-    // A long body is read in pieces, so the position of the fault in the whole is not known.
+    // A long body is parsed in pieces, so the fault's position in it is unknown.
     return malformed(`The body is not valid JSON${text.length > json_body_bytes_max ? "" : whereIn(cause)}.`)
   }
 }

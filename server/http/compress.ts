@@ -1,4 +1,4 @@
-/** Answers over 1 kB leave as br or gzip where their client takes one; what is streamed, or is no text, as it is. */
+/** Answers over 1 kB are sent as br or gzip if the client accepts it; streams and binary content are not compressed. */
 import { brotliCompress, constants, gzip } from "node:zlib"
 import { Effect, Semaphore } from "effect"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
@@ -6,7 +6,7 @@ import type { HttpRequest, HttpResponse } from "./http-message.ts"
 const compressed_from_bytes = 1_024
 const is_text = /^(text\/(?!event-stream)|application\/(json|javascript|xml)|image\/svg)/
 
-/** The coding the client asks for that is worth the most; undefined for none. `br;q=0` is a refusal. */
+/** The client's preferred coding; undefined for none. `br;q=0` is a refusal. */
 const codingFor = (accepted: string): "br" | "gzip" | undefined => {
   const takes = (coding: string): boolean =>
     accepted.split(",").some((one) => {

@@ -29,7 +29,7 @@ const by_pattern: ReadonlyArray<string> = [
   "smtp://mail.example.com:587",
   "0088:5012345678900"
 ]
-/** Values of keys that say by their name what they hold. */
+/** Values of keys with descriptive names. */
 const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
   [/currency/, "GBP"],
   [/country_code/, "GB"],
@@ -69,7 +69,7 @@ const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
   [/location$|place$/, "A-12"],
   [/(net|tax|gross|total|amount|price|paid|balance)$/, "120.00"]
 ]
-/** Names of things by what they are. */
+/** Example names by kind of row. */
 const names_of: { readonly [component: string]: string } = {
   Product: "LED wash light",
   ProductGroup: "Lighting",

@@ -7,7 +7,7 @@
 import { itemAt } from "../../core/values/text.ts"
 import { type Flushing, monthEnd, monthKey, monthOf } from "./limit-month.ts"
 
-/** The time in which a process goes by what it knows itself, since the database does not answer. */
+/** The time in which a process uses its own counts because the database does not respond. */
 export interface OutageOptions {
   /** Called on the first failure after a success. */
   readonly failed: (error: unknown) => void
@@ -53,7 +53,7 @@ export interface QuotaState {
 /** A request that was let in. */
 export interface Admission {
   readonly state: QuotaState
-  /** To be called once it is answered, with what that cost; only the first call counts. */
+  /** To be called once the request is answered, with its cost; only the first call counts. */
   readonly settle: (units: number) => void
 }
 interface Asking {
@@ -75,14 +75,14 @@ export interface TakingUnits {
   readonly token_id: number
   readonly month: string
   readonly limit: number
-  /** May be negative: what was taken under a higher limit goes back. */
+  /** May be negative: reservations under a higher limit are returned. */
   readonly needed: number
   readonly used: number
 }
 export interface TakenUnits {
   /** Undefined when `needed` does not fit. */
   readonly granted: number | undefined
-  /** By all processes, with what is granted. */
+  /** Of all processes, including the grant. */
   readonly units: number
 }
 interface MonthCounters extends OutageOptions {
@@ -96,7 +96,7 @@ const part_of_remaining = 8
 /** How many units a process is given that needs `needed` and used `used` lately; undefined when those do not fit. */
 export const unitsGranted = (remaining: number, needed: number, used: number): number | undefined =>
   needed > remaining ? undefined : Math.max(needed, Math.min(used, Math.trunc(remaining / part_of_remaining)))
-/** The same in SQL, of whole numbers; 0 when they do not fit. */
+/** The same in SQL, with integers; 0 if they do not fit. */
 export const unitsGrantedSql = (remaining: string, needed: string, used: string): string =>
   `case when ${needed} > ${remaining} then 0 ` +
   `else greatest(${needed}, least(${used}, (${remaining}) / ${part_of_remaining})) end`
@@ -110,7 +110,7 @@ interface Month {
   readonly month: string
   readonly token_id: number
   known: boolean
-  /** The counter, as far as is known here, with what this process holds. */
+  /** The counter as known here, including this process's reservations. */
   units: number
   /** Units in the counter that this process took and has not recorded as used. */
   held: number
@@ -125,7 +125,7 @@ interface Month {
   asking: boolean
   waiting: Array<Waiting>
 }
-/** How long a refusal holds without another look: others may give back what they did not need. */
+/** How long a refusal is trusted: others may return unused reservations. */
 const refused_millis = 1_000
 
 const newMonth = (token_id: number, month: string): Month => ({

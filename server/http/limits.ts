@@ -59,7 +59,7 @@ const makeMinuteMap = <A>(make: () => A) => {
   const kept = new Map<string | number, A>()
   const begun = (now: number): number => {
     const window = Math.floor(now / minute)
-    // One that was under way as the minute began counts in it: it must not take away what others used.
+    // A request in progress when the minute began counts in the new one: it must not reduce others' share.
     if (window === current || window === current - 1) return current
     kept.clear()
     current = window
@@ -107,7 +107,7 @@ const part_of_remaining = 8
  */
 export const grantOf = (remaining: number, needed: number, used: number): number =>
   Math.max(0, Math.min(remaining, Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining)))))
-/** The same in SQL, of whole numbers. */
+/** The same in SQL, with integers. */
 const grantSql = (remaining: string, needed: string, used: string): string =>
   `greatest(0, least(${remaining}, greatest(${needed}, least(${used}, (${remaining}) / ${part_of_remaining}))))`
 
@@ -121,11 +121,11 @@ interface Taking {
 }
 interface Taken {
   readonly granted: number
-  /** By all processes, with what is granted. */
+  /** Of all processes, including the grant. */
   readonly taken: number
 }
 interface SharedMinutes extends OutageOptions {
-  /** Takes {@link grantOf} what remains from the counter that all processes share. */
+  /** Reserves {@link grantOf} of the remainder of the shared counter. */
   readonly take: (taking: Taking) => Promise<Taken>
 }
 
@@ -160,7 +160,7 @@ const admitAlone = (share: Share, now: number): RateLimitState => {
 const answerWaiting = (share: Share): void => {
   const served = share.waiting.splice(0, Math.max(0, share.held - share.used))
   for (const { now, resolve } of served) resolve(admit(share, now))
-  // Nothing that was taken is given back within the minute.
+  // Reservations are not returned within the minute.
   if (share.taken < share.limit) return
   for (const { now, resolve } of share.waiting.splice(0)) resolve(stands(share, true, now))
 }
@@ -259,7 +259,7 @@ export const limitHeaders = (
       })
 })
 
-// The counters that all processes on one Postgres share: what a process takes of them, it takes by one statement.
+// Counters shared by all processes on one Postgres: a process reserves from them in one statement.
 
 /**
  * Takes of a minute's limit. Its commit does not wait for the disk: should Postgres itself fall, a moment's counts of
@@ -284,7 +284,7 @@ const takeOfMinute = Effect.fnUntraced(function* ({
   return { granted: Number(row?.granted ?? 0), taken: Number(row?.taken ?? limit) }
 })
 
-/** Minutes for which counts are kept, so that a process whose clock is behind finds its own. */
+/** Minutes for which counts are kept, so that a process with a slow clock finds its own. */
 const minutes_kept = 5
 const dropOldMinutes = (minute: number): Effect.Effect<void, SqlError.SqlError, Store> =>
   Effect.asVoid(Store.run("delete from rate_windows where minute < $1", [minute - minutes_kept]))
@@ -310,12 +310,12 @@ const takeOfMonth = Effect.fnUntraced(function* ({
   return { granted: units - granted + needed > limit ? undefined : granted, units }
 })
 
-// The limits of one server process: shared with the others on Postgres, by itself on SQLite.
+// Limits of one server process: shared with the others on Postgres, separate on SQLite.
 
 export interface Limits {
   readonly rate: RateLimiter
   readonly quota: MonthQuota
-  /** For those who record what was answered. */
+  /** For slices that record answers. */
   readonly services: Context.Context<never>
 }
 interface LimitsOptions {

@@ -10,8 +10,8 @@ import type { QuotaState } from "./limit-quota.ts"
 // Range requests (RFC 9110, 14): one part of a file, as players and interrupted downloads ask for.
 
 /**
- * The part a request asks for. Undefined, which means all, where it asks for none, for several, in no form there is, or
- * for the rest of another version (`If-Range`).
+ * The requested range. Undefined, which means all, for no, several or invalid ranges, and for another version
+ * (`If-Range`).
  */
 const rangeIn = (
   headers: Headers,

@@ -105,7 +105,7 @@ export const waitingSweep = timedWork({
     })
 })
 
-/** Goods may be free after these: other demands, other stock, and what happens to lines that wait. */
+/** Events after which goods may be free: other demands, other stock, and changes of waiting lines. */
 const frees = new Set([demandsReplacedEvent, levelMade, levelChanged, levelDeleted].map(({ type }) => type))
 const own = new Set([waitMatched, waitChanged].map(({ type }) => type))
 const of_opportunity = opportunityStream(0).replace(/0$/, "")

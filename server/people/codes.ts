@@ -1,7 +1,6 @@
 /**
- * Codes to log in with: 140 random bits, sent by mail, kept as a hash, good for one token (rules/conventions 11).
- * A person has one at most. It ends when it is used, when a later one is sent, and with the account, the e-mail
- * address or the person's data.
+ * Login codes: 140 random bits, sent by mail, stored as a hash, exchanged for one token (rules/conventions 11). A user
+ * has one at most. It ends when used or replaced, and with the account, the e-mail address or the person's data.
  */
 import { integer, text, timestamp } from "../../core/kernel/fields/field.ts"
 import { plainTable, type RowOf } from "../../core/kernel/tables/table.ts"
@@ -50,10 +49,10 @@ const codeOf = (bytes: Uint8Array): string => {
   return drawn.match(new RegExp(`.{${group_length}}`, "g"))?.join("-") ?? drawn
 }
 const freshCode = (): string => codeOf(randomBytes(signs_count))
-/** An account's first code: the same wherever it is computed, so that the answer can show what the mail will say. */
+/** An account's first code: computed deterministically, so that the answer can show the mailed code. */
 export const firstCode = (key: string, { created_at, email, id }: UserRow): string =>
   codeOf(new Uint8Array(hkdfSync("sha256", key, "flightcase", `invitation ${id} ${created_at} ${email}`, signs_count)))
-/** As it is hashed, however somebody typed it; undefined where it cannot be a code. */
+/** Normalised for hashing, from any spelling; undefined if it cannot be a code. */
 const plainCode = (typed: string): string | undefined => {
   if (typed.length > 200) return undefined
   const plain = typed.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1")

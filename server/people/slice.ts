@@ -51,7 +51,7 @@ import type { ServerSlice } from "../ports/server-slice.ts"
 const typeSetting = (type: string): Effect.Effect<TypeSetting | undefined, Failure, Store> =>
   Store.get(notification_settings, type)
 
-// Mail to people about their own accounts: the job that follows from what was recorded (rules/conventions 15).
+// Mail to users about their own accounts: the job that follows from events (rules/conventions 15).
 
 const invitation_minutes = 7 * 24 * 60
 const reset_minutes = 60
@@ -172,7 +172,7 @@ export const accountMails = processOf({
   }
 })
 
-/** Mail about an account that still waits is not sent to somebody whose data is erased, nor are its words kept. */
+/** Pending mail about an account is dropped with its text when the person is erased. */
 const dropMails = Effect.fnUntraced(function* (
   events: ReadonlyArray<StoredEvent>
 ): Effect.fn.Return<void, Failure, Store> {
@@ -242,7 +242,7 @@ const redeem = postQuery("/api/v1/login_codes/redeem", {
     })
 })
 
-// A new code for somebody who cannot get in any more, or who must not with what they have.
+// A new code for a user who lost access, or whose access must be replaced.
 
 const beforeOf = Effect.fnUntraced(function* (user: UserRow) {
   const resets = yield* Store.find(

@@ -26,7 +26,7 @@ const commandsOf = ({ until, url }: AccountWords): ReadonlyArray<string> => [
   "  flightcase --help"
 ]
 
-/** Subject and text of a mail to the person whose account it is. */
+/** Subject and text of a mail to the account's user. */
 export const accountText = (
   kind: AccountMailKind,
   given: AccountWords

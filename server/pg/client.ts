@@ -255,6 +255,6 @@ const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown
     return session.query({ text: `FETCH ${STREAM_CHUNK_ROWS} FROM ${name}` })
   })
 
-/** A transaction that has failed has closed its cursors by itself, and a lost connection closes everything. */
+/** A failed transaction has closed its cursors, and a lost connection closes everything. */
 const closing = (session: Session, text: string): Effect.Effect<void> =>
   session.health() === "lost" ? Effect.void : Effect.ignore(session.query({ text }))

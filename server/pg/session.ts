@@ -103,8 +103,8 @@ export interface SessionLimits {
 const CANCEL_TIMEOUT_MS = 2_000
 
 /**
- * How every connection is opened: in UTC and with ISO dates whatever the server's or the role's settings, as the value
- * parsers expect. Options in the url come before that, and after the limits, which they may change.
+ * Settings of every connection: UTC and ISO dates, as the value parsers expect, overriding the server's and the role's.
+ * Options in the URL come before these, and after the limits, which they may change.
  */
 export const connectionConfig = (
   { url, connection_timeout_ms }: PgEndpoint,
@@ -194,11 +194,11 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
   return { client, query: (query) => turn.withPermit(run(query)), health: () => health }
 }
 
-/** Not an answer to the query but the connection's end: the server's last word, or the driver's for want of one. */
+/** Whether the error ends the connection instead of answering the query: the server's last message, or the driver's. */
 const endsConnection = (error: Error): boolean =>
   !(error instanceof pg.DatabaseError) || error.severity === "FATAL" || error.severity === "PANIC"
 
-/** Asks the server, over a connection of its own, to stop what this one is running. Never fails: it is a courtesy. */
+/** Asks the server, over a separate connection, to cancel the running statement. Never fails: it is best effort. */
 const cancelBackend = async (client: pg.PoolClient, endpoint: PgEndpoint): Promise<void> => {
   const pid = "processID" in client ? client.processID : undefined
   const other = new pg.Client({ ...connectionConfig(endpoint), connectionTimeoutMillis: CANCEL_TIMEOUT_MS })
@@ -221,8 +221,8 @@ const elapsed = (ms: number): Effect.Effect<void> =>
   })
 
 /**
- * "Listening" is said at the start and after every reconnection: what was notified meanwhile is lost, so read what
- * there is to read. "Notified" carries the sender's payload.
+ * "Listening" is sent at the start and after every reconnection: notifications in between are lost, so read the present
+ * state. "Notified" carries the sender's payload.
  */
 type Notice = { readonly _tag: "Listening" } | { readonly _tag: "Notified"; readonly payload: string }
 
@@ -237,7 +237,7 @@ interface ListenOptions {
 
 const RECONNECT_AT_MOST_MS = 5_000
 const ANSWER_TIMEOUT_MS = 10_000
-/** A notice says that there is news, not what: a reader this far behind loses nothing with the oldest. */
+/** A notice only says that there is news: a reader this far behind loses nothing by dropping the oldest. */
 const NOTICES_KEPT = 1_024
 
 /**
@@ -260,7 +260,7 @@ const keepListening = (options: ListenOptions, notices: Queue.Enqueue<Notice>): 
   )
 }
 
-/** One connection's life. Answers, when it has ended, whether it had come to listen at all. */
+/** The life of one connection. Returns, when it has ended, whether it ever listened. */
 const listenOnce = Effect.fnUntraced(function* (options: ListenOptions, notices: Queue.Enqueue<Notice>) {
   const endpoint = { url: options.url, connection_timeout_ms: ANSWER_TIMEOUT_MS }
   const client = yield* Effect.acquireRelease(

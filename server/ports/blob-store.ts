@@ -1,7 +1,7 @@
 /**
- * Where files are kept: by the SHA-256 of their content, in a folder or an S3 bucket. A blob is written once and never
- * changed; who may read it, and as what, is known to the rows that name it. Rows of the table `blobs` say what the
- * store holds: content is put in through `keep.ts`, which writes them, and removed by `collect.ts`.
+ * The file store: by the SHA-256 of content, in a folder or an S3 bucket. A blob is written once and never changed; the
+ * rows that name it decide who may read it, and as what. Rows of the table `blobs` list the store's content: `keep.ts`
+ * adds content with its row, and `collect.ts` removes both.
  */
 import { Data, Effect, type Scope, Stream } from "effect"
 
@@ -46,7 +46,7 @@ export interface BlobStore {
   readonly kind: "folder" | "s3"
   /** For people: the folder, or the bucket. */
   readonly place: string
-  /** Whatever was not kept when the scope closes leaves nothing behind. */
+  /** Content not stored when the scope closes is removed. */
   readonly receive: (bytes_max: number) => Effect.Effect<Receiving, BlobStoreFailure, Scope.Scope>
   readonly read: (sha256: string, range?: ByteRange) => Effect.Effect<ReadBlob, BlobMissing | BlobStoreFailure>
   readonly has: (sha256: string) => Effect.Effect<boolean, BlobStoreFailure>

@@ -31,8 +31,8 @@ const trial_patience = "2 seconds"
 const trial_key = "storage_trial"
 
 /**
- * `asking` is a store with a connection that nothing else uses, so that it answers while others wait for locks; `file`
- * is the SQLite file. After a failed write each look at the health tries a write of its own.
+ * `asking` is a store with a separate connection, so that it answers while others wait for locks; `file` is the SQLite
+ * file. After a failed write each health check tries a write.
  */
 export const makeHealth = (asking: StoreShape, file: string | undefined): Health => {
   let failure: StorageFailure | undefined

@@ -19,7 +19,7 @@ export const source_kinds = {
 } as const
 export type SourceKind = keyof typeof source_kinds
 
-/** How far the time of a signature may lie from now, either way. */
+/** Maximum distance of a signature's time from now, either way. */
 const tolerance_seconds = 300
 
 export interface Signed {
@@ -62,7 +62,7 @@ const standard: Verify = (secret, { headers, bytes }, now_millis) => {
   return anyIsSame(given.split(" "), right) ? { delivery_id: id } : undefined
 }
 
-/** Stripe: `t=1755000000,v1=<hex>,v1=<hex>`; other schemes, such as `v0` of its trial mode, count for nothing. */
+/** Stripe: `t=1755000000,v1=<hex>,v1=<hex>`; other schemes, such as `v0` of its trial mode, are ignored. */
 const stripe: Verify = (secret, { headers, bytes }, now_millis) => {
   const parts = (headerOf(headers, "stripe-signature") ?? "").split(",").map((part) => part.trim())
   const valuesOf = (scheme: string): ReadonlyArray<string> =>
@@ -102,7 +102,7 @@ const signatures_max = 10
 const anyIsSame = (given: ReadonlyArray<string>, right: string): boolean =>
   given.length <= signatures_max && given.some((one) => isSameSignature(one, right))
 
-/** A delivery whose signature held, as handlers get it. */
+/** A verified delivery, for handlers. */
 export interface Delivery {
   /** The source's name. */
   readonly source: string
@@ -121,8 +121,8 @@ export interface InboundHandler {
 }
 
 /**
- * Declares a handler. `run` says in a few words what came of it; it runs in the transaction that notes it as done, so
- * that what it records is recorded once. A body that is not of `body` is given up.
+ * Declares a handler. `run` returns a short description of its result; it runs in the transaction that marks the
+ * delivery as done, so that its effects are recorded once. A body that does not match `body` is given up.
  */
 export const inboundHandler = <A>(draft: {
   readonly kinds: ReadonlyArray<SourceKind>

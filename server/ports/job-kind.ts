@@ -1,7 +1,7 @@
 /**
- * Kinds of durable work: what leaves the machine, or takes longer than a request may. A job is queued in the
- * transaction of the event that causes it, so that it exists exactly when the event does, and is done after the commit,
- * at least once: `run` must be safe to repeat for the same job.
+ * Kinds of durable work: for effects outside the machine, or longer than a request. A job is queued in the transaction
+ * of its event, so that it exists exactly when the event does, and runs after the commit, at least once: `run` must be
+ * safe to repeat for the same job.
  */
 import { Data, type Effect, Schema, type Scope } from "effect"
 import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
@@ -24,7 +24,7 @@ export interface Attempt {
   readonly number: number
   /** No further attempt follows if this one fails. */
   readonly is_last: boolean
-  /** Says how far the job has come, from 0 to 1. */
+  /** Reports the job's progress, from 0 to 1. */
   readonly progress: (done: number) => Effect.Effect<void, never, Store>
 }
 

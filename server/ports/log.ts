@@ -81,7 +81,7 @@ export const silentLog: Log = { at: () => {}, flush: () => {} }
 
 const jsonLine = (time: Date, level: Level, event: string, details: Details): string => {
   const line = { time: time.toISOString(), level, event, ...details }
-  // Asking a function for every value takes three times as long; plain values, as of each request, need none.
+  // A replacer function for every value takes three times as long; plain values, as of each request, need none.
   return Object.values(details).every(isPlain)
     ? JSON.stringify(line)
     : JSON.stringify(line, (_key, value: unknown) =>
@@ -107,7 +107,7 @@ const humanLine = (time: Date, level: Level, event: string, details: Details): s
 const printable = (text: string): string =>
   text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?")
 
-/** An error with what caused it; never an object's own enumerable fields, which may hold values somebody sent. */
+/** An error with its causes; never an object's own enumerable fields, which may contain client data. */
 export const errorText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const own = error.stack === undefined ? `${error.name}: ${error.message}` : mappedStack(error.stack)

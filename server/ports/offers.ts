@@ -1,4 +1,4 @@
-/** How durable work is queued, and what is known of it: what the server provides to its slices. */
+/** Queues durable work and reads its state: a service of the server for its slices. */
 import type { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Failure } from "../../core/kernel/store/failure.ts"
@@ -50,7 +50,7 @@ export interface JobOffer<Data = unknown> {
   readonly subject?: string
   /** Its id instead, where answers name the job. */
   readonly uuid?: string
-  /** The user who may ask for it, beside those who manage the system. */
+  /** The user who may see it, besides those who manage the system. */
   readonly owner_id?: number | null
   readonly delay_seconds?: number
 }

@@ -8,7 +8,7 @@ import { insert } from "../../core/kernel/tables/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { RowOf, Table } from "../../core/kernel/tables/table.ts"
 
-/** The resource as that one answer shows it. `title`: what the description calls it. */
+/** The resource as in that one answer. `title`: its name in the API description. */
 export const withSecret = <T extends Table, N extends string>(
   resource: Resource<T, N>,
   title: string,

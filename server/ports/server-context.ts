@@ -32,7 +32,7 @@ export interface ServerContextShape {
   readonly onCommit: (listener: () => void) => () => void
   /** To be called after a commit that others wait for and that added nothing to the journal: calls those listeners. */
   readonly rowsWritten: () => void
-  /** The server is about to stop: what goes on until somebody ends it is to end now. Listeners are called with it. */
+  /** Whether the server is about to stop, which ends endless work. Listeners are called then. */
   readonly isStopping: () => boolean
 }
 export class ServerContext extends Context.Service<ServerContext, ServerContextShape>()("flightcase/server/Hosting") {}

@@ -1,4 +1,4 @@
-/** Why the server cannot start, in one line that says what to do. */
+/** Why the server cannot start, in one line with advice. */
 import { SqlError } from "effect/sql"
 import { NewerSchema } from "../../core/kernel/runtime/schema.ts"
 import { MigrationFailed } from "../../core/kernel/store/table-migration.ts"

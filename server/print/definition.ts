@@ -1,4 +1,4 @@
-/** A document as pdfmake takes it: the page, what is on each page, and the blocks. */
+/** A document in pdfmake's format: the page, header and footer, and the blocks. */
 import type { Column, Content, TDocumentDefinitions } from "pdfmake"
 import {
   type Block,

@@ -36,7 +36,7 @@ const directionOf = (text: string, base: "ltr" | "rtl" | "auto" = "auto"): Parag
   }
 }
 
-/** A word that pdfmake has set on a line, with what {@link directionOf} said of it. */
+/** A word set on a line by pdfmake, with the result of {@link directionOf}. */
 export interface Word {
   text: string
   x: number
@@ -78,7 +78,7 @@ const dropOuterSpaces = (words: ReadonlyArray<Word>): void => {
     last.trailingCut = 0
   }
 }
-/** Fonts turn round what has letters; signs alone ("- ") are turned here. */
+/** Fonts mirror text with letters; signs alone ("- ") are mirrored here. */
 const turnSigns = (word: Word): void => {
   if (word.turned === true || (word.level ?? 0) % 2 === 0 || hasRightToLeft(word.text)) return
   word.text = [...word.text].reverse().join("")

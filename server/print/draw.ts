@@ -13,7 +13,7 @@ import { asDecoration, asLine, type Margins } from "./tags.ts"
 const file_name = "factur-x.xml"
 const namespace = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#"
 
-/** Goes with the definition of the document. The XML says what the pages say: an alternative to them. */
+/** Added to the document's definition. The XML has the same content as the pages: an alternative to them. */
 const carryingDefinition = (
   xml: string,
   dated: Date
@@ -40,8 +40,8 @@ const isFinished = (document: object): document is Finished =>
   "endSubset" in document && "appendXML" in document && "info" in document
 
 /**
- * The metadata are written when the document ends, and the library puts title and author in without escaping them, once
- * what the reader of the file sees has been written.
+ * The metadata are written when the document ends; the library inserts title and author without escaping them, after
+ * writing the visible content.
  */
 const describeCarried = (document: object): void => {
   if (!isFinished(document)) throw new Error("the PDF library has no metadata")

@@ -62,7 +62,7 @@ export type Answer =
   | { readonly kind: "fields"; readonly fields: { readonly [name: string]: ReadonlyArray<string> } }
   /** The thread did its work and found the task wrong. */
   | { readonly kind: "refused"; readonly message: string; readonly faults?: ReadonlyArray<TextFault> }
-/** `started` once what the task needs is loaded: from then on it is timed. */
+/** `started` once the task's libraries are loaded: it is timed from then on. */
 export type Said =
   | { readonly kind: "started"; readonly id: number }
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answer }
@@ -95,7 +95,7 @@ const own = {
   }
 } as const satisfies { readonly [family: string]: Faces }
 
-/** Beside the bundled program in `fonts/`, else in the packages they come from. */
+/** From `fonts/` beside the bundled program, else from their packages. */
 const fileOf = (name: string): string => {
   const here = dirname(fileURLToPath(import.meta.url))
   const bundled = join(here, "fonts", name)
@@ -190,7 +190,7 @@ export const familiesFor = (folder: FontFolder, fonts: ReadonlyArray<StoreFont>)
 const box = "\u25a1"
 /** Joins or changes the character before it. */
 const joins = /^[\p{M}\u200c\u200d]$/u
-/** Shows nothing by itself: variation selectors, skin tones' joiners, marks of direction. */
+/** Invisible alone: variation selectors, joiners, direction marks. */
 const unseen = /^[\p{Cf}\p{Variation_Selector}]$/u
 
 export interface Piece {

@@ -1,6 +1,6 @@
 /**
- * Draws documents as PDF and fills texts with fields, in threads of its own: nothing else waits for it, and what never
- * ends is ended. Used by the server and, without one, by the command line.
+ * Draws documents as PDF and fills in texts with fields, in separate threads: nothing else waits for them, and endless
+ * ones are killed. Used by the server and, without one, by the command line.
  */
 import { Worker } from "node:worker_threads"
 import type { Answer, Asked, Said, StoreFont, Task, TextFault } from "./fonts.ts"
@@ -109,7 +109,7 @@ class ThreadPool implements Pool {
     thread.job = undefined
     void this.#discard(thread, { kind: "closed" })
   }
-  /** Gives waiting tasks to threads that have none, and to new ones. */
+  /** Gives waiting tasks to idle threads, and to new ones. */
   #next(): void {
     while (!this.#is_closed) {
       const at = this.#waiting.findIndex(({ is_short }) => this.#mayBegin(is_short))
@@ -222,7 +222,7 @@ export class DrawingTooLong extends Data.TaggedError("DrawingTooLong")<{
 /** Not now: too much waits, the server stops, or a thread broke. May be tried again. */
 export class DrawingUnavailable extends Data.TaggedError("DrawingUnavailable")<{ readonly message: string }> {}
 
-/** While somebody waits for the answer: 40 lines on 3 pages take a tenth of it. */
+/** For waiting requests: 40 lines on 3 pages take a tenth of it. */
 export const limit_millis = 5_000
 /** For work in the background: 1,000 lines took 1.1 to 5.2 s, by how busy the machine was. */
 export const background_limit_millis = 60_000
@@ -320,7 +320,7 @@ const outcome = (how: Ended, limit: number): Effect.Effect<Answer, DrawingTooLon
   }
 }
 
-/** Every picture of the document, checked: those named by hash from what is given, the others as they are. */
+/** Every picture of the document, checked: those named by hash from the supplied ones, the others as they are. */
 const readPictures = (
   document: PrintDocument,
   given: Pictures

@@ -1,6 +1,6 @@
 /**
- * Tables and their sums. Rows are whole; the head is repeated; a group's row stays with the first row below it and the
- * sums with the last rows: such rows are one row to pdfmake, which holds a table of the same columns.
+ * Tables and their sums. Rows are kept together; the head is repeated; a group's row stays with the first row below it
+ * and the sums with the last rows: such rows are one pdfmake row containing a table of the same columns.
  */
 import type { Column, Content, ContentTable, CustomTableLayout, TableCell } from "pdfmake"
 import type { Cell, CellCode, Group, Row, Table, Totals } from "../../core/pricing/print/blocks.ts"

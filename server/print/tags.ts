@@ -1,7 +1,6 @@
 /**
- * Tags of a drawn document (PDF 1.7, 14.8): what is read, in the order in which it is read, and what only decorates.
- * The library draws line by line and knows a structure, but does not tie the two together; documents of version 1 stay
- * as they were drawn then.
+ * Tags of a drawn document (PDF 1.7, 14.8): the reading order of its content, and decoration. The library draws line by
+ * line and has a structure tree, but does not connect the two; documents of version 1 keep their original form.
  */
 import type { PdfDocument, StructureElement } from "pdfmake/js/Renderer.js"
 import type { Tag } from "./direction.ts"

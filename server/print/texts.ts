@@ -1,6 +1,6 @@
 /**
- * Texts that stores write, with fields in Liquid: `Dear {{ member.name }}`. They are strangers' programs, so they run
- * in the drawing threads only, within limits, and reach nothing but the data they are given.
+ * Store-defined texts with fields in Liquid: `Dear {{ member.name }}`. They are untrusted programs, so they run in the
+ * drawing threads only, within limits, and reach only their data.
  */
 import { Liquid, type LiquidError, type Template } from "liquidjs"
 import type { Answer, TextFault } from "./fonts.ts"
@@ -57,7 +57,7 @@ export const fillTexts = (fragments: { readonly [name: string]: string }, data: 
     (entries) => ({ kind: "texts", texts: Object.fromEntries(entries) })
   )
 
-/** The fields each text names, as paths: `lines.name` for what a loop over lines calls `line.name`. */
+/** Fields used by each text, as paths: `lines.name` for `line.name` in a loop over lines. */
 export const fieldsOfTexts = (fragments: { readonly [name: string]: string }): Answer =>
   eachText(
     fragments,

@@ -1,4 +1,4 @@
-/** A drawing thread: one task at a time, as it comes. What it loads, and what goes wrong in it, stays in it. */
+/** A drawing thread: one task at a time. Its libraries and faults stay in it. */
 import { parentPort } from "node:worker_threads"
 import type { Answer, Asked, Said, Task } from "./fonts.ts"
 

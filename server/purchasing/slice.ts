@@ -110,8 +110,8 @@ const mailPurchaseOrder: JobKind<PurchaseOrderMail> = jobKind({
 const purchaseOrderMailOffer = (mail: PurchaseOrderMail): JobOffer<PurchaseOrderMail> =>
   jobOffer(mailPurchaseOrder, mail, { subject: `${mail.purchase_order_id}.${mail.sent_at}`, owner_id: senderOf(mail) })
 
-// The sweep that reminds of sub-hired goods that are due back. It looks every hour, as days begin at another hour in
-// each zone, and what a stopped server missed is made up at its next start (rules/billing 2.3).
+// The hourly sweep that reminds of sub-hired goods due back. Hourly, as days begin at another hour in each zone; what a
+// stopped server missed is caught up at its next start (rules/billing 2.3).
 
 const at_once = 100
 

@@ -167,7 +167,7 @@ const within = (block: LeaseRange, { entity, from, to }: LeaseRange): ReadonlyAr
     ? [{ entity, from: Math.max(from, block.from), to: Math.min(to, block.to) }]
     : []
 
-/** Applies what the server answered. Again and again if one likes: what is here already stays as it is. */
+/** Applies the server's answer; repeatable, as existing data stays unchanged. */
 /** The events of a page by position. All pages are read before the first is applied: a wrong one changes nothing. */
 const eventsOf = ({ rows }: Page): ReadonlyArray<StoredEvent> => {
   try {
@@ -219,7 +219,7 @@ const openBundle = (profile: Profile, text: string): EventsBody => {
   return decodeEventsBody(sealed.body)
 }
 
-/** Applies what the server answered to this device's bundle. Taking it in again changes nothing. */
+/** Applies the server's answer to this device's bundle. Repeating it changes nothing. */
 export const importBundle = async (
   { profile, outbox, replica, run }: Omit<BundleParts, "contentOf">,
   text: string
@@ -231,7 +231,7 @@ export const importBundle = async (
   let known = true,
     reopened = false
   const { remembered } = body
-  // First of all: ids the server has leased to others meanwhile are used no more.
+  // First: ids the server has leased to others are no longer used.
   if (remembered !== undefined)
     outbox.trimLeases(
       remembered.shown,
@@ -299,7 +299,7 @@ interface SyncOptions {
   /** How long to wait while another process syncs; 30,000 by default. */
   readonly patience_millis?: number
 }
-/** A request whose files are on this machine. */
+/** A request with files on this machine. */
 interface DeviceRequest extends Omit<Request, "files"> {
   readonly files?: SourceFiles
 }
@@ -324,11 +324,11 @@ export interface Device {
     options?: SyncOptions
   ) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
   /**
-   * Takes in what happened elsewhere and sends nothing, for a decision that is taken here. False where the server did
-   * not answer within the patience: what came by then is kept.
+   * Pulls and sends nothing, for a decision made here. False if the server did not answer within the patience: data
+   * received by then is kept.
    */
   readonly fetch: (patience_millis: number) => Promise<boolean>
-  /** Where the replica stands in the server's shape, and when it last was up to date. */
+  /** The replica's position in the server's shape, and when it last was up to date. */
   readonly place: () => Promise<{
     readonly offset: string
     readonly handle: string | undefined
@@ -341,9 +341,9 @@ export interface Device {
   /** Applies the server's answer to it. */
   readonly bundleIn: (text: string) => Promise<ImportedBundle>
   readonly status: () => Promise<SyncStatus>
-  /** `facts` answers reads about what is free better than the replica does. */
+  /** `facts` answers reads about availability better than the replica. */
   readonly conflicts: (facts?: AskFacts) => Promise<ReadonlyArray<Conflict>>
-  /** Resolves a conflict, or a held command by itself; the history stays. With `plan` nothing is written. */
+  /** Resolves a conflict, or a single held command; the history stays. With `plan` nothing is written. */
   readonly resolve: (
     id: string,
     how: ResolutionRequest,
@@ -351,15 +351,13 @@ export interface Device {
   ) => Promise<ResolutionResult>
   /** Units that could be used instead of the one a command was refused for. */
   readonly alternatives: (id: string) => Promise<ReadonlyArray<Alternative>>
-  /**
-   * Accepted commands that overwrote somebody's values, or whose outcome is not what was shown here; new ones, or all.
-   */
+  /** Accepted commands that overwrote others' values, or with another outcome than shown here; new ones, or all. */
   readonly told: (all: boolean) => ReadonlyArray<CommandReport>
-  /** The reports with what their commands were about: person, order, customer, goods. */
+  /** The reports with their commands' subjects: person, order, customer, goods. */
   readonly named: (reports: ReadonlyArray<CommandReport>) => Promise<ReadonlyArray<NamedReport>>
   /** Marks the reports up to this command as read. */
   readonly seen: (n: number) => void
-  /** Takes back what was recorded here. */
+  /** Undoes commands recorded here. */
   readonly undo: DeviceUndo
   readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
   readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>

@@ -85,7 +85,7 @@ export const enrolDevice = async (
   outbox.addLease(1, lease)
   outbox.close()
   writeProfile(folder, {
-    // The device keeps a token of its own, which ends with it; the one somebody logged in with stays theirs.
+    // The device keeps its own token, which ends with it; the token used to log in stays the user's.
     name: enrolment.name,
     url: enrolment.url,
     token: token?.secret ?? enrolment.token,
@@ -170,7 +170,7 @@ const deviceOver = (parts: DeviceParts): Device => {
   const session = openSession(parts)
   const { remote } = session
   const missing = (): Promise<MissingCommands | undefined> => run(missingNow(outbox))
-  /** A pull takes back provisional changes, and with them what is still known here of commands the outbox has lost. */
+  /** A pull reverts provisional changes, and with them the last traces of commands the outbox has lost. */
   const requireComplete = async (): Promise<void> => {
     const lost = await missing()
     if (lost !== undefined) throw missingFailure(lost)

@@ -1,6 +1,4 @@
-/**
- * Answers of the sync endpoints: the server publishes them by these Schemas, devices decode what they get through them.
- */
+/** Answers of the sync endpoints: the server publishes them by these Schemas, and devices decode them with the same. */
 import { Schema } from "effect"
 import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
 import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"

@@ -113,7 +113,7 @@ export type CommandsBody = {
 type Block = LeaseRange & { readonly request_no: number }
 const page = Schema.suspend(() =>
   Schema.Struct({
-    /** The server began a new history for this reader: what it holds is replaced. */
+    /** The server began a new history for this reader: the present data is replaced. */
     anew: Schema.Boolean,
     /** Where this page begins. */
     from: Schema.String,

@@ -77,7 +77,7 @@ describe("folders", () => {
   })
 })
 
-describe("size of what there is to learn", () => {
+describe("the amount to learn", () => {
   const texts = [...sources.values()].map(({ text }) => text)
   const linesOf = (found: ReadonlyArray<string>) => found.reduce((sum, one) => sum + one.split("\n").length, 0)
   const counted = {

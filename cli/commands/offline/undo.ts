@@ -1,4 +1,4 @@
-/** `undo`: takes back what was done at this machine, the last of it or what is named. */
+/** `undo`: undoes commands of this machine, the last ones or those named. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"
 import type { UndoFailure, UndoListed, UndoPlan, UndoResult, UndoStep } from "../../../sync/device/undo/undo.ts"

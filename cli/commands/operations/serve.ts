@@ -1,4 +1,6 @@
-/** `serve`: the server. All its settings come from the environment, so they are the same however it is started. */
+/**
+ * `serve`: the server. All its settings come from the environment, so they are the same for every way of starting it.
+ */
 import type { Command } from "commander"
 import { variablesText } from "../../../server/host/environment.ts"
 import type { CommandContext } from "../../context/context.ts"

@@ -1,4 +1,4 @@
-/** `price`: what a product costs over a window, period by period. */
+/** `price`: the price of a product over a window, period by period. */
 import { type Command, Option } from "commander"
 import { metaIn, objectBody, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"

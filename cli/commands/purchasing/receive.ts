@@ -1,6 +1,6 @@
 /**
- * `receive`: goods from a supplier by their codes, each committed on its own, as `scan` does: what was scanned before
- * the power went is received.
+ * `receive`: receives goods from a supplier by their codes, each committed on its own, as in `scan`: a power cut loses
+ * no scanned goods.
  */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"

@@ -1,6 +1,6 @@
 /**
- * Postings: what an accounting program is told of billing, as debits and credits of accounts. Made of issued documents
- * and of money that moved, one document at a time; every export is written from them. Pure (rules/billing 1.8).
+ * Postings: billing as debits and credits of accounts, for accounting programs. Derived from issued documents and
+ * payments, one document at a time; every export is written from them. Pure (rules/billing 1.8).
  */
 import type { JsonObject } from "../../kernel/fields/json.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"

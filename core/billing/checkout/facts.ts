@@ -1,4 +1,4 @@
-/** What billing an opportunity must know, read in the transaction. */
+/** Facts for billing an opportunity, read in the transaction. */
 import { Effect } from "effect"
 import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"

@@ -1,6 +1,6 @@
 /**
- * An electronic invoice from an invoice or a credit note, or what is missing for one (rules/billing 1.7). Amounts are
- * those of the invoice: nothing is calculated anew but prices without tax.
+ * Builds an electronic invoice from an invoice or a credit note, or reports missing data (rules/billing 1.7). Amounts
+ * are those of the invoice: only prices without tax are calculated.
  */
 import { countries } from "../../values/country.ts"
 import type { NamedParty } from "../state/tables.ts"

@@ -1,6 +1,6 @@
 /**
- * An electronic invoice as UN/CEFACT Cross Industry Invoice, in the profile of EN 16931: what Factur-X and ZUGFeRD
- * hold. The order of elements is the schema's.
+ * Writes an electronic invoice as UN/CEFACT Cross Industry Invoice, in the profile of EN 16931, as used by Factur-X and
+ * ZUGFeRD. The schema defines the order of elements.
  */
 import {
   type DatePeriod,

@@ -1,4 +1,4 @@
-/** What an e-invoice says, as text (rules/billing 1.7). Loaded when one is asked for. */
+/** An e-invoice as text (rules/billing 1.7). Loaded on first use. */
 import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"

@@ -1,4 +1,4 @@
-/** What the rules of invoices must know, read in the transaction. */
+/** Facts for the rules of invoices, read in the transaction. */
 import { Effect } from "effect"
 import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
 import type { Failure, Input } from "../../kernel/endpoints/endpoint.ts"

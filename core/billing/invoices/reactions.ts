@@ -1,4 +1,4 @@
-/** What issuing and voiding say of the opportunity: whether it is invoiced (rules/rulings, `invoiced` flag). */
+/** Effects of issuing and voiding on the opportunity: its `invoiced` flag (rules/rulings, `invoiced` flag). */
 import { Effect, Result } from "effect"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { reaction } from "../../kernel/events/react.ts"

@@ -1,6 +1,6 @@
 /**
- * Invoices and credit notes as documents. Pure: what an issued one says comes from its frozen rows and parties, so that
- * drawing it again gives the same pages; only what was paid and credited since is as it is now (rules/billing 1.3).
+ * Invoices and credit notes as documents. Pure: an issued one is drawn from its frozen rows and parties, so that
+ * drawing it again gives the same pages; only payments and credits are current (rules/billing 1.3).
  */
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { formatMoney } from "../../values/money.ts"

@@ -1,4 +1,4 @@
-/** What letters of a house have in common: the head with both parties, the foot, sums of tax. Pure. */
+/** Common parts of letters: the head with both parties, the foot, sums of tax. Pure. */
 import { type Block, type Page, plain, type PrintDocument } from "../../pricing/print/blocks.ts"
 import { dateText, moneyText, pageLabel, percentText } from "../../pricing/print/format.ts"
 import { countries } from "../../values/country.ts"

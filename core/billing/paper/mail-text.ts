@@ -1,4 +1,4 @@
-/** What the mail with an invoice says, and the fields that texts of the settings may name. */
+/** Text of the mail with an invoice, and the fields for texts of the settings. */
 import { formatMoney } from "../../values/money.ts"
 import type { InvoiceRow, NamedParty } from "../state/tables.ts"
 import { dateText, moneyText } from "../../pricing/print/format.ts"

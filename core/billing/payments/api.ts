@@ -1,4 +1,4 @@
-/** Endpoints of payments and refunds (rules/billing 1.4). Who writes to one invoice waits for who did before. */
+/** Endpoints of payments and refunds (rules/billing 1.4). Writers of one invoice wait for each other. */
 import { Effect, Schema } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { command, type Endpoint, type Failure, type Input } from "../../kernel/endpoints/endpoint.ts"

@@ -1,6 +1,6 @@
 /**
- * What rows of an invoice come to, and their taxes (rules/billing 1.2, 1.3). Tax is rounded once for each class and
- * rate; rows share it, and the last one that comes to anything takes what rounding leaves.
+ * Totals and taxes of an invoice's rows (rules/billing 1.2, 1.3). Tax is rounded once for each class and rate; the rows
+ * share it, and the last non-zero row takes the rounding difference.
  */
 import { exclusiveTax, inclusiveTax, type ResolvedTax, type TaxedAmount } from "../../pricing/pricing/tax.ts"
 import { compareDecimals } from "../../values/decimal.ts"

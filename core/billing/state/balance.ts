@@ -1,4 +1,4 @@
-/** What an issued invoice comes to once more was paid or credited. */
+/** An issued invoice's balance after a payment or credit. */
 import { settled } from "./amounts.ts"
 import type { InvoiceRow } from "./tables.ts"
 

@@ -1,4 +1,4 @@
-/** Reads what invoices bill of opportunities; four queries, however many there are. */
+/** Reads the billed amounts of opportunities; four queries, for any number. */
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"

@@ -1,5 +1,5 @@
 /**
- * What invoices bill of an opportunity, and what is left (rules/billing 1.9). Amounts are net, in minor units of the
+ * Billed and unbilled amounts of an opportunity (rules/billing 1.9). Amounts are net, in minor units of the
  * opportunity's currency.
  */
 import { exclusiveTax } from "../../pricing/pricing/tax.ts"

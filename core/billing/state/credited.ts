@@ -1,4 +1,4 @@
-/** What is left to credit of each row of an invoice, and how a credit is taken from it. Amounts are minor units. */
+/** Amount left to credit on each row of an invoice, and how a credit uses it up. Amounts are minor units. */
 import { exact, fromScaled, multiplyDivide, roundHalfAway, toScaled } from "../../values/decimal.ts"
 import type { CreditNoteItemRow, InvoiceItemRow } from "./tables.ts"
 

@@ -1,6 +1,6 @@
 /**
- * What happens to invoices, payments and credit notes (rules/billing 1.6). All of it stands in the stream of the
- * invoice, with results and never differences: replaying numbers, sends and tells nothing again.
+ * Events of invoices, payments and credit notes (rules/billing 1.6), in the stream of the invoice. They carry results,
+ * never differences: replaying assigns no numbers and sends nothing.
  */
 import { Schema } from "effect"
 import type { AnyEventType } from "../../kernel/events/event-type.ts"

@@ -1,4 +1,4 @@
-/** What requests about invoices hold (rules/billing 1.3). */
+/** Fields of requests about invoices (rules/billing 1.3). */
 import {
   boolean,
   choice,

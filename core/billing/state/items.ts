@@ -1,4 +1,4 @@
-/** The rows of a draft from what a request says of them (rules/billing 1.3). */
+/** Builds the rows of a draft from a request (rules/billing 1.3). */
 import { Result } from "effect"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import type { DecideContext } from "../../kernel/events/settings.ts"

@@ -1,4 +1,4 @@
-/** Which invoices are told of as overdue: once the day they were due has ended where they are owed. */
+/** Invoices to notify as overdue: once their due day has ended in the store's time zone. */
 import { dayOf } from "../../values/zone.ts"
 import type { InvoiceRow } from "./tables.ts"
 

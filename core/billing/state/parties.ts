@@ -1,4 +1,4 @@
-/** Whom a document names as buyer and as seller, as they are now; frozen with the document once it is issued. */
+/** The buyer and seller of a document at present; frozen with the document once it is issued. */
 import { Effect } from "effect"
 import { list_values } from "../../kernel/lists/custom-field.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"

@@ -1,5 +1,5 @@
 /**
- * What an opportunity is billed for: a row for each charged line and cost, with nets and taxes that come to exactly its
+ * Billable rows of an opportunity: one for each charged line and cost, with nets and taxes that add up exactly to its
  * totals (rules/billing 1.3).
  */
 import type { CostRow } from "../../orders/opportunities/tables/money.ts"

@@ -1,6 +1,6 @@
 /**
  * Billing: invoices with their rows, payments and refunds, and credit notes with theirs (rules/billing 1). Amounts are
- * minor units of the row's currency; everything that happens to an invoice stands in its stream.
+ * minor units of the row's currency; all events of an invoice are in its stream.
  */
 import {
   boolean,

@@ -1,4 +1,4 @@
-/** How documents look and what they say around their facts, by store and type (rules/billing 3). */
+/** Look and texts of documents, by store and type (rules/billing 3). */
 import { Result } from "effect"
 import type { Slice } from "../../kernel/endpoints/catalogue.ts"
 import { type Access, crudResource } from "../../kernel/endpoints/crud-resource.ts"

@@ -1,6 +1,6 @@
 /**
- * What a document says, read from the store: by the server and, of papers of the warehouse, by devices as well. Reading
- * gives facts, texts with fields are filled in between (that needs a thread of its own), and `compose` is pure.
+ * Content of a document, read from the store: by the server and, for warehouse documents, by devices as well. Facts are
+ * read, then texts with fields are filled in (in a separate thread), and `compose` is pure.
  */
 import { Effect } from "effect"
 import { paperOptions } from "../../billing/paper/document.ts"

@@ -1,4 +1,4 @@
-/** Lines and costs of a quotation or order as a table: what is charged by group, and what is offered beside it. */
+/** Lines and costs of a quotation or order as a table: charged ones by group, and optional ones separately. */
 import { addressLines, type PaperOptions, shownMoney } from "../../billing/paper/letter.ts"
 import { shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
 import { wordsOf } from "../../billing/paper/words.ts"

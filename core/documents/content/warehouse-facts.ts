@@ -1,4 +1,4 @@
-/** What papers of the warehouse are made of: a fixed number of queries, whatever the number of lines. */
+/** Facts for warehouse documents: a fixed number of queries, for any number of lines. */
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/store/failure.ts"
 import { bindings, columnList } from "../../kernel/store/statement.ts"

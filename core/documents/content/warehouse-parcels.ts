@@ -1,4 +1,4 @@
-/** Which goods of an order lie where: each line cut into what is in one case or at one place. Pure. */
+/** Locations of an order's goods: each line split by case and location. Pure. */
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { type AssignmentRow, dispatched } from "../../orders/opportunities/tables/units.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"

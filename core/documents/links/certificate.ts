@@ -1,4 +1,4 @@
-/** The page that is added to a quotation when it is accepted: who, when, from where, and of which text and PDF. */
+/** The page added to an accepted quotation: who, when, from where, and for which text and PDF. */
 import * as Base64 from "effect/encoding/Base64"
 import { type Block, plain, type PrintDocument } from "../../pricing/print/blocks.ts"
 import { momentText } from "../../pricing/print/format.ts"

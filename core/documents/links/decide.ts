@@ -1,4 +1,4 @@
-/** Rules of public addresses: which documents have one, and what changes of it (rules/billing 3). */
+/** Rules of public links: which documents may have one, and how it changes (rules/billing 3). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import { type FieldErrors, invalidField, notFound } from "../../kernel/fields/rejection.ts"

@@ -1,4 +1,4 @@
-/** What happens to public addresses of documents, and at them. All of it stands in the stream of the document. */
+/** Events of public links to documents, in the stream of the document. */
 import { Schema } from "effect"
 import { type AnyEventType, eventType, streamOf } from "../../kernel/events/event-type.ts"
 import { insertRow, remove, update, updateWhere } from "../../kernel/tables/row-change.ts"

@@ -1,7 +1,6 @@
 /**
- * The pages at public addresses of documents. They work without a script; the one there is lets people draw a
- * signature. Links and forms name the token alone, so that the pages work below any prefix, and no PIN is ever in an
- * address.
+ * Pages behind public links to documents. They work without a script, except for drawing a signature. Links and forms
+ * contain only the token, so that the pages work below any prefix, and no PIN is ever in a URL.
  */
 import { type Block, isRightToLeft, type PrintDocument } from "../../pricing/print/blocks.ts"
 import { escaped } from "../../pricing/print/escape.ts"

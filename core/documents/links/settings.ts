@@ -1,4 +1,4 @@
-/** Settings of public addresses of documents and of what is accepted there. */
+/** Settings of public links and acceptance. */
 import { choice, text } from "../../kernel/fields/field.ts"
 import type { SettingGroups } from "../../kernel/events/settings.ts"
 

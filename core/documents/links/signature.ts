@@ -1,6 +1,6 @@
 /**
- * A signature drawn on a page: strokes, as pairs of whole numbers on a board. Nothing else of what a browser sends is
- * kept, so that what is drawn again later is lines and no program.
+ * A signature drawn on a page: strokes, as pairs of integers on a board. Other data from the browser is dropped, so
+ * that drawing it later draws lines and runs nothing.
  */
 export const board = { width: 600, height: 180 } as const
 const signature_chars_max = 100_000

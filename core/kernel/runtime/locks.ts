@@ -30,7 +30,7 @@ const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   [...new Set(names.map((one) => one.replaceAll("\u0000", "").toWellFormed()))].sort()
 
 interface How {
-  /** Shared with other readers of what the name stands for. */
+  /** Shared with other readers under this name. */
   readonly shared?: boolean
 }
 const locking = (kind: "" | "try_", { shared = false }: How): string =>

@@ -1,4 +1,4 @@
-/** What the rules of purchase orders must know, read in the transaction. */
+/** Facts for the rules of purchase orders, read in the transaction. */
 import { Effect } from "effect"
 import { billingTypeIds, chosenContact } from "../../billing/state/parties.ts"
 import { rateToBase } from "../../billing/invoices/facts.ts"

@@ -1,4 +1,4 @@
-/** What requests about purchase orders hold (rules/billing 2.3). */
+/** Fields of requests about purchase orders (rules/billing 2.3). */
 import {
   choice,
   decimal,

@@ -1,4 +1,4 @@
-/** The lines of a draft from what a request says of them (rules/billing 2.3). */
+/** Builds the lines of a draft from a request (rules/billing 2.3). */
 import { Result } from "effect"
 import { priced, rowTax, type Taxable, taxedRows } from "../../billing/state/amounts.ts"
 import type { DecideContext } from "../../kernel/events/settings.ts"

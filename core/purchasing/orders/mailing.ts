@@ -1,6 +1,6 @@
 /**
- * The mail with a purchase order (rules/billing 2.3). Sending is recorded wherever it is asked for; the server that
- * takes the command hands the message to its mail queue, in the same transaction. Addresses stay out of the journal.
+ * The mail with a purchase order (rules/billing 2.3). Sending is recorded on server or device; the server that records
+ * it queues the message in the same transaction. Addresses stay out of the journal.
  */
 import { Context, Schema } from "effect"
 import type { StoreRead } from "../../kernel/endpoints/endpoint.ts"

@@ -1,4 +1,4 @@
-/** Who has a unit that is to go back to its supplier. */
+/** Claims on a unit that is to be returned to its supplier. */
 import type { DemandRow } from "../../orders/demands/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import type { PurchaseOrderRow } from "../schema.ts"

@@ -1,4 +1,4 @@
-/** Rules of deliveries from suppliers (rules/billing 2.3): what may be received, and what it makes of the order. */
+/** Rules of deliveries from suppliers (rules/billing 2.3): what may be received, and the order's new state. */
 import { Result } from "effect"
 import { isInFuture } from "../../values/time.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"

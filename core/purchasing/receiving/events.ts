@@ -1,6 +1,6 @@
 /**
- * Deliveries from suppliers, and what went back to them (rules/billing 2). Both carry results: the quantities as they
- * are afterwards, and the stock levels by id. The stock itself follows by a reaction.
+ * Events of deliveries and returns (rules/billing 2). Both carry results: the new quantities, and the stock levels by
+ * id. The stock itself follows by a reaction.
  */
 import { Schema } from "effect"
 import { type AnyEventType, type DataOf, eventType } from "../../kernel/events/event-type.ts"

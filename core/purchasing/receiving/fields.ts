@@ -1,4 +1,4 @@
-/** What requests about deliveries and returns hold (rules/billing 2.3). */
+/** Fields of requests about deliveries and returns (rules/billing 2.3). */
 import { decimal, integer, list, longText, object, text, timestamp, type ValuesOf } from "../../kernel/fields/field.ts"
 
 const most = "1000000000"

@@ -1,4 +1,4 @@
-/** What giving goods back must know: what of them is here, and what holds it. */
+/** Facts for returning goods to a supplier: the units present, and claims on them. */
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"

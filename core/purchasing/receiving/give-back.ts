@@ -1,6 +1,6 @@
 /**
- * Rules of giving sub-hired goods back to their supplier (rules/billing 2.3): which of them, what holds them here, and
- * what that makes of the order.
+ * Rules of returning sub-hired goods to their supplier (rules/billing 2.3): which units, claims that prevent it, and
+ * the order's new state.
  */
 import { Result } from "effect"
 import { isInFuture } from "../../values/time.ts"

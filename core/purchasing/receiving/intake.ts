@@ -1,6 +1,6 @@
 /**
- * What a delivery makes of stock, in the same transaction (rules/billing 2.3, rules/availability 3): sub-hired goods
- * count inside their window, bought ones for good and with a line in the ledger.
+ * Effect of a delivery on stock, in the same transaction (rules/billing 2.3, rules/availability 3): sub-hired goods
+ * count within their window, purchased ones permanently and with a ledger entry.
  */
 import { Effect, Result } from "effect"
 import { createdEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"

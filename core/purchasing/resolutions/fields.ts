@@ -1,4 +1,4 @@
-/** What a request to resolve shortages holds (rules/availability 9). */
+/** Fields of requests that resolve shortages (rules/availability 9). */
 import {
   boolean,
   choice,

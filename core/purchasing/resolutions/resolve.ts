@@ -1,4 +1,4 @@
-/** What resolving shortages must know, and the rule that decides on it (rules/availability 9). */
+/** Facts and rule of resolving shortages (rules/availability 9). */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"

@@ -86,7 +86,7 @@ const jsonOf = (text: string): Json => {
   return value
 }
 
-/** Keeps the answer; false when the key was taken over meanwhile. */
+/** Stores the answer; false if the key was taken over meanwhile. */
 export const finishKey = (
   id: string,
   attempt: number,
@@ -129,7 +129,7 @@ export const releaseAbandoned = (now: number): Effect.Effect<void, Failure, Stor
   })
 
 type Fingerprints = ReadonlyArray<string>
-/** Another answer to the same request; nothing where the key was used for another one meanwhile. */
+/** Replaces the stored answer of a request; does nothing if the key was used for another one meanwhile. */
 export const changeAnswer = (
   id: string,
   fingerprints: Fingerprints,
@@ -142,7 +142,7 @@ export const changeAnswer = (
       update idempotency_keys set status = ${status}, body = ${text} where id = ${id} and state = 'done'
       and fingerprint in ${sql.in(fingerprints)}`
   })
-/** The key is unused again: what was done under it came to nothing. */
+/** Releases the key, because its work had no effect. */
 export const forgetAnswer = (id: string, fingerprints: Fingerprints): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
     const { sql } = yield* Store
@@ -150,7 +150,7 @@ export const forgetAnswer = (id: string, fingerprints: Fingerprints): Effect.Eff
       delete from idempotency_keys where id = ${id} and state = 'done' and fingerprint in ${sql.in(fingerprints)}`
   })
 
-/** Deletes keys whose retention is over at `now` (milliseconds since 1970), with their results. */
+/** Deletes keys whose retention has ended at `now` (milliseconds since 1970), with their results. */
 export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
     const { sql } = yield* Store

@@ -1,4 +1,4 @@
-/** An answer of an operation's own form, with placeholders: what is left of one that was erased with personal data. */
+/** Builds an answer in an operation's own form, with placeholders: for one erased with personal data. */
 import type { Part } from "../../../core/kernel/lists/answer-schema.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
 import { exampleOf } from "../../http/examples.ts"
@@ -6,7 +6,7 @@ import { jsonSchemas } from "../../http/json-schema.ts"
 
 type Schemas = { readonly [name: string]: JsonObject }
 
-/** Null where it may be, else nothing, or "(erased)"; `id` is that of the thing itself. */
+/** Null where allowed, else empty, or "(erased)"; `id` is the row's own. */
 export const placeholdersOf = (answer: Part, id: Json | undefined): Json => {
   const schemas = jsonSchemas()
   const body = placeholderOf(schemas.of(answer), schemas.components)

@@ -62,7 +62,7 @@ const around = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<
   const given = call.headers["idempotency-key"]
   if (given === undefined || !keepsAnswers(call.endpoint)) return next
   return Effect.flatMap(Effect.result(checkPermission(call.endpoint, call.viewer)), (permitted) => {
-    // The usual refusal; nothing is looked up for those who may not make the request.
+    // The usual refusal; nothing is looked up for callers without permission.
     if (permitted._tag === "Failure") return next
     if (typeof given !== "string" || !/^[\x20-\x7e]{1,255}$/.test(given)) {
       return invalidField("idempotency_key", "The Idempotency-Key must be 1 to 255 printable ASCII characters.")
@@ -111,8 +111,8 @@ const refused = (id: string, attempt: number, failure: Rejection): Effect.Effect
   })
 
 /**
- * Keeps another answer in the place of the one that was kept under the call's key: work that went on after the command
- * has come to an end. Without an answer the key is unused again.
+ * Replaces the answer stored under the call's key once work after the command has finished. Without an answer the key
+ * is released.
  */
 export const answeredLater = (
   call: ServerCall,
@@ -159,7 +159,7 @@ const bodyAgain = Effect.fnUntraced(function* (
       ? undefined
       : yield* replayAnswer(call, result).pipe(
           Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure))),
-          // Answers are made right after the change, so endpoints take what they show for granted; here it may be gone.
+          // Endpoints assume that the row they answer with exists; here it may have been deleted since.
           Effect.catchDefect((defect) =>
             Effect.as(Effect.logDebug("a stored answer cannot be made anew", defect), undefined)
           )

@@ -267,7 +267,7 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
     })
 })
 
-/** `abilities`: all that endpoints ask for; known once the whole catalogue is. */
+/** `abilities`: all those used by endpoints; available once the catalogue is complete. */
 export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice => ({
   name: "tokens",
   server_tables: [tokens],

@@ -55,8 +55,7 @@ export const makeAuthentication = (): Authentication => {
     const row = yield* Store.first(tokens, { hash })
     if (row === undefined || !isSecretOf(row, hash)) return undefined
     const user = yield* userById(row.user_id)
-    // A deactivated account gets a 403 that says so; a token revoked with it stays revoked when the account is
-    // activated again.
+    // A deactivated account gets a 403 with that reason; a token revoked with it stays revoked after reactivation.
     if (user === undefined) return undefined
     const device_revoked = row.revoked_at !== null && (yield* revokedDevice(row.id)) !== undefined
     if (user.is_active && row.revoked_at !== null && !device_revoked) return undefined

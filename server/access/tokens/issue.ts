@@ -1,4 +1,4 @@
-/** A token for somebody who showed another way who they are, such as with a code that was sent to them. */
+/** Issues tokens to users authenticated otherwise, such as by a mailed code. */
 import { Effect, Schema } from "effect"
 import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
@@ -74,7 +74,7 @@ export const tokens = table(
   "tokens",
   {
     ...token_fields,
-    /** SHA-256 of the whole secret, in hex. */
+    /** SHA-256 of the complete secret, in hex. */
     hash: text({ secret: true, length: 64 }),
     last_used_at: timestamp({ nullable: true, computed: true }),
     /** Set when its user is deactivated; it stays set when the account is activated again. */
@@ -168,7 +168,7 @@ export const expiryOf = (
   return [asked, at_most, issuer?.expires_at ?? null].filter((one) => one !== null).sort()[0] ?? null
 }
 
-/** In the caller's transaction, which also records `event`. The token opens what its person may do. */
+/** Runs in the caller's transaction, which also records `event`. The token has its user's permissions. */
 export const issueOwnToken = Effect.fnUntraced(function* (
   { name, user_id }: { readonly name: string; readonly user_id: number },
   settings: Settings,

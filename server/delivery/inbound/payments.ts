@@ -1,7 +1,6 @@
 /**
- * Payments told by webhooks, as Schemas that decode what a sender says into one form: Stripe's events, and the plain
- * one that any other program can send. Each payment has an id of its own beside the delivery's, as Stripe tells of one
- * payment in several events.
+ * Payments in webhooks, as Schemas that decode providers' formats into one: Stripe's events, and a plain format for any
+ * other program. Each payment has an id besides the delivery's, as Stripe reports one payment in several events.
  */
 import { Schema, SchemaGetter } from "effect"
 

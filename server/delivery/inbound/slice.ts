@@ -1,4 +1,4 @@
-/** Webhooks in (rules/conventions 14): the sources, what came from them, and what slices do about it. */
+/** Inbound webhooks (rules/conventions 14): sources, received deliveries, and the slices' handlers. */
 import { Clock, Effect, Result, Schema } from "effect"
 import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
 import { parseJson } from "../../../core/kernel/fields/body-limits.ts"

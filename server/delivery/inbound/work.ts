@@ -1,4 +1,4 @@
-/** What is done about deliveries after they were answered, and how long they are remembered. */
+/** Processing of deliveries after they were answered, and their retention. */
 import { choice, integer, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
 import { type Delivery, type Handling, type InboundHandler, source_kinds } from "../../ports/inbound.ts"

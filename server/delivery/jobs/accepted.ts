@@ -1,4 +1,4 @@
-/** The answer of calls that only queue: 202 with the id of the job, which can be asked how it goes. */
+/** The answer of calls that only queue work: 202 with the job's id, whose progress can be requested. */
 import { text } from "../../../core/kernel/fields/field.ts"
 
 export const accepted_shown = {

@@ -1,6 +1,6 @@
 /**
- * Durable jobs over the API. Whoever asked for a job sees how it goes; those who manage the system see all of them, try
- * failed ones again and drop those nobody needs.
+ * Durable jobs over the API. The requester of a job sees its progress; users who manage the system see all jobs, retry
+ * failed ones and drop others.
  */
 import { Effect, Result, Schema } from "effect"
 import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"

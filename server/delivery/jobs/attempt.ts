@@ -1,4 +1,4 @@
-/** One attempt at a job, and what it came to. */
+/** One attempt at a job, and its result. */
 import { Cause, Effect, Exit, Schedule } from "effect"
 import { SqlError } from "effect/sql"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"

@@ -1,4 +1,4 @@
-/** What becomes of a job whose attempt failed: pure. */
+/** Outcome of a job's failed attempt: pure. */
 import { Cause } from "effect"
 import { printableLine } from "../../../core/values/text.ts"
 import { type AnyJobKind, GivenUp } from "../../ports/job-kind.ts"

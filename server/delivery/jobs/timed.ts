@@ -1,6 +1,6 @@
 /**
- * Timed work: every server looks at the clock and queues what is due; the due time is part of the job's id, so that it
- * is done once. What fell due while no server ran is made up once, for its last due time.
+ * Scheduled work: every server checks the clock and queues due work; the due time is part of the job's id, so that it
+ * runs once. Work that fell due while no server ran is caught up once, for its last due time.
  */
 import { Clock, Cron, Effect } from "effect"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"

@@ -1,4 +1,4 @@
-/** From what a slice wants to say to a message that can be queued: addresses checked, the sender found, limits held. */
+/** Composes a queueable message: addresses validated, sender determined, limits checked. */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Result } from "effect"
 import type { Failure } from "../../../core/kernel/store/failure.ts"

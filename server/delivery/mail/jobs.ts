@@ -1,7 +1,7 @@
 /**
- * The durable jobs of mail (rules/conventions 19): `mail.send` hands a message over, and `mail.refused` tells its
- * sender when it did not reach everybody. A message may be handed over twice, when a server dies between the mail
- * server's answer and its own record of it; both have one Message-ID, by which mailboxes know the second.
+ * Durable jobs of mail (rules/conventions 19): `mail.send` hands a message over, and `mail.refused` notifies its sender
+ * if it did not reach all recipients. A message may be handed over twice, if a server dies between the mail server's
+ * answer and its own record of it; both have one Message-ID, by which mailboxes detect the duplicate.
  */
 import { Effect, Option, Schema } from "effect"
 import type { SqlError } from "effect/sql"

@@ -1,6 +1,6 @@
 /**
- * What a message says that nobody but its reader may know, such as a code to log in with. Jobs keep their data for
- * weeks; a secret lies apart from it, sealed, only until its message was handed over, has failed or is too late.
+ * Secrets in messages, such as login codes. Jobs keep their data for weeks; a secret is stored separately, encrypted,
+ * only until its message was handed over, has failed or is too late.
  */
 import { Clock, Effect } from "effect"
 import type { Failure } from "../../../core/kernel/store/failure.ts"

@@ -1,5 +1,5 @@
 /**
- * The connections to the mail server: two at most, kept for a while, and made anew when its address changes. The mail
+ * Connections to the mail server: two at most, kept for a while, and reopened when its address changes. The mail
  * library is loaded with the first message.
  */
 import { Cause, Context, Effect, Option, Schema } from "effect"

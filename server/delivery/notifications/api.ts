@@ -1,4 +1,4 @@
-/** The inbox over the API (rules/conventions 15): everybody's own, and nobody else's. */
+/** The inbox over the API (rules/conventions 15): each user's own only. */
 import { read as invoices_read } from "../../../core/billing/state/paths.ts"
 import { read as documents_read } from "../../../core/documents/lifecycle-api.ts"
 import { update, type Where } from "../../../core/kernel/tables/row-change.ts"

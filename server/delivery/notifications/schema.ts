@@ -1,6 +1,6 @@
 /**
- * What people were told, on the server alone: a row for each person and happening. Rows name what they are about by
- * id; the words are made of it when they are read, so that no row holds a name.
+ * Notifications, on the server alone: a row for each person and notification event. Rows name their subject by id;
+ * texts are written on reading, so that no row contains a name.
  */
 import { boolean, id, integer, json, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"

@@ -1,4 +1,4 @@
-/** Notifications on the server: who is told of what happens, the inbox, mail and what programs listen to. */
+/** Notifications on the server: recipients of events, the inbox, mail and streams. */
 import { Clock, Effect, Schema } from "effect"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

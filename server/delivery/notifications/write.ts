@@ -1,4 +1,4 @@
-/** Writes down what people are told, once each. */
+/** Records notifications, once each. */
 import { type NotificationChannel, notificationType } from "../../../core/office/notifications/types.ts"
 import type { JsonObject } from "../../../core/kernel/fields/json.ts"
 import type { Viewer } from "../../../core/kernel/fields/viewer.ts"

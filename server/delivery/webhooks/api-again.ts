@@ -1,4 +1,4 @@
-/** Deliveries on request: a test, one of the log once more, or everything since an instant. One attempt each. */
+/** Deliveries on request: a test, a repetition of one in the log, or everything since an instant. One attempt each. */
 import { Effect, Result } from "effect"
 import { command, type Endpoint, type Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"

@@ -1,7 +1,7 @@
 /**
  * From events to deliveries: the transaction that records events writes one row for each subscriber and message, with
- * the body as the events left the rows. A job writes what a server missed that had not heard of a subscription. Rows
- * are known by webhook, event and position, so that doing it again adds nothing.
+ * the body rendered from the rows at that moment. A job adds deliveries missed by a server that had not heard of a
+ * subscription. Rows are identified by webhook, event and position, so that repeating adds nothing.
  */
 import { Clock, Context, Effect, Schema } from "effect"
 import type { Failure, StoreRead } from "../../../core/kernel/store/failure.ts"

@@ -1,7 +1,7 @@
 /**
- * Keeps deliveries out of the house's own network: no private, loopback, link-local or otherwise reserved address,
- * however it is written. Looked at when an address is saved and again at every connection, where it is the address
- * connected to that counts: a name that resolves otherwise by then gains nothing.
+ * Keeps deliveries out of the internal network: no private, loopback, link-local or otherwise reserved address, in any
+ * notation. Checked when a URL is saved and again at every connection, by the address actually connected to, so that a
+ * name resolving differently by then gains nothing.
  */
 import * as dns from "node:dns"
 import * as http from "node:http"

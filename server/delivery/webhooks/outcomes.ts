@@ -1,5 +1,5 @@
 /**
- * What an attempt comes to: its row in the log, whether and when the next one follows, and the health of the webhook
+ * Outcome of an attempt: its row in the log, whether and when to retry, and the health of the webhook
  * (rules/conventions 14).
  */
 import { Effect } from "effect"

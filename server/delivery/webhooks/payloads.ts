@@ -1,6 +1,6 @@
 /**
- * What subscribers are told of events: bodies, rendered from the rows as they are, as their lists show them to
- * administrators. One query for each resource, whatever the number of events.
+ * Webhook bodies, rendered from the present rows, as their lists show them to administrators. One query for each
+ * resource, for any number of events.
  */
 import { type Catalogue, foldStored } from "../../../core/kernel/endpoints/catalogue.ts"
 import { anything, type Keys, keys, map, row } from "../../../core/kernel/lists/answer-schema.ts"

@@ -1,4 +1,4 @@
-/** Webhooks out: who is told what, what is on its way to them, and how each attempt went (rules/conventions 14). */
+/** Outbound webhooks: subscriptions, pending deliveries, and the log of attempts (rules/conventions 14). */
 import { boolean, id, integer, list, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { plainTable, type RowOf, table } from "../../../core/kernel/tables/table.ts"
 import { Effect } from "effect"

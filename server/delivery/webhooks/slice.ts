@@ -1,6 +1,6 @@
 /**
- * Webhooks out (rules/conventions 14): subscriptions, what they are told of, and its delivery. Everything is outside
- * the journal and on the server alone; a rebuild or a restored journal sends nothing again.
+ * Outbound webhooks (rules/conventions 14): subscriptions, their events, and delivery. All of it is outside the journal
+ * and on the server alone; a rebuild or a restored journal sends nothing again.
  */
 import { Clock, Context, Effect } from "effect"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"

@@ -188,7 +188,7 @@ const isOffered = Effect.fnUntraced(function* (document: DocumentRow, text: Text
   return prepared !== undefined && offerText(prepared.compose({})) === offerText(text.document)
 })
 
-/** Reserves or orders by the rules that staff goes by. Answers with why it stopped, where it did. */
+/** Reserves or converts the opportunity by the rules for staff. Returns the reason if it stopped early. */
 const follow = Effect.fnUntraced(function* (opportunity: OpportunityRow, steps: ReadonlyArray<Following>) {
   const { catalogue } = yield* CommandRuntime
   for (const { body, name } of steps) {

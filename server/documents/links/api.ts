@@ -31,7 +31,7 @@ import { emailDocument } from "./email-api.ts"
 import { document_link_pins, form_bytes_max, hashPin } from "./pin.ts"
 import { freshToken, linkOf } from "./tokens.ts"
 
-// Jobs of public links: the certificate of an acceptance. Loaded whole when one is done.
+// Jobs of public links: the certificate of an acceptance. Loaded with the first one.
 
 export const drawCertificate = jobKind({
   kind: "documents.certificate",

@@ -1,6 +1,6 @@
 /**
- * The certificate of an acceptance: drawn behind the document once it is accepted, kept, and sent to both sides. Safe
- * to repeat: what is kept is not drawn again, and the same message is queued once.
+ * The certificate of an acceptance: drawn after the document when it is accepted, stored, and sent to both sides. Safe
+ * to repeat: a stored one is not drawn again, and a message is queued once.
  */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
@@ -131,7 +131,7 @@ const mailBoth = Effect.fnUntraced(function* (of: Case) {
   return both.filter(({ to }) => to !== undefined).length
 })
 
-/** The whole of the job. */
+/** The complete job. */
 export const certify = Effect.fnUntraced(function* (acceptance_id: number) {
   const acceptance = yield* Store.get(document_acceptances, acceptance_id)
   const document = acceptance === undefined ? undefined : yield* Store.get(documents, acceptance.document_id)

@@ -68,7 +68,7 @@ export const picturesFor = Effect.fnUntraced(function* ({ blocks }: PrintDocumen
   return new Map(found.flatMap(([sha256, bytes]) => (bytes === undefined ? [] : [[sha256, bytes] as const])))
 })
 
-/** By whose clock the days of a document are. */
+/** The time zone of a document's dates. */
 export const zoneFor = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
   const place = store_id === null ? undefined : yield* Store.get(stores, store_id)
   return zoneOf(place?.timezone || settingText(settings, "company", "timezone"))

@@ -105,7 +105,7 @@ const pageAnswer = (status: number, page: Page, { headers = {}, nonce }: Extra =
 
 type Admission = { readonly kind: "in"; readonly cookie?: string } | { readonly kind: "out"; readonly answer: Answered }
 
-/** The path of the page as browsers know it: what the settings say leads here may have another one. */
+/** The page's path as browsers see it: the public URL in the settings may add a prefix. */
 const cookiePlace = (token: string, settings: Settings, public_url: string) => {
   const address = linkAddress(token, settings, public_url)
   const url = URL.canParse(address) ? new URL(address) : undefined

@@ -36,7 +36,7 @@ const withoutPictures = (document: PrintDocument, kept: ReadonlyMap<string, unkn
   )
 })
 
-/** The PDF, with what it was drawn from: a picture that cannot be had is no part of that. */
+/** The PDF, with its sources, without unavailable pictures. */
 export const drawn = Effect.fnUntraced(function* (
   document: PrintDocument,
   options: Pick<DrawOptions, "limit_millis" | "carried_xml"> = {}

@@ -31,7 +31,7 @@ import { keepBytes, keepSnapshot, readTree } from "./snapshot.ts"
 
 const error_characters_max = 1_000
 
-/** Records what happened to a document that is pending still, in the caller's transaction; whether it did. */
+/** Records a change of a document if it is still pending, in the caller's transaction; returns whether it was. */
 const recordIfPending = Effect.fnUntraced(function* (
   id: number,
   actor_id: number | null,
@@ -123,7 +123,7 @@ const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: 
   )
 })
 
-/** Only a person can mend it: the document, a text, what it is made of. */
+/** Faults that only a person can fix: in the document, a text, or its source. */
 const isForGood = (failure: unknown): boolean =>
   (failure instanceof Rejection && failure.kind !== "unavailable") ||
   isUndrawable(failure) ||

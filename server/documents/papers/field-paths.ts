@@ -1,4 +1,4 @@
-/** The fields a text may name, and which of them somebody meant who named another. */
+/** Fields available in texts, and the most similar one to an unknown name. */
 import { nearest } from "../../../core/values/nearest.ts"
 
 export { pathsOfType } from "../../../core/documents/content/fields.ts"

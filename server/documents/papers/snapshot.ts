@@ -53,7 +53,7 @@ export const keepSnapshot = Effect.fnUntraced(function* (
   return files
 })
 
-/** The whole of a content. */
+/** The complete content. */
 export const contentOf = Effect.fnUntraced(function* (
   sha256: string
 ): Effect.fn.Return<Uint8Array, BlobStoreFailure | BlobMissing> {
@@ -77,10 +77,7 @@ export const drawnAgain = Effect.fnUntraced(function* (document_id: number) {
 })
 
 type WithPdf = Pick<DocumentRow, "id" | "sha256">
-/**
- * The PDF of a document: as it was kept, else drawn again and kept. What would not be the same bytes is not taken for
- * it.
- */
+/** The PDF of a document: the stored one, else drawn again and stored. A result with other bytes is rejected. */
 export const documentPdf = Effect.fnUntraced(function* ({ id, sha256 }: WithPdf) {
   if (sha256 === null) return yield* new DocumentLost({ message: "This document was not drawn yet." })
   return yield* contentOf(sha256).pipe(

@@ -1,6 +1,6 @@
 /**
- * Counts calls and deliveries without making them wait: they are kept in memory and written in batches, soon after. A
- * server that is killed loses what it had not written, of the last second at most.
+ * Records calls and deliveries without delaying them: they are kept in memory and written in batches, soon after. A
+ * killed server loses unwritten records, of the last second at most.
  */
 import { Effect, Queue, type Scope, Semaphore } from "effect"
 import type { Failure } from "../../../core/kernel/store/failure.ts"
@@ -34,7 +34,7 @@ type AddMonthUnits = (units: ReadonlyMap<number, number>, month: string) => Effe
 /** Records written together, once. */
 interface Batch {
   readonly metered: ReadonlyArray<Metered>
-  /** The id of its first row once it was tried: whether a commit that nothing was heard of took place is seen by it. */
+  /** Id of its first row once attempted: reveals whether a commit with a lost response took place. */
   first_id: number | undefined
 }
 
@@ -79,7 +79,7 @@ const pushValues = (values: Array<unknown>, row: RequestLogRow): void => {
 }
 const rows_bound_max = 128
 const rows_sent_max = 2_000
-/** As the store inserts, but for what it looks up of each value: these rows are ours. */
+/** Inserts like the store, without its lookups for each value, as these rows are our own. */
 const insertLogs = Effect.fnUntraced(function* (store: StoreShape, rows: ReadonlyArray<RequestLogRow>) {
   if (store.dialect === "pg") {
     for (const some of chunked(rows, rows_sent_max)) yield* store.run(insert_recordset, [JSON.stringify(some)])
@@ -135,8 +135,8 @@ const write = (batch: Batch, addMonthUnits: AddMonthUnits | undefined) =>
   })
 
 /**
- * Writes a batch, whole or not at all. On SQLite a power cut may take the last seconds with it, as no request waits for
- * the disk here; what a killed server committed stays.
+ * Writes a batch, completely or not at all. On SQLite a power cut may lose the last seconds, as no request waits for
+ * the disk here; commits of a killed server stay.
  */
 const writeBatch = (
   batch: Batch,
@@ -155,7 +155,7 @@ interface Buffer {
   readonly next: () => Batch | undefined
   /** The batch that is next is written. */
   readonly done: () => void
-  /** It was refused for what is in it: the row to blame is found by halves, so that it does not hold up all others. */
+  /** Rejected for its content: the row at fault is found by bisection, so that it does not block the others. */
   readonly refused: () => void
   readonly change: (to: (metered: Metered) => Metered) => void
   readonly waiting: () => number
@@ -210,14 +210,14 @@ interface MeterOptions {
   readonly flush_millis?: number
   /** Rows of one transaction; as many that wait are written at once. */
   readonly batch_rows?: number
-  /** Rows in memory while the database takes none; what comes beyond is dropped, and counted. */
+  /** Rows in memory while the database is unavailable; further ones are dropped and counted. */
   readonly rows_max?: number
 }
 export interface Meter {
   /** Never fails and never waits. */
   readonly answered: (call: AnsweredServerCall) => void
   readonly attempted: (told: AttemptTold) => Effect.Effect<void>
-  /** Writes all that waits, so that what is read next has it; where the database takes none, it goes on waiting. */
+  /** Writes all waiting records for the next read; if the database is unavailable they keep waiting. */
   readonly flushed: Effect.Effect<void, never, Store | CommandRuntime>
   /** Removes the addresses of these users from unwritten records. */
   readonly forget: (user_ids: ReadonlySet<number>) => void
@@ -338,7 +338,7 @@ const measuredOf = (waiting: number, written: number, dropped: number): Readonly
   }
 ]
 
-/** Refused for what is in the rows; whatever else a database says, the same rows may be taken later. */
+/** Whether the rows themselves are at fault; after any other error the same rows may be accepted later. */
 const blamesRows = (failure: Failure): boolean => {
   if (!(failure instanceof SqlError.SqlError)) return true
   const { _tag, cause } = failure.reason

@@ -27,7 +27,7 @@ export const shownAddress = (address: string, form: AddressForm): string | null 
   if (form === "full" || inner === "::1" || inner.startsWith("127.")) return inner
   return isIPv4(inner) ? inner.replace(/\d+$/, "0") : networkOfIPv6(inner)
 }
-/** The first 48 bits: what a provider gives to a household or an office. */
+/** The first 48 bits: the usual network of a household or an office. */
 const networkOfIPv6 = (address: string): string => {
   const [head = "", tail] = address.split("::")
   const groups = head === "" ? [] : head.split(":")
@@ -85,8 +85,8 @@ export const request_logs = plainTable(
   },
   {
     entity: "request_log",
-    // One for each filter and sort, each with the time behind it: the newest are what people look at. Nearly all are
-    // calls: those are counted in the index of times, which is written at its end alone.
+    // One index for each filter and sort, with the time last: users look at the newest. Nearly all rows are calls:
+    // those are counted in the time index, which is only appended to.
     indexes: [
       ["created_at", "id", "channel"],
       ["route_name", "created_at", "id"],
@@ -99,7 +99,7 @@ export const request_logs = plainTable(
 )
 export type RequestLogRow = RowOf<typeof request_logs>
 
-/** Sums of logs by hour. What a call has none of is 0 or an empty text, as nothing equals null in an index. */
+/** Hourly sums of logs. Absent dimensions are 0 or an empty text, as nothing equals null in an index. */
 export const usage_hours = plainTable(
   "usage_hours",
   "id",
@@ -177,7 +177,7 @@ export const sentOf = (told: AttemptTold): Metered | undefined => {
   }
 }
 
-/** A webhook was sent whatever its receiver answered; of calls, those this server failed at cost nothing. */
+/** A webhook counts whatever its receiver answered; calls that this server failed cost nothing. */
 const unitsOfRow = ({ channel, metering_weight, status }: Metered): number =>
   channel === "webhook_sent" ? metering_weight : unitsOf(metering_weight, status ?? 0)
 
@@ -256,7 +256,7 @@ interface HourSum {
   request_count: number
   weighted_units: number
 }
-/** Sums of an hour by what is counted apart, looked up without making a text of it for each call. */
+/** Sums of an hour by dimension, looked up without building a text for each call. */
 type Sums = Map<number, Map<string, Map<number, HourSum>>>
 const inner = <K, A>(map: Map<K, A>, key: K, make: () => A): A => {
   let found = map.get(key)

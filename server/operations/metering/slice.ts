@@ -74,8 +74,8 @@ const logResource = resource({
 })
 
 /**
- * `created_at` is the newest first, other names begin with the least; a minus turns either round. Calls alike in it
- * come in the order they came in, or the other way round with it.
+ * `created_at` is newest first, other columns ascending; a minus reverses either. Ties are in order of arrival, or
+ * reversed with it.
  */
 const orderOf = (query: Query): ReadonlyArray<string> | undefined => {
   const asked = sortOf(query, sorted_by)

@@ -54,7 +54,7 @@ interface Usage {
 /** `none` where the call has no such dimension. */
 const none = "none"
 
-/** By dimension: what sums are grouped by, and the same of logs. `day` of logs is known, as they are of one hour. */
+/** Grouping by dimension, of sums and of logs. `day` of logs is fixed, as they are of one hour. */
 const grouped: { readonly [D in Dimension]: { readonly sums: string; readonly logs: string } } = {
   token: { sums: "personal_access_token_id", logs: "coalesce(personal_access_token_id, 0)" },
   endpoint: { sums: "route_name", logs: "coalesce(route_name, '')" },

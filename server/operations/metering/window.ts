@@ -36,7 +36,7 @@ export const windowErrors = ({ from, to, window }: JsonObject): FieldErrors => {
   return errors
 }
 
-/** Days are whole, of UTC; other windows end now. */
+/** Days are full UTC days; other windows end now. */
 export const windowOf = (
   preset: WindowPreset,
   { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },

@@ -1,4 +1,4 @@
-/** The files of a whole business: its owner takes them away one by one, and brings them in before the journal. */
+/** The files of a business: its owner downloads them one by one, and uploads them before the journal. */
 import { Effect, Schema } from "effect"
 import { id, integer, json, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { canonicalJson, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
@@ -72,7 +72,7 @@ const makeManifestSchema = () => {
   return Schema.Struct({
     /** The last position the journal gave. */
     position: Schema.Int,
-    /** How many events the journal holds; fewer than `position` where transactions were taken back. */
+    /** Number of events in the journal; fewer than `position` if transactions were rolled back. */
     events: Schema.Int,
     schema_version: Schema.Int,
     tables: Schema.Array(
@@ -85,7 +85,7 @@ const makeManifestSchema = () => {
         columns: Schema.optional(Schema.Array(Schema.String))
       })
     ),
-    /** The next id of each table: none is ever given twice. */
+    /** The next id of each table: ids are never reused. */
     ids: counters,
     /** The next number of each document sequence. */
     numbers: counters
@@ -165,9 +165,9 @@ export const ownManifest = Effect.fnUntraced(function* (
 // was.
 
 /**
- * Replaces the journal with the imported one, projects every table from it and sets counters as the export names them.
- * Fails with 422 where events are missing, where tables differ from the export's checksums (the error names each), or
- * where no owner comes of it. Cost: one projection of the journal and one pass over all rows.
+ * Replaces the journal with the imported one, projects every table from it and sets counters to the export's. Fails
+ * with 422 if events are missing, tables differ from the export's checksums (the error names each), or there is no
+ * owner. Cost: one projection of the journal and one pass over all rows.
  */
 export const applyRestore = Effect.fnUntraced(function* (
   catalogue: Catalogue,

@@ -1,7 +1,7 @@
 /**
- * Export and import of a whole business: its owner takes the journal away, and an empty server is filled from it. An
- * import arrives in pages, each of which may be sent again. It takes effect at once, in one transaction: only when the
- * tables projected from it match the export's checksums, and only on a server where nothing has happened yet.
+ * Export and import of a complete business: its owner downloads the journal, and fills an empty server from it. An
+ * import arrives in repeatable pages. It takes effect in one transaction: only if the tables projected from it match
+ * the export's checksums, and only on a server without other events.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
@@ -62,7 +62,7 @@ const event_fields = object({
   recorded_at: timestamp({ required: true })
 })
 
-/** How far an import has come, as answers show it. */
+/** Progress of an import, in answers. */
 const progressOf = Effect.fnUntraced(function* (row: RestoreRow) {
   const manifest = manifestOf(row)
   const [{ events, position } = { events: 0, position: 0 }] =
@@ -148,8 +148,8 @@ const begin = postQuery("/api/v1/system/restores", {
 
 type SentEvent = Pick<StoredEvent, "position" | "type"> & { readonly data: unknown }
 /**
- * 422 for the first event out of order or whose data is not what its type declares: this release could not project it.
- * Events of types that no slice declares are kept as they are.
+ * 422 for the first event out of order or with data that does not match its type: this release could not project it.
+ * Events of undeclared types are kept unchanged.
  */
 const refusalOf = (events: ReadonlyArray<SentEvent>, catalogue: Catalogue): Rejection | undefined => {
   let before = 0

@@ -21,7 +21,7 @@ import { storage_retry_seconds, storageText } from "../../ports/storage-fault.ts
 import { catalogueRows } from "./catalogue-rows.ts"
 import { choice, integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 
-// Measurements in Prometheus' text format: requests, their outcomes and durations, and what the process uses.
+// Metrics in Prometheus' text format: requests, their outcomes and durations, and resource usage of the process.
 
 /** Upper bounds of the histogram of durations, in seconds. */
 const boundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

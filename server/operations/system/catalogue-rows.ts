@@ -1,4 +1,4 @@
-/** The endpoint catalogue as rows (rules/conventions 16): what there is to ask, what it takes and what it counts. */
+/** The endpoint catalogue as rows (rules/conventions 16): paths, parameters and weights. */
 import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import { type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
 
@@ -10,7 +10,7 @@ export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Sorted by address, then method. Several abilities, of which one will do, stand side by side. */
+/** Sorted by path, then method. Alternative abilities are listed side by side. */
 export const catalogueRows = (catalogue: Catalogue) =>
   catalogue.endpoints
     .filter((endpoint) => endpoint.path.startsWith("/api/"))

@@ -32,7 +32,7 @@ export const errorSchemas = {
   }).annotate({ identifier: "Invalid", description: "The first thing that is wrong, and all of them by field" })
 }
 
-// Settings of each group by their keys: what GET /settings/{group} answers, and what PUT takes.
+// Settings of each group by their keys: the answer of GET /settings/{group}, and the body of PUT.
 
 export const settings_path = "/api/v1/settings/{group}"
 
@@ -127,7 +127,7 @@ const makePause = (): Effect.Effect<void> => {
   })
 }
 
-/** The whole description. `url`: where the interface is reached. */
+/** The complete description. `url`: the API's base URL. */
 export const openApi = Effect.fnUntraced(function* (catalogue: Catalogue, url: string) {
   const pause = makePause()
   const endpoints = interfaceOf(catalogue)

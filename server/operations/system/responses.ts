@@ -183,7 +183,7 @@ const refusals = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
     // A saved view that is not there is not found either.
     ...(paramNames(endpoint.path).length > 0 || isList(endpoint) ? ["404"] : []),
     ...(isRead ? [] : ["413", "415"]),
-    // Any request that asks to be taken strictly may be refused for what its endpoint does not take.
+    // Any strict request may be refused for unknown parts.
     ...(endpoint.public && isRead && Object.keys(endpoint.fields).length === 0 ? [] : ["422"]),
     ...(keepsAnswers(endpoint) ? ["409", "425"] : []),
     ...Object.keys(endpoint.error_answers),

@@ -1,4 +1,4 @@
-/** Declared fields as JSON Schema (2020-12, as OpenAPI 3.1 has it): what a body and a query string may hold. */
+/** Declared fields as JSON Schema (2020-12, as in OpenAPI 3.1): bodies and query strings. */
 import { meaningOf } from "../../../core/kernel/tables/field-schema.ts"
 import type { Field, Fields, FieldType, TextFormat } from "../../../core/kernel/fields/field.ts"
 import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"

@@ -1,6 +1,6 @@
 /**
- * The page of a board. Its script only puts in place what the server sends, and says when it has heard nothing. Sizes
- * follow the screen: on one of 1920 pixels a capital letter is as high as four metres ask for.
+ * The page of a board. Its script only inserts the server's data, and says when the connection is lost. Sizes follow
+ * the screen: at 1920 pixels a capital letter is legible from four metres.
  */
 import { boolean, integer, ref, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
@@ -40,10 +40,10 @@ interface MarkedAddress extends BoardAddress {
 const signature = (key: string, { address_no, id, mark }: MarkedAddress): string =>
   signatureOf(key, "boards", `board ${id} ${address_no}${mark === null ? "" : ` ${mark}`}`, "base64url")
 
-/** Neither its id nor its mark is given twice: the address of a board that was removed opens nothing. */
+/** Neither its id nor its mark is reused: the address of a removed board stays invalid. */
 export const boardUrl = (public_url: string, key: string, address: MarkedAddress): string =>
   `${public_url}/board/${address.id}-${address.address_no}-${signature(key, address)}`
-/** As somebody gave it: whether its signature is right is seen beside the board's mark. */
+/** As received: its signature is verified together with the board's mark. */
 export interface GivenAddress extends BoardAddress {
   readonly signature: string
 }
@@ -55,7 +55,7 @@ export const boardAddressIn = (token: string): GivenAddress | undefined => {
 const isSigned = (key: string, { signature: given, ...named }: GivenAddress, mark: string | null): boolean =>
   isSameSignature(given, signature(key, { ...named, mark }))
 
-// Which lists stand in which column, and how many rows of each, so that a wall shows all without scrolling. Pure.
+// Distributes lists and rows over two columns, so that a screen shows all without scrolling. Pure.
 
 /**
  * Heights in the page's own unit (rem), as its sheet makes them: a screen is 100 / 3.6 of them high (`html` there), of
@@ -144,8 +144,8 @@ export const boards_with_marks: TableMigration = {
 export type BoardRow = RowOf<typeof boards>
 
 /**
- * The script of a board. What comes is HTML that the server made of escaped texts; the page's policy runs no other
- * script than this one. It connects again by itself, and says how old what it shows is once it has heard nothing.
+ * The script of a board. It receives HTML that the server built from escaped texts; the page's policy runs no other
+ * script. It reconnects by itself, and shows the data's age once the connection is lost.
  */
 const silent_after_millis = 40_000
 const board_script = `"use strict";
@@ -222,7 +222,7 @@ const rowHtml = (list: OrderList, row: OrderRow, date: string): string => {
 }
 interface Listed extends Pick<Today["going_out"], "count" | "more" | "orders"> {
   readonly list: OrderList
-  /** Some of the list's orders stand in a list above. */
+  /** Some of the list's orders are in an earlier list. */
   readonly is_rest: boolean
 }
 const listHtml = ({ count, is_rest, list, more, orders }: Listed, rows: number, date: string): string => {
@@ -232,7 +232,7 @@ const listHtml = ({ count, is_rest, list, more, orders }: Listed, rows: number, 
   const shown = orders.slice(0, rows).map((row) => rowHtml(list, row, date))
   return `<section class="${list}"><h2>${title} <i>${counted}</i></h2><ul>${shown.join("")}</ul></section>`
 }
-/** Each order that is still to go stands in one list, the first that has it. */
+/** Each pending order is in one list, the first that contains it. */
 const listsOf = (today: Today): ReadonlyArray<Listed> => {
   const listed = new Set<number>()
   return order_list_names.map((list) => {
@@ -259,7 +259,7 @@ const listsHtml = (today: Today): string => {
 const counted = (title: string, count: number | undefined): string =>
   count === undefined || count === 0 ? "" : `<p>${title} <i>${count}</i></p>`
 
-/** Where it hangs, and whose day it shows where that is something else. */
+/** The board's location, and its store if that is another. */
 const titleOf = ({ name, today }: BoardDay): string =>
   today.store === null || today.store.name === name ? name : `${today.store.name} · ${name}`
 /** The changing parts: the heading's day and the lists. */

@@ -55,7 +55,7 @@ const per_process_max = 200
 
 type Needs = Store | CommandRuntime | ServerContext
 interface BoardStreams {
-  /** Holds what streams need for as long as the server runs. */
+  /** Resources of streams while the server runs. */
   readonly work: Effect.Effect<never, never, Needs>
   readonly open: (board: GivenAddress) => Effect.Effect<Stream.Stream<Uint8Array>, Rejection>
 }
@@ -69,7 +69,7 @@ const makeBoardStreams = (): BoardStreams => {
   let needs: Context.Context<Needs> | undefined
   let count = 0
 
-  /** Sends the day whenever it differs from what was sent, until the board ends or the server stops. */
+  /** Sends the day whenever it has changed, until the board ends or the server stops. */
   const sent = Effect.fnUntraced(function* (
     board: GivenAddress,
     news: Latch.Latch,
@@ -108,7 +108,7 @@ const makeBoardStreams = (): BoardStreams => {
                 stop()
               })
           )
-          // Its page comes back by itself.
+          // The page reconnects by itself.
           yield* Effect.catchCause(sent(board, news, queue), (cause) =>
             Effect.logWarning("a board's stream ended", cause)
           )

@@ -58,10 +58,7 @@ const feedPath = (of: FeedOf): string => {
 const feedSignature = (key: string, of: FeedOf, person_id: number): string =>
   signatureOf(key, "calendar feeds", of.scope === "all" ? `${feedPath(of)} for ${person_id}` : feedPath(of))
 
-/**
- * The one signature of a query, and what was chosen before it. Any other parameter, or a second one of these, makes the
- * address invalid.
- */
+/** The query's signature, and the choice before it. Any other or repeated parameter makes the address invalid. */
 const signedQuery = (
   query: ReadonlyArray<readonly [string, string]>
 ): { readonly signature: string; readonly kinds: ReadonlyArray<CalendarKind> } | undefined => {
@@ -75,7 +72,7 @@ const signedQuery = (
 export const isSignedFor = (key: string, of: FeedOf, person_id: number, signature: string): boolean =>
   isSameSignature(signature, feedSignature(key, of, person_id))
 
-/** The whole address to subscribe to. */
+/** The complete address to subscribe to. */
 export const feedUrl = (public_url: string, key: string, of: FeedOf, person_id: number): string =>
   [
     public_url,

@@ -3,7 +3,7 @@ import type { Profile } from "../outbox/folder.ts"
 import { remoteAt, RemoteError, Unreachable } from "./remote.ts"
 import { pull, type SyncParts } from "./sync.ts"
 
-/** The next sync says what is wrong with the server, if anything is. */
+/** The next sync reports the server's faults. */
 export const fetchNews = async (
   parts: SyncParts,
   { token, url }: Pick<Profile, "token" | "url">,

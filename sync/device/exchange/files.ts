@@ -104,7 +104,7 @@ const tooLarge = (field: string, name: string): Rejection =>
 const no_room: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EROFS"])
 const noRoom = (code: string): string =>
   `There is no room on this device for the file (${code}). Nothing was recorded; make room and attach it again.`
-/** A full disk is the machine's, and said so; what else goes wrong is an error of its own. */
+/** A full disk is reported as the machine's fault; other faults as they are. */
 const asRefusal = (error: unknown): unknown =>
   error instanceof Error && "code" in error && no_room.has(String(error.code))
     ? new Rejection({ kind: "unavailable", message: noRoom(String(error.code)) })
@@ -119,8 +119,8 @@ export const keepFiles = (folder: string, sources: SourceFiles): KeptFiles => {
   }
 }
 /**
- * After the command was recorded: another process, whose command had the same content and was refused, may have removed
- * it meanwhile.
+ * After the command was recorded: another process, whose refused command had the same content, may have removed it
+ * meanwhile.
  */
 export const keepAgain = (folder: string, sources: SourceFiles, kept: KeptFiles): void => {
   for (const [field, source] of Object.entries(sources)) {
@@ -132,8 +132,8 @@ export const keepAgain = (folder: string, sources: SourceFiles, kept: KeptFiles)
 /** A younger unreferenced file may belong to a command that is about to be recorded. */
 const orphaned_after_millis = 3_600_000
 /**
- * Removes files that no unsettled command names: those of settled commands and those given at once, what a crash left
- * behind when it is old.
+ * Removes files that no unsettled command names: those of settled commands and of requests sent at once, and old
+ * leftovers of crashes.
  */
 export const pruneFiles = (
   folder: string,

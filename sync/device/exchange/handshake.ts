@@ -1,6 +1,6 @@
 /**
- * The first request of each sync: the device sends its position and its pending commands' numbers; the answer says what
- * is in the way before anything is sent.
+ * The first request of each sync: the device sends its position and its pending commands' numbers; the answer names
+ * obstacles before anything is sent.
  */
 import { schema_version } from "../../../core/kernel/runtime/schema.ts"
 import type { PublicKey } from "../../protocol/bundle-format.ts"

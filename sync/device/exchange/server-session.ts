@@ -1,4 +1,4 @@
-/** A device and its server: how a sync begins, and what the server's refusals mean for the device's folder. */
+/** A device and its server: the start of a sync, and the effect of the server's refusals on the device's folder. */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { sqliteCodeIn } from "../outbox/device-failure.ts"
@@ -55,7 +55,7 @@ export interface SessionParts {
 }
 interface ServerSession {
   readonly remote: Remote
-  /** As it is now: what the server says of itself and of the device is kept in it. */
+  /** The present profile, including the server's information. */
   readonly profile: () => Profile
   /** The handshake of a sync; gives warnings for people. Throws RemoteError, Unreachable and DeviceFailure. */
   readonly begin: () => Promise<ReadonlyArray<string>>

@@ -16,9 +16,9 @@ import type { Replica } from "../replica/replica.ts"
 
 /** The files that wait on this device for the commands that name them. */
 export interface WaitingFiles {
-  /** Sends those of these contents that the server has not yet; gives those that are lost here. */
+  /** Uploads those of these contents that the server lacks; returns those lost here. */
   readonly send: (sha256: ReadonlyArray<string>, progress?: Progress) => Promise<ReadonlyArray<string>>
-  /** Removes what no command needs any more. */
+  /** Removes files that no command needs any more. */
   readonly prune: () => void
 }
 /** `fill` counts rows, `pull` events, `files` files. */
@@ -41,7 +41,7 @@ export interface SyncParts {
   readonly outbox: Outbox
   readonly replica: Replica
   readonly remote: Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows">
-  /** Those that its commands name; without them none does. */
+  /** Files of its commands; none without them. */
   readonly files?: WaitingFiles
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   readonly progress?: Progress

@@ -1,6 +1,6 @@
 /**
- * Following the server for as long as somebody wants: sends when the outbox grows, fetches when the server has news,
- * waits with patience while there is no network. It only decides when to sync; each sync is the one any command makes.
+ * Follows the server until stopped: sends when the outbox grows, fetches when the server has news, waits while there is
+ * no network. It only decides when to sync; each sync is the same as any command's.
  */
 import { httpClientAt, Unreachable } from "../../http-client.ts"
 import type { SyncReport } from "./sync.ts"
@@ -125,7 +125,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       }
       const passing = passingText(error)
       if (passing === undefined) {
-        // Too old to send what it records: news still arrives, and what is recorded stays.
+        // Too old to send: news still arrives, and recorded commands stay.
         if (statusOf(error) !== 426) throw error
         warn((error as Error).message)
         await tellConflicts()
@@ -158,7 +158,7 @@ const statusOf = (error: unknown): number | undefined =>
 interface Until {
   /** Commands pending up to here are known; a higher one ends the wait. */
   readonly seen?: number
-  /** Listen to the server meanwhile. */
+  /** Also listens to the server. */
   readonly news?: boolean
   readonly wait_millis?: number
 }
@@ -217,7 +217,7 @@ interface TailCursor {
 /** A little more than the server holds a request open. */
 const live_timeout_millis = 45_000
 
-/** Asks the shape live until it has more than it had at this place; what it has is fetched by the sync that follows. */
+/** Polls the shape live until it has data past this offset; the following sync fetches it. */
 export const waitForNews = async (
   { url, token, replica_id, offset, handle }: TailCursor,
   signal: AbortSignal
@@ -236,7 +236,7 @@ export const waitForNews = async (
     const response = await client.send({ method: "GET", path: `/api/v1/sync/shape?${query.toString()}`, signal })
     if (response.status >= 500 || response.status === 429)
       throw new Unreachable(client.url, new Error(`answered ${response.status}`))
-    // Anything but "nothing new" is for the sync to understand: news, another history, a token that opens nothing.
+    // Any other answer than "nothing new" is left to the sync: news, another history, an invalid token.
     if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset)) return
     cursor = response.headers.get("electric-cursor") ?? ""
   }

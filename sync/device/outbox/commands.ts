@@ -23,7 +23,7 @@ export interface OutboxCommands {
   readonly pending: () => ReadonlyArray<OutboxCommand>
   /** The highest number not settled; 0 when nothing is pending. */
   readonly lastPending: () => number
-  /** The highest number whose verdict is known; 0 before the first. */
+  /** The highest number with a known verdict; 0 before the first. */
   readonly lastSettled: () => number
   /** The highest number ever given here; 0 before the first. */
   readonly lastN: () => number
@@ -48,7 +48,7 @@ export interface OutboxCommands {
   ) => void
   /** Marks a refused or held command as resolved. It stays in the history. */
   readonly resolve: (id: string, how: ResolutionRecorded | "dropped") => void
-  /** Makes a held command wait for another one; `unhold`: for none any more, it is a conflict of its own. */
+  /** Makes a held command wait for another one; `unhold`: for none any more, as it is a conflict of its own. */
   readonly holdFor: (id: string, cause: string) => void
   readonly unhold: (id: string, error: WireError) => void
   readonly counts: () => { readonly [state: string]: number }
@@ -61,7 +61,7 @@ const undoable_commands_max = 500
 
 /** Not yet sent, or waiting for a decision by the user. */
 const unsettled_states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
-/** State by state, each by the index, so that the whole history is not read for every command. */
+/** State by state, each by the index, so that the complete history is not read for every command. */
 const highest_settled = `select max(n) from (${command_states
   .filter((state) => state !== "pending")
   .map((state) => `select max(n) as n from commands where state = '${state}'`)
@@ -87,7 +87,7 @@ export const openCommandStore = (
   /** A held command keeps its guard; retrying a conflict means that the user has seen the other change. */
   const guardOf = ({ replaces, unless_changed }: CommandContext) =>
     replaces?.how === "released" ? find(replaces.id)?.unless_changed : unless_changed
-  /** The commands in whose place it stands today: itself, where nothing was recorded to resolve it. */
+  /** The commands that replace it now; itself, if it was not resolved by another. */
   const todayOf = (id: string): ReadonlyArray<string> => {
     const later = successorsOf(id)
     return later.length === 0 ? [id] : later.flatMap((one) => todayOf(one.id))

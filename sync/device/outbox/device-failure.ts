@@ -23,7 +23,7 @@ export class DeviceFailure extends Error {
   }
 }
 
-/** A document in the replica is not what any release wrote there. */
+/** A document in the replica has a form that no release wrote. */
 export class ReplicaTextFailure extends Error {
   override readonly name = "ReplicaTextFailure"
   constructor(cause: Error) {
@@ -32,7 +32,7 @@ export class ReplicaTextFailure extends Error {
 }
 
 const names_of_row_failures: ReadonlySet<string> = new Set(["Altered", "DecodeFailure", "ReplicaTextFailure"])
-/** Which row is not as it was written, where that is known; SQLite's own words say nothing to people. */
+/** The damaged row, if known; SQLite's own messages do not help users. */
 export const whatIsWrong = (cause: unknown): string =>
   cause instanceof Error && names_of_row_failures.has(cause.name) ? ` (${cause.message}.)` : ""
 

@@ -22,7 +22,7 @@ import { openOutboxAt, type Outbox } from "./outbox.ts"
 
 export { DeviceFailure, isDamage } from "./device-failure.ts"
 
-/** `profile.json`. What a later release writes there beside these keys is kept when the file is written again. */
+/** `profile.json`. Additional keys of later releases are kept when the file is rewritten. */
 const profileSchema = () =>
   Schema.StructWithRest(
     Schema.Struct({
@@ -40,11 +40,11 @@ const profileSchema = () =>
        * key.
        */
       key: Schema.optionalKey(Schema.String),
-      /** SHA-256, in hex, of the token somebody logged in with; the device's own is another. */
+      /** SHA-256, in hex, of the token used to log in; the device's own is another. */
       logged_in_with: Schema.optionalKey(Schema.String),
       /** The server's public key, for its bundles (`PublicKey`). */
       server_key: Schema.optionalKey(Schema.String),
-      /** Set once the server said that another folder sends as this device: nothing is sent from here any more. */
+      /** Set once the server said that another folder sends as this device: this one sends nothing any more. */
       copied_at: Schema.optionalKey(Schema.String),
       /** Set once the server said that this device is revoked: the replica was deleted, the outbox was not. */
       revoked_at: Schema.optionalKey(Schema.String)

@@ -1,6 +1,6 @@
 /**
- * Leases: the blocks of ids a device may use without asking, how far each is used up, and the ids it lost when a server
- * was restored from a backup that does not know their block.
+ * Leases: id blocks of a device, how far each is used up, and the ids lost when a server was restored from a backup
+ * without their block.
  */
 import { dependencies_max, type LeaseRange, type WireCommand } from "../../protocol/wire.ts"
 import type { CommandReference } from "./references.ts"
@@ -18,7 +18,7 @@ export interface OutboxLeases {
     readonly blocks: ReadonlyArray<LeaseRange & { readonly request_no: number }>
     readonly blocks_asked: number
   }
-  /** Reduces these blocks to what the server granted; the rest is lost. */
+  /** Reduces these blocks to those the server granted; the rest is lost. */
   readonly trimLeases: (blocks: ReadonlyArray<LeaseRange>, granted: ReadonlyArray<LeaseRange>) => void
   /** A command's ids that are still leased to this device; none of a table where one of that table's is not. */
   readonly leasedAmong: (command: Pick<OutboxCommand, "n">, ids: WireCommand["ids"]) => WireCommand["ids"]

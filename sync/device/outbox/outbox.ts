@@ -110,8 +110,8 @@ const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: Outbo
   }
 })
 
-// Commands that a person takes back before they leave the device. What was offered to a server once, be it in a push
-// whose answer was lost or in a bundle, may have been decided there: it is not withdrawn, it is compensated.
+// Withdrawal of commands before they leave the device. A command offered to a server once, in a push with a lost answer
+// or in a bundle, may have been decided there: it is compensated instead.
 
 interface OutboxWithdrawal {
   /** Remembers, on the disk, that commands up to this number leave the device now. */
@@ -123,7 +123,7 @@ interface OutboxWithdrawal {
    * replica is due to be put right (`isRebaseDue`) until `rebased`. `run`: the run of the program that does it.
    */
   readonly withdraw: (ids: ReadonlyArray<string>, run?: string) => boolean
-  /** Remembers that undoing these found nothing left to take back. */
+  /** Records that undoing these found nothing left to undo. */
   readonly foundNothingLeft: (ids: ReadonlyArray<string>) => void
   readonly isRebaseDue: () => boolean
   readonly rebased: () => void
@@ -214,7 +214,7 @@ export interface Outbox
     Pick<OutboxDependencies, "creatorsOf">,
     OutboxReopening,
     OutboxWithdrawal {
-  /** Until what this gives ends it, all that is written here is stored together, or not at all. */
+  /** Until its result is called, all writes here are stored together or not at all. */
   readonly begin: OutboxTables["begin"]
   readonly get: (key: string) => string | undefined
   readonly set: (key: string, value: string) => void

@@ -67,10 +67,7 @@ const holdingIn = (tables: ReadonlyArray<Table>, text: Json | undefined): JsonOb
     : { quantity: quantity === undefined ? null : Number(quantity), by, from, to }
 }
 
-/**
- * A row and what it was called when the outcome was worked out; null where it had no name, or its reader may not see
- * it.
- */
+/** A row and its name when the outcome was computed; null if it had no name, or its reader may not see it. */
 export interface RowLabel {
   readonly table: string
   readonly key: Key
@@ -85,7 +82,7 @@ export interface Actor {
   readonly id: number | null
   readonly name: string | null
 }
-/** For whom something is held, and from when to when; `quantity` is null for a single thing. */
+/** The holder, and the period; `quantity` is null for a single unit. */
 export interface Holding {
   readonly quantity: number | null
   readonly by: RowLabel
@@ -99,14 +96,14 @@ export interface ConcurrentChange {
   readonly when: string
   readonly row: RowLabel
   readonly event: string
-  /** Null: the event as a whole is what matters, or `holding` is. */
+  /** Null: the event itself matters, or `holding` does. */
   readonly field: string | null
   readonly from: Json
   readonly to: Json
-  /** The row was taken for somebody. */
+  /** The row was reserved for somebody. */
   readonly holding?: Holding
 }
-/** A field that somebody else set as well before the command was decided: the later writer's value stands. */
+/** A field that somebody else set as well before the command was decided: the later writer's value wins. */
 export interface OverwrittenValue {
   readonly row: RowLabel
   readonly field: string
@@ -116,7 +113,7 @@ export interface OverwrittenValue {
   readonly actor: Actor | null
   readonly when: string
 }
-/** Where the confirmed outcome is not what was shown on this device. */
+/** Difference between the confirmed outcome and the one shown on this device. */
 export interface ValueDifference {
   readonly row: RowLabel
   /** Null: the row was created or deleted on one side alone; `here` and `there` then name the operation. */
@@ -179,10 +176,7 @@ const outcomeSchema = (): Schema.Codec<CommandOutcome, unknown> => {
 }
 let decode: ((outcome: unknown) => Option.Option<CommandOutcome>) | undefined
 
-/**
- * An outcome as the outbox holds it, of this release or an earlier one. What cannot be read explains nothing: it is
- * left out.
- */
+/** An outcome as stored by this release or an earlier one. Unreadable parts are dropped, as they explain nothing. */
 export const readOutcome = (catalogue: Catalogue, outcome: JsonObject | null): CommandOutcome => {
   if (outcome === null) return {}
   decode ??= Schema.decodeUnknownOption(outcomeSchema())

@@ -57,9 +57,9 @@ export interface OutboxCommand extends WireCommand {
   readonly undoes: ReadonlyArray<string>
   /** The run of the command line that withdrew it, where one did. */
   readonly withdrawn_by: string | null
-  /** Somebody undid it when nothing of it was left to take back. */
+  /** Undone when nothing of it was left to undo. */
   readonly nothing_left: boolean
-  /** Its outcome and what others changed meanwhile, worked out when its verdict was pulled. */
+  /** Its outcome and others' concurrent changes, computed when its verdict was pulled. */
   readonly account: JsonObject | null
 }
 /** The parts of an event that say what happened. */
@@ -91,7 +91,7 @@ export interface CommandContext {
   readonly done?: DoneEffects
   readonly undoes?: ReadonlyArray<string>
   readonly unless_changed?: UnlessChanged
-  /** Earlier commands without which it is not decided, beside those that make the rows it names. */
+  /** Earlier commands it depends on, besides those that created the rows it names. */
   readonly needs?: ReadonlyArray<string>
   /** The conflict it resolves, and how: stored in the same transaction. */
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }

@@ -69,7 +69,7 @@ const added_columns = [
 ]
 /** The states of commands the server may still have to decide: no other copy of them exists. */
 const unsettled: ReadonlySet<unknown> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)
-/** A row, or the file, is not what was written. */
+/** A row, or the file, differs from what was written. */
 class Altered extends Error {
   override readonly name = "Altered"
 }

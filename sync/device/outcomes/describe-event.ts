@@ -23,7 +23,7 @@ export interface DescriptionContext {
 export const isByOtherDevice = ({ replica_id }: DescriptionContext, event: StoredEvent): boolean =>
   event.replica_id !== replica_id
 
-/** A column's value as answers give it; `around` is the row, or as much of it as is known. */
+/** A column's value as in answers; `around` is the row, or the known part of it. */
 export const describeValue = (
   { base_currency }: DescriptionContext,
   table: Table,

@@ -153,7 +153,7 @@ export const findDifferencesInRows = Effect.fnUntraced(function* (
   return yield* comparison(context, command, recorded, { results: undefined, at: undefined })
 })
 
-/** Compares what was recorded here with the confirmed results, or with the rows of today where those are not here. */
+/** Compares effects recorded here with the confirmed results, or with the present rows if those are not here. */
 const comparison = Effect.fnUntraced(function* (
   context: DescriptionContext,
   command: OutboxCommand,
@@ -233,7 +233,7 @@ const own = (value: unknown, before: unknown, shown: unknown): unknown => {
   return value.length === shown.length ? value.filter((_one, at) => !isSameValue(shown[at], before[at])) : value
 }
 
-/** Numbers of documents, which the server alone gives: one given for the first time is no other than was shown. */
+/** Document numbers, assigned by the server only: the first assignment is no difference. */
 const server_numbers: ReadonlySet<string> = new Set(["number", "document_number"])
 
 /**

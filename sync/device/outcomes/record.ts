@@ -48,10 +48,7 @@ interface FoundChange {
   readonly change: ConcurrentChange
 }
 
-/**
- * Changes before the position `until`. Those that have to do with the refusal; where there are none, all of the same
- * rows.
- */
+/** Changes before the position `until`. Those related to the refusal; if there are none, all of the same rows. */
 const concurrentChanges = Effect.fnUntraced(function* (
   context: DescriptionContext,
   command: OutboxCommand,
@@ -127,7 +124,7 @@ const changesOf = Effect.fnUntraced(function* (
   return found
 })
 
-/** Events with a before-snapshot (`was`) say themselves what was there. */
+/** Events with a before-snapshot (`was`) contain the earlier values. */
 const valueBefore = (event: StoredEvent, column: string): Json | undefined => {
   const was = event.data["was"]
   return isJsonObject(was) ? was[column] : undefined
@@ -220,7 +217,7 @@ const takenFrom = Effect.fnUntraced(function* (
   return (occupancy, row) => judges.get(occupancy)?.(row) === true
 })
 
-/** The table whose rows a column refers to. */
+/** The table that a column refers to. */
 const tableOf = ({ columns }: Table, column: string): string | undefined => {
   const type = columns[column]?.type
   return type?.kind === "ref" ? type.table : undefined

@@ -43,7 +43,7 @@ const asideOf = (catalogue: Catalogue, generation: number): ReadonlyMap<Table, T
   return aside
 }
 
-/** Drops what an earlier fill left. Runs in the caller's transaction. */
+/** Drops remains of an earlier fill. Runs in the caller's transaction. */
 export const dropFill = Effect.gen(function* () {
   const rows = yield* Store.run<{ name: string }>(
     "select name from sqlite_master where type = 'table' and name glob 'fill[0-9]*_*'"

@@ -63,7 +63,7 @@ export interface ReplicaOptions {
   readonly viewer: Effect.Effect<Viewer, Failure, Store>
   /** The server's public address. */
   readonly public_url?: () => string
-  /** Names the run of the program that records here: what it recorded is undone together. */
+  /** Name of the recording program run: its commands are undone together. */
   readonly run?: string
   /** Called between steps that a crash may separate; tests throw here. */
   readonly at?: (step: string) => void
@@ -88,9 +88,9 @@ export interface QueryResult extends Answer {
   /** For a plan: its effect, to follow "would". */
   readonly wish?: string
 }
-/** How a command is recorded that stands for others. */
+/** How to record a command that replaces others. */
 export interface Rerecording {
-  /** The ids it uses first: those of the command it replaces, so that what builds on them stays valid. */
+  /** Ids it uses first: those of the replaced command, so that dependent commands stay valid. */
   readonly ids: WireCommand["ids"]
   /** When the command it replaces was recorded: that is when it happened. */
   readonly issued_at?: string
@@ -138,9 +138,9 @@ export interface Replica {
    * again.
    */
   readonly settle: (settled: ReadonlyArray<SettledCommand>) => LocalEffect<void>
-  /** The server began a new history: what it sends is kept apart and replaces the old one when it is complete. */
+  /** The server began a new history: its data is stored separately and replaces the old one when complete. */
   readonly restart: LocalEffect<void>
-  /** Takes back all that is provisional and decides again what is still pending: after commands were withdrawn. */
+  /** Reverts all provisional changes and decides pending commands again, after commands were withdrawn. */
   readonly rebase: LocalEffect<void>
   /** The pending commands, by number, that would no longer hold here without these; nothing is changed. */
   readonly stalledWithout: (ids: ReadonlyArray<string>) => LocalEffect<ReadonlyArray<number>>
@@ -271,7 +271,7 @@ const runAgain = ({ decide, outbox }: ReplicaParts, call: EndpointCall, command:
 export const redecide = Effect.fnUntraced(function* (parts: ReplicaParts, due: ReadonlyArray<OutboxCommand>) {
   const last = due.at(-1)
   if (last === undefined) return
-  // Before a replica is filled it has no users: what is due waits.
+  // An unfilled replica has no users: due commands wait.
   const viewer = yield* parts.viewer.pipe(
     Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)))
   )

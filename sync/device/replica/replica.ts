@@ -178,7 +178,7 @@ const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) 
 })
 
 /**
- * Takes out of the outbox what its person may see no more. Without a user (a replica not yet filled) nothing is shown
+ * Removes data from the outbox that its user may no longer see. Without a user (an unfilled replica) nothing is shown
  * anyway.
  */
 const redactOutbox = ({ catalogue, outbox, replica_id, viewer }: ReplicaParts) =>

@@ -63,7 +63,7 @@ export interface Conflict {
   /** Commands that build on it and wait for it. */
   readonly held: ReadonlyArray<BlockedCommand>
 }
-/** A report with what its command was about. */
+/** A report with its command's subject. */
 export interface NamedReport extends CommandReport {
   readonly intent: string
   readonly about: About
@@ -73,11 +73,11 @@ export type ResolutionRequest =
   /** Request this quantity instead; "free": the available quantity of each short line. */
   | { readonly reduce_to: number | "free" }
   | { readonly dates: HireDates }
-  /** Put what is short on the waiting list instead. */
+  /** Put short lines on the waiting list instead. */
   | { readonly waitlist: true }
   /** Record the damage that a refused check-in reports, without the check-in. */
   | { readonly quarantine: true }
-  /** Bill what is left of an opportunity that another invoice bills. */
+  /** Bill the remainder of an opportunity that another invoice bills. */
   | { readonly bill_left: true }
   | { readonly amend: JsonObject }
   /** Another row in place of the refused one: the one with this id, or the first that can be had. */
@@ -90,7 +90,7 @@ export interface ResolutionResult extends QueryResult {
 }
 
 interface ConflictParts extends RecorderParts {
-  /** Decides here what was recorded without being decided first. */
+  /** Decides commands that were recorded without being decided. */
   readonly runDue: () => Promise<void>
   readonly base: () => Promise<number>
   readonly commandId: () => string
@@ -127,7 +127,7 @@ export const conflictsOver = (parts: ConflictParts) => {
       }
       return found
     },
-    /** The reports with what their commands were about. */
+    /** The reports with their commands' subjects. */
     named: async (reports: ReadonlyArray<CommandReport>): Promise<ReadonlyArray<NamedReport>> => {
       const found: Array<NamedReport> = []
       for (const report of reports) {

@@ -45,7 +45,7 @@ const withValue = (value: Json | undefined, path: ReadonlyArray<string>, id: num
   return isJsonObject(value) ? { ...value, [step]: withValue(value[step], rest, id) } : (value ?? null)
 }
 
-/** The rows that may take its place; those that the command names already are left out. `ask` answers reads. */
+/** Possible replacements of the row, except those the command names already. `ask` answers reads. */
 export const findAlternatives = async (
   command: OutboxCommand,
   ask: (request: Request) => Promise<QueryResult>

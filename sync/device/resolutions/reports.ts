@@ -6,7 +6,7 @@ import { readOutcome } from "../outbox/outcome.ts"
 import { type Difference, differenceInWords, type OverwrittenField, overwrittenInWords } from "../outcomes/wording.ts"
 import { summaryOf } from "./blocked-commands.ts"
 
-/** An accepted command that overwrote others' values, or whose outcome is not what was shown here. */
+/** An accepted command that overwrote others' values, or with another outcome than shown here. */
 export interface CommandReport {
   readonly id: string
   readonly n: number

@@ -118,7 +118,7 @@ export interface Resolution {
   readonly says: string
   /** `reduce`: how many are free; null where several lines are reduced, each to what is free. */
   readonly quantity?: number | null
-  /** `substitute`: what may be taken instead. */
+  /** `substitute`: the alternatives. */
   readonly units?: ReadonlyArray<Alternative>
   /** `dates`: the next window in which all of it is free. */
   readonly starts_at?: string
@@ -147,7 +147,7 @@ interface WaysParts {
   readonly alternatives: (command: OutboxCommand) => Promise<ReadonlyArray<Alternative>>
 }
 
-/** The ways a person may choose from; with `try_out` only those that would be accepted here now. */
+/** Resolutions to choose from; with `try_out` only those that would be accepted here now. */
 export const waysOut = async (
   parts: WaysParts,
   command: OutboxCommand,
@@ -226,7 +226,7 @@ const searched = async (
   ]
 }
 
-/** Another number where the one it gave has been taken meanwhile. */
+/** Another number if the chosen one was taken meanwhile. */
 const numbersFree = async (
   { fits }: WaysParts,
   command: OutboxCommand,

@@ -29,7 +29,7 @@ import { refusedOf } from "../resolutions/ways-out.ts"
 
 export type UndoGuard = Omit<UnlessChanged, "since">
 
-/** Somebody's later change, and where it stands in the way. */
+/** Somebody's later change, and where it conflicts. */
 export interface Later {
   readonly what: string
   readonly field: string | null
@@ -108,7 +108,7 @@ export const guardOf = Effect.fnUntraced(function* (
   const streams = (yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream)
   return { streams: [...new Set(streams)], rows }
 })
-/** The columns of a row as the command left them: what it did not set is as it was before. */
+/** Columns of a row as the command left them: unset columns are as before. */
 const leftBy = ({ rows }: Done, { key, table }: Pick<Expected, "key" | "table">): JsonObject => {
   const row = rows.find((one) => one.table === table && one.key === key)
   return { ...row?.before, ...row?.set }
@@ -199,7 +199,7 @@ export interface DeviceUndo {
   readonly plan: (given: string | undefined) => Promise<UndoResult>
   /** `agreed`: the plan a person has seen; nothing is done where undoing would do anything else by now. */
   readonly undo: (given: string | undefined, with_dependants: boolean, agreed?: UndoPlan) => Promise<UndoResult>
-  /** Records again what was undone. */
+  /** Redoes undone commands. */
   readonly redo: (given: string | undefined) => Promise<UndoResult>
 }
 

@@ -34,7 +34,7 @@ import {
   type UndoStep
 } from "./guards.ts"
 
-// Which recorded commands can be taken back, which were, and what belongs together.
+// Which recorded commands can be undone, which were, and which belong together.
 
 /** States of commands that took effect, or are about to. */
 const in_effect: ReadonlySet<CommandState> = new Set(["pending", "accepted"])
@@ -61,7 +61,7 @@ const redoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefin
 }
 const latestRedo = (all: ReadonlyArray<OutboxCommand>): OutboxCommand | undefined =>
   all.findLast((one) => isInEffect(one) || one.state === "withdrawn")
-/** The command itself, or what stands for it since it was undone and recorded once more. */
+/** The command itself, or its redo. */
 const redoneAs = (outbox: Outbox, command: OutboxCommand): OutboxCommand => {
   const redo = redoOf(outbox, command)
   return redo === undefined ? command : redoneAs(outbox, redo)
@@ -81,7 +81,7 @@ const refusedRedoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | 
     (one) => refusedUndoerOf(outbox, one) ?? []
   )[0]
 
-/** How far back a search goes. */
+/** Limit of a search into the past. */
 const searched_max = 2_000
 /**
  * Commands that can be undone next, newest first: those in effect that are neither undone nor undo others. A command
@@ -201,7 +201,7 @@ const idsOfToday = ({ catalogue, outbox }: UndoParts): Ids => {
   }
   return ids
 }
-/** Ids are given once, so that this comes to an end. */
+/** Terminates, as ids are unique. */
 const lastOf = (ids: ReadonlyMap<number, number>, id: number): number => {
   const next = ids.get(id)
   return next === undefined ? id : lastOf(ids, next)

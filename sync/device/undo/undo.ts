@@ -119,7 +119,7 @@ const firstRefusal = Effect.fnUntraced(function* (
 
 export type { DeviceUndo, UndoFailure, UndoListed, UndoParts, UndoPlan, UndoResult, UndoStep } from "./guards.ts"
 
-/** The commands a person means, newest first, or why there are none. */
+/** The selected commands, newest first, or why there are none. */
 const chosen = async (
   parts: UndoParts,
   given: string | undefined
@@ -151,7 +151,7 @@ export const undoOver = (parts: UndoParts): DeviceUndo => {
     plan: planned,
     list: async (limit) => {
       const listed: Array<UndoListed> = []
-      // Each by itself, as it would be undone.
+      // Each on its own, as it would be undone.
       for (const step of await stepsOf(parts, undoable(outbox, limit)))
         for (const one of await triedOut(parts, [step], new Set()))
           listed.push({ ...one, run: outbox.find(one.id)?.run ?? null })

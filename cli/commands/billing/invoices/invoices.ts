@@ -1,4 +1,4 @@
-/** `invoices`: one with what is left of it, and the money that moves on it. The verbs of the API's noun are added. */
+/** `invoices`: an invoice with its outstanding amount, and its payments. The verbs of the API's noun are added. */
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,4 @@
-/** `inbox`: what somebody was told, at the command line. */
+/** `inbox`: the user's notifications. */
 import type { Command } from "commander"
 import { withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,4 @@
-/** `inbox`: the list, from the server or as it was listed last; with --watch what comes. */
+/** `inbox`: the list, from the server or as last fetched; with --watch also new ones. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"

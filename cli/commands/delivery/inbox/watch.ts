@@ -1,4 +1,4 @@
-/** `inbox --watch`: shows what comes until it is stopped. */
+/** `inbox --watch`: shows new notifications until stopped. */
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { isTold, tellNotification } from "../../offline/sync/notifications.ts"

@@ -1,4 +1,4 @@
-/** `notifications`: what people are told of, as tables of on and off. The verbs of the API's noun are added. */
+/** `notifications`: types of notifications and their channels, as tables. The verbs of the API's noun are added. */
 import { Argument, type Command } from "commander"
 import { notificationTypes } from "../../../../core/office/notifications/types.ts"
 import { withValues } from "../../../derived/option-values.ts"

@@ -1,4 +1,4 @@
-/** `notifications set`: some types at once, for oneself, for a member or for the house. */
+/** `notifications set`: several types at once, for oneself, for a member or for the company. */
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,4 +1,4 @@
-/** What files are attached to, as people name it: `member:12`, `order:0000000009`, `product:SKU`, `unit:BARCODE`. */
+/** Targets of attachments, by users' names: `member:12`, `order:0000000009`, `product:SKU`, `unit:BARCODE`. */
 import { attachables } from "../../../../core/office/attachments/attachables.ts"
 import { findAsset } from "../../../context/codes.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,4 +1,4 @@
-/** `attachments list`: of everything, or of what a target names as `attach` does. */
+/** `attachments list`: all, or those of a target named as in `attach`. */
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { printAnswer } from "../../../context/print.ts"

@@ -1,4 +1,4 @@
-/** `documents generate` and `documents batch`: of what people name by its number. */
+/** `documents generate` and `documents batch`: by the numbers of their sources. */
 import { setTimeout } from "node:timers/promises"
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { objectBody, type Row, rowIn } from "../../../base/answers.ts"

@@ -1,4 +1,4 @@
-/** `export accounting`: what happened in billing, as files for an accounting program; each document once. */
+/** `export accounting`: billing as files for an accounting program; each document once. */
 import { secret_placeholder } from "../../../../core/setup/settings/secrets.ts"
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { decodeAnswer, decoderOf, metaIn, numberOrNull, objectBody, rowsOr, textOrNull } from "../../../base/answers.ts"

@@ -1,4 +1,4 @@
-/** Columns of which a row may have several (`rate2.price`, `email2`), and what verdicts call what is in them. */
+/** Repeatable columns (`rate2.price`, `email2`), and the names of their contents in verdicts. */
 import { address_columns } from "../../../../core/imports/member-columns.ts"
 import { columnName, type Columns, namedIn, partsOfText } from "../../../../core/imports/rows.ts"
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"

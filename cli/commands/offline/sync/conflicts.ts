@@ -1,4 +1,4 @@
-/** `sync conflicts` and `sync report`: what was refused and why, what was merged, what came out otherwise. */
+/** `sync conflicts` and `sync report`: refused commands with reasons, merged values, and differing outcomes. */
 import type { Conflict, Device, NamedReport } from "../../../../sync/device/device.ts"
 import type { AskFacts } from "../../../../sync/device/resolutions/ways-out.ts"
 import type { CommandContext } from "../../../context/context.ts"

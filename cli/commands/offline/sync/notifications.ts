@@ -1,4 +1,4 @@
-/** What somebody is told of, shown by `sync --watch` beside what is synced. It never disturbs the syncing. */
+/** Notifications shown by `sync --watch` beside the sync, which they never disturb. */
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
 import type { FollowEnd, Notification } from "../../../../sync/notification-stream.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,4 +1,4 @@
-/** `sync`: sends and fetches; its verbs show what is pending and settle what was refused. */
+/** `sync`: sends and fetches; its verbs show pending commands and resolve refused ones. */
 import type { OutboxCommand } from "../../../../sync/device/outbox/rows.ts"
 import type { UnsentReport } from "../../../../sync/device/outbox/unsent.ts"
 import type { MissingCommands } from "../../../../sync/device/outbox/replica-tables.ts"

@@ -1,4 +1,4 @@
-/** Words that may stand where the last one is being typed: commands, flags, and names the replica knows. */
+/** Completions of the word being typed: commands, flags, and names in the replica. */
 import type { Command, Option } from "commander"
 import type { AllCommands } from "../../../base/command-types.ts"
 import type { CommandContext } from "../../../context/context.ts"

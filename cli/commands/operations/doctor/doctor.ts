@@ -1,4 +1,4 @@
-/** `doctor`: checks the replica, the outbox and the server and, with --repair, repairs what can be. */
+/** `doctor`: checks the replica, the outbox and the server and, with --repair, repairs faults. */
 import { statfsSync } from "node:fs"
 import type { Command } from "commander"
 import type { Device, Finding } from "../../../../sync/device/device.ts"

@@ -1,4 +1,4 @@
-/** The server's jobs that need somebody: those that failed, and those nobody has begun for an hour. */
+/** The server's jobs that need attention: failed ones, and those not started for an hour. */
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import type { Device, Finding } from "../../../../sync/device/device.ts"
 import { plainJson, rowsIn, totalOf } from "../../../base/answers.ts"

@@ -1,4 +1,4 @@
-/** `smoke`: tries a running server with data of its own, reports each step, and removes what it made. */
+/** `smoke`: tests a running server with its own data, reports each step, and removes what it created. */
 import { randomBytes } from "node:crypto"
 import type { Command } from "commander"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,4 +1,6 @@
-/** The steps of the smoke test: a product is stocked, priced, quoted, ordered and packed; what must be refused is refused. */
+/**
+ * Steps of the smoke test: a product is stocked, priced, quoted, ordered and packed; invalid requests must be refused.
+ */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { rowsOr } from "../../../base/answers.ts"
 import { formatMoney } from "../../../../core/values/money.ts"

@@ -1,4 +1,4 @@
-/** What the commands of `usage` ask the server: the window, the token, and no replica. */
+/** Requests of the `usage` commands: the window, the token, and always the server. */
 import type { Json } from "../../../../core/kernel/fields/json.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { rowsIn } from "../../../base/answers.ts"

@@ -1,4 +1,4 @@
-/** `usage export`: the server makes the file as a job; this follows the job and fetches what it made. */
+/** `usage export`: the server creates the file as a job; this follows the job and downloads the file. */
 import { setTimeout } from "node:timers/promises"
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { objectBody, rowIn } from "../../../base/answers.ts"

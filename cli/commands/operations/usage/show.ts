@@ -1,4 +1,4 @@
-/** `usage`: a table by one dimension, and above it what went on day by day. */
+/** `usage`: a table by one dimension, with the days above it. */
 import { Schema } from "effect"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { daysThrough } from "../../../output/days.ts"

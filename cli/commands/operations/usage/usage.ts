@@ -1,4 +1,4 @@
-/** `usage`: what the API was asked, by whom and for what, and how much of it counts. The server alone knows it. */
+/** `usage`: calls of the API, by whom and for what, and their weight. Only the server knows it. */
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,4 @@
-/** `orders invoice`: a draft of what is left to bill of an order, or of a part of it. */
+/** `orders invoice`: a draft of the unbilled remainder of an order, or of a part of it. */
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,6 +1,6 @@
 /**
- * `orders print`: a paper of an order, from the replica without a network, or drawn by the server. What only a person
- * with opportunities may see is not on the replica of others, so that it is not on their papers either.
+ * `orders print`: a document of an order, drawn from the replica offline, or by the server. Data that needs permissions
+ * for opportunities is absent from other users' replicas, and so from their prints.
  */
 import { writeFile } from "node:fs/promises"
 import { Effect } from "effect"

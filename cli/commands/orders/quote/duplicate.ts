@@ -1,4 +1,4 @@
-/** `quote duplicate`: the same once more, at other dates and today's prices. */
+/** `quote duplicate`: copies a quotation, with other dates and today's prices. */
 import { rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"

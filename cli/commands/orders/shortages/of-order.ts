@@ -1,4 +1,4 @@
-/** `orders shortages`: the lines of one order that are short, and those that wait for goods to come free. */
+/** `orders shortages`: the short lines of one order, and its waiting lines. */
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
 import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,4 +1,4 @@
-/** `shortages`: lines that are short, days on which more is promised than there is, and who waits for goods. */
+/** `shortages`: short lines, overbooked days, and waiting lines. */
 import type { Command } from "commander"
 import { dateAfter } from "../../../../core/values/period.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"

@@ -1,4 +1,4 @@
-/** `shortages wait|leave|waiting`: lines that wait for goods to come free. */
+/** `shortages wait|leave|waiting`: lines waiting for goods. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"

@@ -1,4 +1,4 @@
-/** `today`: what goes out, comes back, is late, short, to prepare, unpaid and due at suppliers. */
+/** `today`: dispatches, returns, overdue and short orders, preparations, unpaid invoices and suppliers' deliveries. */
 import type { Command } from "commander"
 import { withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,4 @@
-/** Inviting people and sending them codes: what was sent, to whom, and until when it holds. */
+/** Inviting users and sending login codes: the mails sent, their recipients and expiry. */
 import { Schema } from "effect"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../../base/answers.ts"

@@ -1,4 +1,4 @@
-/** `users`: the verbs of the API's noun, and how people get in: invited, or with a new code. */
+/** `users`: the verbs of the API's noun, and access by invitation or a new code. */
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,6 @@
-/** `purchase-orders`: one with its lines and what is still to come of each. The verbs of the API's noun are added. */
+/**
+ * `purchase-orders`: an order with its lines and their outstanding quantities. The verbs of the API's noun are added.
+ */
 import type { Command } from "commander"
 import { withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,4 @@
-/** Answers of somebody at a terminal that were not set: a file keeps them, with which `setup` goes on. */
+/** Answers entered in a terminal and refused by the server: a file keeps them, with which `setup` resumes. */
 import { writeFileSync } from "node:fs"
 import type { House } from "./house.ts"
 

@@ -1,4 +1,4 @@
-/** A house as `setup` takes it: from a file, from flags or from answers on a terminal. Each part may be left out. */
+/** Input of `setup`: from a file, from flags or from answers on a terminal. Each part is optional. */
 import { Schema } from "effect"
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { parseJson } from "../../../../core/kernel/fields/body-limits.ts"

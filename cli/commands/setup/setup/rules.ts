@@ -1,4 +1,4 @@
-/** What a server refuses of a house, by the server's own rules: told as it is typed, and by a plan as by the run. */
+/** The server's own rules applied to the input of `setup`: reported while typing, and by a plan as by the run. */
 import { catalogue } from "../../../../core/catalogue.ts"
 import type { Fields } from "../../../../core/kernel/fields/field.ts"
 import { readFields } from "../../../../core/kernel/fields/input.ts"

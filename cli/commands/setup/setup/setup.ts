@@ -1,4 +1,4 @@
-/** `setup`: a new server is made a house's own: its name, money, taxes, stores, people, papers and mail. */
+/** `setup`: configures a new server for a company: its name, money, taxes, stores, people, documents and mail. */
 import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import type { Command } from "commander"

@@ -1,4 +1,4 @@
-/** What is to be done to set a server up as a house says, and what is so already. Setting it up again does nothing. */
+/** Steps to configure a server, and those already done. Repeating the setup does nothing. */
 import { readFileSync } from "node:fs"
 import { basename } from "node:path"
 import { Result } from "effect"

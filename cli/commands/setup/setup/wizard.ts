@@ -1,4 +1,4 @@
-/** `setup` on a terminal: one question after the other, with what is set as the answer that Enter takes. */
+/** `setup` on a terminal: one question after the other, with the present value as default. */
 import type { Json } from "../../../../core/kernel/fields/json.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import * as terminal from "../../../output/prompt.ts"

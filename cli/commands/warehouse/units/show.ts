@@ -1,4 +1,4 @@
-/** `units show`: one unit, what it is promised to while it is out of service, and its history. */
+/** `units show`: one unit, its allocations while out of service, and its history. */
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { isServiceState, stateWords } from "../../../../core/products/service.ts"
 import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"

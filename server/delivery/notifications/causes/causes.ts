@@ -1,4 +1,4 @@
-/** What tells people of each type; codes to log in with and tests of the mail settings are mails alone. */
+/** Sources of notifications by type; login codes and tests of the mail settings are mails only. */
 import { Effect } from "effect"
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"

@@ -1,4 +1,4 @@
-/** What people are told of: found from events of the journal. */
+/** Notification events, found from events of the journal. */
 import type { NotificationChannel } from "../../../../core/office/notifications/types.ts"
 import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
 import type { StoreRead } from "../../../../core/kernel/store/failure.ts"

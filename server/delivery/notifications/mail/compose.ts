@@ -1,4 +1,4 @@
-/** What somebody was told of as a message: as text, and as HTML that a phone shows well. */
+/** Notifications of a user as a message: as text, and as HTML readable on a phone. */
 import { escaped } from "../../../../core/pricing/print/escape.ts"
 import {
   notification_categories,

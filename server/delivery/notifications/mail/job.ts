@@ -1,6 +1,6 @@
 /**
- * The durable job that mails somebody what they were told of. What is said and that it was said are recorded by the
- * transaction that queues the message: it is queued once, and nothing is lost with a server.
+ * The durable job that mails a user their notifications. Their content and the fact of sending are recorded by the
+ * transaction that queues the message: it is queued once, and not lost with a server.
  */
 import { Clock, Effect, Result, Schema } from "effect"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"

@@ -1,4 +1,4 @@
-/** Who listens in this process: each with what waits to be sent, and a limit to how many there are. */
+/** Clients listening in this process: each with its queue, limited in number. */
 import { Duration, Effect, Latch } from "effect"
 import { Sse } from "effect/encoding"
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
