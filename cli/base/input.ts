@@ -5,7 +5,6 @@ import type { Json } from "../../core/kernel/fields/json.ts"
 import { usageError } from "./exit-codes.ts"
 import { bytesOf, typedLinesIn } from "./line-reader.ts"
 
-/** All of standard input, as text. */
 export const standardInput = async (): Promise<string> => {
   const chunks: Array<Uint8Array> = []
   for await (const part of bytesOf(process.stdin)) chunks.push(part)

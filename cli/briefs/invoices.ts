@@ -6,7 +6,6 @@ import type { CommandContext } from "../context/context.ts"
 import { notePending, noteWarnings } from "../context/print.ts"
 import { recordText } from "../output/table.ts"
 
-/** Includes it needs. */
 export const brief_includes = [["include", "member"]] as const
 
 /** The invoice of an answer in brief, with the recorded row and the usual next command. */

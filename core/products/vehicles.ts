@@ -16,7 +16,7 @@ const fields = {
     { car: "Car", van: "Van", truck: "Truck", trailer: "Trailer", other: "Other" },
     { default: "van" }
   ),
-  store_id: ref("stores", { nullable: true, on_delete: "clear", describe: "Where it is kept" }),
+  store_id: ref("stores", { nullable: true, on_delete: "clear", describe: "Home store" }),
   payload_kg: decimal({ scale: 2, min: "0", nullable: true }),
   load_volume_m3: decimal({ scale: 3, min: "0", nullable: true, describe: "Loading space in cubic metres" }),
   seats: integer({ min: 0, max: 1_000, nullable: true, describe: "Seats, the driver's included" }),

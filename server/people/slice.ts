@@ -226,7 +226,7 @@ const redeem = postQuery("/api/v1/login_codes/redeem", {
   success_status: 201,
   fields: {
     code: text({ required: true, input_only: true, max: 200, describe: "With or without hyphens, in any case" }),
-    name: text({ default: "Login by code", describe: "What the token is called, such as the machine's name" })
+    name: text({ default: "Login by code", describe: "Name of the token, such as the machine's name" })
   },
   run: (input) =>
     Effect.gen(function* () {

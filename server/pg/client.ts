@@ -241,7 +241,7 @@ const WRITES = /\b(insert|update|delete|merge)\b/i
 
 let cursors = 0
 
-/** Opens a cursor in the transaction there is, or in one of its own, and answers how to fetch its next rows. */
+/** Opens a cursor in the present transaction, or in its own, and returns how to fetch the next rows. */
 const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown>) =>
   Effect.gen(function* () {
     const name = `flightcase_cursor_${++cursors}`

@@ -17,7 +17,6 @@ export type { JobOffer } from "./offers.ts"
 /** The failure of a job that trying again cannot mend: an address that does not exist, a file that is gone. */
 export class GivenUp extends Data.TaggedError("GivenUp")<{ readonly message: string }> {}
 
-/** One attempt at a job. */
 export interface Attempt {
   readonly job_id: string
   /** Counted from 1. */

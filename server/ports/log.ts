@@ -12,7 +12,7 @@ const mapBeside = (url: string): SourceMap | undefined => {
     return undefined
   }
 }
-/** Kept, and not the maps: an error that is logged often reads them once. */
+/** Cached instead of the source maps, so that a repeated error reads them once. */
 const known = new Map<string, string>()
 
 export const mappedStack = (stack: string): string => {
@@ -76,7 +76,6 @@ export const makeLog = ({ write, human, least, now = () => new Date() }: LogOpti
   }
 }
 
-/** Logs nothing. */
 export const silentLog: Log = { at: () => {}, flush: () => {} }
 
 const jsonLine = (time: Date, level: Level, event: string, details: Details): string => {

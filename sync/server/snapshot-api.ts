@@ -335,7 +335,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     ...reads,
     fields: {
       replica_id,
-      pending_from: integer({ default: 0, min: 0, describe: "The lowest number of a command whose verdict is awaited" })
+      pending_from: integer({ default: 0, min: 0, describe: "Lowest command number without a verdict" })
     },
     run: (input) =>
       Effect.gen(function* () {

@@ -117,7 +117,7 @@ export const replica_verdicts = plainTable(
 )
 export const verdictKey = (replica_id: number, command_id: string): string => `${replica_id}:${command_id}`
 
-/** Ids of a table that were drawn because a replica showed blocks beyond them. */
+/** Ids of a table skipped because a replica presented blocks beyond them. */
 export const id_claims = plainTable("id_claims", "key", {
   key: text(),
   replica_id: integer(),

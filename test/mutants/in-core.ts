@@ -260,7 +260,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/demands/overlap.test.ts",
-        test: "refuses to move one into a window that is taken",
+        test: "rejects moving a claim into a taken window",
         engine: "sqlite"
       }
     ]

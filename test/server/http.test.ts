@@ -248,7 +248,7 @@ describe("over a socket", () => {
   })
 })
 
-describe("a socket before something else than the pipeline", () => {
+describe("a socket with another handler than the pipeline", () => {
   const listening = async <A>(
     answer: Effect.Effect<HttpResponse>,
     use: (url: string, said: () => string) => Promise<A>

@@ -89,7 +89,7 @@ const warningsOf = Effect.fnUntraced(function* (
 /** One invoice; of a draft, what to know before it is issued. */
 export const invoiceShown = {
   invoice: Shown.row(() => invoiceResource),
-  meta: Shown.optional(Shown.keys({ warnings: list(text(), { describe: "What to know before the draft is issued" }) }))
+  meta: Shown.optional(Shown.keys({ warnings: list(text(), { describe: "Warnings before the draft is issued" }) }))
 }
 const warnedInvoice = Effect.fnUntraced(function* (
   row: InvoiceRow,

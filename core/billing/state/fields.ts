@@ -34,7 +34,7 @@ const itemFields = {
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {
     nullable: true,
-    describe: "The product's unless given, else the default"
+    describe: "By default the product's, else the general default"
   }),
   revenue_group_id: ref("revenue_groups", { nullable: true }),
   starts_at: timestamp({ nullable: true }),

@@ -37,7 +37,7 @@ export const billed_shown = {
     nullable: true,
     describe: "Billed of the opportunity by issued standard invoices, less credits, without tax"
   }),
-  left_to_bill_total: text({ nullable: true, describe: "What is left to bill of the opportunity, without tax" })
+  left_to_bill_total: text({ nullable: true, describe: "Unbilled remainder of the opportunity, without tax" })
 }
 type Opportunities = ReadonlyArray<OpportunityRow>
 /** `idOf`: the opportunity of a row; `opportunitiesOf`: those of all rows. Null for those who may not see invoices. */

@@ -33,7 +33,6 @@ export type { DecideContext } from "../events/settings.ts"
 export type * from "./endpoint-types.ts"
 export type { Failure, StoreRead } from "../store/failure.ts"
 
-/** The Schema of a result that is the id of a row. */
 const idResult: Schema.Codec<Id> = Schema.suspend(() => Schema.Struct({ id: wholeNumber }))
 
 type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = Pick<

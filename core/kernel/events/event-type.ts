@@ -106,7 +106,6 @@ export interface EventType<Data = unknown, Made = Data> {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyEventType = EventType<any, any>
 export type DataOf<E> = E extends EventType<infer Data, infer _Made> ? Data : never
-/** An event with the data of its kind. */
 export interface EventOf<Data> extends Omit<NewEvent, "data"> {
   readonly data: Data
 }

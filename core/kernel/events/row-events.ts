@@ -59,7 +59,6 @@ export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ read
       table.soft_delete ? update(table, id, { deleted_at: recorded_at }) : remove(table, id)
     ]
   })
-/** The events of a table with plain rows. */
 export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<AnyEventType> => [
   rowCreated(table),
   rowUpdated(table),

@@ -1,7 +1,6 @@
 /** How long and how deep a request's body may be, wherever it comes from: HTTP, a device or a file. */
 import { isParsedJson, type Json } from "./json.ts"
 
-/** The longest JSON body, in bytes. */
 export const json_body_bytes_max = 1_048_576
 /** The longest file in a form, in bytes, where its endpoint says nothing else (rules/members-activities 4). */
 export const upload_bytes_max = 20_480 * 1_024

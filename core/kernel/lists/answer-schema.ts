@@ -143,7 +143,6 @@ export const map = <const S extends Shown, const M extends More = {}>(
   )
 export const either = <const S extends ReadonlyArray<Shown>>(...of: S): Part<ValueShown<S[number]>> =>
   lazily<ValueShown<S[number]>, {}>((composed) => Schema.Union(of.map((one) => schemaOf(one, composed))), undefined)
-/** Any JSON at all. */
 export const anything = (describe?: string): Part<Json> =>
   describe === undefined ? anyJson : lazily<Json, {}>(() => anyJson, { describe })
 /** The key may be absent. */

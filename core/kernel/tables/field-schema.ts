@@ -30,7 +30,6 @@ const dateText = textOf((text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNa
 /** The currency with the most decimals has four. */
 const moneyText = textLike(/^-?\d+(\.\d{1,4})?$/).annotate({ description: "Major units at the currency's scale" })
 
-/** Any JSON at all. */
 export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json> =>
   Schema.Union([
     Schema.Null,

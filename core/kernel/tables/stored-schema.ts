@@ -105,7 +105,6 @@ export const tableHeldBy = (ast: SchemaAST.AST): string | undefined => {
   return typeof name === "string" ? name : undefined
 }
 
-/** Some columns of a row. */
 export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =>
   columnsOrRow(table, "columns", columnSchemas(table, noColumn, optional))
 /** Some columns of the row with this `id`. */

@@ -154,7 +154,6 @@ interface RowStream {
   readonly column: string
 }
 export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
-/** A row of any table. */
 export type AnyRow = { readonly [column: string]: unknown }
 
 /**

@@ -121,7 +121,7 @@ export const attachmentResource = resource({
       nullable: true,
       describe: "A signed address that reads the file for an hour without a token; null on a device"
     }),
-    thumb_url: text({ nullable: true, describe: "A smaller picture; null, as none is made" })
+    thumb_url: text({ nullable: true, describe: "URL of a thumbnail; always null" })
   },
   load: () => addressOf,
   view: (base, row, _related, { now }, addressAt) => ({

@@ -63,7 +63,6 @@ export const notificationEvents: ReadonlyArray<AnyEventType> = [
   ...rowEvents(notification_preferences)
 ]
 
-/** Erases the preferences of an erased person. */
 const preferencesErased = follow(
   "member.anonymised",
   () => Schema.Struct({ id: Schema.Int, merged_ids: Schema.Array(Schema.Int) }),

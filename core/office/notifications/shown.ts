@@ -74,7 +74,6 @@ const sourceOf = (
   return setting === undefined ? "default" : "setting"
 }
 
-/** The preferences of a member. */
 export const shownPreferences = (member_id: number, rules: NotificationRules) =>
   notificationTypes.map((type) => {
     const setting = rules.setting(type.key)

@@ -61,7 +61,7 @@ const whereShown = Shown.keys({
 export const searchShown = {
   query: text(),
   total: integer({ describe: "Rows in this answer" }),
-  more: list(choice(search_kinds), { describe: "Kinds of which there are more rows than are shown" }),
+  more: list(choice(search_kinds), { describe: "Kinds with more matches than returned" }),
   units: Shown.objects({
     ...common,
     product_id: integer(),

@@ -28,7 +28,7 @@ const orderShown = {
   at: timestamp({ nullable: true, describe: "When it leaves or is due back, as its phases or else its dates say" }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),
-  is_late: boolean({ describe: "It should have left, or be back, and is not" }),
+  is_late: boolean({ describe: "Whether its dispatch or return is overdue" }),
   has_shortage: boolean(),
   to_replace: integer({ describe: "Allocated units that are out of service then: others are to be allocated" }),
   ...pieces_shown

@@ -235,7 +235,7 @@ const endpoints = [
       invitation_code: text({
         nullable: true,
         secret: true,
-        describe: "The code to log in with, where no mail server is set; else null"
+        describe: "Login code, if no mail server is set; else null"
       })
     },
     name: "users.create",

@@ -11,7 +11,6 @@ import { type PricedRate, resolveProductRate } from "../pricing/resolution.ts"
 import { isRateTransactionType, type RateTransactionType, rateTransactionTypes } from "../pricing/strategies.ts"
 
 interface CalculateFacts {
-  /** All rates of the product. */
   readonly rates: ReadonlyArray<PricedRate>
   readonly base_currency: string
   readonly store_exists: (store_id: number) => boolean

@@ -97,7 +97,6 @@ const timeOptions: ReadonlyArray<ConfigField> = [
   time("last_day_cutoff", "Last Day Cut-off", null, false)
 ]
 
-/** Fields of `strategy_config`, by strategy. */
 export const strategyFields: { readonly [S in CalculationStrategy]: ReadonlyArray<ConfigField> } = {
   period: timeOptions,
   fixed: [],

@@ -46,7 +46,6 @@ const paragraph = Schema.Struct({
   kind: Schema.Literal("paragraph"),
   runs,
   alignment: optional(alignment),
-  /** Small print. */
   small: optional(Schema.Boolean)
 })
 const key_values = Schema.Struct({

@@ -51,7 +51,7 @@ export const saveComponent = (
   return Result.succeed({ also: [kitFlag(facts.product, true)] })
 }
 
-/** Without its last component a product is no kit any more. */
+/** Removing the last component makes the product no kit. */
 export const deleteComponent = (
   row: ComponentRow,
   facts: ComponentFacts

@@ -128,7 +128,7 @@ const change = (booked_rows: Table) =>
   command("PUT", "/api/v1/settings/{group}", {
     answer: { settings: values, meta: Shown.ignored_alone },
     name: "settings.update",
-    summary: "Change settings of a group; what is left out stays",
+    summary: "Change settings of a group; absent keys stay",
     ability: "settings:write",
     permission: "settings.manage",
     fields: {

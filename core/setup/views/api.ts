@@ -225,7 +225,7 @@ const endpoints = [
   get(path, {
     answer: Shown.page(() => customViewResource),
     name: "custom_views.list",
-    summary: "List the views one may use",
+    summary: "List the views available to the caller",
     ...reads,
     fields: { entity_type: text({ describe: "Only views of these, such as members" }) },
     run: (input) =>

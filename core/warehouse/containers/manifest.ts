@@ -35,7 +35,10 @@ const own = {
     position: text({ nullable: true }),
     packed_at: timestamp(),
     packed_by_user_id: integer({ nullable: true }),
-    returned_at: timestamp({ nullable: true, describe: "It came back by itself then: the container is out without it" })
+    returned_at: timestamp({
+      nullable: true,
+      describe: "Time of its separate return, while the container is still out"
+    })
   })
 }
 type Manifest = Shown.KeysShown<typeof own> & { readonly containers: ReadonlyArray<Manifest> }

@@ -22,7 +22,6 @@ const partMade = rowCreated(product_components),
   partChanged = rowUpdated(product_components),
   partDeleted = rowDeleted(product_components),
   productChanged = rowUpdated(products)
-/** An event of a product or of its parts. */
 type CaseEvent = EventOf<DataOf<typeof partMade | typeof partDeleted | typeof productChanged>>
 /** Whether the event changes which packed units are held: another mode of the case, or other parts. */
 const changesCase = (event: CaseEvent): boolean =>

@@ -36,7 +36,6 @@ export interface CaseFacts {
   readonly units: ReadonlyMap<number, Unit>
   readonly housing: DispatchFacts["housing"]
   readonly housing_demands: ReadonlyArray<HeldDemand>
-  /** Containers packed in it. */
   readonly nested: ReadonlyArray<ContainerRow>
 }
 export interface ScanFacts {

@@ -189,7 +189,7 @@ const reads: ReadonlyArray<Endpoint> = [
   get(path, {
     answer: Shown.page(() => serviceRecordResource),
     name: "service_records.index",
-    summary: "List service records: what was and is out of service; open ones have no ended_at",
+    summary: "List service records, past and present; open ones have no ended_at",
     ...reading,
     run: (input) => Effect.map(listOf(serviceRecordResource, input.query, viewContext(input)), ok)
   }),

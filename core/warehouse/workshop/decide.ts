@@ -52,7 +52,6 @@ export type ServiceDecided = Result.Result<ServiceDecision, Rejection>
 /** `after`: what the next rule in the same command decides on, where it is about the same level. */
 type Followed = Result.Result<ServiceDecision & { readonly after: ServiceFacts }, Rejection>
 
-/** Name of a level in refusals. */
 export const levelName = (level: StockLevelRow): string =>
   level.asset_number ?? level.serial_number ?? level.barcode ?? level.item_name ?? `Stock level ${level.id}`
 

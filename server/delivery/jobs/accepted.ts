@@ -3,7 +3,7 @@ import { text } from "../../../core/kernel/fields/field.ts"
 
 export const accepted_shown = {
   message: text(),
-  job_id: text({ describe: "What GET /api/v1/system/jobs/{id} knows the job by" })
+  job_id: text({ describe: "Id of the job for GET /api/v1/system/jobs/{id}" })
 }
 /** For an endpoint with `answer: { ...accepted_shown, … }, success_status: 202`. `more`: keys of its own beside. */
 export const accepted = <More extends object = {}>(job_id: string, message: string, more?: More) => ({

@@ -44,7 +44,7 @@ export const jobResource = (kinds: Kinds) =>
       meaning: text({ nullable: true, describe: "What jobs of this kind do; null where this server knows none" }),
       attempts_max: integer({ nullable: true, describe: "After as many failed attempts it has failed for good" }),
       progress: Shown.number({ nullable: true, describe: "How far it has come, from 0 to 1, where it says so" }),
-      download_url: text({ nullable: true, max: 2_000, describe: "Where what it made is fetched" })
+      download_url: text({ nullable: true, max: 2_000, describe: "URL of the job's file" })
     },
     view: (base, row) => {
       const kind = kinds().get(row.kind)

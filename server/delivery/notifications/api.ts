@@ -127,7 +127,9 @@ const unread = Effect.fnUntraced(function* (viewer: Viewer) {
 })
 
 const list = get(path, {
-  answer: Shown.page(() => notificationResource, { unread_count: integer({ describe: "Not read yet, in all" }) }),
+  answer: Shown.page(() => notificationResource, {
+    unread_count: integer({ describe: "Number of unread notifications" })
+  }),
   name: "notifications.list",
   summary: "List your notifications, newest first",
   ...reads,
@@ -171,7 +173,7 @@ const mark = (action: "read" | "unread", summary: string) =>
 const readAll = command("POST", `${path}/read_all`, {
   answer: {
     count: integer({ describe: "How many were unread until now" }),
-    unread_count: integer({ describe: "Not read yet, in all" })
+    unread_count: integer({ describe: "Number of unread notifications" })
   },
   name: "notifications.read_all",
   summary: "Mark everything in the inbox as read",

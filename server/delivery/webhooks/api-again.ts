@@ -44,7 +44,7 @@ const replayOne = (api: WebhookApi) =>
   command("POST", "/api/v1/webhooks/{id}/logs/{log}/replay", {
     answer: acceptedShown,
     name: "webhooks.replay_log",
-    summary: "Send the delivery of a log entry once more, under the same id",
+    summary: "Send the delivery of a log entry again, under the same id",
     ...access,
     params: { id: { table: webhooks }, log: { table: webhook_logs, of: { param: "id", column: "webhook_id" } } },
     authorize: ownOnly,

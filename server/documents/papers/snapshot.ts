@@ -53,7 +53,6 @@ export const keepSnapshot = Effect.fnUntraced(function* (
   return files
 })
 
-/** The complete content. */
 export const contentOf = Effect.fnUntraced(function* (
   sha256: string
 ): Effect.fn.Return<Uint8Array, BlobStoreFailure | BlobMissing> {

@@ -245,7 +245,6 @@ export const logRows = (
 
 export const hour_millis = 3_600_000
 
-/** Additions to the sums of one hour. */
 interface HourSum {
   readonly hour: number
   readonly channel: MeteringChannel

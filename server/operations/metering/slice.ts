@@ -99,7 +99,6 @@ const rareOf = (query: Query): { readonly query: Query; readonly where?: Where }
     : { query }
 }
 
-/** The requested list. */
 export const listLogs = (asked: Query, context: ViewContext) => {
   const order = orderOf(asked)
   const { query, ...rare } = rareOf(asked.filter(([name]) => !isSort(name)))

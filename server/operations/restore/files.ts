@@ -258,7 +258,7 @@ const listFiles = (owned: Draft, ownerOnly: OwnerOnly) =>
       meta: Shown.keys({ after: text() })
     },
     name: "system.files",
-    summary: "Every file that rows name, in the order of their hashes, for the owner to take away",
+    summary: "List all referenced files by hash, for the owner's export",
     ...owned,
     fields: {
       after: text({ default: "", max: 64, describe: "Where the page before ended" }),

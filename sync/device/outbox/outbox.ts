@@ -133,7 +133,6 @@ interface OutboxWithdrawal {
   readonly doneOf: (n: number) => DoneEffects | undefined
   /** The newest commands, newest first. */
   readonly latest: (limit: number) => ReadonlyArray<OutboxCommand>
-  /** The command of this id, or of this number. */
   readonly byIdOrNumber: (given: string) => OutboxCommand | undefined
   /** Commands recorded to take this one back, in order. */
   readonly undoersOf: (id: string) => ReadonlyArray<OutboxCommand>

@@ -217,7 +217,6 @@ const takenFrom = Effect.fnUntraced(function* (
   return (occupancy, row) => judges.get(occupancy)?.(row) === true
 })
 
-/** The table that a column refers to. */
 const tableOf = ({ columns }: Table, column: string): string | undefined => {
   const type = columns[column]?.type
   return type?.kind === "ref" ? type.table : undefined

@@ -125,7 +125,7 @@ export interface Resolution {
   readonly ends_at?: string
 }
 export type { AskFacts }
-/** The command in the terms that the trade's sentences and ways out take it in. */
+/** The command in the form used for its sentences and resolutions. */
 export const refusedOf = (outbox: Outbox, { error, n, name, payload }: OutboxCommand): Refused => {
   const endpoint = catalogue.endpoint(name)
   return {

@@ -194,7 +194,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect((await w.post(`/list_of_values/1`)).headers["allow"]).toBe("DELETE, GET, PUT")
   })
 
-  it("every complete list reports so alike: its one page has all rows", async () => {
+  it("every unpaged list has the same meta: one page with all rows", async () => {
     const member = (await post("/members", { name: "Empty", membership_type: "contact" })).member
     const list = (await post("/list_names", { name: "Empty" })).list_name
     const { opportunity } = await post("/opportunities", { subject: "Empty" })

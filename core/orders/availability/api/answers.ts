@@ -11,7 +11,7 @@ const counts = {
   available: integer({ describe: "May be negative: a shortage" })
 }
 const demand_breakdown = Shown.map(integer(), { describe: "Quantity by what demands it" })
-const as_of = Shown.optional(timestamp({ describe: "What was believed then" }))
+const as_of = Shown.optional(timestamp({ describe: "As-of time: computed from events recorded by then" }))
 const slot = { slot_start: timestamp(), ...counts, demand_breakdown, pending_checkin_quantity: integer() }
 const range = {
   ...place,

@@ -217,7 +217,6 @@ const inOrder = (line: ItemRow, header: OpportunityRow): Result.Result<void, Rej
     : Result.succeed(undefined)
 }
 
-/** The opportunity as it is planned. */
 export const asPlanned = (opportunity: Opportunity, { lines, set }: ExtensionPlan): Opportunity => ({
   ...opportunity,
   header: { ...opportunity.header, ...set },

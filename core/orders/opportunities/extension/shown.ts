@@ -23,7 +23,7 @@ const shortageShown = {
       starts_at: timestamp(),
       ends_at: timestamp()
     },
-    { describe: "Others that have the product in the time that is added" }
+    { describe: "Other orders that have the product in the added time" }
   )
 }
 const hire = {

@@ -297,7 +297,7 @@ const clone = command("POST", `${path}/{id}/clone`, {
   answer: opportunityShown,
   success_status: 201,
   name: "opportunities.clone",
-  summary: "Make a new draft like this opportunity",
+  summary: "Copy the opportunity into a new draft",
   ...edit,
   permission: "opportunities.create",
   params: one,

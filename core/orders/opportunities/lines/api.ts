@@ -140,7 +140,7 @@ const add = command("POST", `${path}/{id}/items`, {
 const change = command("PATCH", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,
   name: "opportunities.update_item",
-  summary: "Change a line; what is left out stays",
+  summary: "Change a line; absent fields stay",
   ...edit,
   params: item,
   fields: changeItemFields,

@@ -33,6 +33,5 @@ export const withHolders = Effect.fnUntraced(function* (
     return id === null ? demand : { ...demand, holder: opportunityName(id, found.get(id)) }
   })
 })
-/** The holder of a demand, in words. */
 export const holderText = ({ holder, opportunity_id }: HeldDemand): string =>
   holder ?? `opportunity ${opportunity_id ?? "unknown"}`

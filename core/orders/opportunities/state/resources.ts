@@ -258,7 +258,6 @@ export const opportunityResource = resource({
 // The answer of opportunity endpoints: the opportunity, and the actions allowed to this viewer (rules/opportunities 4,
 // 4.1).
 
-/** The answer with one opportunity. */
 export const opportunityShown = {
   opportunity: Shown.row(() => opportunityResource),
   meta: Shown.keys({

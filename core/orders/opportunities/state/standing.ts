@@ -127,7 +127,6 @@ const concernsOf = (
 }
 type Given = Parameters<typeof concernsOf>
 
-/** Warnings for the answer. */
 export const standingWarnings = (...given: Given): ReadonlyArray<string> =>
   concernsOf(...given).flatMap(({ policy, text }) => (policy === "allow" ? [] : [text]))
 /** 422 on `member_id` where a policy is to block: more is promised, as an order or for longer. */

@@ -169,7 +169,6 @@ export const requireTransition = (opportunity: OpportunityStatus, move: Transiti
   const refusal = transitionRefusal(opportunity, move)
   return refusal === undefined ? Result.succeed(undefined) : reject("state", refusal)
 }
-/** The status a move leads to. */
 export const targetStatus = (opportunity: OpportunityStatus, move: Transition): Status => {
   const end = transitions[statusNameOf(opportunity)][move]
   return end === "stays" || end === "sibling" || end === "refused" ? statuses[statusNameOf(opportunity)] : statuses[end]

@@ -269,7 +269,7 @@ const linesOf = Effect.fnUntraced(function* (row: VersionRow, input: Input) {
 const diff = get(`${versions}/{from}/diff/{to}`, {
   answer: { diff: Shown.keys(diffShown) },
   name: "opportunities.diff_versions",
-  summary: "What two versions of a quote have and charge differently",
+  summary: "Compare two versions of a quote: lines and prices",
   ...read,
   params: { ...one, from: version.version, to: version.version },
   run: (input) =>

@@ -69,7 +69,7 @@ describe.each(both_engines)("the database of %s", (engine) => {
     ).toBe("done")
   })
 
-  it("refuses to move one into a window that is taken, and to take one up there again", async () => {
+  it("rejects moving a claim into a taken window, and reactivating one there", async () => {
     expect(await apply(update(demands, 2, { buffered_starts_at: at(14) }))).toBe("overlap")
     expect(await apply(update(demands, 4, { asset_id: 7 }))).toBe("overlap")
     expect(await apply(update(demands, 6, { is_active: true }))).toBe("overlap")

@@ -150,7 +150,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     // Another deal is another deal.
     expect((await w.create(`/opportunities/${id}/clone`)).charge_total).toBe("400.00")
   })
-  it("of which one is deleted go on in their order, as if it were there", async () => {
+  it("keep their order when one of them is deleted", async () => {
     const percent = await rule({ discount_value: 20, stackable: true, priority: 10 })
     const fixed = await rule({
       name: "Hundred",

@@ -141,7 +141,7 @@ describe("the price of a line over three days", () => {
     expect([pieces("9.40"), pieces("9.50")]).toEqual([27_000, 15_000])
   })
 
-  it("is refused rather than counted wrongly when it is out of all bounds", () => {
+  it("is refused instead of miscounted when out of range", () => {
     const huge = priceLine(line({ quantity: "99999999.00", manual_unit_price: 2_147_483_647 }))
     expect(Object.keys(Result.merge(huge))).toEqual(["quantity"])
     const hourly = { price: 1, method: { ...noRateMethod, base_period: "hourly" as const } }

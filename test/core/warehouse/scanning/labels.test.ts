@@ -12,7 +12,7 @@ const codesIn = (part: unknown): ReadonlyArray<string> => {
   return [...own, ...Object.values(part).flatMap(codesIn)]
 }
 
-describe.each(engines)("codes of labels and papers on %s", (engine) => {
+describe.each(engines)("codes on labels and documents on %s", (engine) => {
   const w = appHouse(engine)
   let house: House
   beforeAll(async () => {

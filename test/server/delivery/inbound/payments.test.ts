@@ -82,7 +82,7 @@ describe("Stripe's events", () => {
 })
 
 describe("amounts of Stripe", () => {
-  it("are hundredths but where it counts otherwise", () => {
+  it("are in hundredths, except in currencies where Stripe uses another unit", () => {
     expect(
       [
         [1050, "eur"],
