@@ -145,13 +145,13 @@ export const objectBody = (body: Json | undefined): JsonObject => {
   if (!isJsonObject(body)) throw unreadable("it holds no object")
   return body
 }
-/** The row an answer gives under its name, such as `product`. */
+/** The row under its name in an answer, such as `product`. */
 export const rowIn = <const Name extends string>(body: Json | undefined, key: Name): Row<Name> => {
   const row = objectBody(body)[key]
   if (!isJsonObject(row)) throw unreadable(`it has no ${key}`)
   return row as Row<Name>
 }
-/** The rows an answer gives under their name, such as `products`. */
+/** The rows under their name in an answer, such as `products`. */
 export const rowsIn = <const Name extends string>(
   body: Json | undefined,
   key: Name
@@ -161,7 +161,7 @@ export const rowsIn = <const Name extends string>(
   return rows as ReadonlyArray<RowOfList<Name>>
 }
 type MetaKey = "ignored" | "is_mailed" | "resolved" | "total" | "view" | "warnings"
-/** What an answer says about itself; nothing is known of its values. */
+/** The `meta` of an answer; its values are unchecked. */
 export const metaIn = (body: Json | undefined): { readonly [Key in MetaKey]?: Json } => {
   const { meta }: JsonObject = isJsonObject(body) ? body : {}
   return isJsonObject(meta) ? meta : {}

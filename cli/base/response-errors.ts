@@ -7,7 +7,7 @@ import { CliError, exit_codes } from "./exit-codes.ts"
 /** Keys of errors about missing stock: their status is 422, their exit code that of a conflict or shortage. */
 const shortage_keys = ["shortages", "shortage", "dispatch_block"]
 
-/** What a refusal says, as far as it says it. */
+/** Message and errors of a refusal, where present. */
 export const refusalIn = (body: Json | undefined): { readonly message?: string; readonly errors?: JsonObject } => {
   const { errors, message }: JsonObject = isJsonObject(body) ? body : {}
   return { ...(typeof message === "string" ? { message } : {}), ...(isJsonObject(errors) ? { errors } : {}) }

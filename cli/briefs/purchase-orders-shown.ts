@@ -1,4 +1,4 @@
-/** `purchase-orders show`: an order to a supplier with its lines, and what is still to come of each. */
+/** `purchase-orders show`: a purchase order with its lines, and their outstanding quantities. */
 import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { type Row, rowIn } from "../base/answers.ts"

@@ -1,4 +1,4 @@
-/** An order to a supplier after a command, and what is usually done next. `--json` has all of it. */
+/** A purchase order after a command, and the usual next step. `--json` has all of it. */
 import type { QueryResult } from "../../sync/device/device.ts"
 import { metaIn, type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"

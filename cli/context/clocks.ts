@@ -45,11 +45,11 @@ export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clo
       names.set(id, name)
     }
     here = zones.get(stores.find(({ is_default }) => is_default)?.id)
-    // Whoever may not see settings reads by the clock of the default store.
+    // Users who may not see settings use the default store's clock.
     company ??= here
   }
   const zoneOf = (row: JsonObject): string | undefined => zones.get(row.store_id) ?? company
-  /** The store that a request names, or that what its path names is of. */
+  /** The store named by a request, or the one of the row in its path. */
   const zoneAsked = async ({ body, path }: Asking): Promise<string | undefined> => {
     if (isJsonObject(body) && typeof body.store_id === "number") return zoneOf(body)
     const [named] = /^\/api\/v1\/[a-z_]+\/\d+(?=\/|$)/.exec(path) ?? []

@@ -110,7 +110,7 @@ export const refusalOf = async (context: Asked, asked: Asking, answer: QueryResu
   const error = responseError(answer)
   const [, id] = /^\/api\/v1\/opportunities\/(\d+)\//.exec(asked.path) ?? []
   if (id === undefined || error.errors?.shortages === undefined || asked.method === "GET") return error
-  // A refusal is told, also where nobody can say what would do instead.
+  // The refusal is shown even if its alternatives cannot be computed.
   const way_out = await waysText(context, Number(id)).catch(() => undefined)
   return way_out === undefined ? error : new CliError(error.code, error.message, { errors: error.errors, way_out })
 }

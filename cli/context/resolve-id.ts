@@ -1,4 +1,4 @@
-/** Ids of what people name by a SKU, an order number, a barcode or a name. */
+/** Resolves SKUs, order numbers, barcodes and names to ids. */
 import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { codeForms, readCode } from "../../core/warehouse/scanning/read-code.ts"
@@ -211,7 +211,7 @@ export const resolveId = async (context: CommandContext, table: string, given: s
   if (found !== undefined) return found
   throw await notFoundNamed(context, table, text)
 }
-/** The newest number shows how the house writes them. */
+/** The newest number shows the company's format. */
 const writesShortNumbers = async (context: CommandContext, among: NameableTable): Promise<boolean> => {
   const query: Query = [
     ["q[number_present]", "1"],
@@ -290,7 +290,7 @@ export const storeOf = (
   context: CommandContext,
   { store_id }: { readonly store_id: number | null }
 ): Promise<ResolvedStore> => resolveStore(context, store_id === null ? undefined : String(store_id))
-/** The company's zone, where a store has none; the default store's for whoever may not see settings. */
+/** The company's zone, for stores without one; the default store's for users who may not see settings. */
 export const companyZone = async (context: CommandContext): Promise<string> => {
   const { status, body } = await context.request({ method: "GET", path: "/api/v1/settings/company" })
   if (status === 200) return zoneOr(rowIn(body, "settings").timezone, "UTC")

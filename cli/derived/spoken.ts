@@ -4,7 +4,7 @@ import { dayOf } from "../../core/values/zone.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
 
-/** The price that holds today for what the product is: a hire, a sale or a service. */
+/** Today's price for the product's type: hire, sale or service. */
 const priceOf = (product_type: string, rates: NonNullable<Row<"product">["rates"]>): string => {
   const kind = product_type === "sale" || product_type === "service" ? product_type : "rental"
   const today = dayOf(Date.now(), "UTC")
@@ -16,7 +16,7 @@ const priceOf = (product_type: string, rates: NonNullable<Row<"product">["rates"
     )
   return rate === undefined ? "" : `${rate.price} ${rate.currency}`
 }
-/** Of one store the number alone; of several with their names. */
+/** For one store the number alone; for several with their names. */
 const freeIn = (free: NonNullable<Row<"product">["free"]>): string =>
   free.length === 1
     ? String(free[0]?.available)
@@ -69,7 +69,7 @@ const needs: { readonly [endpoint: string]: string | undefined } = {
   "products.show": "stock_levels,rates,free",
   "members.show": "addresses,emails,phones"
 }
-/** What an endpoint's answer must include to be put in words; undefined for those that are printed as they are. */
+/** Includes needed to print an endpoint's answer in words; undefined for those printed as they are. */
 export const spokenNeeds = (endpoint: string): string | undefined => needs[endpoint]
 
 /** The answer with its rows, or its one row, in words. */

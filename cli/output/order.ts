@@ -1,4 +1,4 @@
-/** An order as people read it: what it is, its lines and costs, its sums. */
+/** An order for users: header, lines and costs, sums. */
 import type { JsonObject } from "../../core/kernel/fields/json.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { sale_line } from "../../core/orders/opportunities/tables/child-columns.ts"

@@ -1,4 +1,4 @@
-/** Rows for people: aligned columns on a terminal, values between tabs in a pipe. */
+/** Rows for users: aligned columns on a terminal, tab-separated values in a pipe. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 import { styled, type Terminal } from "./terminal.ts"
 import { isRows } from "../base/answers.ts"

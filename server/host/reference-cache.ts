@@ -18,7 +18,7 @@ const believed_millis = 900
 const rows_kept = 10_000
 const lists_kept = 500
 
-/** `changed`: told after a commit that changed such rows. */
+/** `changed`: called after a commit that changed such rows. */
 export const makeReferenceCache = (changed: () => void): ReferenceCache => {
   let rows = new Map<Table, Map<Key, unknown>>()
   let lists = new Map<string, ReadonlyArray<unknown>>()

@@ -72,7 +72,7 @@ export interface PeoplesNames<Column extends string = string> {
   readonly in_use?: Query
 }
 
-/** `N`: the key one row of it stands under. `K`: keys of its answers that are no columns, or other than the columns. */
+/** `N`: the key of a single row. `K`: keys of its answers that differ from its columns. */
 export interface Resource<T extends Table = Table, out N extends string = string, out K = {}> {
   readonly _keys?: K
   readonly singular: N
@@ -126,7 +126,7 @@ type IncludeShown<I> = I extends { readonly kind: "brief" }
       : I extends { readonly kind: "worked_out"; readonly shown: infer S }
         ? ValueShown<S>
         : never
-/** Absent where it was not asked for. */
+/** Absent unless included. */
 type IncludedKeys<I> = {
   readonly [N in keyof I as I[N] extends { readonly kind: "always" | "keys" } ? never : N]?: IncludeShown<I[N]>
 }

@@ -229,7 +229,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     return sendMany(one.table, { text: `${verb} where ${where}`, values: bound.values })
   }
   const apply = makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change })
-  // What is written within a savepoint may be taken back: what was known before it is forgotten at its end.
+  // A savepoint may be rolled back: cached rows from before it are dropped at its end.
   const transaction: StoreShape["transaction"] = (effect) =>
     Effect.withFiber((fiber) => {
       const outer = fiber.getRef(WrittenRows)

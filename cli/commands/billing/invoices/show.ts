@@ -1,4 +1,4 @@
-/** `invoices show`: an invoice with its rows, payments and credit notes, and what is left of each. */
+/** `invoices show`: an invoice with its rows, payments and credit notes, and their remaining amounts. */
 import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { scaleOf } from "../../../../core/values/currency.ts"
 import { exact, formatDecimal } from "../../../../core/values/decimal.ts"

@@ -1,4 +1,4 @@
-/** `availability`: what is free of a product, as numbers; its verbs show calendar, bars, reasons and plans. */
+/** `availability`: availability of a product, as numbers; its verbs show calendar, bars, reasons and plans. */
 import { anyRow, decodeAnswer, decoderOf, objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { chartText, gridText } from "../../../output/grid.ts"

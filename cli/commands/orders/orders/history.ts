@@ -1,4 +1,4 @@
-/** `orders history`: who did what to an order, and what each thing was before. */
+/** `orders history`: changes of an order with author and earlier values. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { assignment_statuses, condition_labels } from "../../../../core/orders/opportunities/tables/units.ts"
 import {

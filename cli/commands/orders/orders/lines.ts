@@ -1,4 +1,4 @@
-/** Lines of an order or quotation as people name them: by id, by product, or by what they are called. */
+/** Lines of an order or quotation by users' names: by id, by product, or by line name. */
 import type { OrderLine, Row } from "../../../base/answers.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"

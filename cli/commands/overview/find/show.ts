@@ -1,4 +1,4 @@
-/** What was found, a table for each kind; exit 3 where nothing was. */
+/** Search results, a table for each kind; exit 3 if there are none. */
 import { search_kinds, type SearchKind } from "../../../../core/overview/search/kinds.ts"
 import { clockText, numberText } from "../../../../core/values/text.ts"
 import { dayOf } from "../../../../core/values/zone.ts"
@@ -93,7 +93,7 @@ const printFound = (context: CommandContext, found: Search): void => {
 }
 const listOf = <K extends SearchKind>(found: Search, kind: K) => {
   const rows: ReadonlyArray<Search[K][number]> = found[kind]
-  // Orders of several stores may have one number: then it is told of which store each is.
+  // Orders of several stores may have one number: then each is shown with its store.
   const is_of_several = kind === "orders" && new Set(found.orders.map(({ store_name }) => store_name)).size > 1
   return {
     kind,

@@ -1,4 +1,4 @@
-/** What a server has set up already, as `setup` compares it. */
+/** Present configuration of a server, for comparison by `setup`. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { objectBody, type Row, rowIn, type RowOfList, rowsIn, totalOf } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"

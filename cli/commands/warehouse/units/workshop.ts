@@ -1,4 +1,4 @@
-/** `units workshop`: what is out of service now. */
+/** `units workshop`: units out of service now. */
 import type { Row } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"

@@ -128,7 +128,7 @@ const acknowledgementResource = resource({
 })
 
 const number_of_pieces = integer({ describe: "Ordered from suppliers for the line, and not yet received" })
-/** A line that is short, as `LineShortage` has it, and whose it is. */
+/** A short line, as in `LineShortage`, with its opportunity. */
 export const shortageShown = {
   opportunity_item_id: integer(),
   opportunity_id: integer(),
