@@ -38,7 +38,7 @@ export const documentsBatched = eventType("document.batched", {
 })
 
 export const documentGenerated = changed("document.generated", {
-  meaning: "A document was drawn: its PDF and what that was drawn from, each with its SHA-256.",
+  meaning: "A document was drawn: its PDF and the content it was drawn from, each with its SHA-256.",
   more: () => ({
     documentable_type: Schema.String,
     documentable_id: Schema.Int,
@@ -48,14 +48,14 @@ export const documentGenerated = changed("document.generated", {
   rows: ({ drawn_from }, at) => drawn_from.map((row) => insertRow(document_snapshots, row, at))
 })
 export const documentFailed = changed("document.failed", {
-  meaning: "A document could not be drawn, and why; whether the reason may pass by itself.",
+  meaning: "A document could not be drawn: the reason, and whether it may be temporary.",
   more: () => ({ may_work_later: Schema.Boolean })
 })
 export const documentFinalised = changed("document.finalised", {
-  meaning: "A document was made final: it is drawn from what it was drawn from, for ever."
+  meaning: "A document was finalised: its content can no longer change."
 })
 export const documentVoided = changed("document.voided", {
-  meaning: "A document was voided. It keeps its number and its content; its addresses open nothing any more.",
+  meaning: "A document was voided. It keeps its number and content; its public links stopped working.",
   // Its public addresses, which end.
   more: () => ({ link_ids: Schema.Array(Schema.Int) }),
   rows: ({ link_ids }) => link_ids.map((id) => remove(document_links, id))

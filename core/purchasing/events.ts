@@ -13,15 +13,15 @@ export const {
   deleted: purchaseOrderDeleted,
   updated: purchaseOrderUpdated
 } = draftEvents(records, purchase_order_items, {
-  created: "A draft of an order to a supplier was made: all of its columns, and its lines.",
-  updated: "A draft of an order to a supplier changed: columns that did, and lines that came, changed and went.",
-  deleted: "A draft of an order to a supplier was deleted."
+  created: "A draft purchase order was created: all of its columns and lines.",
+  updated: "A draft purchase order changed: changed columns, and lines added, changed and removed.",
+  deleted: "A draft purchase order was deleted."
 })
 export const purchaseOrderSent = purchaseOrderChanged("purchase_order.sent", {
-  meaning: "An order was sent to its supplier, or marked as sent where no address of theirs is known."
+  meaning: "A purchase order was sent to its supplier, or marked as sent if no address is known."
 })
 export const purchaseOrderCancelled = purchaseOrderChanged("purchase_order.cancelled", {
-  meaning: "An order of which nothing had come was cancelled; it keeps its number."
+  meaning: "A purchase order without deliveries was cancelled; it keeps its number."
 })
 
 export const procurementEvents: ReadonlyArray<AnyEventType> = [

@@ -3,12 +3,12 @@
  * of its event, so that it exists exactly when the event does, and runs after the commit, at least once: `run` must be
  * safe to repeat for the same job.
  */
-import { Data, type Effect, Schema, type Scope } from "effect"
+import { Data, Effect, Schema, type Scope } from "effect"
 import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import type { AnyEventType, DataOf, EventOf, StoredEvent } from "../../core/kernel/events/event-type.ts"
-import type { StoreRead } from "../../core/kernel/store/failure.ts"
+import type { Failure, StoreRead } from "../../core/kernel/store/failure.ts"
 import type { JsonObject } from "../../core/kernel/fields/json.ts"
-import type { Store } from "../../core/kernel/store/store.ts"
+import { Store } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "./server-context.ts"
 import type { JobOffer } from "./offers.ts"
 
@@ -119,3 +119,21 @@ export const timedWork = ({
     ...kind
   }
 })
+
+const rows_at_a_time = 2_000
+/** Deletes the rows whose `column` is below a value, the lowest first; a few at a time, so that none waits long. */
+export const deleteInParts = (
+  table: string,
+  column: string,
+  below: string | number
+): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const { sql } = yield* Store
+    for (;;) {
+      const deleted = yield* sql`
+        delete from ${sql(table)} where id in (select id from ${sql(table)}
+        where ${sql(column)} < ${below} order by ${sql(column)}, id limit ${rows_at_a_time}) returning id`
+      if (deleted.length < rows_at_a_time) return
+      yield* Effect.yieldNow
+    }
+  })

@@ -173,7 +173,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "a transaction is none",
     file: "core/kernel/store/store.ts",
     within: "make",
-    find: "sql.withTransaction(Effect.provideService(effect, WrittenRows, new Map()))",
+    find: "sql.withTransaction(Effect.provideService(effect, WrittenRows, undefined))",
     replace: "(effect as never)",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
@@ -181,8 +181,8 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "a row is known as a savepoint wrote it that was rolled back",
     file: "core/kernel/store/store.ts",
     within: "make",
-    find: "Effect.sync(() => outer?.clear())",
-    replace: "Effect.void",
+    find: "      written?.clear()\n      return sql",
+    replace: "      return sql",
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",

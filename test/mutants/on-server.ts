@@ -504,7 +504,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "rowsAfter",
     find: "sql`where ${sql(table.key)} > ${key}`",
     replace: "sql`where ${sql(table.key)} >= ${key}`",
-    killed_by: [{ file: fill_test, test: "holds the server's rows at one position", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "has the server's rows at one position", engine: "sqlite" }]
   },
   {
     name: "what happened between two pages of rows is not sent with them",

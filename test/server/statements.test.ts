@@ -12,18 +12,26 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-/** Of the second of two such requests, without those of jobs and metering, which come by the clock. */
+/**
+ * Of the second of two such requests, on the connection that names products: jobs, limits and metering send theirs by the
+ * clock.
+ */
 const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
   await request()
   const query = vi.spyOn(pg.Client.prototype, "query")
   try {
     await request()
-    return query.mock.calls
-      .map(([sent]: ReadonlyArray<unknown>) => {
-        const text = typeof sent === "string" ? sent : (sent as { readonly text: string }).text
-        return text.split(/\s+/).slice(0, 2).join(" ")
-      })
-      .filter((words) => !/^with (asked|quick)|pg_notify/.test(words))
+    const sent = query.mock.calls.map(([one]: ReadonlyArray<unknown>, at) => ({
+      on: query.mock.contexts[at],
+      text: typeof one === "string" ? one : (one as { readonly text: string }).text
+    }))
+    const { on } = sent.find(({ text }) => text.includes('"products"'))!
+    return sent
+      .filter(
+        (one) =>
+          one.on === on && !/asked \(kind\)|rate_windows|request_logs|usage_hours|month_units|pg_notify/.test(one.text)
+      )
+      .map(({ text }) => text.split(/\s+/).slice(0, 2).join(" "))
   } finally {
     query.mockRestore()
   }

@@ -19,9 +19,8 @@ export const {
   deleted: invoiceDeleted,
   updated: invoiceUpdated
 } = draftEvents(records, invoice_items, {
-  created: "A draft of an invoice was made, by hand or from an opportunity: all of its columns, and its rows.",
-  updated:
-    "A draft changed, or the custom fields of an invoice: columns that did, and rows that came, changed and went.",
+  created: "A draft invoice was created, by hand or from an opportunity: all of its columns and rows.",
+  updated: "A draft or an invoice's custom fields changed: changed columns, and rows added, changed and removed.",
   deleted: "A draft was deleted."
 })
 
@@ -54,7 +53,7 @@ export const paymentRefunded = moneyEvent(
 )
 
 export const creditNoteIssued = changed("credit_note.issued", {
-  meaning: "A credit note was issued for an invoice, with its rows, and what it made of the invoice.",
+  meaning: "A credit note was issued for an invoice: its rows, and the invoice's new balance and status.",
   more: () => ({ credit_note: newRow(credit_notes), items: Schema.Array(newRow(credit_note_items)) }),
   rows: ({ credit_note, items }, at) => [
     insertRow(credit_notes, credit_note, at),

@@ -18,7 +18,7 @@ import { type EndpointCall, prepare } from "./prepare.ts"
 import { cascadeDeletions, changesOf, lockReferencedRows } from "./reference-checks.ts"
 import { sayingIgnored } from "../endpoints/ignored.ts"
 import { invalidField, Rejection } from "../fields/rejection.ts"
-import { constraintRejection, isRetryable, Store } from "../store/store.ts"
+import { constraintRejection, isRetryable, rememberingWrites, Store } from "../store/store.ts"
 
 export { authorizeCall, checkPermission, deactivated_message, type EndpointCall, prepare } from "./prepare.ts"
 
@@ -133,9 +133,13 @@ const decideCommand = Effect.fnUntraced(function* (
     replica_id: command_metadata.replica_id ?? null,
     recorded_at: now
   }
-  yield* runtime.project(happened, metadata)
-  yield* lockReferencedRows(runtime.catalogue, [...changes, ...changesOf(projection, cleared, now)], now)
-  const answer = yield* sayingIgnored(endpoint, call.request, yield* endpoint.respond(decision.result, input))
+  const answer = yield* rememberingWrites(
+    Effect.gen(function* () {
+      yield* runtime.project(happened, metadata)
+      yield* lockReferencedRows(runtime.catalogue, [...changes, ...changesOf(projection, cleared, now)], now)
+      return yield* sayingIgnored(endpoint, call.request, yield* endpoint.respond(decision.result, input))
+    })
+  )
   return {
     answer,
     result: decision.result,

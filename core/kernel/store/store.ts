@@ -69,13 +69,20 @@ export interface StoreShape {
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
 
-/** Rows as the statements of this transaction (or savepoint) that wrote them one by one gave them back. */
+/** Rows as the statements that wrote them one by one gave them back. */
 type WrittenRows = Map<Table, Map<Key, object>>
 const WrittenRows = Context.Reference<WrittenRows | undefined>("flightcase/core/WrittenRows", {
   defaultValue: () => undefined
 })
-const withWrittenRows = <A>(use: (rows: WrittenRows | undefined) => Sql<A>): Sql<A> =>
-  Effect.withFiber((fiber) => use(fiber.getRef(WrittenRows)))
+const withWrittenRows = <A, E, R>(
+  use: (rows: WrittenRows | undefined) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => Effect.withFiber((fiber) => use(fiber.getRef(WrittenRows)))
+/**
+ * Within it, `get` knows a row that was written by itself, without reading it. For work whose statements are row
+ * changes and reads: what writes by a template of its own is not seen.
+ */
+export const rememberingWrites = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, never>> =>
+  Effect.suspend(() => Effect.provideService(work, WrittenRows, new Map()))
 
 export class Store extends Context.Service<Store, StoreShape>()("flightcase/core/Store") {
   static readonly layer: Layer.Layer<Store, never, SqlClient.SqlClient> = Layer.effect(
@@ -229,14 +236,11 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     return sendMany(one.table, { text: `${verb} where ${where}`, values: bound.values })
   }
   const apply = makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change })
-  // A savepoint may be rolled back: cached rows from before it are dropped at its end.
+  // A savepoint may be rolled back: what it writes is not remembered, and what was is forgotten.
   const transaction: StoreShape["transaction"] = (effect) =>
-    Effect.withFiber((fiber) => {
-      const outer = fiber.getRef(WrittenRows)
-      return Effect.ensuring(
-        sql.withTransaction(Effect.provideService(effect, WrittenRows, new Map())),
-        Effect.sync(() => outer?.clear())
-      )
+    withWrittenRows((written) => {
+      written?.clear()
+      return sql.withTransaction(Effect.provideService(effect, WrittenRows, undefined))
     })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key

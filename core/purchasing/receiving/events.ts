@@ -41,7 +41,7 @@ export const purchaseOrderReturned = goodsEvent(
   "Sub-hired goods were returned to the supplier: quantities by line, and their stock levels."
 )
 export const purchaseOrderExtended = purchaseOrderChanged("purchase_order.extended", {
-  meaning: "The hire of sub-hired goods ends at another time: later, or sooner.",
+  meaning: "The end of a sub-hire moved, later or earlier.",
   more: () => ({
     // Rows of the order whose own end moved.
     items: Schema.Array(keyedColumns(purchase_order_items)),

@@ -125,24 +125,3 @@ const queueOnce = (
       })
     )
   )
-
-// Daily removal of what is older than the settings keep it, a few rows at a time: nobody waits long for them.
-
-const rows_at_a_time = 2_000
-
-/** Deletes the rows whose `column` is below a value by their ids, the lowest first. */
-export const deleteInParts = (
-  table: string,
-  column: string,
-  below: string | number
-): Effect.Effect<void, Failure, Store> =>
-  Effect.gen(function* () {
-    const { sql } = yield* Store
-    for (;;) {
-      const deleted = yield* sql`
-        delete from ${sql(table)} where id in (select id from ${sql(table)}
-        where ${sql(column)} < ${below} order by ${sql(column)}, id limit ${rows_at_a_time}) returning id`
-      if (deleted.length < rows_at_a_time) return
-      yield* Effect.yieldNow
-    }
-  })

@@ -35,7 +35,8 @@ export const headerUpdated = (row: OpportunityRow, set: SomeColumns<typeof oppor
 
 const extensions = headerChanges({
   extended: {
-    meaning: "The hire got other dates, later or sooner; `also` says which lines went with it. Their events follow.",
+    meaning:
+      "The hire dates changed, later or earlier; `also` names the lines that moved with it. Their events follow.",
     activity: (data: HeaderChanged) => withReason(changedValues(data))
   }
 })

@@ -22,7 +22,7 @@ import {
 } from "../../../../core/kernel/fields/field.ts"
 import type { Json } from "../../../../core/kernel/fields/json.ts"
 import { createTable } from "../../../../core/kernel/store/dialect.ts"
-import { Store } from "../../../../core/kernel/store/store.ts"
+import { rememberingWrites, Store } from "../../../../core/kernel/store/store.ts"
 import { type AnyRow, plainTable, type Table } from "../../../../core/kernel/tables/table.ts"
 import { both_engines } from "../../../app.ts"
 import { words } from "../../../words.ts"
@@ -200,37 +200,39 @@ describe.each(both_engines)("rows on %s", (engine) => {
     await apply(cell({ id: 2, text: "two" }))
     const written = await withStore((store) =>
       store.transaction(
-        Effect.gen(function* () {
-          const get = (id: number) => store.get(cells, id)
-          const stored = (id: number) => Effect.map(store.find(cells, { id }), ([row]) => row)
-          yield* store.apply([
-            cell({ ...values, at: "2026-02-03T04:05:06.700Z", any: { b: 1, a: [2] }, tags: ["x"] }),
-            update(cells, 2, { amount: 12, any: null, text: "Zwei" })
-          ])
-          const pairs = [
-            [yield* get(1), yield* stored(1)],
-            [yield* get(2), yield* stored(2)],
-            [yield* get(2), yield* get(2)]
-          ]
-          const changed: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
-            store.apply([updateWhere(cells, { id: 1 }, { amount: 1 })]),
-            store.apply([update(cells, 1, { text: "once" }), update(cells, 2, { text: "more" })]),
-            store.apply([update(cells, 1, { text: "alone" })]),
-            store.transaction(store.apply([update(cells, 1, { text: "within" })])),
-            store.apply([update(cells, 1, { amount: 4 })]),
-            Effect.exit(
-              store.transaction(Effect.andThen(store.apply([update(cells, 1, { text: "not" })]), Effect.fail("back")))
-            ),
-            store.apply([update(cells, 1, { amount: 5 })]),
-            store.run("update cells set amount = 3"),
-            store.apply([remove(cells as unknown as Table, 1)])
-          ]
-          for (const change of changed) {
-            yield* change
-            pairs.push([yield* get(1), yield* stored(1)])
-          }
-          return pairs
-        })
+        rememberingWrites(
+          Effect.gen(function* () {
+            const get = (id: number) => store.get(cells, id)
+            const stored = (id: number) => Effect.map(store.find(cells, { id }), ([row]) => row)
+            yield* store.apply([
+              cell({ ...values, at: "2026-02-03T04:05:06.700Z", any: { b: 1, a: [2] }, tags: ["x"] }),
+              update(cells, 2, { amount: 12, any: null, text: "Zwei" })
+            ])
+            const pairs = [
+              [yield* get(1), yield* stored(1)],
+              [yield* get(2), yield* stored(2)],
+              [yield* get(2), yield* get(2)]
+            ]
+            const changed: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+              store.apply([updateWhere(cells, { id: 1 }, { amount: 1 })]),
+              store.apply([update(cells, 1, { text: "once" }), update(cells, 2, { text: "more" })]),
+              store.apply([update(cells, 1, { text: "alone" })]),
+              store.transaction(store.apply([update(cells, 1, { text: "within" })])),
+              store.apply([update(cells, 1, { amount: 4 })]),
+              Effect.exit(
+                store.transaction(Effect.andThen(store.apply([update(cells, 1, { text: "not" })]), Effect.fail("back")))
+              ),
+              store.apply([update(cells, 1, { amount: 5 })]),
+              store.run("update cells set amount = 3"),
+              store.apply([remove(cells as unknown as Table, 1)])
+            ]
+            for (const change of changed) {
+              yield* change
+              pairs.push([yield* get(1), yield* stored(1)])
+            }
+            return pairs
+          })
+        )
       )
     )
     expect(written).toHaveLength(12)
