@@ -176,6 +176,21 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
       ])
     ).toEqual([[ids[1]], ["q[id_eq]"]])
   })
+  it("an action takes the includes of a row that its answer may leave out", async () => {
+    const {
+      body: { opportunity }
+    } = await server.ask("/api/v1/opportunities", {
+      json: { subject: "Gala", starts_at: "2026-12-01T09:00:00Z", ends_at: "2026-12-04T09:00:00Z" }
+    })
+    const refused = async (include: string): Promise<ReadonlyArray<string>> => {
+      const path = `/api/v1/opportunities/${opportunity.id}/shortages/resolve?include=${include}`
+      const got = await server.ask(path, { json: { resolution: "subhire" }, headers: { prefer: "handling=strict" } })
+      expect(got.status).toBe(422)
+      return Object.keys(got.body.errors)
+    }
+    expect(await refused("items")).not.toContain("include")
+    expect(await refused("nobody")).toContain("include")
+  })
   it("report nothing if every parameter is valid", async () => {
     for (const path of ["products", "members", "request_logs", "actions"]) {
       const got = await asked(path, [

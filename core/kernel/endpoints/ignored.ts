@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { nearest } from "../../values/nearest.ts"
-import { isSchema, type Kind, kindOf, meta, type Part } from "../lists/answer-schema.ts"
+import { isSchema, type Kind, kindOf, kindWhenPresent, meta, type Part } from "../lists/answer-schema.ts"
 import type { Answer, Endpoint, Request } from "./endpoint-types.ts"
 import type { Field, Fields } from "../fields/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../fields/json.ts"
@@ -109,7 +109,7 @@ const includesIn = (kind: Kind | undefined): Includes =>
     : Object.assign(
         {},
         ...Object.values(kind.keys).map((one) => {
-          const inner = isSchema(one) ? kindOf(one) : undefined
+          const inner = isSchema(one) ? kindWhenPresent(one) : undefined
           return inner?.kind === "row" ? inner.resource().includes : {}
         })
       )

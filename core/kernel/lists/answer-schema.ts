@@ -37,7 +37,11 @@ export type Kind =
   | { readonly kind: "list" }
 // Beside the Schemas and not among their annotations: annotating copies, and every process declares every answer.
 const kinds = new WeakMap<object, Kind>()
+/** Schemas of optional keys, when present. */
+const optionals = new WeakMap<object, Part>()
 export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
+/** The kind of an optional key, when it is present; of others their kind. */
+export const kindWhenPresent = (schema: Shown): Kind | undefined => kinds.get(optionals.get(schema) ?? schema)
 
 /** How a Schema is made for one catalogue. */
 type Build = (composed: Composed) => Part
@@ -147,12 +151,13 @@ export const anything = (describe?: string): Part<Json> =>
   describe === undefined ? anyJson : lazily<Json, {}>(() => anyJson, { describe })
 /** The key may be absent. */
 export const optional = <const S extends Shown>(of: S): OptionalKey<ValueShown<S>> => {
-  const schema = rebuildable((composed) => Schema.optionalKey(Schema.suspend(() => schemaOf(of, composed))))
-  if (!isField(of)) optionals.set(schema, of)
-  return typed(schema)
+  const build: Build = (composed) => {
+    const schema = Schema.optionalKey(Schema.suspend(() => schemaOf(of, composed)))
+    if (!isField(of)) optionals.set(schema, inCatalogue(of as Part, composed))
+    return schema
+  }
+  return typed(rebuildable(build))
 }
-/** Schemas of optional keys, when present. */
-const optionals = new WeakMap<object, Part>()
 /** A number that may have a fraction. */
 export const number = <const M extends More = {}>(more?: M): Part<OrNull<M, number>> =>
   lazily<number, M>(() => Schema.Finite, more)
@@ -206,7 +211,7 @@ export const mayIgnore = (answer: Part): Part => {
   if (kind?.kind !== "keys") return answer
   const own = kind.keys["meta"]
   if (own === meta) return answer
-  const inner = own === undefined ? undefined : kinds.get(optionals.get(own) ?? own)
+  const inner = own === undefined ? undefined : kindWhenPresent(own)
   if (own === undefined) return keys({ ...kind.keys, meta: ignored_alone })
   if (inner?.kind !== "keys") return answer
   if (!optionals.has(own)) return keys({ ...kind.keys, meta: keys({ ...inner.keys, ignored: ignored_key }) })
