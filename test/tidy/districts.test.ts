@@ -28,7 +28,7 @@ const loose_files_max = 5
 /** Endpoints, rules and events of documents, which two folders of their own would only hide. */
 const loose_folders = words("core/documents")
 
-const limits = { files: 842, lines_of_imports: 10_400, exported_names: 4_440 }
+const limits = { files: 841, lines_of_imports: 10_324, exported_names: 4_379 }
 
 const sources = sourcesOf(filesIn(source_folders), textOf)
 const graph = fileGraph(sources)
