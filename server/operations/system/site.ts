@@ -33,11 +33,19 @@ const answersOfSite = (): Map<string, () => Answer> => {
     const type = types[extname(name)]
     if (type === undefined || !entry.endsWith(".br")) continue
     const address = `/${name}`.replace(/(\/index)?\.html$/, "")
-    answers.set(address, () => answerOf(name, type, brotliDecompressSync(readFileSync(folder + entry))))
+    answers.set(
+      address,
+      once(() => answerOf(name, type, brotliDecompressSync(readFileSync(folder + entry))))
+    )
   }
   return answers
 }
 
+/** Kept once somebody has read it: all of the site is 4 MB. */
+const once = <A>(make: () => A): (() => A) => {
+  let made: A | undefined
+  return () => (made ??= make())
+}
 const answerOf = (name: string, type: string, bytes: Buffer): Answer => ({
   status: 200,
   content: { type, text: bytes },
