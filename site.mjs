@@ -54,7 +54,7 @@ const buildGuide = async () => {
 
 // Colours that axe finds too pale on their ground are darker here, and lighter in the dark.
 const colours = `.light-mode{--scalar-color-2:#4a4a4a;--scalar-color-3:#5f5f5f;--scalar-color-accent:#00539c;--scalar-color-green:#00663f;--scalar-color-blue:#00539c;--scalar-color-orange:#8a4300;--scalar-color-yellow:#6f5200;--scalar-color-red:#b01c1c;--scalar-color-purple:#5a2ca0}
-.dark-mode{--scalar-color-3:#a8a8a8}`
+.dark-mode{--scalar-color-3:#a8a8a8;--scalar-color-red:#ff8a8a}`
 /** The page at /docs: Scalar draws what /api/v1/openapi.json describes, and asks nobody but this server. */
 const interfacePage = (script) => `<!doctype html>
 <html lang="en">

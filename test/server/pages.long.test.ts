@@ -68,7 +68,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
         address,
         async (page: Page) => {
           await goes(address)(page)
-          await page.waitForSelector(".VPLocalNav, .VPDoc h1")
+          await page.waitForSelector(".VPDoc h1")
         }
       ])
     ),
