@@ -22,7 +22,7 @@ const record = `${site}packages.json`
 const changedAt = (file) => statSync(file).mtimeMs
 const isFresh = () =>
   existsSync(record) &&
-  ["package-lock.json", "site.mjs", ...globSync("docs/{,rules/,.vitepress/{,theme/}}*.*", { cwd: root })].every(
+  ["package-lock.json", "site.mjs", ...globSync(["docs/**/*.*", "docs/.vitepress/**/*.*"], { cwd: root })].every(
     (file) => changedAt(root + file) <= changedAt(record)
   )
 

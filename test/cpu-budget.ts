@@ -1,7 +1,8 @@
 /**
  * What the tests may cost: seconds of CPU of the whole process tree (workers, Postgres, servers, the build). The budgets
- * in cpu-budget.json are what was measured on a machine that does `referenceSeconds` in `reference_seconds`; a slower
- * machine may take longer by as much. They are lowered when the tests get cheaper, and not raised. Long tests count
+ * in cpu-budget.json were measured; a machine that takes longer than `reference_seconds` for `referenceSeconds` may take
+ * longer for the tests by as much. Those seconds are an estimate: a machine that takes 0.5 to 0.7 took 2.1 to 2.6 times
+ * the CPU of the one of the budgets. They are lowered when the tests get cheaper, and not raised. Long tests count
  * within all of them.
  */
 import { createHash } from "node:crypto"

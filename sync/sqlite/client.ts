@@ -14,8 +14,7 @@ import { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { isBusy, sqliteError } from "./error.ts"
-import { iterate, makeStatements, prepare } from "./statement.ts"
-import type { Row } from "./statement.ts"
+import { iterate, makeStatements, prepare, type Row } from "./statement.ts"
 
 interface SqliteOptions {
   /** A file, made if it is not there (unless `readOnly`), or ":memory:". */

@@ -33,19 +33,11 @@ const answersOfSite = (): Map<string, () => Answer> => {
     const type = types[extname(name)]
     if (type === undefined || !entry.endsWith(".br")) continue
     const address = `/${name}`.replace(/(\/index)?\.html$/, "")
-    answers.set(
-      address,
-      once(() => answerOf(name, type, brotliDecompressSync(readFileSync(folder + entry))))
-    )
+    answers.set(address, () => answerOf(name, type, brotliDecompressSync(readFileSync(folder + entry))))
   }
   return answers
 }
 
-/** Kept once somebody has read it: all of the site is 4 MB. */
-const once = <A>(make: () => A): (() => A) => {
-  let made: A | undefined
-  return () => (made ??= make())
-}
 const answerOf = (name: string, type: string, bytes: Buffer): Answer => ({
   status: 200,
   content: { type, text: bytes },
@@ -76,8 +68,13 @@ const policyOf = (html: string): string => {
   ].join("; ")
 }
 
+/** Answers that somebody has read; all of the site is 8 MB. */
+const kept = new Map<string, Answer>()
 /** Undefined where the site has nothing at this path. A slash at the end is a page's own, or none. */
 export const answerOfSite = (path: string): Answer | undefined => {
   if (path === "/guide") return { status: 308, headers: { location: "/guide/" } }
-  return answersOfSite().get(path.replace(/\/$/, ""))?.()
+  const address = path.replace(/\/$/, "")
+  const answer = kept.get(address) ?? answersOfSite().get(address)?.()
+  if (answer !== undefined) kept.set(address, answer)
+  return answer
 }

@@ -31,6 +31,7 @@ import { inOrderCheck, spanIn } from "../../availability/api/window.ts"
 import { boolean, choice, date, integer, longText, ref, text, timestamp } from "../../../kernel/fields/field.ts"
 import type { JsonObject } from "../../../kernel/fields/json.ts"
 import { created, ok, renderById, resource, unpagedMeta, viewContext } from "../../../kernel/endpoints/resource.ts"
+import { columnsSeen } from "../../../kernel/tables/visibility.ts"
 import { members } from "../../../people/members/schema.ts"
 import { stores, zoneOf } from "../../../setup/stores.ts"
 import { endOfMoment } from "../../../values/period.ts"
@@ -167,17 +168,17 @@ export const shortageShown = {
 const withNames = Effect.fnUntraced(function* (
   found: ReadonlyArray<{ readonly header: OpportunityRow; readonly shortages: ReadonlyArray<LineShortage> }>,
   to_replace: ReadonlyMap<number, number>,
-  { settings }: Pick<Input, "settings">
+  { settings, viewer }: Pick<Input, "settings" | "viewer">
 ) {
   const piecesOf = yield* loadLinePieces(
     found.map(({ header }) => header.id),
     settings
   )
+  const sees_customer = columnsSeen(opportunities, viewer)("member_id") && columnsSeen(members, viewer)("name")
   const customers = new Map(
-    (yield* Store.getMany(
-      members,
-      found.flatMap(({ header }) => header.member_id ?? [])
-    )).map((member) => [member.id, member])
+    (yield* Store.getMany(members, sees_customer ? found.flatMap(({ header }) => header.member_id ?? []) : [])).map(
+      (member) => [member.id, member]
+    )
   )
   return found.flatMap(({ header, shortages }) => {
     const { id, member_id, number, state, subject } = header
