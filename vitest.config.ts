@@ -1,5 +1,6 @@
+import { globSync } from "node:fs"
 import { defineConfig } from "vitest/config"
-import { leftOut } from "./test/share.ts"
+import { leftOut, parts } from "./test/share.ts"
 import { makeTemporaryFolder } from "./test/temporary-folder.ts"
 
 const tests = "test/**/*.test.ts"
@@ -9,25 +10,38 @@ const seeds = ["1-to-250", "251-to-500", "501-to-750", "751-to-1000"].map(
   (part) => `test/sim/seeds-${part}.long.test.ts`
 )
 
+/** With a share of a run on both engines, these short files are played on SQLite where one engine is enough. */
+const on_sqlite =
+  parts > 1 && process.env["FLIGHTCASE_TEST_ENGINES"] === "both"
+    ? leftOut(globSync(tests, { exclude: [long_tests] }).toSorted())
+    : []
+// Short ones share what they import: loading it anew for each file takes as long as the tests do. So none may leave
+// anything of the process changed: its environment, its clock, what it spies on.
+const sharing_imports = { isolate: false, maxWorkers: 2, sequence: { groupOrder: 1 } }
+
 makeTemporaryFolder()
 
 export default defineConfig({
   test: {
     globalSetup: ["test/setup-postgres.ts"],
-    // Short ones share what they import: loading it anew for each file takes as long as the tests do. So none may leave
-    // anything of the process changed: its environment, its clock, what it spies on.
     projects: [
       {
         extends: true,
-        test: {
-          name: "short",
-          include: [tests],
-          exclude: [long_tests],
-          isolate: false,
-          maxWorkers: 2,
-          sequence: { groupOrder: 1 }
-        }
+        test: { name: "short", include: [tests], exclude: [long_tests, ...on_sqlite], ...sharing_imports }
       },
+      ...(on_sqlite.length === 0
+        ? []
+        : [
+            {
+              extends: true as const,
+              test: {
+                name: "short-on-sqlite",
+                include: on_sqlite,
+                env: { FLIGHTCASE_TEST_ENGINES: "sqlite" },
+                ...sharing_imports
+              }
+            }
+          ]),
       // More of them than there are cores: half of their time they wait for servers, clocks and other processes.
       {
         extends: true,

@@ -35,7 +35,7 @@ const vitest = await startVitest("test", positionals, {
   run: true,
   reporters: ["default"],
   // Projects of vitest.config.ts.
-  project: run === "all" || !is_whole ? ["short", "long"] : [run]
+  project: run === "all" || !is_whole ? ["short*", "long"] : [run]
 })
 const modules = vitest.state.getTestModules()
 const tests = modules.flatMap((module) => [...module.children.allTests()])
