@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { engines, type Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "../server/process.ts"
+import { share } from "../share.ts"
 
 afterAll(cleanUp)
 
@@ -152,7 +153,7 @@ const started = async (env: Env): Promise<ServerProcess> => {
   return server
 }
 
-describe.each(engines)("A server under load, on %s", (engine) => {
+describe.each(share(engines))("A server under load, on %s", (engine) => {
   it("shows each client's calls, at once and after a restart", async () => {
     const env = await environmentOf(engine)
     const server = await started(env)

@@ -10,6 +10,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow } from "../../core/kernel/tables/table.ts"
 import { redactionFor } from "../../sync/protocol/redaction.ts"
 import { type App, type Engine, engines, openApp, viewerWith } from "../app.ts"
+import { share } from "../share.ts"
 
 /** Another walk: ANY_REQUEST_SEED=7. */
 const requests_per_endpoint: { readonly [engine in Engine]: number } = { sqlite: 30, pg: 8 }
@@ -239,7 +240,7 @@ const pathOf = (endpoint: Endpoint, { path, query }: Asked, rows: Rows): string 
   return endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => String(ids[name])) + queryOf(query, rows)
 }
 
-describe.each(engines)("any request on %s", (engine) => {
+describe.each(share(engines))("any request on %s", (engine) => {
   let app: App
   beforeAll(async () => {
     app = await openApp(engine)

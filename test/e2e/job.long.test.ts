@@ -12,12 +12,13 @@ import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { asOwner, commandLine, type RunningServer, startServer, token } from "./processes.ts"
+import { share } from "../share.ts"
 
 vi.setConfig({ testTimeout: 600_000 })
 
 const fixtures = join(import.meta.dirname, "../fixtures")
 
-describe.each(engines)("the first rental job on %s", (engine) => {
+describe.each(share(engines))("the first rental job on %s", (engine) => {
   let folder: string, port: number, server: RunningServer
   let database: Awaited<ReturnType<typeof freshDatabase>> | undefined
   const start = () => startServer({ port, data: join(folder, "server"), database: database?.url })

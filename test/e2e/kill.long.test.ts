@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { asOwner, type CommandLine, commandLine, type RunningServer, startServer, token } from "./processes.ts"
 import { freePort } from "../free-port.ts"
+import { shareOf } from "../share.ts"
 
 // Ninety processes on a busy machine.
 vi.setConfig({ testTimeout: 900_000 })
@@ -20,7 +21,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 const pause = (millis: number) => new Promise((resume) => setTimeout(resume, millis))
-const kills = 30
+const kills = shareOf(30)
 /** Kill times spread over a run of the length measured, the first early, the last near its end. */
 const killTimes = (run_millis: number): ReadonlyArray<number> =>
   Array.from({ length: kills }, (_, at) => Math.round(run_millis * (0.1 + (at / kills) * 0.95)))

@@ -12,6 +12,7 @@ import { type Engine, engines } from "../app.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
 import { cleanUp, folderOfItsOwn } from "./process.ts"
 import { type Got, serve, type Serving } from "./serving.ts"
+import { share } from "../share.ts"
 
 afterAll(cleanUp)
 const closing: Array<() => Promise<unknown>> = []
@@ -62,7 +63,7 @@ const holding = async (database: FreshDatabase, statement: string): Promise<() =
 const health = (server: Serving): Promise<Got> => server.ask("/api/v1/system/health", { token: null })
 const makeProduct = (server: Serving, name: string): Promise<Got> => server.ask("/api/v1/products", { json: { name } })
 
-describe.each(engines)("a lock held by another connection on %s", (engine) => {
+describe.each(share(engines))("a lock held by another connection on %s", (engine) => {
   it("keeps writers waiting, but neither readers nor health", async () => {
     const { server, hold } = await opened(engine, 600_000)
     await makeProduct(server, "Lamp")

@@ -1,7 +1,7 @@
 /** A server killed while invoices are issued: what it answered stands, and numbers are 1 to n. */
 import { randomInt } from "node:crypto"
 import { afterAll, describe, expect, it } from "vitest"
-import { call, environment, onDurablePostgres } from "./killing.ts"
+import { call, durable_databases } from "./killing.ts"
 import { cleanUp, type Env, type ServerProcess, startServer } from "./process.ts"
 
 afterAll(cleanUp)
@@ -59,8 +59,7 @@ const killedWhileIssuing = async (env: Env): Promise<void> => {
 }
 
 describe("a server killed while sixteen people issue invoices", () => {
-  it("on SQLite leaves numbers without holes", { timeout: 300_000 }, async () =>
-    killedWhileIssuing(await environment())
+  it.each(durable_databases)("leaves numbers without holes on %s", { timeout: 300_000 }, (_name, on) =>
+    on(killedWhileIssuing)
   )
-  it("on Postgres leaves numbers without holes", { timeout: 300_000 }, () => onDurablePostgres(killedWhileIssuing))
 })

@@ -1,6 +1,6 @@
 /** A server killed under load: what it answered is counted, less at most what it answered in the last second. */
 import { afterAll, describe, expect, it } from "vitest"
-import { environment, onDurablePostgres, token } from "./killing.ts"
+import { durable_databases, token } from "./killing.ts"
 import { cleanUp, type Env, type ServerProcess, startServer } from "./process.ts"
 
 afterAll(cleanUp)
@@ -60,6 +60,5 @@ const killedUnderLoad = async (env: Env): Promise<void> => {
 }
 
 describe("a server killed under load", () => {
-  it("on SQLite has counted its answers", { timeout: 300_000 }, async () => killedUnderLoad(await environment()))
-  it("on Postgres has counted its answers", { timeout: 300_000 }, () => onDurablePostgres(killedUnderLoad))
+  it.each(durable_databases)("has counted its answers on %s", { timeout: 300_000 }, (_name, on) => on(killedUnderLoad))
 })

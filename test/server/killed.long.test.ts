@@ -7,6 +7,7 @@ import { databaseOn } from "../postgres-database.ts"
 import { DURABLE, type PostgresServer, startPostgres } from "../postgres-server.ts"
 import { environment, token } from "./killing.ts"
 import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "./process.ts"
+import { shareOf } from "../share.ts"
 
 afterAll(cleanUp)
 
@@ -87,7 +88,7 @@ const holdsTogether = (times: number, acknowledged: Acknowledged, { products, po
 describe("a server killed in the middle of writes", () => {
   it("has kept every acknowledged write, 30 times over, in its own database", async () => {
     const folder = await folderOfItsOwn()
-    const acknowledged = await killAgainAndAgain(30, {
+    const acknowledged = await killAgainAndAgain(shareOf(30), {
       FLIGHTCASE_DATA: folder,
       FLIGHTCASE_TOKEN: token,
       FLIGHTCASE_RATE_LIMIT: "10000",
@@ -96,7 +97,7 @@ describe("a server killed in the middle of writes", () => {
     const database = new DatabaseSync(join(folder, "flightcase.sqlite"))
     const rows = <A>(sql: string): Array<A> => database.prepare(sql).all() as Array<A>
     expect(rows("pragma integrity_check")).toEqual([{ integrity_check: "ok" }])
-    holdsTogether(30, acknowledged, {
+    holdsTogether(shareOf(30), acknowledged, {
       products: new Map(
         rows<{ id: number; name: string }>("select id, name from products").map((row) => [row.id, row.name])
       ),

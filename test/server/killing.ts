@@ -1,6 +1,7 @@
 /** What tests of killed servers share: where those servers run, on databases that keep what they said they had. */
 import { databaseOn } from "../postgres-database.ts"
 import { DURABLE, startPostgres } from "../postgres-server.ts"
+import { share } from "../share.ts"
 import { type Env, folderOfItsOwn, type ServerProcess } from "./process.ts"
 
 export const token = "a-token-of-more-than-twenty-characters"
@@ -14,8 +15,8 @@ export const environment = async (url?: string): Promise<Env> => ({
   ...(url === undefined ? {} : { DATABASE_URL: url })
 })
 
-/** Runs it on a Postgres of its own that commits to disk: the one of the whole run commits to memory alone. */
-export const onDurablePostgres = async (work: (env: Env) => Promise<void>): Promise<void> => {
+/** On a Postgres of its own that commits to disk: the one of the whole run commits to memory alone. */
+const onDurablePostgres = async (work: (env: Env) => Promise<void>): Promise<void> => {
   const postgres = await startPostgres(DURABLE)
   try {
     const { drop, url } = await databaseOn(postgres.url)
@@ -25,6 +26,12 @@ export const onDurablePostgres = async (work: (env: Env) => Promise<void>): Prom
     await postgres.stop()
   }
 }
+
+/** Databases that commit to disk, by name, each with how work runs on it. */
+export const durable_databases = share<readonly [string, (work: (env: Env) => Promise<void>) => Promise<void>]>([
+  ["an SQLite file", async (work) => work(await environment())],
+  ["Postgres", onDurablePostgres]
+])
 
 /** What the server answers, whatever that is; throws where it was killed meanwhile. */
 export const call = async (server: ServerProcess, method: string, path: string, body?: object): Promise<any> =>

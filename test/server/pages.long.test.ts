@@ -8,10 +8,11 @@ import { axeFaults } from "../browser/axe.ts"
 import { chromiumPath, openBrowser } from "../browser/browser.ts"
 import "../programs.ts"
 import { type House, listenToPage, openHouse, too_wide } from "../browser/house.ts"
+import { share } from "../share.ts"
 
 const path = chromiumPath()
 const guide = ["", "tour", "operations", "glossary", "api"].map((page) => `/guide/${page}`)
-const views = [390, 1280].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme })))
+const views = share([390, 1280].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme }))))
 
 describe.skipIf(path === undefined)("a page of the server", () => {
   let house: House, browser: Browser, folder: string

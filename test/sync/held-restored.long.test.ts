@@ -6,8 +6,9 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { serverOfEachTest, type TestDevice, type TestServer } from "./opening.ts"
 import { all_settled, backupOf, counts, retried } from "./restoring.ts"
+import { share } from "../share.ts"
 
-describe.each(engines)("after a server on %s was restored and leased ids again,", (engine) => {
+describe.each(share(engines))("after a server on %s was restored and leased ids again,", (engine) => {
   const server = serverOfEachTest(engine)
   const { show } = server
   let product_id: number

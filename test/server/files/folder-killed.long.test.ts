@@ -10,9 +10,10 @@ import { Effect, Stream } from "effect"
 import { describe, expect, it } from "vitest"
 import { folderStore } from "../../../server/files/open-store.ts"
 import { contentOf } from "./store-contract.ts"
+import { shareOf } from "../../share.ts"
 
 const writer = fileURLToPath(new URL("./writer.ts", import.meta.url))
-const kills = 30
+const kills = shareOf(30)
 
 describe("a folder of files", () => {
   it(`whose writer is killed ${kills} times has all stored files, complete, and no partial ones`, async () => {

@@ -1,6 +1,6 @@
 /** A server killed while it draws a batch: each document is drawn once, whatever was killed when. */
 import { afterAll, describe, expect, it } from "vitest"
-import { call, environment, onDurablePostgres } from "../../killing.ts"
+import { call, durable_databases } from "../../killing.ts"
 import { cleanUp, type Env, type ServerProcess, startServer } from "../../process.ts"
 
 afterAll(cleanUp)
@@ -56,11 +56,8 @@ const killedWhileDrawing = async (env: Env, kills: number): Promise<void> => {
 }
 
 describe("a server killed while it draws a batch", () => {
-  it("draws each document once, on an SQLite file", { timeout: 600_000 }, async () =>
-    killedWhileDrawing(await environment(), 4)
-  )
-  // There a killed server's job is taken up again within a minute.
-  it("draws each document once, on Postgres", { timeout: 600_000 }, () =>
-    onDurablePostgres((env) => killedWhileDrawing(env, 2))
+  // On Postgres a killed server's job is taken up again within a minute.
+  it.each(durable_databases)("draws each document once, on %s", { timeout: 600_000 }, (name, on) =>
+    on((env) => killedWhileDrawing(env, name === "Postgres" ? 2 : 4))
   )
 })

@@ -1,4 +1,5 @@
 import { it } from "vitest"
 import { survivesKills } from "./killed.ts"
+import { shareOf } from "../../../share.ts"
 
-it("what an outbox acknowledged survives thirty processes killed at any moment", () => survivesKills(30))
+it("what an outbox acknowledged survives thirty processes killed at any moment", () => survivesKills(shareOf(30)))
