@@ -12,7 +12,9 @@ import { share } from "../share.ts"
 
 const path = chromiumPath()
 const guide = ["", "tour", "operations", "glossary", "api"].map((page) => `/guide/${page}`)
-const views = share([390, 1280].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme }))))
+const views = share(
+  [390, 1280, 1920].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme })))
+)
 
 describe.skipIf(path === undefined)("a page of the server", () => {
   let house: House, browser: Browser, folder: string
