@@ -4,8 +4,8 @@
  * another library.
  */
 import { Duration, Effect, Schedule } from "effect"
-import { parseJson, wire_body_depth_max } from "../core/kernel/fields/body-limits.ts"
-import type { Json } from "../core/kernel/fields/json.ts"
+import { parseJson, wire_body_depth_max } from "../core/kernel/fields/input.ts"
+import type { Json } from "../core/kernel/fields/field.ts"
 
 /** There was no answer, or it did not end in time. An answer of any status is not this error. */
 export class Unreachable extends Error {

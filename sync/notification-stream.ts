@@ -4,8 +4,8 @@
  */
 import { Duration, Schema } from "effect"
 import { Sse } from "effect/encoding"
-import { parseJson } from "../core/kernel/fields/body-limits.ts"
-import { isJsonObject, type JsonObject } from "../core/kernel/fields/json.ts"
+import { parseJson } from "../core/kernel/fields/input.ts"
+import { isJsonObject, type JsonObject } from "../core/kernel/fields/field.ts"
 import { backoffMillis } from "./device/exchange/watch.ts"
 
 /** Fields of a notification in every release of the server. */

@@ -2,8 +2,7 @@
 import { catalogue } from "../core/catalogue.ts"
 import { match } from "../core/kernel/runtime/dispatch.ts"
 import type { Endpoint, Request } from "../core/kernel/endpoints/endpoint.ts"
-import type { Field, Fields } from "../core/kernel/fields/field.ts"
-import { isJsonObject, type Json, type JsonObject } from "../core/kernel/fields/json.ts"
+import { type Field, type Fields, isJsonObject, type Json, type JsonObject } from "../core/kernel/fields/field.ts"
 import { Rejection } from "../core/kernel/fields/rejection.ts"
 import { seed_data } from "./sim/seed-data.ts"
 

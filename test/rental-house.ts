@@ -3,7 +3,7 @@
  * Everything has a name of its own and may be told more. What must succeed throws with the answer where it does not.
  */
 
-import type { Viewer } from "../core/kernel/fields/viewer.ts"
+import type { Viewer } from "../core/kernel/fields/rejection.ts"
 
 export interface Answer {
   readonly status: number

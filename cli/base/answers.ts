@@ -5,8 +5,15 @@
  * a new status, and the command still works. What a command cannot do without is decoded by a Schema of its own.
  */
 import { Schema } from "effect"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
-import type { AsJson, BodyShown, KeysShown, ValueShown } from "../../core/kernel/fields/shown.ts"
+import {
+  type AsJson,
+  type BodyShown,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type KeysShown,
+  type ValueShown
+} from "../../core/kernel/fields/field.ts"
 import type { AnswerRow, Resource } from "../../core/kernel/lists/resource-types.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
 import { anyJson } from "../../core/kernel/tables/stored-schema.ts"

@@ -1,6 +1,6 @@
 /** Filters, sorts and includes that a list does not offer: refused at the command line. */
 import { catalogue } from "../../core/catalogue.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { predicates, snakeCase, splitPredicate } from "../../core/kernel/lists/query.ts"
 import type { ShownResource } from "../../core/kernel/lists/resource-types.ts"
 import { nearest } from "../../core/values/nearest.ts"

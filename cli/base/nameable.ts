@@ -1,6 +1,6 @@
 /** Which rows people may call by something else than their ids, as their resources say. */
 import { catalogue } from "../../core/catalogue.ts"
-import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 
 export interface NameableTable {

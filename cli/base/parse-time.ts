@@ -1,6 +1,6 @@
 /** Dates and times as people type them: on the clock of the store they are about, sent with its offset. */
 import { dateAfter } from "../../core/values/period.ts"
-import { dayOf, instantOfWall, isZone, offsetAt, startOfDay, wallOf } from "../../core/values/zone.ts"
+import { dayOf, instantOfWall, isZone, offsetAt, startOfDay, wallOf } from "../../core/values/time.ts"
 import { type CliError, usageError } from "./exit-codes.ts"
 
 const minute_ms = 60_000

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
-import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import { usageError } from "./exit-codes.ts"
 import type { Login } from "./server-choice.ts"
 

@@ -1,6 +1,6 @@
 /** Exit codes and errors for answers, by their status. */
 import type { Answer } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { exitCodeOfStatus } from "../../core/kernel/fields/rejection.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 

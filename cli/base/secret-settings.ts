@@ -1,6 +1,6 @@
 /** Settings with their secrets: replicas hold no secrets, so the server is asked which are set. */
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 
 const fieldsOf = (group: string) =>

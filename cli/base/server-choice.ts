@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Device } from "../../sync/device/device.ts"
 
 /**

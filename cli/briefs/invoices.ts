@@ -1,5 +1,5 @@
 /** An invoice after a command: what people look for, and what is usually done next. `--json` has all of it. */
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"

@@ -1,5 +1,5 @@
 /** `purchase-orders show`: a purchase order with its lines, and their outstanding quantities. */
-import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"

@@ -1,5 +1,5 @@
 /** The clocks by which people read times: each store's own, else the company's. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { objectBody, rowsIn } from "../base/answers.ts"

@@ -1,5 +1,5 @@
 /** Codes from a scanner: the asset a code names, and a run over many codes, each committed on its own. */
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { serialised } from "../../core/products/products/schema.ts"
 import type { QueryResult } from "../../sync/device/device.ts"

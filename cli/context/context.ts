@@ -2,7 +2,7 @@
 import type { LocalFile } from "../base/input.ts"
 import type { RemoteRequest } from "./remote.ts"
 import type { Answer } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import type { Device, QueryResult } from "../../sync/device/device.ts"
 import { objectBody } from "../base/answers.ts"

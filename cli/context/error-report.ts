@@ -1,7 +1,7 @@
 /** Reports errors on standard error: for people in words, with --json as `{message, errors}`. */
 import { CliError, exit_codes } from "../base/exit-codes.ts"
 import type { AskFacts, WayOut } from "../../core/offline/conflicts/ways.ts"
-import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import { numberText } from "../../core/values/text.ts"
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import type { QueryResult } from "../../sync/device/device.ts"

@@ -1,5 +1,5 @@
 /** At a terminal, the numbers of orders in the place of their ids: the form that people know and type. */
-import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import { numberText } from "../../core/values/text.ts"
 import { rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"

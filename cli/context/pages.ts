@@ -1,5 +1,5 @@
 /** Reads all pages of a list. */
-import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { unpagedMeta } from "../../core/kernel/endpoints/resource.ts"
 import { metaIn, type RowOfList, rowsOr } from "../base/answers.ts"

@@ -1,7 +1,7 @@
 /** Prints an answer: as JSON, or in words for people; plans and files too. */
 import type { CommandContext } from "./context.ts"
 import { clearMoving, showMoving } from "../output/out.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { metaIn, rowIn } from "../base/answers.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { bodyText } from "../output/body.ts"

@@ -1,7 +1,7 @@
 /** A server called over HTTP with a bearer token. */
 import { randomUUID } from "node:crypto"
 import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import { afterItsWord, type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../../sync/http-client.ts"
 import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 import type { LocalFile } from "../base/input.ts"

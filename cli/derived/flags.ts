@@ -1,7 +1,6 @@
 /** Fields as flags: their names, and how a flag's text becomes the value in a body or query string. */
-import { parseJson } from "../../core/kernel/fields/body-limits.ts"
-import type { Field, Fields, FieldType } from "../../core/kernel/fields/field.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import { parseJson } from "../../core/kernel/fields/input.ts"
+import type { Field, Fields, FieldType, Json } from "../../core/kernel/fields/field.ts"
 import { scaleOf } from "../../core/values/currency.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { kebab } from "./names.ts"

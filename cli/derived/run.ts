@@ -1,6 +1,6 @@
 /** Running a derived verb: words to a path, flags to a body, the answer to the terminal. */
 import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { rowIn } from "../base/answers.ts"

@@ -1,6 +1,6 @@
 /** Answers about products and members in words: prices, availability, contact details. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
-import { dayOf } from "../../core/values/zone.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
+import { dayOf } from "../../core/values/time.ts"
 import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"
 

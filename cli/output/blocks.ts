@@ -2,7 +2,7 @@
  * Output of one record in several parts: its fields, tables of its rows, its sums. A terminal and a pipe get the same
  * parts, separated by an empty line; a pipe gets them without colours, in full width.
  */
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { type Column, recordText, tableText } from "./table.ts"
 import type { Terminal } from "./terminal.ts"
 

@@ -1,5 +1,5 @@
 /** An answer's body for people: rows as a table, a single record as lines. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { metaIn } from "../base/answers.ts"
 import { columnsOf } from "./columns.ts"
 import { type Column, column, columnsSeen, recordText, tableText } from "./table.ts"

@@ -1,5 +1,5 @@
 /** Days and moments in words, and lists of days. */
-import { offsetAt } from "../../core/values/zone.ts"
+import { offsetAt } from "../../core/values/time.ts"
 
 const day_ms = 86_400_000
 const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]

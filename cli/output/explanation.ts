@@ -1,5 +1,5 @@
 /** How figures were worked out, in words: a line for each step, under the figure it leads to. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { columnsNamed, tableText } from "./table.ts"
 import { styled, type Terminal } from "./terminal.ts"
 import { oneLine, widthOf } from "./text.ts"

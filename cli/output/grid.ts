@@ -1,5 +1,5 @@
 /** Availability on a terminal: a grid of days, and bars of demands. */
-import { dayOf, startOfDay } from "../../core/values/zone.ts"
+import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "./days.ts"
 import { styled, type TextStyle, type Terminal } from "./terminal.ts"
 import { truncateToWidth, oneLine, padded, widthOf } from "./text.ts"

@@ -1,6 +1,6 @@
 /** Words for the numbers that answers give for statuses and the like, as the tables declare them. */
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 
 /** Rows of a list or a record, by the key they stand under in an answer: with words in place of codes. */

@@ -3,7 +3,7 @@
  * terminal, are made visible here. In JSON they are escaped, so that data stay exact; a file's content stays exact
  * unless written to a terminal.
  */
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { printable, printableJson, printableLine } from "../../core/values/text.ts"
 
 /** Marks a style inside text. It is random, so text from elsewhere cannot contain it; made when first needed. */

@@ -1,5 +1,5 @@
 /** Rows for users: aligned columns on a terminal, tab-separated values in a pipe. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { styled, type Terminal } from "./terminal.ts"
 import { isRows } from "../base/answers.ts"
 import { cellText, truncateToWidth, oneLine, padded, minuteText, widthOf } from "./text.ts"

@@ -1,5 +1,5 @@
 /** Whether the streams are terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR). */
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Environment } from "../base/profile-folder.ts"
 import { styleMark } from "./out.ts"
 

@@ -1,8 +1,7 @@
 /** Values as one line of text, and how wide such a line is on a terminal. */
-import { isJsonObject, type Json } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json } from "../../core/kernel/fields/field.ts"
 import { formatIn, offsetIn, parseMomentIn } from "../base/parse-time.ts"
-import { instantOf } from "../../core/values/time.ts"
-import { wallOf } from "../../core/values/zone.ts"
+import { instantOf, wallOf } from "../../core/values/time.ts"
 import { printableLine } from "../../core/values/text.ts"
 
 /** A value in a cell: yes and no for booleans, names for things with one, nothing for null. */

@@ -1,5 +1,5 @@
 /** The calendar as a page: products down, days across, a number and a colour in every cell. */
-import { dayOf } from "../../core/values/zone.ts"
+import { dayOf } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { dayText, isWeekend, monthOf, runsOf, dateRangeText, weekdayOf } from "../output/days.ts"
 import { heading, html, isolated, type Markup, nothing, pageText, palette, type Scene, words } from "./frame.ts"

@@ -1,5 +1,5 @@
 /** Collects what a page shows beyond the one answer it is about, and writes the page. */
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { decodeAnswer, objectBody, type Row, rowIn, rowsIn, textOrNull } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"

@@ -1,6 +1,6 @@
 /** The chart of one product's demands as a page: a lane per unit, a bar per demand, and the same as a table. */
 import { heading, html, isolated, type Markup, nothing, pageText, palette, type Scene, words } from "./frame.ts"
-import { dayOf, startOfDay } from "../../core/values/zone.ts"
+import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
 import {
   type Axis,

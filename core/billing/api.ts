@@ -1,8 +1,7 @@
 /** The billing slice: invoices, payments, refunds and credit notes. */
-import { choice, integer, json, longText, text } from "../kernel/fields/field.ts"
-import type { JsonObject } from "../kernel/fields/json.ts"
+import { choice, integer, json, type JsonObject, longText, text } from "../kernel/fields/field.ts"
 import type { SettingGroups } from "../kernel/events/settings.ts"
-import type { Slice } from "../kernel/endpoints/catalogue.ts"
+import type { Slice } from "../kernel/endpoints/endpoint.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
 import { creditEndpoints, creditNoteReads } from "./credits/api.ts"
 import { eInvoiceEndpoints, eInvoiceSettings } from "./einvoice/api.ts"

@@ -1,5 +1,5 @@
 /** The documents slice. */
-import type { Slice } from "../kernel/endpoints/catalogue.ts"
+import type { Slice } from "../kernel/endpoints/endpoint.ts"
 import { layoutsSlice } from "./branding/api.ts"
 import { documentTypeEndpoints } from "./content/api.ts"
 import { documentEvents } from "./events.ts"

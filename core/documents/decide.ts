@@ -3,9 +3,15 @@ import { Result } from "effect"
 import { nextDocumentNumber } from "../billing/state/series.ts"
 import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
-import { forbidden, invalid, reject, type Rejection } from "../kernel/fields/rejection.ts"
-import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
-import { wordsOf } from "../kernel/tables/words.ts"
+import {
+  forbidden,
+  hasOnePermission,
+  invalid,
+  reject,
+  type Rejection,
+  type Viewer
+} from "../kernel/fields/rejection.ts"
+import { wordsOf } from "../kernel/tables/table.ts"
 import {
   documentChange,
   documentFinalised,

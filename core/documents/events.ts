@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { type AnyEventType, eventType } from "../kernel/events/event-type.ts"
 import { recordEvents } from "../kernel/events/record-events.ts"
-import { insertRow, remove } from "../kernel/tables/row-change.ts"
+import { insertRow, remove } from "../kernel/tables/table.ts"
 import { type NewRow, newRow, newRowWith, type SomeColumns } from "../kernel/tables/stored-schema.ts"
 import { document_links, document_snapshots, documents } from "./schema.ts"
 

@@ -1,12 +1,10 @@
 /** Endpoints of documents: generate, read, finalise, void (interface 4.9). */
 import { Effect, Option, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
-import { CommandRuntime } from "../kernel/endpoints/command-runtime.ts"
-import type { Failure } from "../kernel/store/failure.ts"
-import { Store } from "../kernel/store/store.ts"
+import { type Failure, Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/tables/table.ts"
 import { visibleColumnsOf } from "../kernel/tables/visibility.ts"
-import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
+import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
 import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
 import { purchase_orders } from "../purchasing/schema.ts"
 import {
@@ -49,7 +47,15 @@ import {
 import type { Settings } from "../kernel/events/settings.ts"
 import { stores } from "../setup/stores.ts"
 import { linkAddress } from "./address.ts"
-import { type Answer, command, type Endpoint, get, type Id, type Input } from "../kernel/endpoints/endpoint.ts"
+import {
+  type Answer,
+  command,
+  CommandRuntime,
+  type Endpoint,
+  get,
+  type Id,
+  type Input
+} from "../kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../kernel/tables/field-schema.ts"
 
 // What the rules of documents must know, read in the transaction.

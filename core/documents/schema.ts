@@ -5,7 +5,7 @@
 import type { InvoiceRow } from "../billing/state/tables.ts"
 import { boolean, choice, integer, longText, ref, text, timestamp } from "../kernel/fields/field.ts"
 import { type AnyRow, type RowOf, table } from "../kernel/tables/table.ts"
-import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
+import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
 import { full_read_permission } from "../kernel/tables/visibility.ts"
 
 // The types of documents, and what each is made of (rules/billing 3).

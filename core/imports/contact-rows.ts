@@ -4,9 +4,8 @@
  */
 import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
-import type { Fields } from "../kernel/fields/field.ts"
+import type { Fields, Json, JsonObject } from "../kernel/fields/field.ts"
 import { readFields } from "../kernel/fields/input.ts"
-import type { Json, JsonObject } from "../kernel/fields/json.ts"
 import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { type AnyRow, foldCase, type Table } from "../kernel/tables/table.ts"

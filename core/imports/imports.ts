@@ -1,6 +1,5 @@
 /** The imports of catalogues and of customers. Their rules are loaded on first use. */
-import type { Slice } from "../kernel/endpoints/catalogue.ts"
-import { command } from "../kernel/endpoints/endpoint.ts"
+import { command, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { later, withRules } from "../kernel/fields/later.ts"
 import { memberImportFields } from "./member-fields.ts"
 import { answerVerdicts, checkRows, importFields, verdictsResult, verdictsShown } from "./rows.ts"

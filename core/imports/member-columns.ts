@@ -1,7 +1,6 @@
 /** The columns of a member import: names and other names, words of spreadsheets, and how a row is read. */
-import type { Fields } from "../kernel/fields/field.ts"
+import { type Fields, isJsonObject, type Json, type JsonObject } from "../kernel/fields/field.ts"
 import { readFields, type Values } from "../kernel/fields/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../kernel/fields/json.ts"
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { memberFields, type MemberRow } from "../people/members/schema.ts"
 import { cellValue, type Columns, namedIn, partsOfText, readRows, recordsIn, type Row, textCell } from "./rows.ts"

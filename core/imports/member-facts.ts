@@ -24,11 +24,10 @@ import { type ImportContext, readRows, type Row, textCell } from "./rows.ts"
 import { type ContactFacts, contactKinds, type ContactRecord, type ListValue } from "./contact-rows.ts"
 import { memberColumns, organisationsIn, peopleIn } from "./member-columns.ts"
 import type { memberImportFields } from "./member-fields.ts"
-import type { Viewer } from "../kernel/fields/viewer.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
 import { readFields } from "../kernel/fields/input.ts"
-import type { JsonObject } from "../kernel/fields/json.ts"
-import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import type { JsonObject } from "../kernel/fields/field.ts"
+import type { FieldErrors, Viewer } from "../kernel/fields/rejection.ts"
 import { relationshipProblem } from "../people/members/decide.ts"
 
 export type MemberInput = Input<{}, typeof memberImportFields>

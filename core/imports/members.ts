@@ -2,12 +2,11 @@
 import { readCustomFields } from "../kernel/lists/custom-field.ts"
 import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
-import type { JsonObject } from "../kernel/fields/json.ts"
+import type { JsonObject } from "../kernel/fields/field.ts"
 import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
-import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import { type FieldErrors, hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
 import { baseCurrency } from "../kernel/events/settings.ts"
 import { type AnyRow, foldCase } from "../kernel/tables/table.ts"
-import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
 import { memberProblems } from "../people/members/decide.ts"
 import {
   contact_kinds,

@@ -1,7 +1,6 @@
 /** The `components` column of a product import: the parts of a kit, by sku. */
-import type { Fields } from "../kernel/fields/field.ts"
+import { type Fields, isJsonObject, type Json, type JsonObject } from "../kernel/fields/field.ts"
 import { readFields, type Values } from "../kernel/fields/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../kernel/fields/json.ts"
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { product_types, productFields, type ProductRow, products } from "../products/products/schema.ts"
 import { cellValue, type Columns, namedIn, textCell } from "./rows.ts"

@@ -1,9 +1,8 @@
 /** The `rate` columns of a product import. A rate is identified by store, type, currency, dates and priority. */
 import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
-import { choice, date, type Fields, integer, money, text } from "../kernel/fields/field.ts"
+import { choice, date, type Fields, integer, isJsonObject, type Json, money, text } from "../kernel/fields/field.ts"
 import { readFields } from "../kernel/fields/input.ts"
-import { isJsonObject, type Json } from "../kernel/fields/json.ts"
 import { createdEvent, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { foldCase } from "../kernel/tables/table.ts"

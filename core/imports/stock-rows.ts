@@ -1,9 +1,8 @@
 /** The `stock` column of a product import: the quantity, or the units, that each store holds. */
 import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
-import type { Fields, ValuesOf } from "../kernel/fields/field.ts"
+import { type Fields, isJsonObject, type Json, type JsonObject, type ValuesOf } from "../kernel/fields/field.ts"
 import { readFields, wholeNumber } from "../kernel/fields/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../kernel/fields/json.ts"
 import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { firstStockLevel } from "../products/stock/first-level.ts"

@@ -1,11 +1,9 @@
 /** Endpoints of the action log: the journal, newest first, as who did what to which row (rules/conventions 12). */
-import { integer, text, timestamp } from "../kernel/fields/field.ts"
+import { integer, isJsonObject, type Json, type JsonObject, sameJson, text, timestamp } from "../kernel/fields/field.ts"
 import * as Shown from "../kernel/lists/answer-schema.ts"
 import type { StoredEvent } from "../kernel/events/event-type.ts"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/fields/json.ts"
 import { Effect } from "effect"
-import type { Catalogue, Slice } from "../kernel/endpoints/catalogue.ts"
-import { type Failure, get } from "../kernel/endpoints/endpoint.ts"
+import { type Catalogue, CommandRuntime, type Failure, get, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { ignoredMeta, ignoredOf } from "../kernel/endpoints/ignored.ts"
 import { wholeNumber } from "../kernel/fields/input.ts"
 import { journal } from "../kernel/events/journal.ts"
@@ -21,10 +19,9 @@ import {
   sortOf
 } from "../kernel/lists/query.ts"
 import { ok } from "../kernel/endpoints/resource.ts"
-import { CommandRuntime } from "../kernel/endpoints/command-runtime.ts"
 import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
-import { hasOnePermission, type Viewer } from "../kernel/fields/viewer.ts"
+import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
 import { users } from "./users/schema.ts"
 
 // An entry of the action log and of an opportunity's activity (rules/conventions 12).

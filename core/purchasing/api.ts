@@ -1,5 +1,5 @@
 /** The procurement slice: purchase orders, receipts and returns, resolutions of shortages. */
-import type { Slice } from "../kernel/endpoints/catalogue.ts"
+import type { Slice } from "../kernel/endpoints/endpoint.ts"
 import { procurementEvents } from "./events.ts"
 import { orderEndpoints } from "./orders/api.ts"
 import { hireExtended, receivingEndpoints } from "./receiving/extend.ts"

@@ -8,13 +8,13 @@ import {
   decimal,
   integer,
   json,
+  type JsonObject,
   longText,
   money,
   ref,
   text,
   timestamp
 } from "../kernel/fields/field.ts"
-import type { JsonObject } from "../kernel/fields/json.ts"
 import { type RowOf, table } from "../kernel/tables/table.ts"
 
 export const purchase_order_types = { sub_hire: "Sub-Hire", purchase: "Purchase" } as const

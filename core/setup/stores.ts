@@ -1,7 +1,6 @@
 /** Stores: the places stock lives in, each in its own time zone (rules/availability 11). */
 import { Effect, Result } from "effect"
-import { boolean, choice, json, list, longText, ref, tags, text } from "../kernel/fields/field.ts"
-import type { JsonObject } from "../kernel/fields/json.ts"
+import { boolean, choice, json, type JsonObject, list, longText, ref, tags, text } from "../kernel/fields/field.ts"
 import { createdEvent, crudResource, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
 import { reject } from "../kernel/fields/rejection.ts"
 import { resource } from "../kernel/endpoints/resource.ts"

@@ -1,6 +1,5 @@
 /** Half-open stretches of time, and the store-local days a person means by a plain date. Instants are milliseconds. */
-import { millisOf, openEnd, parseDate, parseTimestamp } from "./time.ts"
-import { dayOf, startOfDay } from "./zone.ts"
+import { dayOf, millisOf, openEnd, parseDate, parseTimestamp, startOfDay } from "./time.ts"
 
 /** From `from`, included, to `to`, excluded. */
 export interface Period {

@@ -1,6 +1,5 @@
 /** Instants and numbers as people say them across a counter, in few words. */
-import { instantOf, millisOf } from "./time.ts"
-import { dayOf, wallOf } from "./zone.ts"
+import { dayOf, instantOf, millisOf, wallOf } from "./time.ts"
 
 // Items of lists that the caller knows to be there. A missing one is a defect of the program: a RangeError.
 

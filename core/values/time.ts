@@ -64,3 +64,150 @@ export const unreadTimeText = (text: string): string => {
 const clocks_apart_minutes = 5
 /** Nothing moves, and nothing is issued, in the future. */
 export const isInFuture = (at: string, now: string): boolean => at > plusMinutes(now, clocks_apart_minutes)
+
+// Wall clocks of IANA time zones. A zone's clock changes are computed once per year and cached: no `Intl` call per
+// instant.
+
+/** A stretch of time during which a zone's clock runs at one distance from UTC (milliseconds, half-open). */
+interface Stretch {
+  readonly from: number
+  readonly to: number
+  readonly offset: number
+}
+
+const secondMillis = 1000
+const dayMillis = 86_400_000
+/** No zone changes its clock and back within a week, so a weekly look misses nothing. */
+const probeMillis = 7 * dayMillis
+/** Wider than any zone is away from UTC: −15 h (Manila before 1845) to +15 h. */
+const reachMillis = 26 * 3_600_000
+
+const clocks = new Map<string, Intl.DateTimeFormat>()
+const years = new Map<string, ReadonlyArray<Stretch>>()
+
+/** The zone of a store or company; blank means UTC (rules/availability 4). */
+export const zoneOf = (timezone: string | null | undefined): string =>
+  timezone === null || timezone === undefined || timezone.trim() === "" ? "UTC" : timezone.trim()
+
+/** Whether the name is a time zone this machine knows. */
+export const isZone = (name: string): boolean => {
+  try {
+    clockOf(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Milliseconds the zone's clock is ahead of UTC at an instant. Throws RangeError on an unknown zone. */
+export const offsetAt = (instant: number, zone: string): number => {
+  if (zone === "UTC") return 0
+  for (const stretch of stretchesOf(utcYear(instant), zone)) if (instant < stretch.to) return stretch.offset
+  return 0
+}
+
+/** Local time of the zone at an instant, as if it were UTC milliseconds. */
+export const wallOf = (instant: number, zone: string): number => instant + offsetAt(instant, zone)
+
+/**
+ * The first instant at which the zone's clock shows `wall` or later: of a repeated hour the first, of a skipped hour
+ * the moment the clock jumps. Never decreases as `wall` grows, so boundaries made of it are always in order.
+ */
+export const instantOfWall = (wall: number, zone: string): number => {
+  if (zone === "UTC") return wall
+  for (let year = utcYear(wall - reachMillis); year <= utcYear(wall + reachMillis); year++) {
+    for (const { from, offset, to } of stretchesOf(year, zone)) {
+      if (to > wall - reachMillis && to + offset > wall) return Math.max(from, wall - offset)
+    }
+  }
+  return wall
+}
+
+/** The instant a store-local day (`YYYY-MM-DD`) begins; 01:00 on the wall where clocks jump at midnight. */
+export const startOfDay = (date: string, zone: string): number => instantOfWall(Date.parse(`${date}T00:00:00Z`), zone)
+
+/** The store-local day an instant belongs to: the latest day begun. Days tile time, whatever the clock repeats. */
+export const dayOf = (instant: number, zone: string): string => {
+  const wall = wallOf(instant, zone)
+  // The day shown has begun; the next one has too when the clock went back over midnight.
+  const next = dateOf(wall + dayMillis)
+  return startOfDay(next, zone) <= instant ? next : dateOf(wall)
+}
+
+const dateOf = (wall: number): string => instantOf(wall).slice(0, 10)
+const utcYear = (instant: number): number => new Date(instant).getUTCFullYear()
+const yearStart = (year: number): number => utcOf(year, 1, 1)
+/** For any year, including those before 1 and after 9999, which have no plain text form. */
+const utcOf = (year: number, month: number, day: number, hour = 0, minute = 0, second = 0): number => {
+  const date = new Date(0)
+  date.setUTCFullYear(year, month - 1, day)
+  return date.setUTCHours(hour, minute, second)
+}
+
+const clockOf = (zone: string): Intl.DateTimeFormat => {
+  let clock = clocks.get(zone)
+  if (clock === undefined) {
+    clock = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      calendar: "gregory",
+      numberingSystem: "latn",
+      hourCycle: "h23",
+      era: "short",
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit"
+    })
+    clocks.set(zone, clock)
+  }
+  return clock
+}
+
+const measuredOffset = (instant: number, zone: string): number => {
+  const part: Record<string, string> = {}
+  for (const { type, value } of clockOf(zone).formatToParts(instant)) part[type] = value
+  const number = (name: string): number => Number(part[name])
+  // The year before year 1 is 0, which calendars call 1 BC.
+  const year = part["era"] === "BC" ? 1 - number("year") : number("year")
+  const wall = utcOf(year, number("month"), number("day"), number("hour"), number("minute"), number("second"))
+  return wall - Math.floor(instant / secondMillis) * secondMillis
+}
+
+const stretchesOf = (year: number, zone: string): ReadonlyArray<Stretch> => {
+  const key = `${zone}/${year}`
+  const known = years.get(key)
+  if (known !== undefined) return known
+  const stretches: Array<Stretch> = []
+  const end = yearStart(year + 1)
+  let from = yearStart(year)
+  let offset = measuredOffset(from, zone)
+  for (let seen = from; seen < end;) {
+    const next = Math.min(seen + probeMillis, end)
+    if (measuredOffset(next, zone) === offset) {
+      seen = next
+      continue
+    }
+    const change = firstChange(seen, next, offset, zone)
+    stretches.push({ from, to: change, offset })
+    from = change
+    seen = change
+    offset = measuredOffset(change, zone)
+  }
+  if (from < end) stretches.push({ from, to: end, offset })
+  years.set(key, stretches)
+  return stretches
+}
+
+/** The whole second at which the clock leaves `offset`; it still holds at `before` and no longer at `after`. */
+const firstChange = (before: number, after: number, offset: number, zone: string): number => {
+  let low = before,
+    high = after
+  while (high - low > secondMillis) {
+    const middle = Math.floor((low + high) / 2 / secondMillis) * secondMillis
+    if (measuredOffset(middle, zone) === offset) low = middle
+    else high = middle
+  }
+  return high
+}

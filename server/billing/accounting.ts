@@ -1,6 +1,6 @@
 /** Exports to accounting programs: read in pages, and marked once written down. */
 import { boolean, choice, integer, list, text, timestamp } from "../../core/kernel/fields/field.ts"
-import { plainTable } from "../../core/kernel/tables/table.ts"
+import { insert, plainTable } from "../../core/kernel/tables/table.ts"
 import { Effect, Result, Schema } from "effect"
 import {
   accountsOf,
@@ -26,13 +26,11 @@ import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { command, type Endpoint, get } from "../../core/kernel/endpoints/endpoint.ts"
 import { invalidField, reject } from "../../core/kernel/fields/rejection.ts"
 import { ok } from "../../core/kernel/endpoints/resource.ts"
-import { insert } from "../../core/kernel/tables/row-change.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { emails, members } from "../../core/people/members/schema.ts"
 import { isPlainDate } from "../../core/values/moment.ts"
-import { instantOf } from "../../core/values/time.ts"
-import { startOfDay, zoneOf } from "../../core/values/zone.ts"
+import { instantOf, startOfDay, zoneOf } from "../../core/values/time.ts"
 
 // Marks of exported records: a table of the server, outside the journal.
 

@@ -2,9 +2,8 @@
 import { Clock, Context, Effect } from "effect"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import { isBic, isIban, mail_fields, paymentLinkFault } from "../../core/billing/paper/mail-text.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
 import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"
 import type { ServerCall, ServerSlice } from "../ports/server-slice.ts"
 import { serverContext } from "../ports/server-context.ts"
@@ -12,7 +11,6 @@ import { type InvoiceMail, invoiceMail, InvoiceMailer } from "../../core/billing
 import { invoices } from "../../core/billing/state/tables.ts"
 import type { DocumentSource, PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { document_types, typeOfInvoice } from "../../core/documents/schema.ts"
-import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, timedWork } from "../ports/job-kind.ts"
 import { filledDocument, filledMail, mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
 import { contents } from "../documents/papers/preparing.ts"
@@ -23,8 +21,7 @@ import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
 import { stores } from "../../core/setup/stores.ts"
-import { instantOf } from "../../core/values/time.ts"
-import { zoneOf } from "../../core/values/zone.ts"
+import { instantOf, zoneOf } from "../../core/values/time.ts"
 import {
   credit_notes_path,
   one,
@@ -34,9 +31,14 @@ import {
   read_credit_notes
 } from "../../core/billing/state/paths.ts"
 import { drawing_weight } from "../../core/documents/lifecycle-api.ts"
-import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
-import { choice } from "../../core/kernel/fields/field.ts"
-import type { Failure } from "../../core/kernel/store/failure.ts"
+import {
+  type Answer,
+  CommandRuntime,
+  get,
+  recordEvents,
+  type SharedDraft
+} from "../../core/kernel/endpoints/endpoint.ts"
+import { choice, isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { tellPdf } from "../delivery/webhooks/fan-out.ts"
 import { accounting_exports, accountingEndpoints } from "./accounting.ts"
 import { toldPayments } from "./told-payments.ts"

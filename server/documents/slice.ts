@@ -9,8 +9,8 @@ import {
   documents,
   type DocumentType
 } from "../../core/documents/schema.ts"
-import type { Answer, Failure } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { type Answer, CommandRuntime, type Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import {
   bodyOf,
   type FieldErrors,
@@ -36,7 +36,6 @@ import {
 } from "../../core/documents/lifecycle-api.ts"
 import { type AnyJobKind, jobKind, jobOffer, type Process, processOf } from "../ports/job-kind.ts"
 import { isSignedFor, showFile } from "../files/serve.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { renderOne, viewContext } from "../../core/kernel/endpoints/resource.ts"
 import { instantOf } from "../../core/values/time.ts"

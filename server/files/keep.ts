@@ -4,10 +4,9 @@
  */
 import { Clock, Effect, type Scope, type Stream } from "effect"
 import { SqlError } from "effect/sql"
-import type { Failure } from "../../core/kernel/store/failure.ts"
 import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
-import type { RowChange } from "../../core/kernel/tables/row-change.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import type { RowChange } from "../../core/kernel/tables/table.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { serverContext } from "../ports/server-context.ts"
 import {

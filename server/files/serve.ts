@@ -1,8 +1,7 @@
 /** `GET /files/{uuid}`: a file, for whoever has its signed address. */
 import { Clock, Effect } from "effect"
-import { type Answer, type Failure, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
+import { type Answer, CommandRuntime, type Failure, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
 import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { contentDisposition } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"

@@ -1,8 +1,8 @@
 /** Fills an empty database with reference data, an owner and the owner's first token, in one transaction. */
 import { Clock, Effect } from "effect"
 import { allocateIds } from "../../core/kernel/runtime/ids.ts"
-import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
-import { insert } from "../../core/kernel/tables/row-change.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
+import { insert } from "../../core/kernel/tables/table.ts"
 import { lastPosition } from "../../core/kernel/events/journal.ts"
 import { lockDatabase, seed } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"

@@ -3,7 +3,7 @@
  * `config.ts` reads them, `flightcase serve --help` prints them, and a test holds README's table to them.
  */
 import { Config, ConfigProvider, Effect, Result, Schema, SchemaIssue } from "effect"
-import { parseSmtpUrl } from "../../core/values/smtp-url.ts"
+import { parseSmtpUrl } from "../../core/values/mail-address.ts"
 import { levels } from "../ports/log.ts"
 import { StartupError } from "../ports/startup-error.ts"
 

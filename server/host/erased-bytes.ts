@@ -5,7 +5,7 @@
  */
 import { Effect, Schedule } from "effect"
 import { scrubsOf } from "../../core/kernel/events/event-type.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { erasing_version } from "../../sync/sqlite/client.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"

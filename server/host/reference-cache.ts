@@ -3,9 +3,8 @@
  * when one of them changes, here or on another server of the same database, and after 900 ms.
  */
 import { Clock, Effect, Option } from "effect"
-import type { Key } from "../../core/kernel/tables/row-change.ts"
 import type { Sql, StoreShape } from "../../core/kernel/store/store.ts"
-import type { RowOf, Table } from "../../core/kernel/tables/table.ts"
+import type { Key, RowOf, Table } from "../../core/kernel/tables/table.ts"
 
 interface ReferenceCache {
   /** The same store, which outside of transactions may answer from the cache for reference tables. */

@@ -1,8 +1,7 @@
 /** Cached settings: used for less than a second, and never after a change made by this server. */
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
-import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
-import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../core/kernel/events/settings.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 

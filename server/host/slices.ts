@@ -31,7 +31,7 @@ import { restoreSlice } from "../operations/restore/slice.ts"
 import { systemSlice } from "../operations/system/api.ts"
 import { tokensSlice } from "../access/tokens/api.ts"
 import { webhooksSlice } from "../delivery/webhooks/slice.ts"
-import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 
 // The kinds of jobs that slices declare.
 

@@ -4,10 +4,9 @@ import type { Settings } from "../../core/kernel/events/settings.ts"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
 import { Cause, Effect, Stream } from "effect"
 import { SqlError } from "effect/sql"
-import { bodyOf, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
+import { bodyOf, Rejection, statusOf, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import type { Log } from "../ports/log.ts"
 import { storage_retry_seconds, type StorageFailure, storageText } from "../ports/storage-fault.ts"
-import type { Viewer } from "../../core/kernel/fields/viewer.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
 // Requests from pages of other origins: the setting `api.cors_origins` lists those that are allowed.

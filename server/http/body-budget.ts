@@ -1,5 +1,5 @@
 /** Limits the bytes of long bodies in memory at a time: each is held several times over until it is answered. */
-import { json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
+import { json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 
 /** Enough for one of the longest bodies and some shorter ones. */
 const long_bodies_bytes_max = 96 * 1_048_576

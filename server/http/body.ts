@@ -6,8 +6,8 @@ import {
   json_body_bytes_max,
   TooDeep,
   wire_body_depth_max
-} from "../../core/kernel/fields/body-limits.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+} from "../../core/kernel/fields/input.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
 

@@ -1,5 +1,5 @@
 /** Generates OpenAPI examples from the schemas, so they always validate. */
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 
 type Schemas = { readonly [name: string]: JsonObject }
 

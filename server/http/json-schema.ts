@@ -7,7 +7,7 @@
 import type { Schema } from "effect"
 import type * as SchemaAST from "effect/SchemaAST"
 import { described_as_first } from "../../core/kernel/lists/answer-schema.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 
 export interface JsonSchemas {
   /** The schema of a value; what has a name is a `$ref` to its component. */

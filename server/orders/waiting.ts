@@ -3,12 +3,11 @@
  * returning goods need not wait for commands that request them (rules/availability 9).
  */
 import { Clock, Effect, Schema } from "effect"
-import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { dataOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
-import type { Failure } from "../../core/kernel/store/failure.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { demandsReplacedEvent } from "../../core/orders/demands/events.ts"
 
 import { opportunityStream } from "../../core/orders/opportunities/events/event-families.ts"

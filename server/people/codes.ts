@@ -3,13 +3,11 @@
  * has one at most. It ends when used or replaced, and with the account, the e-mail address or the person's data.
  */
 import { integer, text, timestamp } from "../../core/kernel/fields/field.ts"
-import { plainTable, type RowOf } from "../../core/kernel/tables/table.ts"
+import { insert, plainTable, remove, removeWhere, type RowOf } from "../../core/kernel/tables/table.ts"
 import { hkdfSync, randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
-import type { Failure } from "../../core/kernel/store/failure.ts"
-import { insert, remove, removeWhere } from "../../core/kernel/tables/row-change.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
 import { userDeactivated } from "../../core/people/users/decide.ts"
 import { type UserRow, users } from "../../core/people/users/schema.ts"

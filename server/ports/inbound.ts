@@ -4,8 +4,8 @@
  */
 import { createHash, createHmac } from "node:crypto"
 import { Effect, Schema } from "effect"
-import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { GivenUp } from "./job-kind.ts"
 import { isSameSignature } from "./secret-box.ts"

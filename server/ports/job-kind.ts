@@ -4,11 +4,10 @@
  * safe to repeat for the same job.
  */
 import { Data, Effect, Schema, type Scope } from "effect"
-import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import type { AnyEventType, DataOf, EventOf, StoredEvent } from "../../core/kernel/events/event-type.ts"
-import type { Failure, StoreRead } from "../../core/kernel/store/failure.ts"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
+import { type Failure, Store, type StoreRead } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "./server-context.ts"
 import type { JobOffer } from "./offers.ts"
 

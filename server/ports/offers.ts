@@ -1,8 +1,7 @@
 /** Queues durable work and reads its state: a service of the server for its slices. */
 import type { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Failure } from "../../core/kernel/store/failure.ts"
-import type { Store } from "../../core/kernel/store/store.ts"
+import type { Failure, Store } from "../../core/kernel/store/store.ts"
 
 /** How many attempts at jobs this process began and how they failed, since it started. */
 export interface KindCount {

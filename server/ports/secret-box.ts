@@ -4,9 +4,9 @@
  * And signatures of addresses that open without a token, so that they are as secret as one.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto"
-import type { SecretBox } from "../../core/kernel/endpoints/command-runtime.ts"
+import type { SecretBox } from "../../core/kernel/endpoints/endpoint.ts"
 
-export type { SecretBox } from "../../core/kernel/endpoints/command-runtime.ts"
+export type { SecretBox } from "../../core/kernel/endpoints/endpoint.ts"
 
 /** Says how the rest was sealed, so that another way can be added without asking for secrets again. */
 const form = "v1."

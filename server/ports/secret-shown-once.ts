@@ -1,12 +1,10 @@
 /** Rows of server tables with a secret, which is shown only in the answer that creates it. */
 import { Effect } from "effect"
 import type { Input, StoreRead } from "../../core/kernel/endpoints/endpoint.ts"
-import { text } from "../../core/kernel/fields/field.ts"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import { type JsonObject, text } from "../../core/kernel/fields/field.ts"
 import { renderById, type Resource, viewContext } from "../../core/kernel/endpoints/resource.ts"
-import { insert } from "../../core/kernel/tables/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { RowOf, Table } from "../../core/kernel/tables/table.ts"
+import { insert, type RowOf, type Table } from "../../core/kernel/tables/table.ts"
 
 /** The resource as in that one answer. `title`: its name in the API description. */
 export const withSecret = <T extends Table, N extends string>(

@@ -4,13 +4,11 @@
  */
 import type { Headers } from "./raw-request.ts"
 import type { Context, Effect, Scope } from "effect"
-import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import type { InboundHandler } from "./inbound.ts"
 import type { AnyJobKind, Process, TimedWork } from "./job-kind.ts"
 import type { ServerContext } from "./server-context.ts"
-import type { Slice } from "../../core/kernel/endpoints/catalogue.ts"
-import type { Answer, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, CommandRuntime, Failure, Slice } from "../../core/kernel/endpoints/endpoint.ts"
 import type { EndpointCall } from "../../core/kernel/runtime/engine.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 

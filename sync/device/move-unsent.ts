@@ -5,8 +5,7 @@
  */
 import { existsSync } from "node:fs"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Fields } from "../../core/kernel/fields/field.ts"
-import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { type Fields, isJsonObject } from "../../core/kernel/fields/field.ts"
 import type { Verdict, WireError } from "../protocol/wire.ts"
 import type { Device } from "./device.ts"
 import { type SourceFiles, waitingPath as pathIn } from "./exchange/files.ts"

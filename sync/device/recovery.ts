@@ -3,11 +3,10 @@
  */
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Key } from "../../core/kernel/tables/row-change.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
+import type { AnyRow, Key, Table } from "../../core/kernel/tables/table.ts"
 import { type Checksum, rowsDigest } from "../protocol/snapshot.ts"
 import { missing_advice, missingNow, missingText, revertProvisional, writeMeta } from "./outbox/replica-tables.ts"
 import { type Remote, RemoteError, Unreachable } from "./exchange/remote.ts"

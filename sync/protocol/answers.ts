@@ -1,6 +1,6 @@
 /** Answers of the sync endpoints: the server publishes them by these Schemas, and devices decode them with the same. */
 import { Schema } from "effect"
-import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
 import { decoderOf } from "./decode.ts"
 import { checkSection, checksumPage, type SnapshotPage, snapshotPage, snapshotPlan } from "./snapshot.ts"

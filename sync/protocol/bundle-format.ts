@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 import { Schema } from "effect"
-import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/body-limits.ts"
+import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
 import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
 import {
   canonicalJson,
@@ -12,7 +12,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject
-} from "../../core/kernel/fields/json.ts"
+} from "../../core/kernel/fields/field.ts"
 import { jsonObject } from "../../core/kernel/tables/stored-schema.ts"
 import { DecodeFailure, decoderOf } from "./decode.ts"
 import { leaseRange, type LeaseRange, verdict, type WireCommand } from "./wire.ts"

@@ -1,7 +1,7 @@
 /** Events about devices: the verdicts on their commands, which reach them through the journal. */
 import { Schema } from "effect"
 import { type DataOf, eventType } from "../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 
 const verdictError = () =>
   Schema.Struct({

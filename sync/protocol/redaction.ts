@@ -3,10 +3,9 @@
  * their permission, and events that touch more than their reader may see are sent as the visible changes.
  */
 import { createHash } from "node:crypto"
-import { type Catalogue, foldStored } from "../../core/kernel/endpoints/catalogue.ts"
-import type { Key, RowChange } from "../../core/kernel/tables/row-change.ts"
+import { type Catalogue, foldStored } from "../../core/kernel/endpoints/endpoint.ts"
 import { type ProjectionContext } from "../../core/kernel/events/event-type.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { redacted_event, redactedEventData } from "../../core/kernel/events/journal.ts"
 import { restrictToToken } from "../../core/kernel/endpoints/token-permissions.ts"
 import {
@@ -16,8 +15,8 @@ import {
   type VisibleColumns,
   visibleColumnsOf
 } from "../../core/kernel/tables/visibility.ts"
-import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
-import { hasOnePermission, type Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { AnyRow, Key, RowChange, Table } from "../../core/kernel/tables/table.ts"
+import { hasOnePermission, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { commandDecided } from "./events.ts"
 
 interface VisibleEvent {

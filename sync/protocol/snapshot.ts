@@ -6,13 +6,18 @@
  * time.
  */
 import { Schema } from "effect"
-import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/body-limits.ts"
+import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { anyJson, anyObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/json.ts"
 import { DecodeFailure, decoderOf } from "./decode.ts"
 import { createHash } from "node:crypto"
-import type { FieldType } from "../../core/kernel/fields/field.ts"
+import {
+  canonicalJson,
+  type FieldType,
+  isJsonObject,
+  type Json,
+  type JsonObject
+} from "../../core/kernel/fields/field.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
 import { leaseRange, verdictStatus, wireError } from "./wire.ts"
 

@@ -1,10 +1,16 @@
 /** Changes of events, row by row and column by column: read alike by a device and by its server. */
-import { type Catalogue, foldStored } from "../../core/kernel/endpoints/catalogue.ts"
+import { type Catalogue, foldStored } from "../../core/kernel/endpoints/endpoint.ts"
 import { streamOf } from "../../core/kernel/events/event-type.ts"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../../core/kernel/fields/json.ts"
-import type { Key, RowChange } from "../../core/kernel/tables/row-change.ts"
+import { isJsonObject, type Json, type JsonObject, sameJson } from "../../core/kernel/fields/field.ts"
 import { settings_table } from "../../core/kernel/events/settings.ts"
-import { type AnyRow, caseFoldedName, isSearchable, type Table } from "../../core/kernel/tables/table.ts"
+import {
+  type AnyRow,
+  caseFoldedName,
+  isSearchable,
+  type Key,
+  type RowChange,
+  type Table
+} from "../../core/kernel/tables/table.ts"
 
 /**
  * Effect of an event on one row: `columns` are all of a new row, the changed ones of another, none of a deleted one.

@@ -3,9 +3,27 @@
  * signature authenticates the device; its bearer only needs a token that may sync.
  */
 import { Clock, Effect } from "effect"
-import { type Failure, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
-import { boolean, integer, json, list, object, text, type ValueOf } from "../../core/kernel/fields/field.ts"
-import { forbidden, invalid, invalidField, notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
+import { CommandRuntime, type Failure, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
+import {
+  boolean,
+  integer,
+  isJsonObject,
+  json,
+  type JsonObject,
+  list,
+  object,
+  text,
+  type ValueOf
+} from "../../core/kernel/fields/field.ts"
+import {
+  forbidden,
+  hasAbility,
+  invalid,
+  invalidField,
+  notFound,
+  Rejection,
+  type Viewer
+} from "../../core/kernel/fields/rejection.ts"
 import { created, ok } from "../../core/kernel/endpoints/resource.ts"
 import { receivedFile, wantedFiles } from "../protocol/answers.ts"
 import { client_schema_min, findCallingDevice, replica_devices, saveDevice } from "./devices.ts"
@@ -22,15 +40,11 @@ import {
   replicas
 } from "./tables.ts"
 import { requireOwnReplica, revoked_message } from "./push.ts"
-import { upload_bytes_max, wire_body_depth_max } from "../../core/kernel/fields/body-limits.ts"
 import { retryOnConflict } from "../../core/kernel/runtime/engine.ts"
-import { readFields } from "../../core/kernel/fields/input.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { readFields, upload_bytes_max, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { hasAbility, type Viewer } from "../../core/kernel/fields/viewer.ts"
 import { roles, users } from "../../core/people/users/schema.ts"
 import { viewerOf } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"

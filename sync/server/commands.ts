@@ -1,13 +1,19 @@
 /** Commands of devices, by network or by bundle: checked in the same way, decided in the same order. */
 import { Effect } from "effect"
-import { body_depth_max } from "../../core/kernel/fields/body-limits.ts"
-import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
-import { integer, json, list, object, text, timestamp, type ValueOf } from "../../core/kernel/fields/field.ts"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
-import { invalid, Rejection } from "../../core/kernel/fields/rejection.ts"
-import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { body_depth_max } from "../../core/kernel/fields/input.ts"
+import type { CommandRuntime, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import {
+  integer,
+  json,
+  type JsonObject,
+  list,
+  object,
+  text,
+  timestamp,
+  type ValueOf
+} from "../../core/kernel/fields/field.ts"
+import { invalid, Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
-import type { Viewer } from "../../core/kernel/fields/viewer.ts"
 import { optionalDecoderOf } from "../protocol/decode.ts"
 import {
   dependencies_max,

@@ -2,19 +2,19 @@
 import { Clock, Effect } from "effect"
 import {
   type Answer,
-  type ErrorBody,
-  postQuery,
   type CallerContext,
+  CommandRuntime,
+  type ErrorBody,
   type Failure,
   get,
   type Input,
+  postQuery,
   type SharedDraft
 } from "../../core/kernel/endpoints/endpoint.ts"
-import { insert, update } from "../../core/kernel/tables/row-change.ts"
 import { integer, list, object, text } from "../../core/kernel/fields/field.ts"
 import { wholeNumber } from "../../core/kernel/fields/input.ts"
 import { valueOf } from "../../core/kernel/lists/query.ts"
-import { forbidden, invalidField, notFound } from "../../core/kernel/fields/rejection.ts"
+import { forbidden, hasOnePermission, invalidField, notFound, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import {
   type One,
   listOf,
@@ -25,11 +25,9 @@ import {
   renderById,
   viewContext
 } from "../../core/kernel/endpoints/resource.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { plainTable, type RowOf } from "../../core/kernel/tables/table.ts"
-import { hasOnePermission, type Viewer } from "../../core/kernel/fields/viewer.ts"
+import { insert, plainTable, type RowOf, update } from "../../core/kernel/tables/table.ts"
 import { roles, users } from "../../core/people/users/schema.ts"
 import { missingRight, rightsOfUser } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"

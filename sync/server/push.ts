@@ -2,19 +2,21 @@
  * Decides a device's commands, each in a transaction of its own, with the row that keeps it from being decided twice.
  */
 import { Clock, Effect } from "effect"
-import { isLongerThan, json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
-import { type RowChange, update } from "../../core/kernel/tables/row-change.ts"
-import type { CommandEndpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { isLongerThan, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
+import {
+  type CommandEndpoint,
+  CommandRuntime,
+  type Failure,
+  recordEvents
+} from "../../core/kernel/endpoints/endpoint.ts"
 import { decideInSavepoint, retryOnConflict } from "../../core/kernel/runtime/engine.ts"
-import { canonicalJson, type Json } from "../../core/kernel/fields/json.ts"
+import { canonicalJson, type Json } from "../../core/kernel/fields/field.ts"
 import { streamOf } from "../../core/kernel/events/event-type.ts"
 import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
-import { bodyOf, invalidField, notFound, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
-import { recordEvents, CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { bodyOf, invalidField, notFound, Rejection, statusOf, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { AnyRow, RowOf } from "../../core/kernel/tables/table.ts"
-import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import { type AnyRow, type RowChange, type RowOf, update, wordsOf } from "../../core/kernel/tables/table.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { decoderOf } from "../protocol/decode.ts"
 import { commandDecided } from "../protocol/events.ts"
@@ -29,7 +31,6 @@ import {
 } from "../protocol/wire.ts"
 import { lockReplica, lostFile, receivedFiles, replica_verdicts, replicas, textDigest, verdictKey } from "./tables.ts"
 import { changedSince } from "./changed-since.ts"
-import { wordsOf } from "../../core/kernel/tables/words.ts"
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 

@@ -4,14 +4,13 @@
  * likely belong to other such blocks: they are reserved for the devices that present those.
  */
 import { Effect } from "effect"
-import { insert, type RowChange } from "../../core/kernel/tables/row-change.ts"
+import { insert, type RowChange } from "../../core/kernel/tables/table.ts"
 import { allocateIdRanges, nextIds } from "../../core/kernel/runtime/ids.ts"
 import { invalidField } from "../../core/kernel/fields/rejection.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../protocol/wire.ts"
 import { id_claims, id_leases, lockReplica } from "./tables.ts"
-import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import { integer, object, text } from "../../core/kernel/fields/field.ts"
 import { leasedTables } from "../protocol/lease-blocks.ts"
 

@@ -1,9 +1,9 @@
 /** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
 import { Effect } from "effect"
-import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
-import type { Key } from "../../core/kernel/tables/row-change.ts"
 import {
   type Answer,
+  type Catalogue,
+  CommandRuntime,
   type Endpoint,
   type Failure,
   get,
@@ -12,12 +12,10 @@ import {
 } from "../../core/kernel/endpoints/endpoint.ts"
 import { scrubsOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { eventsAfter, journal, lastPosition, redacted_event } from "../../core/kernel/events/journal.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
-import { invalidField, type Rejection } from "../../core/kernel/fields/rejection.ts"
+import { invalidField, type Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
-import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { AnyRow, Key, Table } from "../../core/kernel/tables/table.ts"
 import {
   type Checksum,
   type ChecksumPage,
@@ -48,8 +46,7 @@ import {
 } from "./shape.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 import { id_leases, replica_verdicts, replicas } from "./tables.ts"
-import { integer, text } from "../../core/kernel/fields/field.ts"
-import { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { integer, type Json, text } from "../../core/kernel/fields/field.ts"
 
 // The server's end of a fill from rows (see sync/protocol/snapshot.ts): it keeps nothing between two pages.
 

@@ -3,10 +3,9 @@
  * Schema of the answer or of the refusal with no key beside those declared, and each header is described.
  */
 import { Result, Schema } from "effect"
-import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
 import { match } from "../../core/kernel/runtime/dispatch.ts"
-import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import { type Catalogue, type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { Rejection } from "../../core/kernel/fields/rejection.ts"
 import { pathOf } from "../../server/host/pipeline.ts"
 import { errorSchemas } from "../../server/operations/system/openapi.ts"

@@ -1,7 +1,7 @@
 /** Several people at one invoice, over the server's interface on Postgres: exactly one of two that exclude each other wins. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { houseAt } from "./calling.ts"

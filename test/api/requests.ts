@@ -1,9 +1,13 @@
 /** Requests to any endpoint of the catalogue, near to what it takes and far from it. */
 import * as fc from "fast-check"
-import type { Catalogue } from "../../core/kernel/endpoints/catalogue.ts"
-import { type Endpoint, type Params, paramNames, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
-import type { Fields } from "../../core/kernel/fields/field.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import {
+  type Catalogue,
+  type Endpoint,
+  paramNames,
+  type Params,
+  resourceOf
+} from "../../core/kernel/endpoints/endpoint.ts"
+import type { Fields, Json } from "../../core/kernel/fields/field.ts"
 import { predicates } from "../../core/kernel/lists/query.ts"
 import type { AnyRow } from "../../core/kernel/tables/table.ts"
 import type { Resource } from "../../core/kernel/endpoints/resource.ts"

@@ -1,7 +1,6 @@
 /** Values for declared fields: those that fit, and those nobody should send. */
 import * as fc from "fast-check"
-import type { Field, Fields } from "../../core/kernel/fields/field.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Field, Fields, Json } from "../../core/kernel/fields/field.ts"
 import type { AnyRow } from "../../core/kernel/tables/table.ts"
 
 /** Rows that are there, by table: ids to ask for. */

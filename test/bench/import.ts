@@ -2,7 +2,7 @@
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import { join } from "node:path"
 import pg from "pg"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { customerList, priceList } from "./journal.ts"
 import { cpuSecondsOf, inTurns, print, type Side } from "./measure.ts"
 import { type Client, type Running, temporaryFolder } from "./processes.ts"

@@ -5,10 +5,10 @@ import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
 import { answer } from "../../core/kernel/runtime/dispatch.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { eventsAfter, lastPosition } from "../../core/kernel/events/journal.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { ensureSchema, seed } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { Viewer } from "../../core/kernel/fields/rejection.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
 
 export const owner: Viewer = {

@@ -2,7 +2,7 @@
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
-import { catalogueOf } from "../../core/kernel/endpoints/catalogue.ts"
+import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { projectEvent, type StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
 import { journal } from "../../core/kernel/events/journal.ts"

@@ -5,7 +5,7 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { type Device, enrolDevice, openDevice } from "../../sync/device/device.ts"
 import { priceList } from "./journal.ts"
 import { inTurns, print, type Side, timed } from "./measure.ts"

@@ -2,7 +2,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { countedFrom, parseDay, parseMomentIn, readMoment, typedMoment, understood } from "../../cli/base/parse-time.ts"
 import { CliError } from "../../cli/base/exit-codes.ts"
-import { dayOf } from "../../core/values/zone.ts"
+import { dayOf } from "../../core/values/time.ts"
 
 const london = "Europe/London"
 /** A Wednesday, 13:30 in London. */

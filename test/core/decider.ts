@@ -11,12 +11,16 @@
  */
 import { Result } from "effect"
 import { expect } from "vitest"
-import type { RowChange, Where } from "../../core/kernel/tables/row-change.ts"
-import type { DecideContext, Decided } from "../../core/kernel/endpoints/endpoint.ts"
-import { type Catalogue, catalogueOf, foldStored } from "../../core/kernel/endpoints/catalogue.ts"
+import {
+  type Catalogue,
+  catalogueOf,
+  type DecideContext,
+  type Decided,
+  foldStored
+} from "../../core/kernel/endpoints/endpoint.ts"
 import type { AnyEventType, NewEvent } from "../../core/kernel/events/event-type.ts"
 import type { FieldErrors } from "../../core/kernel/fields/rejection.ts"
-import type { AnyRow, RowOf, Table } from "../../core/kernel/tables/table.ts"
+import type { AnyRow, RowChange, RowOf, Table, Where } from "../../core/kernel/tables/table.ts"
 import { owner } from "../app.ts"
 
 export const decided_at = "2026-06-18T12:00:00.000Z"

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { NewDemand } from "../../core/orders/demands/demand.ts"
 import { demandsReplaced } from "../../core/orders/demands/events.ts"
 import { demands } from "../../core/orders/demands/schema.ts"
-import { recordEvents, CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import { recordEvents, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import type { App } from "../app.ts"
 import { demand } from "./orders/availability/api/fixtures.ts"
 

@@ -1,6 +1,5 @@
 /** A row of any declared table, so that every path leads somewhere: values that fit their columns and say nothing. */
-import type { Field, Fields } from "../../core/kernel/fields/field.ts"
-import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Field, Fields, Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
 
 export const row_id = 777

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
+import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import { serve, type Serving } from "./serving.ts"
 
 describe("unusual bodies and paths", () => {

@@ -1,7 +1,7 @@
 /** A long body read piece by piece is the very data, or the very refusal, that reading it at once gives. */
 import { expect, it } from "vitest"
-import { wire_body_depth_max } from "../../core/kernel/fields/body-limits.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import { wire_body_depth_max } from "../../core/kernel/fields/input.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { parseInPieces, parsePlain } from "../../server/http/body.ts"
 
 const long = "x".repeat(150_000),

@@ -1,6 +1,6 @@
 /** Bodies longer than usual cost the server much: they are read for those who may send them, and while there is room. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
+import { json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
 import type { HttpResponse } from "../../server/host/pipeline.ts"
 import { engines } from "../app.ts"

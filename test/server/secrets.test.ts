@@ -1,6 +1,6 @@
 /** What is secret is declared so, whatever slice has it, and what is declared so is shown nowhere. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { catalogueOf } from "../../core/kernel/endpoints/catalogue.ts"
+import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { text } from "../../core/kernel/fields/field.ts"
 import { plainTable, type Table } from "../../core/kernel/tables/table.ts"
 import { serve, type Serving } from "./serving.ts"

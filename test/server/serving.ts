@@ -2,7 +2,7 @@
 import { Clock, Context, Duration, Effect, Stream } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { danglingReferences } from "../../core/kernel/runtime/reference-checks.ts"
-import type { CommandRuntime } from "../../core/kernel/endpoints/command-runtime.ts"
+import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
 import type { Database } from "../../server/host/config.ts"

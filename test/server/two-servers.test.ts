@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type RowChange, update } from "../../core/kernel/tables/row-change.ts"
+import { type RowChange, update } from "../../core/kernel/tables/table.ts"
 import { settings_table } from "../../core/kernel/events/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { roles, users } from "../../core/people/users/schema.ts"

@@ -1,8 +1,7 @@
 /** Every kind of command a device can record, drawn by chance over the rows there are: what its fields declare, and what they leave unsaid. */
 import { catalogue } from "../../core/catalogue.ts"
 import type { CommandEndpoint, Params, Request } from "../../core/kernel/endpoints/endpoint.ts"
-import type { Field, Fields } from "../../core/kernel/fields/field.ts"
-import type { Json, JsonObject } from "../../core/kernel/fields/json.ts"
+import type { Field, Fields, Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
 import { targets } from "./targets.ts"
 import { anyFile } from "./files.ts"

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { danglingReferences } from "../../core/kernel/runtime/reference-checks.ts"
 import { encodeRow, rowDecoder } from "../../core/kernel/store/dialect.ts"

@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import type { Answer, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Random } from "./random.ts"
 
 /** Probabilities, each of the occasion it is named after. */

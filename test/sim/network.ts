@@ -1,9 +1,9 @@
 /** The way between a device and the server: it loses, repeats and holds back what it is given. */
 import { Effect } from "effect"
 import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { Viewer } from "../../core/kernel/fields/rejection.ts"
 import { reader_grants } from "../../sync/server/tables.ts"
 import { type Remote, Unreachable } from "../../sync/device/exchange/remote.ts"
 import type { SnapshotPlan } from "../../sync/protocol/snapshot.ts"

@@ -1,7 +1,7 @@
 /** In peace a question has one answer, at a device and at the server: what is free, short, to be done today, and found. */
 import { isDeepStrictEqual } from "node:util"
 import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject } from "../../core/kernel/fields/json.ts"
+import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import type { Device } from "./device.ts"
 import type { SimulatedServer } from "./server.ts"
 

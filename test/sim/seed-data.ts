@@ -1,6 +1,6 @@
 /** What every world begins with: some of everything, and little enough stock that people get into each other's way. Ids are 1, 2, 3 … of each kind. */
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
-import type { JsonObject } from "../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
 
 const write = (path: string, body: JsonObject = {}, method = "POST"): Request => ({
   method,

@@ -1,6 +1,6 @@
 /** What people do to what: commands that need more than a row of their table are aimed at rows they can work on. */
 import { attachables } from "../../core/office/attachments/attachables.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import type { Target, Look, Row } from "./any-command.ts"
 import type { Random } from "./random.ts"
 

@@ -4,10 +4,9 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Key } from "../../core/kernel/tables/row-change.ts"
 import { redactedValue, type VisibleColumns, visibleColumnsOf } from "../../core/kernel/tables/visibility.ts"
-import type { AnyRow, Table } from "../../core/kernel/tables/table.ts"
-import { hasOnePermission, type Viewer } from "../../core/kernel/fields/viewer.ts"
+import type { AnyRow, Key, Table } from "../../core/kernel/tables/table.ts"
+import { hasOnePermission, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import type { Dump } from "./inspected-device.ts"
 
 const seenRow = (table: Table, row: AnyRow, viewer: Viewer): VisibleColumns => {

@@ -1,8 +1,8 @@
 /** What the database itself holds true of the journal and of verdicts, whoever writes and whatever they forgot to look at. */
 import { Effect, Exit } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { catalogueOf } from "../../core/kernel/endpoints/catalogue.ts"
-import { insert, type RowChange } from "../../core/kernel/tables/row-change.ts"
+import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
+import { insert, type RowChange } from "../../core/kernel/tables/table.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { syncSlice } from "../../sync/server/api.ts"

@@ -1,7 +1,7 @@
 /** What nests too deep, or is too long for one request: refused in words where it comes in, so that it never stands in anybody's way. */
 import { expect, it } from "vitest"
-import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/body-limits.ts"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import { body_depth_max, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { BundleError } from "../../sync/device/device.ts"
 import { readBundle } from "../../sync/protocol/bundle-format.ts"
 import { serverOfSuite, type TestDevice, token } from "./opening.ts"

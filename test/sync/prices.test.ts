@@ -1,7 +1,7 @@
 /** A price worked out on a device without a network is the server's, to the last figure and word. */
 import fc from "fast-check"
 import { beforeAll, describe, expect, it } from "vitest"
-import type { Json } from "../../core/kernel/fields/json.ts"
+import type { Json } from "../../core/kernel/fields/field.ts"
 import { engines } from "../app.ts"
 import { serverOfSuite, type TestDevice, type TestServer } from "./opening.ts"
 

@@ -1,7 +1,7 @@
 /** What a server keeps beside the journal stands and falls with what was done: a device's verdict, the answer under a key. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { catalogueOf } from "../../core/kernel/endpoints/catalogue.ts"
+import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { syncSlice } from "../../sync/server/api.ts"
 import { engines } from "../app.ts"

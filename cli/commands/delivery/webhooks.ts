@@ -4,8 +4,8 @@ import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
-import { parseJson } from "../../../core/kernel/fields/body-limits.ts"
-import type { Json } from "../../../core/kernel/fields/json.ts"
+import { parseJson } from "../../../core/kernel/fields/input.ts"
+import type { Json } from "../../../core/kernel/fields/field.ts"
 import type { Command } from "commander"
 
 // `webhooks listen`: a receiver of deliveries on this machine, until it is stopped.

@@ -1,7 +1,7 @@
 /** `api`: any operation by method and path, answered exactly as the server would. */
 import { metaIn } from "../../base/answers.ts"
 import { Argument, type Command, Option } from "commander"
-import type { Json } from "../../../core/kernel/fields/json.ts"
+import type { Json } from "../../../core/kernel/fields/field.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { withValues } from "../../derived/option-values.ts"
 import { usageError } from "../../base/exit-codes.ts"

@@ -1,5 +1,5 @@
 /** `devices`: the machines that hold replicas, as the server knows them. */
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type RowOfList, rowsIn, totalOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"

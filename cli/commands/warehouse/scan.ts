@@ -1,5 +1,5 @@
 /** `scan`: books out and checks in by code, each committed on its own, all of it or nothing. */
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { objectBody, type Row, rowIn } from "../../base/answers.ts"
 import { requireAsset, scanCodes, ScanQuestion, type ScanResult } from "../../context/codes.ts"

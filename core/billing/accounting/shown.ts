@@ -1,7 +1,7 @@
 /** Posted documents as the interface shows them and exports read them. */
 import { Schema } from "effect"
 import { formatMoney } from "../../values/money.ts"
-import { dayOf } from "../../values/zone.ts"
+import { dayOf } from "../../values/time.ts"
 import type { Posted } from "./postings.ts"
 
 const line = Schema.Struct({

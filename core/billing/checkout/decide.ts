@@ -12,7 +12,7 @@ import {
   type TaxSummaryRow
 } from "../state/tables.ts"
 import { Result } from "effect"
-import type { Json, JsonObject } from "../../kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type Billed, billedText, leftRows, leftToBill, withNet } from "../state/billed.ts"
 import { hundredths, quantityText, share } from "../state/credited.ts"

@@ -6,7 +6,7 @@ import { created, listOf, ok, renderById, renderOne, viewContext } from "../../k
 import { credit_notes_path, one, one_credit_note, path, read_credit_notes, write } from "../state/paths.ts"
 import { creditNoteResource, invoiceResource } from "../state/resources.ts"
 import { wholeNumber } from "../../kernel/tables/field-schema.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
+import type { JsonObject } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { deductedBy } from "../invoices/facts.ts"

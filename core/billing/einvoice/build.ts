@@ -26,8 +26,7 @@ import {
 import { type FieldErrors, invalid, type Rejection } from "../../kernel/fields/rejection.ts"
 import { Result } from "effect"
 import { scaleOf } from "../../values/currency.ts"
-import { millisOf } from "../../values/time.ts"
-import { dayOf } from "../../values/zone.ts"
+import { dayOf, millisOf } from "../../values/time.ts"
 
 // Numbers of parties as electronic invoices carry them: VAT ids, Peppol ids.
 

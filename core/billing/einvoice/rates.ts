@@ -4,7 +4,7 @@ import { baseCurrency, type Settings, settingText } from "../../kernel/events/se
 import { Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { stores } from "../../setup/stores.ts"
-import { zoneOf } from "../../values/zone.ts"
+import { zoneOf } from "../../values/time.ts"
 import type { EInvoiceFacts, InvoiceRow, VatReport } from "../state/tables.ts"
 import { tax_rates, type VatCategoryWord } from "../../setup/reference-data/tax.ts"
 import type { RateReport, Source, VatCategory } from "./amounts.ts"

@@ -1,7 +1,7 @@
 /** An e-invoice as text (rules/billing 1.7). Loaded on first use. */
 import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
 import {
   credit_note_items,
@@ -26,7 +26,6 @@ import {
   type VatGroup
 } from "./amounts.ts"
 import { ciiText, group, leaf, xmlDocument, type XmlElement } from "./cii.ts"
-import type { Failure } from "../../kernel/store/failure.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { eInvoice } from "./build.ts"
 

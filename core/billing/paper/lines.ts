@@ -2,7 +2,7 @@
 import { type Column, plain, type Row, type Table } from "../../pricing/print/blocks.ts"
 import { dateText, moneyText, percentText, quantityText } from "../../pricing/print/format.ts"
 import { formatMoney } from "../../values/money.ts"
-import { dayOf } from "../../values/zone.ts"
+import { dayOf } from "../../values/time.ts"
 import type { InvoiceItemRow } from "../state/tables.ts"
 import { wordsOf } from "./words.ts"
 

@@ -3,7 +3,7 @@ import { formatMoney } from "../../values/money.ts"
 import type { InvoiceRow, NamedParty } from "../state/tables.ts"
 import { dateText, moneyText } from "../../pricing/print/format.ts"
 import { inLanguage } from "../../values/text.ts"
-import { dayOf } from "../../values/zone.ts"
+import { dayOf } from "../../values/time.ts"
 import type { PaperOptions } from "./letter.ts"
 import { wordsOf } from "./words.ts"
 

@@ -5,7 +5,7 @@ import { Store } from "../../kernel/store/store.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { opportunity_versions } from "../../orders/opportunities/tables/money.ts"
 import { exact } from "../../values/decimal.ts"
-import { convertMoney } from "../../values/exchange.ts"
+import { convertMoney } from "../../values/currency.ts"
 import { isUsedUp, leftOf } from "./credited.ts"
 import {
   credit_note_items,

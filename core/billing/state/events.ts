@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import type { AnyEventType } from "../../kernel/events/event-type.ts"
 import { draftEvents, recordEvents } from "../../kernel/events/record-events.ts"
-import { insertRow } from "../../kernel/tables/row-change.ts"
+import { insertRow } from "../../kernel/tables/table.ts"
 import { newRow } from "../../kernel/tables/stored-schema.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./tables.ts"
 

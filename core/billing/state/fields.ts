@@ -5,6 +5,7 @@ import {
   decimal,
   integer,
   json,
+  type JsonObject,
   list,
   longText,
   money,
@@ -14,7 +15,6 @@ import {
   timestamp,
   type ValuesOf
 } from "../../kernel/fields/field.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
 import { invoice_types, payment_methods } from "./tables.ts"
 
 const cleared = { nullable: true, on_null: "clear" } as const

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import type { DecideContext } from "../../kernel/events/settings.ts"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject, sameJson } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import { resolveTax, type TaxTable } from "../../pricing/pricing/tax.ts"

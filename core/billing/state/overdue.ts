@@ -1,5 +1,5 @@
 /** Invoices to notify as overdue: once their due day has ended in the store's time zone. */
-import { dayOf } from "../../values/zone.ts"
+import { dayOf } from "../../values/time.ts"
 import type { InvoiceRow } from "./tables.ts"
 
 type Due = Pick<InvoiceRow, "type" | "status" | "due_at" | "overdue_told_at" | "deleted_at">

@@ -1,6 +1,6 @@
 /** Look and texts of documents, by store and type (rules/billing 3). */
 import { Result } from "effect"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { type Access, crudResource } from "../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
 import { resource } from "../../kernel/endpoints/resource.ts"

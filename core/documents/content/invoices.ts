@@ -22,9 +22,8 @@ import {
   invoice_types,
   invoices
 } from "../../billing/state/tables.ts"
-import type { Failure } from "../../kernel/store/failure.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { formatMoney } from "../../values/money.ts"
 import { branded, brandOf, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"

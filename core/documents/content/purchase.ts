@@ -16,9 +16,8 @@ import { hireOf, shown_left_to_right, windowText } from "../../billing/paper/lin
 import { wordsOf } from "../../billing/paper/words.ts"
 import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
-import type { Failure } from "../../kernel/store/failure.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import {
   purchase_order_items,
   purchase_order_statuses,

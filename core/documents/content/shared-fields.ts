@@ -1,7 +1,7 @@
 /** Groups of fields that several types of documents have. */
 import { dateText, moneyText, quantityText } from "../../pricing/print/format.ts"
 import { formatMoney } from "../../values/money.ts"
-import { dayOf } from "../../values/zone.ts"
+import { dayOf } from "../../values/time.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
 import { addressLines } from "../../billing/paper/letter.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"

@@ -1,8 +1,7 @@
 /** Facts for warehouse documents: a fixed number of queries, for any number of lines. */
 import { Effect } from "effect"
-import type { Failure } from "../../kernel/store/failure.ts"
 import { bindings, columnList } from "../../kernel/store/statement.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import type { CellCode } from "../../pricing/print/blocks.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { readCode, unitCode } from "../../warehouse/scanning/read-code.ts"

@@ -1,8 +1,7 @@
 /** Papers of the warehouse: pick lists, delivery notes and return notes (rules/billing 3). They say no price. */
 import { Effect } from "effect"
-import type { Failure } from "../../kernel/store/failure.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
-import type { Store } from "../../kernel/store/store.ts"
+import type { Failure, Store } from "../../kernel/store/store.ts"
 import {
   type Block,
   type Cell,

@@ -2,7 +2,7 @@
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { isClosed, order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import { dayOf } from "../../values/zone.ts"
+import { dayOf } from "../../values/time.ts"
 import type { DocumentRow } from "../schema.ts"
 import { acceptance_effects, type AcceptanceEffect } from "./settings.ts"
 import type { Settings } from "../../kernel/events/settings.ts"

@@ -1,6 +1,5 @@
 /** Acceptances of documents, and proving a file against its record: on devices as well. */
 import { Effect, Option, Result } from "effect"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
 import { boolean, choice, text } from "../../kernel/fields/field.ts"
 import { listOf, ok, render, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import {
@@ -13,7 +12,7 @@ import {
 } from "../schema.ts"
 import { invoices } from "../../billing/state/tables.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { type Endpoint, type Failure, get, postQuery } from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Endpoint, type Failure, get, postQuery } from "../../kernel/endpoints/endpoint.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"

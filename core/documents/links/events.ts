@@ -1,7 +1,7 @@
 /** Events of public links to documents, in the stream of the document. */
 import { Schema } from "effect"
 import { type AnyEventType, eventType, streamOf } from "../../kernel/events/event-type.ts"
-import { insertRow, remove, update, updateWhere } from "../../kernel/tables/row-change.ts"
+import { insertRow, remove, update, updateWhere } from "../../kernel/tables/table.ts"
 import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/tables/stored-schema.ts"
 import { document_acceptances, document_links, type DocumentLinkRow } from "../schema.ts"
 

@@ -3,23 +3,23 @@
  * resource with rules of its own adds `rules`; anything else needs a slice with endpoints of its own.
  */
 import { Effect, Result } from "effect"
-import type { Slice } from "./catalogue.ts"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "../lists/custom-field.ts"
 import {
   type Answer,
   command,
+  type CommandRuntime,
   type DecideContext,
   type Endpoint,
   type Failure,
   get,
   type Input,
   type Params,
+  type Slice,
   type StoreRead,
   type Streams
 } from "./endpoint.ts"
 import type { NewEvent } from "../events/event-type.ts"
-import { type Fields, integer, list, text } from "../fields/field.ts"
-import type { JsonObject } from "../fields/json.ts"
+import { type Fields, integer, type JsonObject, list, text } from "../fields/field.ts"
 import { invalid, type Rejection } from "../fields/rejection.ts"
 import {
   created,
@@ -34,12 +34,10 @@ import {
   viewContext
 } from "./resource.ts"
 import * as Shown from "../lists/answer-schema.ts"
-import type { CommandRuntime } from "./command-runtime.ts"
 import type { Defaults } from "../tables/stored-schema.ts"
 import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "../events/row-events.ts"
-import { articleOf, wordsOf } from "../tables/words.ts"
 import { Store } from "../store/store.ts"
-import type { AnyRow, RowOf, Stamped, Table } from "../tables/table.ts"
+import { type AnyRow, articleOf, type RowOf, type Stamped, type Table, wordsOf } from "../tables/table.ts"
 
 export * from "../events/row-events.ts"
 

@@ -1,27 +1,22 @@
 /**
  * Endpoints, the slices that declare them, the catalogue that lists them and the runtime they are decided in. These
  * types name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
- * endpoints. Endpoints are declared with `endpoint.ts`, a catalogue is composed by `catalogue.ts`.
+ * endpoints. `endpoint.ts` declares endpoints and composes catalogues.
  */
 import { Context, type Effect, type Result, type Schema, type Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import type { DecideContext, SettingGroups, Settings } from "../events/settings.ts"
 import type { AnyEventType, Follower, NewEvent, Projection, Scrubs, StoredEvent } from "../events/event-type.ts"
-import type { Failure, StoreRead } from "../store/failure.ts"
-import type { Fields, ValuesOf } from "../fields/field.ts"
+import type { AnswerShown, BodyShown, Fields, Json, JsonObject, Part, ValuesOf } from "../fields/field.ts"
 import type { EventMetadata } from "../events/journal.ts"
-import type { Json, JsonObject } from "../fields/json.ts"
 import type { Query } from "../lists/query.ts"
 import type { Reaction, Reactions } from "../events/react.ts"
 import type { References } from "../events/references.ts"
-import type { FieldErrors, Rejection } from "../fields/rejection.ts"
+import type { FieldErrors, Rejection, Viewer } from "../fields/rejection.ts"
 import type { Composed, Includes, Resource } from "../lists/resource-types.ts"
-import type { RowChange } from "../tables/row-change.ts"
-import type { AnswerShown, BodyShown, Part } from "../fields/shown.ts"
-import type { Store } from "../store/store.ts"
-import type { RowOf, Table } from "../tables/table.ts"
+import type { Failure, Store, StoreRead } from "../store/store.ts"
+import type { RowChange, RowOf, Table } from "../tables/table.ts"
 import type { TableMigration } from "../store/table-migration.ts"
-import type { Viewer } from "../fields/viewer.ts"
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
 

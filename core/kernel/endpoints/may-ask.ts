@@ -1,6 +1,6 @@
 /** Whether a user may call an endpoint: answers that contain rows of a list require the list's permissions. */
 import type { Catalogue } from "./endpoint-types.ts"
-import { hasAbility, hasOnePermission, type Viewer } from "../fields/viewer.ts"
+import { hasAbility, hasOnePermission, type Viewer } from "../fields/rejection.ts"
 
 type Has = (viewer: Viewer, one: string) => boolean
 const holds = (viewer: Viewer, wanted: string | ReadonlyArray<string> | null, has: Has): boolean =>

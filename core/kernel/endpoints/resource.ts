@@ -2,9 +2,7 @@
 import { Effect } from "effect"
 import { customFieldFacts, searchableCustomFields } from "../lists/custom-field.ts"
 import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "../lists/custom-view.ts"
-import type { Failure, StoreRead } from "../store/failure.ts"
 import { ignoredMeta, ignoredOf } from "./ignored.ts"
-import type { JsonObject } from "../fields/json.ts"
 import { otherScales } from "../lists/filter-target.ts"
 import {
   type Condition,
@@ -28,13 +26,11 @@ import type {
   Resource,
   ViewContext
 } from "../lists/resource-types.ts"
-import type { Where } from "../tables/row-change.ts"
 import { type Bindings, bindings, chunked, columnList, orderSql, quote, whereSql } from "../store/statement.ts"
-import { Store } from "../store/store.ts"
-import { caseFoldedName, isSearchable, type RowOf, type Table } from "../tables/table.ts"
+import { type Failure, Store, type StoreRead } from "../store/store.ts"
+import { caseFoldedName, isSearchable, type RowOf, type Table, type Where } from "../tables/table.ts"
 import type { Answer } from "./endpoint-types.ts"
-import type { Field } from "../fields/field.ts"
-import type { Keys } from "../fields/shown.ts"
+import type { Field, JsonObject, Keys } from "../fields/field.ts"
 
 // Lists: a page of the rows that match the request's filters, sorted. Two queries, plus lookups and includes.
 

@@ -2,8 +2,8 @@
  * Permissions a user has through their token. A device holds rows rather than answers, so a token that may sync must
  * not reveal what the API refuses it: a permission counts only if the token also opens an endpoint that needs it.
  */
-import type { Catalogue } from "./catalogue.ts"
-import { hasAbility, type Viewer } from "../fields/viewer.ts"
+import type { Catalogue } from "./endpoint.ts"
+import { hasAbility, type Viewer } from "../fields/rejection.ts"
 
 interface PermissionIndex {
   /** The abilities that open an endpoint which needs the permission. */

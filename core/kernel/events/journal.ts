@@ -3,7 +3,6 @@
  * that a reader who follows positions misses nothing (sync.md 2).
  */
 import { Effect, Schema } from "effect"
-import { insert, type Key, type RowChange, update } from "../tables/row-change.ts"
 import {
   type EventType,
   eventType,
@@ -14,12 +13,11 @@ import {
   type Scrubs,
   type StoredEvent
 } from "./event-type.ts"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../fields/json.ts"
 import { redactedValue } from "../tables/visibility.ts"
 import { jsonObject, type Stored } from "../tables/stored-schema.ts"
-import { plainTable, type Table } from "../tables/table.ts"
+import { insert, type Key, plainTable, type RowChange, type Table, update } from "../tables/table.ts"
 import { itemAt } from "../../values/text.ts"
-import { integer, json, text, timestamp } from "../fields/field.ts"
+import { integer, isJsonObject, type Json, json, type JsonObject, sameJson, text, timestamp } from "../fields/field.ts"
 import { bindings } from "../store/statement.ts"
 import { Store, type StoreShape } from "../store/store.ts"
 import type { SqlError } from "effect/sql"

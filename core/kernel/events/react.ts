@@ -6,9 +6,8 @@
 import { Effect, Result } from "effect"
 import type { DecideContext } from "./settings.ts"
 import type { AnyEventType, DataOf, EventOf, NewEvent } from "./event-type.ts"
-import type { Failure, StoreRead } from "../store/failure.ts"
 import type { Rejection } from "../fields/rejection.ts"
-import type { Store } from "../store/store.ts"
+import type { Failure, Store, StoreRead } from "../store/store.ts"
 
 /** The command's events so far, when a reaction runs. `Data`: data of the events it reacts to. */
 export interface Happened<Data = unknown> {

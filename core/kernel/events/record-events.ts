@@ -3,9 +3,7 @@
  * of the record that an event changes, `was` the same columns before: replaying numbers, sends and tells nothing again.
  */
 import { Schema } from "effect"
-import type { JsonObject } from "../fields/json.ts"
-import { typed } from "../fields/shown.ts"
-import { insertRow, remove, type RowChange, update, updateRow } from "../tables/row-change.ts"
+import { type JsonObject, typed } from "../fields/field.ts"
 import {
   type KeyedColumns,
   keyedColumns,
@@ -16,7 +14,7 @@ import {
   someColumns,
   without
 } from "../tables/stored-schema.ts"
-import type { AnyRow, Table } from "../tables/table.ts"
+import { type AnyRow, insertRow, remove, type RowChange, type Table, update, updateRow } from "../tables/table.ts"
 import { type EventType, eventType, streamOf } from "./event-type.ts"
 
 export interface RecordChange<T extends Table> {

@@ -4,13 +4,20 @@
  * declares them; the slice it refers to does not know them.
  */
 import { Schema } from "effect"
-import { remove, removeWhere, type RowChange, update, updateWhere } from "../tables/row-change.ts"
 import { type EventType, eventType, type Projection, type Projector } from "./event-type.ts"
-import type { ColumnValues, OnDelete, ReferenceRule } from "../fields/field.ts"
-import { isJsonObject, type Json } from "../fields/json.ts"
-import { oneOf } from "../tables/words.ts"
+import { type ColumnValues, isJsonObject, type Json, type OnDelete, type ReferenceRule } from "../fields/field.ts"
 import { type SomeColumns, someColumns } from "../tables/stored-schema.ts"
-import type { AnyRow, MergedBy, Table } from "../tables/table.ts"
+import {
+  type AnyRow,
+  type MergedBy,
+  oneOf,
+  remove,
+  removeWhere,
+  type RowChange,
+  type Table,
+  update,
+  updateWhere
+} from "../tables/table.ts"
 
 export interface Reference {
   readonly holder: Table

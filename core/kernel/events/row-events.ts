@@ -9,11 +9,19 @@ import {
   type NewEvent,
   streamOfRow
 } from "./event-type.ts"
-import { type Json, type JsonObject, sameJson } from "../fields/json.ts"
-import { insertRow, remove, type RowChange, update, updateRow } from "../tables/row-change.ts"
+import { type Json, type JsonObject, sameJson } from "../fields/field.ts"
 import { keyedColumns, type KeyedColumns, newRow, type NewRow, withoutStamps } from "../tables/stored-schema.ts"
-import type { AnyRow, Table } from "../tables/table.ts"
-import { capitalised, oneOf } from "../tables/words.ts"
+import {
+  type AnyRow,
+  capitalised,
+  insertRow,
+  oneOf,
+  remove,
+  type RowChange,
+  type Table,
+  update,
+  updateRow
+} from "../tables/table.ts"
 
 /** Further changes made when a row is deleted. */
 export type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>

@@ -1,12 +1,10 @@
 /** Settings: groups of keys with defaults, recorded as events; a table holds the keys that were changed. */
-import type { RowChange } from "../tables/row-change.ts"
 import { Schema } from "effect"
 import { type EventType, eventType, streamOf } from "./event-type.ts"
-import { type Field, json, text, timestamp } from "../fields/field.ts"
-import type { Json, JsonObject } from "../fields/json.ts"
+import { type Field, type Json, json, type JsonObject, text, timestamp } from "../fields/field.ts"
 import { jsonObject } from "../tables/stored-schema.ts"
-import { plainTable, type Table } from "../tables/table.ts"
-import type { Viewer } from "../fields/viewer.ts"
+import { plainTable, type RowChange, type Table } from "../tables/table.ts"
+import type { Viewer } from "../fields/rejection.ts"
 
 export const settings_table = plainTable(
   "settings",

@@ -4,7 +4,7 @@
  * (`YYYY-MM-DDTHH:mm:ss.sssZ`) are strings, decimals are strings at their scale, money is an integer of minor units,
  * open maps are plain JSON.
  */
-import type { Json, JsonObject } from "./json.ts"
+import type { Schema } from "effect"
 
 export type FieldType =
   | {
@@ -291,3 +291,101 @@ export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<str
 /** The id of the row itself. */
 export const id = (): Field<number> =>
   field<number, Options>({ kind: "integer", min: 1, max: Number.MAX_SAFE_INTEGER }, { computed: true })
+
+/** Plain data, as it travels in bodies, events and commands. */
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
+export interface JsonObject {
+  readonly [key: string]: Json
+}
+
+/** Whether a JSON parser's result is a value: always, so only its presence is checked. */
+export const isParsedJson = (value: unknown): value is Json => value !== undefined
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Same text for equal data, whatever the order of its keys: fingerprints and comparisons rest on it. */
+export const canonicalJson = (value: Json): string => {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
+  if (isJsonObject(value)) {
+    return `{${Object.keys(value)
+      .sort()
+      .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`)
+      .join(",")}}`
+  }
+  return JSON.stringify(value)
+}
+/** The same text in pieces of few values each, so that a server can answer other requests in between. */
+export function* canonicalPieces(value: Json): Generator<string> {
+  const isList = Array.isArray(value)
+  if ((!isList && !isJsonObject(value)) || !holdsMore(value, values_per_piece)) return yield canonicalJson(value)
+  let before = isList ? "[" : "{"
+  for (const key of isList ? value.keys() : Object.keys(value).sort()) {
+    yield isList ? before : `${before}${JSON.stringify(key)}:`
+    yield* canonicalPieces((value as { readonly [key: string | number]: Json })[key] ?? null)
+    before = ","
+  }
+  yield isList ? "]" : "}"
+}
+const values_per_piece = 2_000
+const holdsMore = (value: Json, max: number): boolean => {
+  let left = max
+  const fits = (one: Json): boolean =>
+    left-- > 0 &&
+    (typeof one !== "object" || one === null || (Array.isArray(one) ? one.every(fits) : Object.values(one).every(fits)))
+  return !fits(value)
+}
+/** Equal data, whatever the order of its keys: as if their canonical texts were compared. */
+export const sameJson = (a: Json, b: Json): boolean => {
+  if (a === b) return true
+  if (Array.isArray(a))
+    return Array.isArray(b) && a.length === b.length && a.every((one: Json, at) => sameJson(one, b[at]))
+  if (!isJsonObject(a)) return !Array.isArray(b) && !isJsonObject(b) && JSON.stringify(a) === JSON.stringify(b)
+  if (!isJsonObject(b)) return false
+  const keys = Object.keys(a)
+  return (
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key] ?? null, b[key] ?? null))
+  )
+}
+
+// Types of answers; `answer-schema.ts` has the builders.
+
+// Where declared types meet the Schemas that are made of them.
+
+/**
+ * A Schema built at run time from declarations (fields, tables, keys of an answer), with their declared type.
+ * TypeScript cannot derive one from the other; tests decode stored data and answers.
+ */
+export const typed = <S>(schema: Schema.Top): S => schema as unknown as S
+
+export type AnyField = Field<unknown, unknown>
+/** Schemas of plain JSON, without transformations. */
+export type Part<T = unknown> = Schema.Codec<T>
+/** A key that may be absent. */
+export type OptionalKey<T = unknown> = Schema.optionalKey<Schema.Codec<T>>
+export type Shown = AnyField | Part | OptionalKey
+export interface Keys {
+  readonly [name: string]: Shown
+}
+/** Body of a successful answer: the keys of an object, or a Schema. */
+export type AnswerShown = Keys | Part
+
+/** The type of a value as answers hold it. */
+export type ValueShown<S> = S extends { readonly "Type": infer T } ? T : S extends Field<unknown, infer T> ? T : never
+type OptionalNames<K> = { [N in keyof K]: K[N] extends OptionalKey ? N : never }[keyof K]
+type Flat<T> = { readonly [N in keyof T]: T[N] }
+export type KeysShown<K extends Keys> = Flat<
+  { readonly [N in Exclude<keyof K, OptionalNames<K>>]: ValueShown<K[N]> } & {
+    readonly [N in OptionalNames<K>]?: ValueShown<K[N]> | undefined
+  }
+>
+/** Declared types as JSON, which has neither interfaces nor undefined. */
+export type AsJson<T> = T extends Json ? T : { readonly [N in keyof T]: AsJson<Exclude<T[N], undefined>> }
+/** The type of the body of an answer. */
+export type BodyShown<A> = [A] extends [never]
+  ? never
+  : A extends { readonly "Type": infer T; readonly ast: unknown }
+    ? T
+    : A extends Keys
+      ? KeysShown<A>
+      : never

@@ -5,23 +5,24 @@
  * other and most processes need none.
  */
 import { Schema } from "effect"
-import { text } from "../fields/field.ts"
-import { anyJson, schemaOfField, wholeNumber } from "../tables/field-schema.ts"
-import type { Json, JsonObject } from "../fields/json.ts"
-import { as_declared, type Composed, type ShownResource } from "./resource-types.ts"
 import {
   type AnswerShown,
   type AnyField,
+  type Json,
+  type JsonObject,
   type Keys,
   type KeysShown,
   type OptionalKey,
   type Part,
   type Shown,
+  text,
   typed,
   type ValueShown
-} from "../fields/shown.ts"
+} from "../fields/field.ts"
+import { anyJson, schemaOfField, wholeNumber } from "../tables/field-schema.ts"
+import { as_declared, type Composed, type ShownResource } from "./resource-types.ts"
 
-export type { AnswerShown, Keys, KeysShown, OptionalKey, Part, Shown, ValueShown } from "../fields/shown.ts"
+export type { AnswerShown, Keys, KeysShown, OptionalKey, Part, Shown, ValueShown } from "../fields/field.ts"
 export type { ShownResource } from "./resource-types.ts"
 
 interface More {

@@ -1,5 +1,4 @@
 /** Fields a business adds itself: defined as rows, kept with the thing they describe under the definition's id. */
-import { parseJson } from "../fields/body-limits.ts"
 import { Effect } from "effect"
 import {
   boolean,
@@ -8,17 +7,18 @@ import {
   decimal,
   type Field,
   integer,
+  isJsonObject,
+  type Json,
   json,
+  type JsonObject,
   longText,
   ref,
   text,
   timestamp
 } from "../fields/field.ts"
-import { readFields } from "../fields/input.ts"
+import { parseJson, readFields } from "../fields/input.ts"
 import { patternFrom } from "../fields/pattern.ts"
-import { isJsonObject, type Json, type JsonObject } from "../fields/json.ts"
-import type { StoreRead } from "../store/failure.ts"
-import { Store } from "../store/store.ts"
+import { Store, type StoreRead } from "../store/store.ts"
 import type { CustomColumn } from "./query.ts"
 import { visible_to_all } from "../tables/visibility.ts"
 import { foldCase, type RowOf, table } from "../tables/table.ts"
@@ -44,7 +44,7 @@ export const field_types = {
   17: "Colour",
   18: "Percentage"
 } as const
-/** Filled by the server when something is made (see auto-number.ts); no body sets it. */
+/** Filled by the server when something is made (see decide.ts); no body sets it. */
 export const auto_number = 11
 
 export const custom_fields = table(

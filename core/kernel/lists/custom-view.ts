@@ -4,16 +4,26 @@
  */
 import { itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
-import type { StoreRead } from "../store/failure.ts"
-import { boolean, choice, integer, json, list, longText, object, ref, text } from "../fields/field.ts"
-import { isJsonObject, type Json, type JsonObject } from "../fields/json.ts"
+import {
+  boolean,
+  choice,
+  integer,
+  isJsonObject,
+  type Json,
+  json,
+  type JsonObject,
+  list,
+  longText,
+  object,
+  ref,
+  text
+} from "../fields/field.ts"
 import { type Condition, conditionSql, type Listing, type Predicate, predicates, type Query, valueOf } from "./query.ts"
-import { notFound } from "../fields/rejection.ts"
+import { hasOnePermission, notFound, type Viewer } from "../fields/rejection.ts"
 import type { Dialect } from "../store/dialect.ts"
 import type { Bindings } from "../store/statement.ts"
-import { Store } from "../store/store.ts"
+import { Store, type StoreRead } from "../store/store.ts"
 import { type AnyRow, type RowOf, table } from "../tables/table.ts"
-import { hasOnePermission, type Viewer } from "../fields/viewer.ts"
 
 const visibilities = { personal: "Personal", shared: "Shared", system: "System" } as const
 const logics = { and: "And", or: "Or", nand: "And not", nor: "Or not" } as const

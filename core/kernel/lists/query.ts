@@ -6,7 +6,7 @@
 import { exact, isNumericText } from "../../values/decimal.ts"
 import { itemAt } from "../../values/text.ts"
 import { parseDate, parseTimestamp } from "../../values/time.ts"
-import { codeLabelled, type Field } from "../fields/field.ts"
+import { codeLabelled, type Field, sameJson } from "../fields/field.ts"
 import {
   type CustomColumn,
   documentColumn,
@@ -19,7 +19,6 @@ import {
   type RelatedFilter
 } from "./filter-target.ts"
 import { isStorableText, wholeNumber } from "../fields/input.ts"
-import { sameJson } from "../fields/json.ts"
 import type { Dialect } from "../store/dialect.ts"
 import { type Bindings, quote } from "../store/statement.ts"
 import { foldCase, type Table } from "../tables/table.ts"

@@ -3,15 +3,13 @@
  * `render.ts` renders, `listing.ts` lists.
  */
 import type { ViewColumns } from "./custom-view.ts"
-import type { StoreRead } from "../store/failure.ts"
-import type { Json, JsonObject } from "../fields/json.ts"
+import type { StoreRead } from "../store/store.ts"
+import type { AsJson, Json, JsonObject, Keys, KeysShown, Part, ValueShown } from "../fields/field.ts"
 import type { FlagFilter } from "./filter-target.ts"
 import type { NamedFilterValue, Query, RelatedFilter } from "./query.ts"
-import type { Where } from "../tables/row-change.ts"
 import type { Settings } from "../events/settings.ts"
-import type { AsJson, Keys, KeysShown, Part, ValueShown } from "../fields/shown.ts"
-import type { AnyRow, RowOf, Table } from "../tables/table.ts"
-import type { Viewer } from "../fields/viewer.ts"
+import type { AnyRow, RowOf, Table, Where } from "../tables/table.ts"
+import type { Viewer } from "../fields/rejection.ts"
 
 /** Viewer and settings for rendering an answer. */
 export interface ViewContext {

@@ -2,14 +2,16 @@
  * Runs the pure part of a command, its rule and the reactions to it, until every id and number it asks for is drawn.
  */
 import { Effect, Result } from "effect"
-import { CommandRuntime } from "../endpoints/command-runtime.ts"
+import { type Catalogue, CommandRuntime } from "../endpoints/endpoint.ts"
 import type { DecideContext } from "../events/settings.ts"
 import type { CommandEndpoint, Decided, Decision, Input } from "../endpoints/endpoint-types.ts"
-import type { Failure } from "../store/failure.ts"
-import type { IdAllocator } from "./id-allocator.ts"
-import type { JsonObject } from "../fields/json.ts"
+import { isJsonObject, type JsonObject } from "../fields/field.ts"
 import { react, type ReactionRule, reactionsTo, rounds_max, rulesOf } from "../events/react.ts"
-import type { Store } from "../store/store.ts"
+import type { Failure, Store } from "../store/store.ts"
+import type { Table } from "../tables/table.ts"
+import { auto_number, type CustomFieldRow, customFieldsFor } from "../lists/custom-field.ts"
+import type { NewEvent } from "../events/event-type.ts"
+import { isStorableText } from "../fields/input.ts"
 
 /**
  * Decides a command and its reactions. Rules and reactions are pure: they run once to learn how many more ids and
@@ -78,4 +80,187 @@ const withReactions = Effect.fnUntraced(function* (
     due = reactionsTo(reactions, reacted.success, events)
   }
   return isLacking() ? undefined : Result.succeed({ ...decision, events })
+})
+
+// Ids and document numbers of one command: as many are drawn as its rule asks for, and the same ones again each time it
+// is run.
+
+interface IdAllocator {
+  readonly context: Pick<DecideContext, "id" | "number">
+  /** Before the rule is run again: it is given the same ids and numbers from the first on. */
+  readonly reset: () => void
+  /** How many more of each were requested than are available, since the last reset. */
+  readonly shortfall: () => { readonly ids: ReadonlyMap<string, number>; readonly numbers: ReadonlyMap<string, number> }
+  readonly add: (table: string, ids: ReadonlyArray<number>) => void
+  /** Null where numbers are not given (replicas). */
+  readonly addNumber: (sequence: string, number: number | null) => void
+  readonly used: () => { readonly [table: string]: ReadonlyArray<number> }
+  /** Drawn for this command and not used; ids it was recorded with are never among them. */
+  readonly unused: () => ReadonlyArray<readonly [table: string, ids: ReadonlyArray<number>]>
+}
+
+/** Values by name, handed out in order; counts requests beyond those available. */
+const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: ReadonlyArray<V>]> = []) => {
+  const values = new Map<string, ReadonlyArray<V>>(recorded)
+  const requested = new Map<string, number>()
+  const valuesOf = (name: string): ReadonlyArray<V> => values.get(name) ?? []
+  return {
+    /** Undefined where the next one is not drawn yet. */
+    next: (name: string): V | undefined => {
+      const index = requested.get(name) ?? 0
+      requested.set(name, index + 1)
+      return valuesOf(name)[index]
+    },
+    add: (name: string, more: ReadonlyArray<V>): void => void values.set(name, [...valuesOf(name), ...more]),
+    has: (name: string): boolean => values.has(name),
+    reset: (): void => requested.clear(),
+    shortfall: (): ReadonlyMap<string, number> =>
+      new Map(
+        [...requested]
+          .map(([name, count]) => [name, count - valuesOf(name).length] as const)
+          .filter(([, count]) => count > 0)
+      ),
+    /** Name, values and how many of them were handed out. */
+    entries: (): ReadonlyArray<readonly [name: string, values: ReadonlyArray<V>, used: number]> =>
+      [...values].map(([name, drawn]) => [name, drawn, requested.get(name) ?? 0])
+  }
+}
+
+/** Placeholder ids and numbers are counted from here: the rule is run again with real ones before any is recorded. */
+const first_placeholder = 2 ** 52
+
+/**
+ * `recorded`: ids by table that the command drew when it was first decided. `creates`: tables in which it always makes
+ * a row; an
+ * id of each is drawn at once.
+ */
+export const makeIdAllocator = Effect.fnUntraced(function* (
+  recorded: { readonly [table: string]: ReadonlyArray<number> },
+  creates: ReadonlyArray<Table>
+) {
+  const runtime = yield* CommandRuntime
+  const ids = makeSupply<number>(Object.entries(recorded))
+  const numbers = makeSupply<number | null>()
+  let placeholder = first_placeholder
+  const allocator: IdAllocator = {
+    context: {
+      id: ({ name }) => ids.next(name) ?? placeholder++,
+      number: (sequence) => {
+        const drawn = numbers.next(sequence)
+        return drawn === undefined ? placeholder++ : drawn
+      }
+    },
+    reset: () => {
+      ids.reset()
+      numbers.reset()
+    },
+    shortfall: () => ({ ids: ids.shortfall(), numbers: numbers.shortfall() }),
+    add: ids.add,
+    addNumber: (sequence, number) => numbers.add(sequence, [number]),
+    used: () => Object.fromEntries(ids.entries().map(([table, drawn, used]) => [table, drawn.slice(0, used)])),
+    unused: () =>
+      ids
+        .entries()
+        .map(([table, drawn, used]) => [table, drawn.slice(Math.max(used, recorded[table]?.length ?? 0))] as const)
+        .filter(([, unused]) => unused.length > 0)
+  }
+  for (const table of creates)
+    if (!ids.has(table.name)) allocator.add(table.name, yield* runtime.allocateIds(table.name, 1))
+  return allocator
+})
+
+// Custom fields with automatic numbers: each new row of the module gets the next number where numbers are assigned. On
+// a replica the field stays empty until the server has numbered the row, like a document number.
+
+const prefix_max = 50
+const pad_max = 20
+const start_max = 1_000_000_000
+
+/** Prefix, minimum number of digits and first number. */
+interface Form {
+  readonly prefix: string
+  readonly pad: number
+  readonly start: number
+}
+const formOf = (settings: JsonObject | null): Form => {
+  const { pad, prefix, start } = settings ?? {}
+  return {
+    prefix: typeof prefix === "string" ? prefix : "",
+    pad: typeof pad === "number" ? pad : 0,
+    start: typeof start === "number" ? start : 1
+  }
+}
+const written = (definition: CustomFieldRow, nth: number): string => {
+  const { pad, prefix, start } = formOf(definition.settings)
+  return prefix + String(start + nth - 1).padStart(pad, "0")
+}
+
+/** Problem of the settings of such a field; undefined if they are valid. */
+export const autoNumberProblem = ({ settings }: Pick<CustomFieldRow, "settings">): string | undefined => {
+  const { pad, prefix, start } = settings ?? {}
+  const isWhole = (value: unknown, min: number, max: number): boolean =>
+    value === undefined || value === null || (Number.isInteger(value) && Number(value) >= min && Number(value) <= max)
+  if (
+    prefix !== undefined &&
+    prefix !== null &&
+    !(typeof prefix === "string" && [...prefix].length <= prefix_max && isStorableText(prefix))
+  ) {
+    return `The setting prefix must be a text of at most ${prefix_max} characters.`
+  }
+  if (!isWhole(pad, 0, pad_max)) return `The setting pad must be a whole number from 0 to ${pad_max}.`
+  if (!isWhole(start, 1, start_max)) return `The setting start must be a whole number from 1 to ${start_max}.`
+  return undefined
+}
+
+const modules = new WeakMap<Catalogue, ReadonlyMap<string, string>>()
+/** Events that make a row with custom fields → the module of these. */
+const modulesOf = (catalogue: Catalogue): ReadonlyMap<string, string> => {
+  let found = modules.get(catalogue)
+  if (found === undefined) {
+    found = new Map(
+      catalogue.resources.flatMap(({ custom_module, table }) =>
+        custom_module === undefined ? [] : [[`${table.entity}.created`, custom_module] as const]
+      )
+    )
+    modules.set(catalogue, found)
+  }
+  return found
+}
+
+/** The same events, with numbers in the rows they create. */
+export const withAutoNumbers = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
+  const runtime = yield* CommandRuntime
+  const moduleOf = modulesOf(runtime.catalogue)
+  const wanted = [...new Set(events.flatMap(({ type }) => moduleOf.get(type) ?? []))]
+  const definitions = (yield* Effect.forEach(wanted, customFieldsFor))
+    .flat()
+    .filter((one) => one.field_type === auto_number)
+    .toSorted((one, other) => one.id - other.id)
+  if (definitions.length === 0) return events
+  const made = events.map((event): { [key: string]: string | null } | undefined =>
+    moduleOf.has(event.type) ? {} : undefined
+  )
+  // Field by field, in the same order in every command: two commands that need numbers of the same sequences cannot
+  // deadlock.
+  for (const definition of definitions) {
+    for (const [at, event] of events.entries()) {
+      if (moduleOf.get(event.type) !== definition.module_type) continue
+      const nth = yield* runtime.nextNumber(`custom_field:${definition.id}`)
+      made[at]![String(definition.id)] = nth === null ? null : written(definition, nth)
+    }
+  }
+  return events.map((event, at) =>
+    made[at] === undefined
+      ? event
+      : {
+          ...event,
+          data: {
+            ...event.data,
+            custom_fields: {
+              ...(isJsonObject(event.data["custom_fields"]) ? event.data["custom_fields"] : {}),
+              ...made[at]
+            }
+          }
+        }
+  )
 })

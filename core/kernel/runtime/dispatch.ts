@@ -4,17 +4,14 @@
 import { itemAt } from "../../values/text.ts"
 import { Clock, Effect } from "effect"
 import { instantOf } from "../../values/time.ts"
-import type { Catalogue } from "../endpoints/catalogue.ts"
-import type { Answer, Endpoint, Failure, Request } from "../endpoints/endpoint.ts"
+import type { Answer, Catalogue, CommandRuntime, Endpoint, Failure, Request } from "../endpoints/endpoint.ts"
 import { noSuchView } from "../lists/custom-view.ts"
 import { type CommandMetadata, type EndpointCall, type Outcome, prepare, runCommand } from "./engine.ts"
 import { sayingIgnored } from "../endpoints/ignored.ts"
-import { isJsonObject } from "../fields/json.ts"
+import { isJsonObject } from "../fields/field.ts"
 import { valueOf } from "../lists/query.ts"
-import { notFound, Rejection } from "../fields/rejection.ts"
-import type { CommandRuntime } from "../endpoints/command-runtime.ts"
+import { notFound, Rejection, type Viewer } from "../fields/rejection.ts"
 import type { Store } from "../store/store.ts"
-import type { Viewer } from "../fields/viewer.ts"
 
 interface Matched {
   readonly endpoint: Endpoint

@@ -7,8 +7,7 @@
  */
 import { Context, Effect, Option } from "effect"
 import { SqlError } from "effect/sql"
-import type { Failure } from "../store/failure.ts"
-import { Store } from "../store/store.ts"
+import { type Failure, Store } from "../store/store.ts"
 
 /** State shared by the attempts at one transaction. */
 export interface LocksWanted {

@@ -4,19 +4,24 @@
  */
 import { Effect } from "effect"
 import { CommandRuntime, type Endpoint, type Input, type Params, type Request } from "../endpoints/endpoint-types.ts"
-import type { Failure } from "../store/failure.ts"
-import type { Fields } from "../fields/field.ts"
+import { type Fields, isJsonObject, type JsonObject } from "../fields/field.ts"
 import { missingReferenceText, readFields, type Reference } from "../fields/input.ts"
 import { strictErrors } from "../endpoints/ignored.ts"
-import { isJsonObject, type JsonObject } from "../fields/json.ts"
 import { isDeletable } from "../events/references.ts"
-import { forbidden, invalid, invalidField, notFound, type Rejection } from "../fields/rejection.ts"
+import {
+  forbidden,
+  hasAbility,
+  hasOnePermission,
+  invalid,
+  invalidField,
+  notFound,
+  type Rejection,
+  type Viewer
+} from "../fields/rejection.ts"
 import { baseCurrency } from "../events/settings.ts"
-import { Store } from "../store/store.ts"
-import type { AnyRow, Table } from "../tables/table.ts"
-import { hasAbility, hasOnePermission, type Viewer } from "../fields/viewer.ts"
+import { type Failure, Store } from "../store/store.ts"
+import { type AnyRow, type Table, wordsOf } from "../tables/table.ts"
 import { visibleColumnsOf } from "../tables/visibility.ts"
-import { wordsOf } from "../tables/words.ts"
 
 /** A matched request, and who makes it. */
 export interface EndpointCall {

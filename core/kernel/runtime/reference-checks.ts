@@ -4,10 +4,8 @@
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
-import type { RowChange, Where } from "../tables/row-change.ts"
 import { event, type NewEvent, projectEvent, type Projection, streamOfRow } from "../events/event-type.ts"
-import type { ColumnValues } from "../fields/field.ts"
-import type { JsonObject } from "../fields/json.ts"
+import type { ColumnValues, JsonObject } from "../fields/field.ts"
 import {
   clearedColumns,
   type Doubled,
@@ -17,13 +15,11 @@ import {
   referenceCleared,
   type References
 } from "../events/references.ts"
-import { invalidField, type Rejection } from "../fields/rejection.ts"
+import { invalidField, type Rejection, type Viewer } from "../fields/rejection.ts"
 import { visibleColumnsOf } from "../tables/visibility.ts"
 import { type Bindings, bindings, chunked, columnList, quote, whereSql } from "../store/statement.ts"
 import { Store, type StoreShape } from "../store/store.ts"
-import type { AnyRow, Table } from "../tables/table.ts"
-import type { Viewer } from "../fields/viewer.ts"
-import { wordsOf } from "../tables/words.ts"
+import { type AnyRow, type RowChange, type Table, type Where, wordsOf } from "../tables/table.ts"
 
 /**
  * Rows that a command deletes, by table; `along` are those deleted with their parent, which a projection does not see

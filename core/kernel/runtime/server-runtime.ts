@@ -3,11 +3,10 @@
  * journal.
  */
 import { Effect, Layer } from "effect"
-import type { Catalogue } from "../endpoints/catalogue.ts"
 import { allocateIds, nextDocumentNumber, releaseIds } from "./ids.ts"
 import { appendAndScrub, projectNew } from "../events/journal.ts"
 import { settings_table, settingsFrom } from "../events/settings.ts"
-import { CommandRuntime, type SecretBox } from "../endpoints/command-runtime.ts"
+import { type Catalogue, CommandRuntime, type SecretBox } from "../endpoints/endpoint.ts"
 import { Store } from "../store/store.ts"
 
 interface ServerRuntimeOptions {

@@ -4,13 +4,20 @@
  * applied at once, in order.
  */
 import { itemAt } from "../../values/text.ts"
-import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../tables/table.ts"
+import {
+  type AnyRow,
+  caseFoldedName,
+  caseFoldedValue,
+  isSearchable,
+  type Key,
+  type RowChange,
+  type Table,
+  type Where
+} from "../tables/table.ts"
 import { type Dialect, encodeRow } from "./dialect.ts"
-import type { Insert } from "./insert.ts"
-import { bindings, chunked, inPowersOfTwo, quote } from "./statement.ts"
+import { bindings, chunked, inPowersOfTwo, type Insert, quote } from "./statement.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Key, RowChange, Where } from "../tables/row-change.ts"
 
 // Changing many rows by their keys: those that get the same columns travel in one statement.
 

@@ -1,8 +1,7 @@
 /** Reads a table in key order, page by page: the same order on either engine. */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
-import type { Key } from "../tables/row-change.ts"
-import type { AnyRow, Table } from "../tables/table.ts"
+import type { AnyRow, Key, Table } from "../tables/table.ts"
 import { columnList, quote } from "./statement.ts"
 import { Store } from "./store.ts"
 

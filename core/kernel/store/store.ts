@@ -4,13 +4,22 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import type { Key, RowChange, Where } from "../tables/row-change.ts"
 import { invalidField, Rejection } from "../fields/rejection.ts"
-import type { AnyRow, RowOf, Table } from "../tables/table.ts"
+import type { AnyRow, Key, RowChange, RowOf, Table, Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
 import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
-import { type Insert, type Inserter, makeInserter } from "./insert.ts"
-import { bindings, chunked, columnList, columnsNamed, orderSql, quote, whereSql } from "./statement.ts"
+import {
+  bindings,
+  chunked,
+  columnList,
+  columnsNamed,
+  type Insert,
+  type Inserter,
+  makeInserter,
+  orderSql,
+  quote,
+  whereSql
+} from "./statement.ts"
 
 interface FindOptions {
   readonly order?: ReadonlyArray<string>
@@ -336,3 +345,9 @@ export const isRetryable = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "SerializationError" ||
   error.reason._tag === "DeadlockError" ||
   (error.reason._tag === "UniqueViolation" && /^journal[._]/.test(constraintOf(error)))
+
+// How reading and deciding may fail: refused with a reason, or the database did not answer as it should.
+
+export type Failure = Rejection | SqlError.SqlError
+/** Reads rows and returns an `A`. */
+export type StoreRead<A> = Effect.Effect<A, Failure, Store>

@@ -1,8 +1,7 @@
 /** Declared fields as Schemas: the form their values have in answers. */
 import { Schema } from "effect"
-import type { Field, Fields, FieldType } from "../fields/field.ts"
-import type { Json, JsonObject } from "../fields/json.ts"
-import { wordsOf } from "./words.ts"
+import type { Field, Fields, FieldType, Json, JsonObject } from "../fields/field.ts"
+import { wordsOf } from "./table.ts"
 
 type JsonSchema = { readonly [word: string]: unknown }
 

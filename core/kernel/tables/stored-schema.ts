@@ -3,10 +3,17 @@
  * checked on input only; here only types count, so that data accepted by earlier releases stays readable.
  */
 import { Schema, SchemaAST } from "effect"
-import type { Field, Fields, FieldType } from "../fields/field.ts"
-import { isJsonObject, isParsedJson, type Json, type JsonObject } from "../fields/json.ts"
+import {
+  type Field,
+  type Fields,
+  type FieldType,
+  isJsonObject,
+  isParsedJson,
+  type Json,
+  type JsonObject,
+  typed
+} from "../fields/field.ts"
 import type { AnyRow, RowOf, Table } from "./table.ts"
-import { typed } from "../fields/shown.ts"
 
 /** Encoded and decoded form are the same: events are kept as they are in memory. */
 export type Stored<T> = Schema.Codec<T, T>

@@ -8,7 +8,8 @@ import {
   timestamp,
   type ValuesOf
 } from "../fields/field.ts"
-import type { Viewer } from "../fields/viewer.ts"
+import type { Viewer } from "../fields/rejection.ts"
+import { spokenNumber } from "../../values/text.ts"
 
 /** A row's key: an id, or a text where the table chose one. */
 export type Key = number | string
@@ -259,3 +260,65 @@ export const caseFoldedValue = (field: Field, value: unknown): unknown =>
     : Object.fromEntries(
         Object.entries(value as object).flatMap(([key, one]) => (typeof one === "string" ? [[key, foldCase(one)]] : []))
       )
+
+// Names of declarations in sentences of descriptions.
+
+/** "a user" and "a unit" sound otherwise than they are written. */
+export const articleOf = (words: string): string => (/^([aeio]|u(?!ser|ni))/.test(words) ? "an" : "a")
+export const capitalised = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
+/** A name in words, or the name of one row of a table: "activity participant". */
+export const wordsOf = (named: string | Pick<Table, "entity">): string =>
+  (typeof named === "string" ? named : named.entity).replaceAll("_", " ")
+/** A row as people name it: `order 12 Own gig`, `product Lamp`; by its id where it has no name, or lacks its number. */
+export const rowWords = (
+  table: Table,
+  {
+    key,
+    name,
+    number = null
+  }: { readonly key: string | number; readonly name: string | null; readonly number?: string | null }
+): string => {
+  const spoken = number === null ? undefined : spokenNumber(number)
+  const by =
+    spoken ?? ("number" in table.columns || name === null ? (typeof key === "number" ? `id ${key}` : key) : undefined)
+  return [table.word, by, name === number ? undefined : name]
+    .filter((one) => one !== undefined && one !== null)
+    .join(" ")
+}
+/** "an activity participant" */
+export const oneOf = (table: Pick<Table, "entity">): string => `${articleOf(wordsOf(table))} ${wordsOf(table)}`
+
+// Row changes as data: produced by projections, applied in one place, reverted by replicas.
+
+export type Where = { readonly [column: string]: string | number | boolean | null | ReadonlyArray<string | number> }
+export type RowChange =
+  | { readonly op: "insert"; readonly table: Table; readonly row: AnyRow }
+  | { readonly op: "update"; readonly table: Table; readonly key: Key; readonly set: AnyRow }
+  | { readonly op: "delete"; readonly table: Table; readonly key: Key }
+  | { readonly op: "update_where"; readonly table: Table; readonly where: Where; readonly set: AnyRow }
+  | { readonly op: "delete_where"; readonly table: Table; readonly where: Where }
+
+export const insert = <T extends Table>(table: T, row: RowOf<T>): RowChange => ({ op: "insert", table, row })
+export const update = <T extends Table>(table: T, key: Key, set: Partial<RowOf<T>>): RowChange => ({
+  op: "update",
+  table,
+  key,
+  set
+})
+/** Inserts a row made at `at`. */
+export const insertRow = (table: Table, row: AnyRow, at: string): RowChange => ({
+  op: "insert",
+  table,
+  row: { ...row, created_at: at, updated_at: at, deleted_at: null }
+})
+/** Sets columns of a row at `at`. */
+export const updateRow = (table: Table, key: Key, set: AnyRow, at: string): RowChange =>
+  update(table, key, { ...set, updated_at: at })
+export const remove = (table: Table, key: Key): RowChange => ({ op: "delete", table, key })
+export const updateWhere = <T extends Table>(table: T, where: Where, set: Partial<RowOf<T>>): RowChange => ({
+  op: "update_where",
+  table,
+  where,
+  set
+})
+export const removeWhere = (table: Table, where: Where): RowChange => ({ op: "delete_where", table, where })

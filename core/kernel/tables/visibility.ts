@@ -5,7 +5,7 @@
  */
 import type { Field } from "../fields/field.ts"
 import type { Audience, Key, Table, Visibility } from "./table.ts"
-import { hasOnePermission, type Viewer } from "../fields/viewer.ts"
+import { hasOnePermission, type Viewer } from "../fields/rejection.ts"
 
 export type { Audience, Visibility } from "./table.ts"
 

@@ -1,7 +1,7 @@
 /** Endpoints of activities (rules/members-activities 6). */
 import { Effect, Result, Schema } from "effect"
 import { list_values } from "../../kernel/lists/custom-field.ts"
-import { command, type DecideContext, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { command, type DecideContext, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../kernel/events/event-type.ts"
 import {
   accessOf,
@@ -12,7 +12,7 @@ import {
   updatedEvent
 } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../kernel/fields/rejection.ts"
-import type { AnyRow, RowOf, Table } from "../../kernel/tables/table.ts"
+import { type AnyRow, type RowOf, type Table, update } from "../../kernel/tables/table.ts"
 import {
   activities,
   activity_participants,
@@ -26,18 +26,15 @@ import {
   task_code,
   time_statuses
 } from "./schema.ts"
-import { update } from "../../kernel/tables/row-change.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
 import { activity_type_list } from "../../setup/custom-fields/seed.ts"
-import type { Json } from "../../kernel/fields/json.ts"
 import { ok, renderById, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { users } from "../../people/users/schema.ts"
-import { boolean, integer, text } from "../../kernel/fields/field.ts"
+import { boolean, integer, type Json, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // Rules for activities (rules/members-activities 6).

@@ -5,6 +5,7 @@ import {
   code,
   integer,
   json,
+  type JsonObject,
   list,
   longText,
   object,
@@ -12,7 +13,6 @@ import {
   text,
   timestamp
 } from "../../kernel/fields/field.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
 
 /** Values of `regarding_type`: the tables an activity can be about. */

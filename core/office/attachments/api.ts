@@ -2,17 +2,19 @@
 import { Effect, Option, Result } from "effect"
 import {
   command,
+  CommandRuntime,
   type Decided,
   type Endpoint,
   get,
   type Input,
   type Params,
+  type Slice,
   type UploadedFile
 } from "../../kernel/endpoints/endpoint.ts"
 import type { DecideContext } from "../../kernel/events/settings.ts"
-import { upload_bytes_max } from "../../kernel/fields/body-limits.ts"
+import { upload_bytes_max } from "../../kernel/fields/input.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { forbidden, notFound, reject } from "../../kernel/fields/rejection.ts"
+import { forbidden, notFound, reject, type Viewer } from "../../kernel/fields/rejection.ts"
 import { shownFileName } from "../../values/file-name.ts"
 import { attachableStream, attachmentCreated, attachmentDeleted, deletedAttachment } from "./events.ts"
 import {
@@ -25,8 +27,6 @@ import {
   mayRead,
   mayWrite
 } from "./attachables.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { text } from "../../kernel/fields/field.ts"
 import { reaction } from "../../kernel/events/react.ts"
@@ -42,9 +42,7 @@ import {
 } from "../../kernel/endpoints/resource.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { AnyRow, Table } from "../../kernel/tables/table.ts"
-import type { Viewer } from "../../kernel/fields/viewer.ts"
-import { oneOf, wordsOf } from "../../kernel/tables/words.ts"
+import { type AnyRow, oneOf, type Table, wordsOf } from "../../kernel/tables/table.ts"
 import { memberAnonymised } from "../../people/personal-data/erase.ts"
 import { rowsRecordedOf } from "../../people/personal-data/api.ts"
 

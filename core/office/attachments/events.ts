@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import { rowMade } from "../../kernel/events/row-events.ts"
-import { remove } from "../../kernel/tables/row-change.ts"
+import { remove } from "../../kernel/tables/table.ts"
 import { attachableOf, type AttachmentRow, attachments } from "./attachables.ts"
 
 /** Stream of the attachment's subject: `member:12`. */

@@ -2,7 +2,7 @@
 import { Effect, Result, Schema } from "effect"
 import { createdEvent, deletedEvent, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
-import { insert, remove, removeWhere } from "../../kernel/tables/row-change.ts"
+import { insert, remove, removeWhere } from "../../kernel/tables/table.ts"
 import { storedValue } from "../../kernel/tables/stored-schema.ts"
 import {
   notification_preferences,
@@ -17,9 +17,9 @@ import {
   type DecideContext,
   type Decided,
   get,
-  type SharedDraft
+  type SharedDraft,
+  type Slice
 } from "../../kernel/endpoints/endpoint.ts"
-import { sameJson } from "../../kernel/fields/json.ts"
 import {
   type Change,
   changesIn,
@@ -30,13 +30,11 @@ import {
 } from "./fields.ts"
 import { notification_channels, type NotificationChannel, type NotificationType } from "./types.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
-import { text } from "../../kernel/fields/field.ts"
-import { forbidden, notFound, type Rejection } from "../../kernel/fields/rejection.ts"
+import { sameJson, text } from "../../kernel/fields/field.ts"
+import { forbidden, hasOnePermission, notFound, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
 import { ok, unpagedMeta } from "../../kernel/endpoints/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
 import { members } from "../../people/members/schema.ts"
 import { preferences_shown, settings_shown, shownPreferences, shownSettings } from "./shown.ts"
 

@@ -1,7 +1,15 @@
 /** Types and channels in bodies, and the errors that can be found without reading rows. */
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
-import { boolean, choice, type Fields, list, object } from "../../kernel/fields/field.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
+import {
+  boolean,
+  choice,
+  type Fields,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  list,
+  object
+} from "../../kernel/fields/field.ts"
 import {
   notification_channels,
   type NotificationChannel,

@@ -1,6 +1,5 @@
 /** Resolves a conflict by changing the command's rows or its request, and recording it again. */
-import type { Fields } from "../../kernel/fields/field.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
+import type { Fields, JsonObject } from "../../kernel/fields/field.ts"
 import { type AskFacts, canBeReduced, type Given, type Refused, shortLines } from "./short-lines.ts"
 
 export interface HireDates {

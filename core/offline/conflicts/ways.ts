@@ -1,6 +1,6 @@
 /** Ways out of refusals that the trade knows: fewer, other dates, or to wait for goods. */
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
-import { instantOfWall, wallOf, zoneOf } from "../../values/zone.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
+import { instantOfWall, wallOf, zoneOf } from "../../values/time.ts"
 import {
   type About,
   type AskFacts,

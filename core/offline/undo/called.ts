@@ -1,6 +1,5 @@
 /** Names of rows in sentences about undoing. */
-import type { Table } from "../../kernel/tables/table.ts"
-import { wordsOf } from "../../kernel/tables/words.ts"
+import { type Table, wordsOf } from "../../kernel/tables/table.ts"
 
 const states = ["draft", "quotation", "order"]
 /** A row, as a table or an event holds it. */

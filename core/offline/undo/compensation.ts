@@ -2,10 +2,15 @@
  * How recorded commands are undone by further commands (rules/undo 3). A compensation is a pure function of the command
  * and its changes; it returns requests by endpoint name, or the reason why there are none.
  */
-import type { Catalogue } from "../../kernel/endpoints/catalogue.ts"
-import type { Endpoint } from "../../kernel/endpoints/endpoint.ts"
-import type { Field, Fields } from "../../kernel/fields/field.ts"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../../kernel/fields/json.ts"
+import type { Catalogue, Endpoint } from "../../kernel/endpoints/endpoint.ts"
+import {
+  type Field,
+  type Fields,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  sameJson
+} from "../../kernel/fields/field.ts"
 
 /** A row that the command changed, as the device remembers it. */
 export interface ChangedRow {

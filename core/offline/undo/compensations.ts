@@ -3,9 +3,8 @@
  * changed ones get their earlier values, and deleted ones are restored if there is such an endpoint, or else created
  * again if no other row refers to them.
  */
-import type { Catalogue } from "../../kernel/endpoints/catalogue.ts"
-import { type Endpoint, operationOf, resourceOf } from "../../kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json } from "../../kernel/fields/json.ts"
+import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../kernel/endpoints/endpoint.ts"
+import { isJsonObject, type Json } from "../../kernel/fields/field.ts"
 import {
   asSet,
   backToBefore,

@@ -1,5 +1,5 @@
 /** Compensations of commands on units and counted lines of an order: each is moved back step by step. */
-import type { JsonObject } from "../../kernel/fields/json.ts"
+import type { JsonObject } from "../../kernel/fields/field.ts"
 import {
   cannot,
   type ChangedRow,

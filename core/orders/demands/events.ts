@@ -5,8 +5,8 @@
  */
 import { Schema } from "effect"
 import type { NewDemand } from "./demand.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { insert, removeWhere, updateWhere } from "../../kernel/tables/row-change.ts"
+import type { Slice } from "../../kernel/endpoints/endpoint.ts"
+import { insert, removeWhere, updateWhere } from "../../kernel/tables/table.ts"
 import { eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { storedValue, wholeRow } from "../../kernel/tables/stored-schema.ts"
 import {

@@ -3,9 +3,8 @@
  * time).
  */
 import { Effect } from "effect"
-import type { Failure } from "../../kernel/store/failure.ts"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
-import type { Store } from "../../kernel/store/store.ts"
+import type { Failure, Store } from "../../kernel/store/store.ts"
 
 /** Products share this many locks: Postgres holds some thousands for all transactions together. */
 const locks_max = 1_024

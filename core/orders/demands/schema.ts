@@ -2,9 +2,8 @@
  * Demands: what opportunity lines and packed units take from stock, one row each (rules/availability 2.1). The table is
  * called `claims`, as in release 0.1: reports and devices read it by that name. SQL names it as `demands.name`.
  */
-import { insert } from "../../kernel/tables/row-change.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import { plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
+import { insert, plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
 import { openEnd } from "../../values/time.ts"
 
 /** Demands that count now, or will once their quotation does. */

@@ -1,14 +1,21 @@
 /** The slice of opportunities: its tables, events and endpoints, facet by facet. */
 import { Effect, Schema } from "effect"
 import { loadStockedProducts } from "../availability/facts/load-products.ts"
-import { type DecideContext, type Endpoint, type Failure, get, type Input } from "../../kernel/endpoints/endpoint.ts"
+import {
+  CommandRuntime,
+  type DecideContext,
+  type Endpoint,
+  type Failure,
+  get,
+  type Input,
+  type Slice
+} from "../../kernel/endpoints/endpoint.ts"
 import { follow, type StoredEvent } from "../../kernel/events/event-type.ts"
 import { later } from "../../kernel/fields/later.ts"
 import { journal } from "../../kernel/events/journal.ts"
 import { pageOf } from "../../kernel/lists/query.ts"
 import { listOf, ok, unpagedMeta, viewContext, withMore } from "../../kernel/endpoints/resource.ts"
 import { bindings, columnList } from "../../kernel/store/statement.ts"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { users } from "../../people/users/schema.ts"
 import { withOwed } from "./state/standing.ts"
@@ -30,8 +37,7 @@ import { isAsked, isExplained } from "../../products/rates/engine-api.ts"
 import { boolean, integer, list as list_of, text, timestamp } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { auditShown } from "../../people/activity-log.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { removeWhere } from "../../kernel/tables/row-change.ts"
+import { removeWhere } from "../../kernel/tables/table.ts"
 import { opportunityEvents } from "./events/participants.ts"
 import { extensionEndpoints } from "./extension/api.ts"
 import { headerEndpoints } from "./header/api.ts"

@@ -1,8 +1,7 @@
 /** Activities as an iCalendar feed that phones and mail programs subscribe to (rules/members-activities 7). */
 import ICAL from "ical.js"
-import { instantOf, millisOf } from "../../values/time.ts"
+import { dayOf, instantOf, millisOf, startOfDay, wallOf } from "../../values/time.ts"
 import { dateAfter } from "../../values/period.ts"
-import { dayOf, startOfDay, wallOf } from "../../values/zone.ts"
 
 export interface FeedActivity {
   readonly id: number

@@ -1,8 +1,7 @@
 /** Kinds of calendar entries, and who may see them. */
 import { Effect } from "effect"
 import { choice, list } from "../../kernel/fields/field.ts"
-import { forbidden, type Rejection } from "../../kernel/fields/rejection.ts"
-import { hasAbility, hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
+import { forbidden, hasAbility, hasOnePermission, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
 
 const labels = {
   activities: "Activities",

@@ -2,8 +2,7 @@
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { statuses } from "../../orders/opportunities/tables/statuses.ts"
 import { spokenNumber } from "../../values/text.ts"
-import { instantOf, millisOf } from "../../values/time.ts"
-import { dayOf, startOfDay, wallOf } from "../../values/zone.ts"
+import { dayOf, instantOf, millisOf, startOfDay, wallOf } from "../../values/time.ts"
 import type { FeedEntry } from "./feed.ts"
 import type { CalendarKind } from "./kinds.ts"
 

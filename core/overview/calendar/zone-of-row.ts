@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { AnyRow } from "../../kernel/tables/table.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { stores } from "../../setup/stores.ts"
-import { zoneOf } from "../../values/zone.ts"
+import { zoneOf } from "../../values/time.ts"
 
 /** That of the row's store; of rows without one the company's, which is `timezone`. */
 export const zoneOfRow = Effect.fnUntraced(function* ({ store_id }: AnyRow, timezone: string | null) {

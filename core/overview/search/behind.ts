@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { Viewer } from "../../kernel/fields/viewer.ts"
+import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import { members } from "../../people/members/schema.ts"
 import { purchase_order_items, purchase_orders } from "../../purchasing/schema.ts"

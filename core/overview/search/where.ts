@@ -13,7 +13,7 @@ import {
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { Viewer } from "../../kernel/fields/viewer.ts"
+import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"

@@ -1,8 +1,7 @@
 /** The orders of a day: three statements for their headers, two for all their pieces (rules/today 2). */
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { dateAfter } from "../../values/period.ts"
-import { instantOf, millisOf } from "../../values/time.ts"
-import { dayOf, startOfDay } from "../../values/zone.ts"
+import { dayOf, instantOf, millisOf, startOfDay } from "../../values/time.ts"
 import { Effect } from "effect"
 import { type InvoiceRow, invoices } from "../../billing/state/tables.ts"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"

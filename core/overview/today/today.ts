@@ -1,11 +1,10 @@
 /** The answer of a day: its lists, by what their reader may see (rules/today). */
 import { Effect } from "effect"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
-import type { Failure, Input } from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Failure, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
 import { settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { Viewer } from "../../kernel/fields/viewer.ts"
+import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { members } from "../../people/members/schema.ts"
 import type { Pieces } from "../../orders/opportunities/state/pieces.ts"
 import { states, statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
@@ -13,8 +12,7 @@ import { countToReplace } from "../../orders/opportunities/units/to-replace.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { formatMoney } from "../../values/money.ts"
-import { instantOf, millisOf } from "../../values/time.ts"
-import { dayOf, zoneOf } from "../../values/zone.ts"
+import { dayOf, instantOf, millisOf, zoneOf } from "../../values/time.ts"
 import {
   type Day,
   dayIn,

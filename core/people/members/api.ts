@@ -1,7 +1,6 @@
 /** Endpoints of members (rules/members-activities 2). */
 import { Effect, Result } from "effect"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { command, type Failure, get } from "../../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, type Failure, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { type Fields, integer } from "../../kernel/fields/field.ts"
 import {
   type Access,
@@ -24,7 +23,7 @@ import {
   viewContext
 } from "../../kernel/endpoints/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { AnyRow, Stamped, Table } from "../../kernel/tables/table.ts"
+import { type AnyRow, type Stamped, type Table, update } from "../../kernel/tables/table.ts"
 import {
   memberEvents,
   memberProblems,
@@ -58,8 +57,6 @@ import {
 } from "./schema.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { doublesOf } from "../../kernel/runtime/reference-checks.ts"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
-import { update } from "../../kernel/tables/row-change.ts"
 import { assignedClass, classesFor, organisation_tax_classes } from "../../setup/reference-data/tax.ts"
 
 // Contact records of members: addresses, e-mails, phones, links and relationships (rules/members-activities 3).

@@ -1,6 +1,6 @@
 /** Rules for members: changes of type and merging duplicates (rules/members-activities 2). */
 import { Result, Schema } from "effect"
-import { remove, update, updateWhere } from "../../kernel/tables/row-change.ts"
+import { remove, update, updateWhere } from "../../kernel/tables/table.ts"
 import { type DataOf, eventType, streamOf } from "../../kernel/events/event-type.ts"
 import {
   type ContactKind,

@@ -1,7 +1,6 @@
 /** How members and their contact records are shown in answers (rules/members-activities 1 and 3). */
 import { Effect } from "effect"
 import type { ViewColumn, ViewColumns } from "../../kernel/lists/custom-view.ts"
-import type { Json, JsonObject } from "../../kernel/fields/json.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { AnyRow } from "../../kernel/tables/table.ts"
 import { countries } from "../../setup/reference-data/countries.ts"
@@ -9,7 +8,7 @@ import { addresses, emails, links, type MemberRow, members, membership_types, ph
 import { list_values } from "../../kernel/lists/custom-field.ts"
 import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
 import { organisation_tax_classes } from "../../setup/reference-data/tax.ts"
-import { boolean, integer, text } from "../../kernel/fields/field.ts"
+import { boolean, integer, type Json, type JsonObject, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // Columns of saved views of members that are no keys of answers: e-mail, phone, address (rules/conventions 6).

@@ -6,13 +6,13 @@ import {
   decimal,
   integer,
   json,
+  type JsonObject,
   longText,
   money,
   ref,
   tags,
   text
 } from "../../kernel/fields/field.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
 
 export const membership_types = {

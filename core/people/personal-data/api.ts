@@ -1,7 +1,7 @@
 /** Endpoint that anonymises a member and, of a user, the account (rules/members-activities 2, rules/rulings 22). */
 import { Effect, Result } from "effect"
 import { custom_fields, type CustomFieldRow } from "../../kernel/lists/custom-field.ts"
-import { command, type Decided } from "../../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, type Decided, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { type DataOf, streamOf } from "../../kernel/events/event-type.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
@@ -11,11 +11,9 @@ import { memberAnonymised, type MovedContacts } from "./erase.ts"
 import { journal } from "../../kernel/events/journal.ts"
 import { Store, type StoreShape } from "../../kernel/store/store.ts"
 import type { Table } from "../../kernel/tables/table.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
 import { member_module, memberResource } from "../members/resource.ts"
 
 // The rule for erasing a person (rules/rulings 22).

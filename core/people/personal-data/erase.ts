@@ -1,5 +1,5 @@
 /** Removes a person's data from rows and from the journal (rules/rulings 22). */
-import { remove, removeWhere, type RowChange, update } from "../../kernel/tables/row-change.ts"
+import { remove, removeWhere, type RowChange, update } from "../../kernel/tables/table.ts"
 import { eventType, type ProjectionContext, type Scrub, streamOf } from "../../kernel/events/event-type.ts"
 import { users } from "../users/schema.ts"
 import { anonymous_name, anonymousEmail } from "../users/decide.ts"

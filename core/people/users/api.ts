@@ -1,11 +1,9 @@
 /** Endpoints of users (rules/conventions 12): POST invites a user, DELETE deactivates one. */
-import type { Catalogue, Slice } from "../../kernel/endpoints/catalogue.ts"
 import { Context, Effect, Option, Result } from "effect"
-import type { Failure } from "../../kernel/store/failure.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { command, get } from "../../kernel/endpoints/endpoint.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
+import { type Catalogue, command, CommandRuntime, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
-import { invalid, reject } from "../../kernel/fields/rejection.ts"
+import { hasOnePermission, invalid, reject, type Viewer } from "../../kernel/fields/rejection.ts"
 import {
   created,
   listOf,
@@ -17,8 +15,6 @@ import {
   unpagedMeta,
   viewContext
 } from "../../kernel/endpoints/resource.ts"
-import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
 import {
   beyondToken,
   interfacePermissions,

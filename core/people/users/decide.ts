@@ -1,17 +1,14 @@
 /** Rules for users: who may invite, change and deactivate whom (rules/conventions 11 and 12). */
 import { Effect, Result, Schema } from "effect"
-import { update } from "../../kernel/tables/row-change.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, initialRow, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { memberFields, type MemberRow, members } from "../members/schema.ts"
 import { roleFields, type RoleRow, roles, type UserRow, users } from "./schema.ts"
-import type { Catalogue, LaterSeed } from "../../kernel/endpoints/catalogue.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { beyondToken, rightsOfUser, roleChangeRefusal, systemRoles, userChangeRefusal } from "./permissions.ts"
-import type { Decided } from "../../kernel/endpoints/endpoint.ts"
-import { type FieldErrors, forbidden, invalid, reject, Rejection } from "../../kernel/fields/rejection.ts"
-import { foldCase } from "../../kernel/tables/table.ts"
-import type { Viewer } from "../../kernel/fields/viewer.ts"
+import type { Catalogue, Decided, LaterSeed } from "../../kernel/endpoints/endpoint.ts"
+import { type FieldErrors, forbidden, invalid, reject, Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
+import { foldCase, update } from "../../kernel/tables/table.ts"
 import { parseMailAddress } from "../../values/mail-address.ts"
 
 /** Name and e-mail address shown for anonymised persons. */

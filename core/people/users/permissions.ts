@@ -1,8 +1,7 @@
 /** The API's permissions, and those of the system roles of a new database (rules/conventions 11). */
-import { type Catalogue, type Permission, permissionsOfArea } from "../../kernel/endpoints/catalogue.ts"
-import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
+import { type Catalogue, type Permission, permissionsOfArea } from "../../kernel/endpoints/endpoint.ts"
 import type { RoleRow, UserRow } from "./schema.ts"
-import { forbidden, type Rejection } from "../../kernel/fields/rejection.ts"
+import { forbidden, hasOnePermission, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
 import { abilityLacking } from "../../kernel/endpoints/token-permissions.ts"
 
 const areas: { readonly [area: string]: string } = {

@@ -1,6 +1,6 @@
 /** POST /products/{product}/calculate_rate as a pure function from body and facts to the answer (rules/rates 6.3). */
 import { Result } from "effect"
-import type { Json, JsonObject } from "../../kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import { parseMoment } from "../../values/moment.ts"
 import type { RateBreakdown } from "../pricing/modifiers.ts"

@@ -3,7 +3,7 @@
  * was rounded (rules/rates 4, 5). It uses the functions that compute the price.
  */
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../../kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
 import { type Moment, parseMoment, parseTimeOfDay, plainDateOf } from "../../values/moment.ts"
 import { countText, roundingWords, type Step } from "./explain-step.ts"
 import { type BasePeriod, basePeriods, strategyLabel } from "../pricing/strategies.ts"

@@ -1,6 +1,6 @@
 /** Criteria of discount rules: their fields and operators, and how a criteria object is read (rules/billing 4). */
 import { Result } from "effect"
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import { isNumericText } from "../../values/decimal.ts"
 import { parseMoment } from "../../values/moment.ts"

@@ -1,5 +1,5 @@
 /** Rules of rate definitions: what they may consist of, update, copy and deletion (rules/rates 2, 6.1). */
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import { compareDecimals, isPlainDecimalText } from "../../values/decimal.ts"
 import { parseTimeOfDay } from "../../values/moment.ts"
 import {

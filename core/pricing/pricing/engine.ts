@@ -3,7 +3,7 @@
  * amounts are whole minor units; only the multiplier of each position and the factor are rounded.
  */
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../../kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import { isCurrency } from "../../values/currency.ts"
 import { parseMoment } from "../../values/moment.ts"

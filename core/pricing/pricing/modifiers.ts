@@ -2,7 +2,7 @@
 import { formatMoney, timesMoney } from "../../values/money.ts"
 import { type BasePeriod, basePeriods, type Modifier, type ModifierFacts } from "./strategies.ts"
 import { Result } from "effect"
-import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import {
   DAY_MINUTES,

@@ -1,6 +1,6 @@
 /** Amounts, numbers and dates as documents show them. */
 import { currencies, currencyOf } from "../../values/currency.ts"
-import { wallOf } from "../../values/zone.ts"
+import { wallOf } from "../../values/time.ts"
 import { type Locale, localeOf } from "./locales.ts"
 
 const nbsp = "\u00a0"

@@ -18,7 +18,7 @@ import {
 } from "./schema.ts"
 import { boolean, choice, decimal, integer, list, object, ref, text } from "../../kernel/fields/field.ts"
 import { Effect, Result } from "effect"
-import { command, type Decided, type Failure, get, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { command, type Decided, type Failure, get, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { Composed } from "./graph.ts"
@@ -26,7 +26,6 @@ import { crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { kitDepthIn } from "./settings.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
 import { type ComponentFacts, deleteComponent, productTouched, saveAccessory, saveComponent } from "./decide.ts"
 
 // How answers show accessories and components (rules/availability 7.2, 7.3).

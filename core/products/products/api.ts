@@ -1,6 +1,6 @@
 /** Endpoints of products and how answers show them (rules/availability 7.1). */
 import { Effect, Result } from "effect"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { text } from "../../kernel/fields/field.ts"
 import { accessOf, crudResource } from "../../kernel/endpoints/crud-resource.ts"
 import { resource } from "../../kernel/endpoints/resource.ts"

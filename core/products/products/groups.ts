@@ -1,8 +1,7 @@
 /** Product groups: the tree that orders a catalogue (rules/availability 11). */
 import { Effect, Result } from "effect"
 import type { ViewColumn } from "../../kernel/lists/custom-view.ts"
-import { integer, json, longText, ref, text } from "../../kernel/fields/field.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
+import { integer, json, type JsonObject, longText, ref, text } from "../../kernel/fields/field.ts"
 import { accessOf, crudResource } from "../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
 import { type Resource, resource } from "../../kernel/endpoints/resource.ts"

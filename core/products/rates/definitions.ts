@@ -1,7 +1,6 @@
 /** Endpoints of rate definitions (rules/rates 6.1). */
 import { Effect, Result } from "effect"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { command } from "../../kernel/endpoints/endpoint.ts"
+import { command, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { accessOf, createdEvent, crudResource, initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { invalid } from "../../kernel/fields/rejection.ts"
 import { created, renderById, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"

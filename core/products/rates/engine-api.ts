@@ -1,8 +1,7 @@
 /** Endpoints of the rate engine: the price of a hire, and the strategies and forms there are (rules/rates 6.3, 6.4). */
 import { type Query, valueOf } from "../../kernel/lists/query.ts"
 import { Effect, Result } from "effect"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { get, postQuery, type SharedDraft } from "../../kernel/endpoints/endpoint.ts"
+import { get, postQuery, type SharedDraft, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { boolean, choice, integer, json, list, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { later } from "../../kernel/fields/later.ts"
 import { invalid } from "../../kernel/fields/rejection.ts"

@@ -1,8 +1,19 @@
 /**
  * Rate definitions, which say how time and quantity are charged, and product rates, their prices (rules/rates 2, 5).
  */
-import { boolean, choice, date, integer, json, list, longText, money, ref, text } from "../../kernel/fields/field.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
+import {
+  boolean,
+  choice,
+  date,
+  integer,
+  json,
+  type JsonObject,
+  list,
+  longText,
+  money,
+  ref,
+  text
+} from "../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
 import {
   type BasePeriod,

@@ -3,6 +3,7 @@ import {
   boolean,
   choice,
   integer,
+  type Json,
   json,
   list,
   longText,
@@ -12,8 +13,7 @@ import {
   text,
   type ValuesOf
 } from "../../kernel/fields/field.ts"
-import type { Json } from "../../kernel/fields/json.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { type RowOf, table, updateWhere } from "../../kernel/tables/table.ts"
 import {
   readSurchargeValue,
   surchargeCalculations,
@@ -21,9 +21,7 @@ import {
   surchargeScopes
 } from "../../pricing/pricing/surcharges.ts"
 import { Effect, Result, Schema } from "effect"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { updateWhere } from "../../kernel/tables/row-change.ts"
-import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Slice } from "../../kernel/endpoints/endpoint.ts"
 import { follow, type NewEvent } from "../../kernel/events/event-type.ts"
 import {
   createdEvent,

@@ -21,12 +21,17 @@ import {
   transaction_types,
   type TransactionType
 } from "./schema.ts"
-import { integer, text } from "../../kernel/fields/field.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { command, type Failure, get, type Input, type SharedDraft } from "../../kernel/endpoints/endpoint.ts"
+import { integer, type JsonObject, text } from "../../kernel/fields/field.ts"
+import {
+  command,
+  type Failure,
+  get,
+  type Input,
+  type SharedDraft,
+  type Slice
+} from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, type SaveInput } from "../../kernel/endpoints/crud-resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
 import { deleteLevel, deleteTransaction, type LevelFacts, postTransaction, saveLevel } from "./decide.ts"
 import { stockEvents } from "./events.ts"
 import { productStocked } from "./first-level.ts"

@@ -1,6 +1,6 @@
 /** Events of stock beside the creation, change and deletion of levels. */
 import { Schema } from "effect"
-import { remove } from "../../kernel/tables/row-change.ts"
+import { remove } from "../../kernel/tables/table.ts"
 import { type AnyEventType, eventType } from "../../kernel/events/event-type.ts"
 import { rowEvents } from "../../kernel/endpoints/crud-resource.ts"
 import { stock_levels, stock_transactions } from "./schema.ts"

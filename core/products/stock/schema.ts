@@ -9,6 +9,7 @@ import {
   decimal,
   integer,
   json,
+  type JsonObject,
   list,
   longText,
   object,
@@ -16,7 +17,6 @@ import {
   text,
   timestamp
 } from "../../kernel/fields/field.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
 import { out_of_service_labels, service_states } from "../service.ts"
 

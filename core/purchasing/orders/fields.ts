@@ -4,6 +4,7 @@ import {
   decimal,
   integer,
   json,
+  type JsonObject,
   list,
   longText,
   object,
@@ -12,7 +13,6 @@ import {
   timestamp,
   type ValuesOf
 } from "../../kernel/fields/field.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
 import { purchase_order_types } from "../schema.ts"
 
 const cleared = { nullable: true, on_null: "clear" } as const

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { type AnyEventType, type DataOf, eventType } from "../../kernel/events/event-type.ts"
 import { alterRow, type RecordChange } from "../../kernel/events/record-events.ts"
-import { insertRow, update } from "../../kernel/tables/row-change.ts"
+import { insertRow, update } from "../../kernel/tables/table.ts"
 import { keyedColumns, newRow, someColumns } from "../../kernel/tables/stored-schema.ts"
 import { purchaseOrderChanged } from "../events.ts"
 import {

@@ -4,6 +4,7 @@ import {
   choice,
   decimal,
   integer,
+  type Json,
   json,
   list,
   object,
@@ -12,7 +13,6 @@ import {
   timestamp,
   type ValuesOf
 } from "../../kernel/fields/field.ts"
-import type { Json } from "../../kernel/fields/json.ts"
 import { waitingNote } from "../../orders/opportunities/waiting/api.ts"
 import { purchase_order_types } from "../schema.ts"
 

@@ -2,7 +2,7 @@
  * Definitions of custom fields and the groups they are shown in (rules/members-activities 5, rules/availability 11).
  */
 import { Effect, Result } from "effect"
-import { autoNumberProblem } from "../../kernel/runtime/auto-number.ts"
+import { autoNumberProblem } from "../../kernel/runtime/decide.ts"
 import {
   auto_number,
   custom_fields,
@@ -13,15 +13,13 @@ import {
   list_values,
   patternOf
 } from "../../kernel/lists/custom-field.ts"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
-import { get } from "../../kernel/endpoints/endpoint.ts"
-import { isJsonObject, type JsonObject } from "../../kernel/fields/json.ts"
+import { CommandRuntime, get } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import { ok, renderOne, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { custom_field_groups, customFieldGroupFields, modulesOf } from "./schema.ts"
-import { text } from "../../kernel/fields/field.ts"
+import { isJsonObject, type JsonObject, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 const access = viewManageAccess("custom-fields", "custom-fields.view", "custom-fields.manage")

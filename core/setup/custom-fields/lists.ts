@@ -1,12 +1,10 @@
 /** Lists of values to choose from, such as address types, and those a business adds (rules/conventions 17). */
 import { Effect, Result } from "effect"
 import { custom_fields, list_values } from "../../kernel/lists/custom-field.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { get } from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, deletedEvent, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
 import { ok, renderOne, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
 import { quote } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { RowOf } from "../../kernel/tables/table.ts"

@@ -1,7 +1,7 @@
 /**
  * Tables of custom field groups and of lists of values, and the modules with custom fields (rules/conventions 17).
  */
-import type { Catalogue } from "../../kernel/endpoints/catalogue.ts"
+import type { Catalogue } from "../../kernel/endpoints/endpoint.ts"
 import { boolean, integer, longText, text } from "../../kernel/fields/field.ts"
 import { visible_to_all } from "../../kernel/tables/visibility.ts"
 import { table } from "../../kernel/tables/table.ts"

@@ -1,7 +1,7 @@
 /** Seed: the lists of a new database (rules/conventions 17). Ids are fixed: 1 and up, in the order written here. */
 import { list_values } from "../../kernel/lists/custom-field.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
+import type { JsonObject } from "../../kernel/fields/field.ts"
 import { createdEvent, initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { list_names, listNameFields } from "./schema.ts"
 

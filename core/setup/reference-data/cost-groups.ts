@@ -1,5 +1,5 @@
 /** Cost groups: what expenses are booked under (rules/conventions 17). */
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { longText, text } from "../../kernel/fields/field.ts"
 import { createdEvent, crudResource, initialRow, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
 import { resource } from "../../kernel/endpoints/resource.ts"

@@ -1,5 +1,5 @@
 /** Countries (read only), referred to by addresses, stores and products (rules/conventions 17). */
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
+import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { boolean, text } from "../../kernel/fields/field.ts"
 import { createdEvent, crudResource } from "../../kernel/endpoints/crud-resource.ts"
 import { resource } from "../../kernel/endpoints/resource.ts"

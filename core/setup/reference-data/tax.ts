@@ -1,10 +1,18 @@
 /** Tax: classes of products and of customers, percentages, and the rules that join them (rules/rates 8). */
 import { Effect, Result } from "effect"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import type { Failure, Slice } from "../../kernel/endpoints/endpoint.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
-import { boolean, choice, decimal, integer, list, longText, ref, text } from "../../kernel/fields/field.ts"
+import {
+  boolean,
+  choice,
+  decimal,
+  integer,
+  type JsonObject,
+  list,
+  longText,
+  ref,
+  text
+} from "../../kernel/fields/field.ts"
 import {
   createdEvent,
   crudResource,

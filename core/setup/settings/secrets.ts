@@ -3,15 +3,20 @@
  * one was set or removed, by whom and when.
  */
 import { Effect, Option, Schema } from "effect"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
-import type { Failure, StoreRead } from "../../kernel/store/failure.ts"
-import { type Field, type Fields, longText, text, timestamp } from "../../kernel/fields/field.ts"
-import type { Json, JsonObject } from "../../kernel/fields/json.ts"
+import {
+  type Field,
+  type Fields,
+  type Json,
+  type JsonObject,
+  longText,
+  text,
+  timestamp
+} from "../../kernel/fields/field.ts"
 import { at_server, Rejection } from "../../kernel/fields/rejection.ts"
-import { insert, remove, type RowChange } from "../../kernel/tables/row-change.ts"
-import { Store } from "../../kernel/store/store.ts"
-import { plainTable } from "../../kernel/tables/table.ts"
+import { type Failure, Store, type StoreRead } from "../../kernel/store/store.ts"
+import { insert, plainTable, remove, type RowChange } from "../../kernel/tables/table.ts"
 
 export const secret_settings = plainTable(
   "secret_settings",

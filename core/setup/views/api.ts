@@ -8,18 +8,31 @@ import {
   viewFields,
   type ViewFilter
 } from "../../kernel/lists/custom-view.ts"
-import { command, type Endpoint, get, type Input, type SharedDraft } from "../../kernel/endpoints/endpoint.ts"
-import { forbidden, invalid, invalidField, notFound, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import { hasOnePermission, type Viewer } from "../../kernel/fields/viewer.ts"
+import {
+  command,
+  CommandRuntime,
+  type Endpoint,
+  get,
+  type Input,
+  type SharedDraft,
+  type Slice
+} from "../../kernel/endpoints/endpoint.ts"
+import {
+  forbidden,
+  hasOnePermission,
+  invalid,
+  invalidField,
+  notFound,
+  reject,
+  type Rejection,
+  type Viewer
+} from "../../kernel/fields/rejection.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import type { Json } from "../../kernel/fields/json.ts"
 import { createdEvent, crudResource, initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { startingColumns, viewableAs } from "./columns.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
 import { customFieldsFor } from "../../kernel/lists/custom-field.ts"
-import { text } from "../../kernel/fields/field.ts"
+import { type Json, text } from "../../kernel/fields/field.ts"
 import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import { CommandRuntime } from "../../kernel/endpoints/command-runtime.ts"
 import { Store } from "../../kernel/store/store.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 

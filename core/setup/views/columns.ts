@@ -1,5 +1,5 @@
 /** The columns a saved view may name, by entity type (rules/conventions 6). */
-import type { Catalogue } from "../../kernel/endpoints/catalogue.ts"
+import type { Catalogue } from "../../kernel/endpoints/endpoint.ts"
 import type { Resource } from "../../kernel/endpoints/resource.ts"
 
 /** Columns by entity type; those of its first system view are marked with `*`. */

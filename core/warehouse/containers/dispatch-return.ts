@@ -6,7 +6,6 @@ import { demandsReplaced } from "../../orders/demands/events.ts"
 import { demands } from "../../orders/demands/schema.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import {
   type DecisionState,
@@ -34,7 +33,7 @@ import type { ContainerFacts } from "./facts.ts"
 import { outOfServiceInside } from "./lifecycle.ts"
 import { verification, verificationShown } from "./manifest.ts"
 import type { ContainerRow } from "../../products/packing.ts"
-import { integer } from "../../kernel/fields/field.ts"
+import { integer, type JsonObject } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { dispatch_meta_fields, type HeldBack } from "../../orders/opportunities/state/progress.ts"
 

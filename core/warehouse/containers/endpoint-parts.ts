@@ -3,12 +3,11 @@ import { type One, render, resource, type Status, viewContext } from "../../kern
 import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"
 import { container_items, type ContainerRow, containers } from "../../products/packing.ts"
-import { choice } from "../../kernel/fields/field.ts"
+import { choice, type JsonObject } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { firstOf } from "../../values/text.ts"
 import { Effect } from "effect"
 import type { Answer, Failure, Input, SharedDraft, Streams } from "../../kernel/endpoints/endpoint.ts"
-import type { JsonObject } from "../../kernel/fields/json.ts"
 import { includesOf } from "../../kernel/lists/query.ts"
 import { Store } from "../../kernel/store/store.ts"
 

@@ -1,6 +1,6 @@
 /** Events of containers and of the units packed in them (rules/availability 8). */
 import { Schema } from "effect"
-import { remove, type RowChange, update, updateWhere } from "../../kernel/tables/row-change.ts"
+import { remove, type RowChange, update, updateWhere } from "../../kernel/tables/table.ts"
 import {
   type AnyEventType,
   eventType,

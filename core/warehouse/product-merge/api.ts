@@ -1,8 +1,7 @@
 /** The endpoint that merges a duplicate product into another. It changes stock, kits and containers in one command. */
 import { Effect } from "effect"
 import { loadPackedUnits } from "../containers/stock-holds.ts"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { command } from "../../kernel/endpoints/endpoint.ts"
+import { command, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { integer } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"

@@ -1,6 +1,6 @@
 /** The event of merging two products. */
 import { Schema } from "effect"
-import { update, updateWhere } from "../../kernel/tables/row-change.ts"
+import { update, updateWhere } from "../../kernel/tables/table.ts"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import { containers, live_statuses } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"

@@ -1,7 +1,6 @@
 /** Scanning: what is booked out and checked in by the code on it, one code, one verdict (rules/opportunities 9.6). */
 import { Effect } from "effect"
-import type { Slice } from "../../kernel/endpoints/catalogue.ts"
-import { command, type DecideContext, type Endpoint, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { command, type DecideContext, type Endpoint, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import {
   boolean,
   choice,

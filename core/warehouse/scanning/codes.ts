@@ -3,9 +3,8 @@
  * others may be GS1 element strings, start with a symbology identifier, or be URLs that end with the code.
  */
 import { Effect } from "effect"
-import type { Failure } from "../../kernel/store/failure.ts"
 import { type Bindings, bindings } from "../../kernel/store/statement.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"

@@ -1,8 +1,7 @@
 /** A unit or a case comes back. */
 import { Effect, Result } from "effect"
-import type { Failure } from "../../kernel/store/failure.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { Store } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import { type LinePieces, loadLinePieces } from "../../orders/opportunities/state/pieces.ts"
 import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"

@@ -19,7 +19,15 @@ import { stores } from "../../setup/stores.ts"
 import { service_records } from "./schema.ts"
 import { Effect, Result } from "effect"
 import { crudResource, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { command, type DecideContext, type Endpoint, get, type Input } from "../../kernel/endpoints/endpoint.ts"
+import {
+  command,
+  type DecideContext,
+  type Endpoint,
+  get,
+  type Input,
+  permissionsOfArea,
+  type Slice
+} from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { invalidField, notFound, reject } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -30,8 +38,7 @@ import { addCost } from "../../orders/opportunities/money/decide.ts"
 import { opportunity_costs } from "../../orders/opportunities/tables/money.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { leaveStore, loadLeaving, requireHire } from "./leaving-store.ts"
-import { calendarErrors } from "../../kernel/fields/calendar-range.ts"
-import { permissionsOfArea, type Slice } from "../../kernel/endpoints/catalogue.ts"
+import { calendarErrors } from "../../kernel/fields/input.ts"
 import { levelDraft, levelFacts, stockLevelResource } from "../../products/stock/api.ts"
 import { saveLevel } from "../../products/stock/decide.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"

@@ -1,7 +1,7 @@
 /** A level that changes its store: what holds it there, and whose orders count on it (rules/availability 10). */
 import { Effect, Result } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
-import { isJsonObject } from "../../kernel/fields/json.ts"
+import { isJsonObject } from "../../kernel/fields/field.ts"
 import { journal } from "../../kernel/events/journal.ts"
 import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"

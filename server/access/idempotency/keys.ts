@@ -3,9 +3,9 @@
  * its own, whatever other requests do under the same key.
  */
 import { Effect, Schema } from "effect"
-import { insert, remove, update } from "../../../core/kernel/tables/row-change.ts"
+import { insert, remove, update } from "../../../core/kernel/tables/table.ts"
 import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"

@@ -1,6 +1,6 @@
 /** Builds an answer in an operation's own form, with placeholders: for one erased with personal data. */
 import type { Part } from "../../../core/kernel/lists/answer-schema.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { exampleOf } from "../../http/examples.ts"
 import { jsonSchemas } from "../../http/json-schema.ts"
 

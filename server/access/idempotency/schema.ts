@@ -1,8 +1,7 @@
 /**
  * Requests under an `Idempotency-Key` and their answers: stored on the server alone, for a day (rules/conventions 9).
  */
-import { choice, integer, json, longText, text } from "../../../core/kernel/fields/field.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { choice, integer, json, type JsonObject, longText, text } from "../../../core/kernel/fields/field.ts"
 import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
 
 export const idempotency_keys = plainTable(

@@ -3,16 +3,19 @@
  * their own, and managers of users those of people who may do no more than they. The secret is shown once.
  */
 import { Clock, Effect, Result } from "effect"
-import { remove, type RowChange, update, updateWhere } from "../../../core/kernel/tables/row-change.ts"
+import { remove, type RowChange, update, updateWhere } from "../../../core/kernel/tables/table.ts"
 import { command, type Failure, get } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer } from "../../../core/kernel/fields/field.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
 import {
   type FieldErrors,
   forbidden,
+  hasAbility,
+  hasOnePermission,
   invalid,
   notFound,
-  type Rejection
+  type Rejection,
+  type Viewer
 } from "../../../core/kernel/fields/rejection.ts"
 import {
   created,
@@ -24,7 +27,6 @@ import {
   viewContext
 } from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { hasAbility, hasOnePermission, type Viewer } from "../../../core/kernel/fields/viewer.ts"
 import { memberAnonymised } from "../../../core/people/personal-data/erase.ts"
 import { anonymous_name, userAccessReset, userDeactivated } from "../../../core/people/users/decide.ts"
 import { roles } from "../../../core/people/users/schema.ts"

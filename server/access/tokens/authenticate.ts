@@ -1,9 +1,9 @@
 /** From a bearer secret to its user. Cached for less than a second, and never after a change made by this server. */
 import { Effect } from "effect"
 import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import { update } from "../../../core/kernel/tables/row-change.ts"
+import { update } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { revokedDevice } from "../../../sync/server/devices.ts"
 import { userById } from "../../ports/users.ts"

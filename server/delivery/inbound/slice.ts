@@ -1,11 +1,18 @@
 /** Inbound webhooks (rules/conventions 14): sources, received deliveries, and the slices' handlers. */
 import { Clock, Effect, Result, Schema } from "effect"
 import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
-import { parseJson } from "../../../core/kernel/fields/body-limits.ts"
-import { command, type Failure, get, postQuery, type SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { parseJson } from "../../../core/kernel/fields/input.ts"
+import {
+  type Catalogue,
+  command,
+  CommandRuntime,
+  type Failure,
+  get,
+  postQuery,
+  type SharedDraft
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
-import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
 import {
   type FieldErrors,
   forbidden,
@@ -13,9 +20,9 @@ import {
   notFound,
   Rejection
 } from "../../../core/kernel/fields/rejection.ts"
-import { insert, remove } from "../../../core/kernel/tables/row-change.ts"
+import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { text } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { jobOffer } from "../../ports/job-kind.ts"
 import { RawRequest } from "../../ports/raw-request.ts"
@@ -37,8 +44,6 @@ import { isDeliveryId, signedBy, type SourceKind, standardKey } from "../../port
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { randomBytes } from "node:crypto"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { created, listOf, noContent, ok, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { madeWithSecret, withSecret } from "../../ports/secret-shown-once.ts"

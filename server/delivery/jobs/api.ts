@@ -3,15 +3,18 @@
  * failed ones and drop others.
  */
 import { Effect, Result, Schema } from "effect"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { command, get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { integer, text } from "../../../core/kernel/fields/field.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
-import { forbidden, invalidField } from "../../../core/kernel/fields/rejection.ts"
+import { command, CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
+import { integer, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
+import {
+  forbidden,
+  hasAbility,
+  hasOnePermission,
+  invalidField,
+  type Viewer
+} from "../../../core/kernel/fields/rejection.ts"
 import { listOf, noContent, ok, renderOne, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { hasAbility, hasOnePermission, type Viewer } from "../../../core/kernel/fields/viewer.ts"
 import { serverPermissions } from "../../../core/people/users/permissions.ts"
 import { grantToSystemRoles } from "../../../core/people/users/decide.ts"
 import { serverContext } from "../../ports/server-context.ts"

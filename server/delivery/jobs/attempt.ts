@@ -1,7 +1,7 @@
 /** One attempt at a job, and its result. */
 import { Cause, Effect, Exit, Schedule } from "effect"
 import { SqlError } from "effect/sql"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Store, StoreShape } from "../../../core/kernel/store/store.ts"
 import type { ServerContext } from "../../ports/server-context.ts"
 import type { JobCounters } from "../../ports/offers.ts"

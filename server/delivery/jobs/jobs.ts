@@ -16,7 +16,7 @@ import {
   makeBell,
   noteOwner
 } from "./queue-table.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { ServerContext } from "../../ports/server-context.ts"
 import { runAttempt } from "./attempt.ts"
 import { type JobCounters, type JobOffer, type Jobs, makeJobCounters } from "../../ports/offers.ts"

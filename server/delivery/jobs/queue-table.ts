@@ -2,8 +2,7 @@
  * The table of Effect's PersistedQueue, `effect_queue`: the few statements that its queues have no call for. Times are
  * the database's: UTC, as every session pins.
  */
-import { choice, integer, json, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { choice, integer, json, type JsonObject, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import type { Dialect } from "../../../core/kernel/store/dialect.ts"
 import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
 import { Effect } from "effect"

@@ -1,11 +1,10 @@
 /** Composes a queueable message: addresses validated, sender determined, limits checked. */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Result } from "effect"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
 import type { UploadedFile } from "../../../core/kernel/endpoints/endpoint-types.ts"
 import { type FieldErrors, invalid } from "../../../core/kernel/fields/rejection.ts"
 import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { type StoreRow, stores } from "../../../core/setup/stores.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
 import { printableLine } from "../../../core/values/text.ts"

@@ -5,10 +5,9 @@
  */
 import { Effect, Option, Schema } from "effect"
 import type { SqlError } from "effect/sql"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
-import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import { users } from "../../../core/people/users/schema.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../../ports/job-kind.ts"
 import { dropJob } from "../jobs/queue-table.ts"

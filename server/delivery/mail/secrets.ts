@@ -3,11 +3,9 @@
  * only until its message was handed over, has failed or is too late.
  */
 import { Clock, Effect } from "effect"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { insert, remove, update } from "../../../core/kernel/tables/row-change.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import { plainTable } from "../../../core/kernel/tables/table.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { insert, plainTable, remove, update } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { GivenUp } from "../../ports/job-kind.ts"
 import { secretBox } from "../../ports/secret-box.ts"

@@ -1,11 +1,10 @@
 /** Which mail server there is: that of the environment, else that of the settings, else none. */
 import { Effect, Result } from "effect"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
-import type { Store } from "../../../core/kernel/store/store.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Failure, Store } from "../../../core/kernel/store/store.ts"
 import { secretSetting } from "../../../core/setup/settings/secrets.ts"
 import { serverContext } from "../../ports/server-context.ts"
-import { parseSmtpUrl, type SmtpServer } from "../../../core/values/smtp-url.ts"
+import { parseSmtpUrl, type SmtpServer } from "../../../core/values/mail-address.ts"
 
 /** `smtp`: it is sent. `outbox`: it is written to a file in the data folder, and sent by nobody. */
 export type MailMode = "smtp" | "outbox"

@@ -1,8 +1,7 @@
 /** Mail on the server: its jobs, its connections, and a message to try it. */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Option, Result, Schema } from "effect"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import { command, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
 import { choice, ref, text } from "../../../core/kernel/fields/field.ts"
 import { invalidField } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

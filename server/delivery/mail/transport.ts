@@ -6,7 +6,7 @@ import { Cause, Context, Effect, Option, Schema } from "effect"
 import { printableLine } from "../../../core/values/text.ts"
 import type { Refusal } from "./message.ts"
 import type { SendMailOptions } from "nodemailer"
-import type { SmtpServer } from "../../../core/values/smtp-url.ts"
+import type { SmtpServer } from "../../../core/values/mail-address.ts"
 
 // What a mail server's answer means: 4xx and everything about the connection may be otherwise later, 5xx stays. Wrong
 // passwords and certificates are ours to mend, so that the message waits for it.

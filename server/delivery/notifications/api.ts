@@ -1,18 +1,15 @@
 /** The inbox over the API (rules/conventions 15): each user's own only. */
 import { read as invoices_read } from "../../../core/billing/state/paths.ts"
 import { read as documents_read } from "../../../core/documents/lifecycle-api.ts"
-import { update, type Where } from "../../../core/kernel/tables/row-change.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import { update, type Where } from "../../../core/kernel/tables/table.ts"
 import { read as opportunities_read } from "../../../core/orders/opportunities/tables/paths.ts"
 import { read as purchase_orders_read } from "../../../core/purchasing/paths.ts"
 import { activities_permission, documents_with_costs, maySee, users_permission } from "./causes/happening.ts"
 import { Clock, Effect, Option, Result } from "effect"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import { command, type Endpoint, get, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
-import { integer, text } from "../../../core/kernel/fields/field.ts"
-import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
-import { notFound } from "../../../core/kernel/fields/rejection.ts"
+import { command, CommandRuntime, type Endpoint, get, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
+import { integer, isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
+import { notFound, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import {
   listOf,
   ok,
@@ -23,11 +20,10 @@ import {
   viewContext
 } from "../../../core/kernel/endpoints/resource.ts"
 import { bindings, whereSql } from "../../../core/kernel/store/statement.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { notificationType } from "../../../core/office/notifications/types.ts"
 import { users } from "../../../core/people/users/schema.ts"
 import { type NotificationRow, notifications } from "./schema.ts"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { notificationRules } from "../../../core/office/notifications/rules.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { User } from "../../ports/users.ts"

@@ -2,8 +2,7 @@
  * Notifications, on the server alone: a row for each person and notification event. Rows name their subject by id;
  * texts are written on reading, so that no row contains a name.
  */
-import { boolean, id, integer, json, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { boolean, id, integer, json, type JsonObject, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
 
 const whole = { max: Number.MAX_SAFE_INTEGER } as const

@@ -1,7 +1,6 @@
 /** Notifications on the server: recipients of events, the inbox, mail and streams. */
 import { Clock, Effect, Schema } from "effect"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { notificationTypes } from "../../../core/office/notifications/types.ts"
 import type { Measurement, ServerEndpoint, ServerSlice } from "../../ports/server-slice.ts"
 import {
@@ -11,7 +10,7 @@ import {
   type NotificationRow,
   notifications
 } from "./schema.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
@@ -21,7 +20,7 @@ import { eventsOfTypes, page_events } from "../webhooks/fan-out.ts"
 import { causes, causesOf, telling_events } from "./causes/causes.ts"
 import type { Happening } from "./causes/happening.ts"
 import { writeDown, type Wrote } from "./write.ts"
-import { removeWhere } from "../../../core/kernel/tables/row-change.ts"
+import { removeWhere } from "../../../core/kernel/tables/table.ts"
 import { notificationEndpoints, notificationResource } from "./api.ts"
 import { mailNotifications, offerLeftHourly } from "./mail/job.ts"
 import { makeHub, streamEndpoint, withLastEventId } from "./stream/hub.ts"

@@ -17,10 +17,9 @@ import {
 } from "./schema.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { command, type Endpoint, type Failure, get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { boolean } from "../../../core/kernel/fields/field.ts"
+import { boolean, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { lastPosition } from "../../../core/kernel/events/journal.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
-import { forbidden, invalid, type Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { forbidden, invalid, type Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import {
   created,
   listOf,
@@ -30,9 +29,8 @@ import {
   resource,
   viewContext
 } from "../../../core/kernel/endpoints/resource.ts"
-import { insert, remove, removeWhere, update } from "../../../core/kernel/tables/row-change.ts"
+import { insert, remove, removeWhere, update } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
 import { shownWithSecret, withSecret } from "../../ports/secret-shown-once.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import { every_event, type FanOut, type Subscriptions } from "./fan-out.ts"

@@ -4,14 +4,13 @@
  * subscription. Rows are identified by webhook, event and position, so that repeating adds nothing.
  */
 import { Clock, Context, Effect, Schema } from "effect"
-import type { Failure, StoreRead } from "../../../core/kernel/store/failure.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store, type StoreRead } from "../../../core/kernel/store/store.ts"
 import { webhook_deliveries, type WebhookRow, webhooks } from "./schema.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
-import { insert } from "../../../core/kernel/tables/row-change.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import { insert } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { bodiesOf, bodyOf, deliveryOf, type Message, messagesOf, toldOf, type WebhookKinds } from "./payloads.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
 import { chunked, columnList } from "../../../core/kernel/store/statement.ts"

@@ -1,6 +1,13 @@
 /** Every kind of event that webhooks may be subscribed to. */
-import { boolean, decimal, integer, list, text } from "../../../core/kernel/fields/field.ts"
-import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import {
+  boolean,
+  decimal,
+  integer,
+  isJsonObject,
+  type JsonObject,
+  list,
+  text
+} from "../../../core/kernel/fields/field.ts"
 import {
   idOnly,
   kindsOf,

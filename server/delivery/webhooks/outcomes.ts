@@ -3,10 +3,9 @@
  * (rules/conventions 14).
  */
 import { Effect } from "effect"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
-import { insert, type RowChange, update, updateWhere } from "../../../core/kernel/tables/row-change.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { insert, type RowChange, update, updateWhere } from "../../../core/kernel/tables/table.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import {

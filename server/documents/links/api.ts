@@ -24,7 +24,7 @@ import {
 } from "../../../core/kernel/endpoints/endpoint.ts"
 import { text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { noContent, renderById, viewContext } from "../../../core/kernel/endpoints/resource.ts"
-import { insert, remove } from "../../../core/kernel/tables/row-change.ts"
+import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import { emailDocument } from "./email-api.ts"

@@ -16,7 +16,7 @@ import {
   type DocumentRow,
   documents
 } from "../../../core/documents/schema.ts"
-import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../../core/kernel/runtime/engine.ts"
 import { changesOf } from "../../../core/kernel/runtime/reference-checks.ts"
 import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
@@ -25,8 +25,7 @@ import { emails } from "../../../core/people/members/schema.ts"
 import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
 import { momentText } from "../../../core/pricing/print/format.ts"
 import { stores } from "../../../core/setup/stores.ts"
-import { instantOf } from "../../../core/values/time.ts"
-import { zoneOf } from "../../../core/values/zone.ts"
+import { instantOf, zoneOf } from "../../../core/values/time.ts"
 import { drawn } from "../papers/draw.ts"
 import { GivenUp } from "../../ports/job-kind.ts"
 import { queueMail } from "../../delivery/mail/jobs.ts"

@@ -14,7 +14,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { picturesOf, type PrintDocument, readDocument } from "../../../core/pricing/print/blocks.ts"
 import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
 import { stores } from "../../../core/setup/stores.ts"
-import { zoneOf } from "../../../core/values/zone.ts"
+import { zoneOf } from "../../../core/values/time.ts"
 import { filesUnavailable } from "../../files/keep.ts"
 import { serverContext } from "../../ports/server-context.ts"
 

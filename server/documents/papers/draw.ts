@@ -1,6 +1,6 @@
 /** Billing documents as PDF: drawn on request, never stored. */
 import { Effect, Stream } from "effect"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
+import type { Failure } from "../../../core/kernel/store/store.ts"
 import { invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { picturesOf, type PrintDocument } from "../../../core/pricing/print/blocks.ts"
 import type { DrawingTooLong, DrawingUnavailable, DrawOptions, Undrawable } from "../../print/renderer.ts"

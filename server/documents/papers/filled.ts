@@ -1,7 +1,7 @@
 /** Documents with the texts that layouts give them, filled; and the mails that carry them. */
 import { Effect } from "effect"
 import type { DocumentSource, PreparedDocument } from "../../../core/documents/content/invoices.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

@@ -3,12 +3,11 @@
  * killed server loses unwritten records, of the last second at most.
  */
 import { Effect, Queue, type Scope, Semaphore } from "effect"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
 import { settingText } from "../../../core/kernel/events/settings.ts"
 import { chunked, inPowersOfTwo, quote } from "../../../core/kernel/store/statement.ts"
-import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import { Durability } from "../../../sync/sqlite/client.ts"
 import {
   address_forms,

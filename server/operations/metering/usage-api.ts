@@ -1,11 +1,8 @@
 /** `GET /api/v1/usage` and its export (rules/conventions 16). */
 import { Clock, Effect, Schema, Stream } from "effect"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import type { Failure } from "../../../core/kernel/store/failure.ts"
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
 import { chunked } from "../../../core/kernel/store/statement.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { tokenChanged, tokenIssued, tokens } from "../../access/tokens/issue.ts"
@@ -14,7 +11,13 @@ import { hoursOf, type UsageWindow, windowErrors, windowOf, type WindowPreset, w
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { randomUUID } from "node:crypto"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { get, type Input, type SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type Catalogue,
+  CommandRuntime,
+  get,
+  type Input,
+  type SharedDraft
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import { choice, date, integer, text } from "../../../core/kernel/fields/field.ts"
 import { ok } from "../../../core/kernel/endpoints/resource.ts"
 import { keepDownload } from "../../files/downloads.ts"

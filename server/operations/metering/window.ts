@@ -1,5 +1,5 @@
 /** Resolves the requested calls and hours of a usage query. Pure. */
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { hour_millis } from "./metered.ts"

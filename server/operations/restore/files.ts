@@ -1,12 +1,24 @@
 /** The files of a business: its owner downloads them one by one, and uploads them before the journal. */
 import { Effect, Schema } from "effect"
-import { id, integer, json, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import { canonicalJson, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
-import { plainTable, type RowOf, type Table } from "../../../core/kernel/tables/table.ts"
+import {
+  canonicalJson,
+  id,
+  integer,
+  type Json,
+  json,
+  type JsonObject,
+  text,
+  timestamp
+} from "../../../core/kernel/fields/field.ts"
+import { type Key, plainTable, type RowOf, type Table } from "../../../core/kernel/tables/table.ts"
 import { createHash } from "node:crypto"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import type { Key } from "../../../core/kernel/tables/row-change.ts"
-import { type Failure, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type Catalogue,
+  CommandRuntime,
+  type Failure,
+  get,
+  postQuery
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import {
   advanceIdSequence,
   ensureSequences,
@@ -18,13 +30,11 @@ import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
 import { beginEpoch, projectJournal, schema_version } from "../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { keyOf, rowsAfter } from "../../../core/kernel/store/scan.ts"
-import { invalid, invalidField, notFound, type Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { invalid, invalidField, notFound, type Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { quote } from "../../../core/kernel/store/statement.ts"
 import { users } from "../../../core/people/users/schema.ts"
 import { owner_user_id } from "../../ports/users.ts"
 import { created, ok } from "../../../core/kernel/endpoints/resource.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { isSha256 } from "../../ports/blob-store.ts"
 import { fileTables, isCurrent } from "../../files/collect.ts"

@@ -4,20 +4,32 @@
  * the export's checksums, and only on a server without other events.
  */
 import { Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { get, postQuery, type SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type Catalogue,
+  CommandRuntime,
+  get,
+  postQuery,
+  type SharedDraft
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import { retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
 import { type AnyEventType, decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { boolean, integer, json, list, object, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import {
+  boolean,
+  integer,
+  isJsonObject,
+  json,
+  type JsonObject,
+  list,
+  object,
+  text,
+  timestamp
+} from "../../../core/kernel/fields/field.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
-import { isJsonObject, type JsonObject } from "../../../core/kernel/fields/json.ts"
 import { eventsAfter, lastPosition } from "../../../core/kernel/events/journal.ts"
-import { invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { invalidField, Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { created, ok } from "../../../core/kernel/endpoints/resource.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { schema_version, withoutTimeouts } from "../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import {

@@ -5,21 +5,24 @@ import { formatUnsafe } from "effect/observability/PrometheusMetrics"
 import type { JobCount, KindCount } from "../../ports/offers.ts"
 import { type AnsweredServerCall, measurementsText, type ServerSlice } from "../../ports/server-slice.ts"
 import { hash } from "node:crypto"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { type Answer, get, type SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import {
+  type Answer,
+  type Catalogue,
+  CommandRuntime,
+  get,
+  type SharedDraft
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import { lastPosition } from "../../../core/kernel/events/journal.ts"
 import { notFound } from "../../../core/kernel/fields/rejection.ts"
 import { ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { Condition } from "../../ports/health.ts"
 import { ServerContext, serverContext } from "../../ports/server-context.ts"
 import { storage_retry_seconds, storageText } from "../../ports/storage-fault.ts"
 import { catalogueRows } from "./catalogue-rows.ts"
-import { choice, integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { choice, integer, type JsonObject, text, timestamp } from "../../../core/kernel/fields/field.ts"
 
 // Metrics in Prometheus' text format: requests, their outcomes and durations, and resource usage of the process.
 

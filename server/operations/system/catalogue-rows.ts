@@ -1,6 +1,5 @@
 /** The endpoint catalogue as rows (rules/conventions 16): paths, parameters and weights. */
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
 
 /** Endpoints of the API: pages and metrics are left out. */
 export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>

@@ -4,15 +4,13 @@
  */
 import { Effect, Schema } from "effect"
 import { schemaOfField } from "../../../core/kernel/tables/field-schema.ts"
-import type { Fields } from "../../../core/kernel/fields/field.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { type Fields, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { SettingGroups } from "../../../core/kernel/events/settings.ts"
 import { exampleOf, withExample } from "../../http/examples.ts"
 import { type JsonSchemas, jsonSchemas } from "../../http/json-schema.ts"
 import { bodySchema, pathParameters, queryParameters } from "./schema-of.ts"
 import { headersAndErrors, responsesOf, title, words } from "./responses.ts"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
 import { keepsAnswers } from "../../access/idempotency/slice.ts"
 import { interfaceOf } from "./catalogue-rows.ts"
 

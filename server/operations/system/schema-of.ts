@@ -1,7 +1,6 @@
 /** Declared fields as JSON Schema (2020-12, as in OpenAPI 3.1): bodies and query strings. */
 import { meaningOf } from "../../../core/kernel/tables/field-schema.ts"
-import type { Field, Fields, FieldType, TextFormat } from "../../../core/kernel/fields/field.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Field, Fields, FieldType, Json, JsonObject, TextFormat } from "../../../core/kernel/fields/field.ts"
 import { type Endpoint, paramNames, type Params } from "../../../core/kernel/endpoints/endpoint.ts"
 import { subjectOf } from "../../../core/kernel/endpoints/ignored.ts"
 import { predicates } from "../../../core/kernel/lists/query.ts"

@@ -1,8 +1,13 @@
 /** Boards: made, listed and removed over the API, and shown at their signed addresses (rules/today 5). */
 import { type Cause, type Context, Effect, Latch, Queue, Result, Stream } from "effect"
 import { Sse } from "effect/encoding"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import { forbidden, invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
+import {
+  forbidden,
+  hasOnePermission,
+  invalidField,
+  Rejection,
+  type Viewer
+} from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { ServerContext, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
 import {
@@ -25,6 +30,7 @@ import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import {
   type Answer,
   command,
+  CommandRuntime,
   type Failure,
   get,
   type Input,
@@ -33,11 +39,9 @@ import {
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
 import { created, noContent, ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
-import { insert, remove, update } from "../../../core/kernel/tables/row-change.ts"
+import { insert, remove, update } from "../../../core/kernel/tables/table.ts"
 import { settingText } from "../../../core/kernel/events/settings.ts"
-import { hasOnePermission, type Viewer } from "../../../core/kernel/fields/viewer.ts"
-import { millisOf } from "../../../core/values/time.ts"
-import { zoneOf } from "../../../core/values/zone.ts"
+import { millisOf, zoneOf } from "../../../core/values/time.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { board_style, boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./style.ts"
 import { fulfil } from "../../../core/orders/opportunities/tables/paths.ts"

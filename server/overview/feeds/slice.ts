@@ -19,6 +19,7 @@ import { Effect } from "effect"
 import { feedText } from "../../../core/overview/calendar/api.ts"
 import {
   type Answer,
+  type CommandRuntime,
   type Failure,
   get,
   type Input,
@@ -26,7 +27,6 @@ import {
 } from "../../../core/kernel/endpoints/endpoint.ts"
 import { notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { roles, type UserRow, users } from "../../../core/people/users/schema.ts"
 import { isAdministrator, viewerOf } from "../../../core/people/users/permissions.ts"

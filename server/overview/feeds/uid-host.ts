@@ -1,7 +1,7 @@
 /** The host in the UIDs of calendars: that of the address a server first had, whatever address it has later. */
 import { Clock, Effect } from "effect"
 import { uid_host_setting, uidHost } from "../../../core/overview/calendar/api.ts"
-import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
 import { settings_table, settingsUpdated } from "../../../core/kernel/events/settings.ts"
 import { lockDatabase } from "../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

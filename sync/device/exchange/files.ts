@@ -21,7 +21,7 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import type { UploadedFile } from "../../../core/kernel/endpoints/endpoint.ts"
-import { upload_bytes_max } from "../../../core/kernel/fields/body-limits.ts"
+import { upload_bytes_max } from "../../../core/kernel/fields/input.ts"
 import { invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { Remote } from "./remote.ts"

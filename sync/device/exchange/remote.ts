@@ -1,7 +1,7 @@
 /** A device's requests to its server: pushing commands, leasing ids, filling, following the journal's shape. */
 import type { ChangeMessage, Message, Row } from "@electric-sql/client"
 import { catalogue } from "../../../core/catalogue.ts"
-import { TooDeep } from "../../../core/kernel/fields/body-limits.ts"
+import { TooDeep } from "../../../core/kernel/fields/input.ts"
 import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
 import { type LeaseRange, toWireCommand, type Verdict, type WireCommand } from "../../protocol/wire.ts"
 import {

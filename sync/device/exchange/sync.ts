@@ -1,8 +1,7 @@
 /** One sync: push pending commands, pull until nothing is newer, lease ids for later. Each part may fail alone. */
 import type { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import type { CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { leasedTables } from "../../protocol/lease-blocks.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"

@@ -3,7 +3,7 @@
  * a device cannot get back from the server. So it has a file of its own (WAL, synchronous=FULL), and a command is
  * acknowledged only after its transaction has reached the disk.
  */
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { CommandOutcome } from "./outcome.ts"
 import {

@@ -3,12 +3,10 @@
  * Sentences are written when it is shown (`wording.ts`), so that values its reader may no longer see can be removed by
  * kind.
  */
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
-import type { Table } from "../../../core/kernel/tables/table.ts"
-import { wordsOf } from "../../../core/kernel/tables/words.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
+import { type Key, type Table, wordsOf } from "../../../core/kernel/tables/table.ts"
 import { Option, Schema } from "effect"
-import type { Key } from "../../../core/kernel/tables/row-change.ts"
 import { anyJson } from "../../../core/kernel/tables/stored-schema.ts"
 
 // Outcomes kept by release 0.1, which were sentences: `what: "stock level 7 MH-1"`, `who: "Ann"`, and for something

@@ -3,15 +3,13 @@
  * permission was lost and erased people are removed. Text typed by users stays until it is sent.
  */
 import { Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import type { Key } from "../../../core/kernel/tables/row-change.ts"
-import type { Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Params } from "../../../core/kernel/endpoints/endpoint.ts"
 import { type Scrub, scrubsOf, type StoredEvent, streamOf } from "../../../core/kernel/events/event-type.ts"
 import { isWithheldIn, journal, scrubbed } from "../../../core/kernel/events/journal.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { quote } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { Table } from "../../../core/kernel/tables/table.ts"
+import type { Key, Table } from "../../../core/kernel/tables/table.ts"
 import { users } from "../../../core/people/users/schema.ts"
 import type { Redaction } from "../../protocol/redaction.ts"
 import {

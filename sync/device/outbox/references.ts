@@ -1,12 +1,17 @@
 /** Which rows a command names: those in its path, and those its body refers to as its fields declare. */
 import { Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import type { Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
-import { type Field, type Fields, tableNamedBy } from "../../../core/kernel/fields/field.ts"
+import type { Catalogue, Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type Field,
+  type Fields,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  tableNamedBy
+} from "../../../core/kernel/fields/field.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { hasOwnIds } from "../../../core/kernel/runtime/ids.ts"
 import { wholeNumber } from "../../../core/kernel/fields/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { WireCommand } from "../../protocol/wire.ts"

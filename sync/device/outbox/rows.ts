@@ -2,7 +2,7 @@
  * Rows of the outbox as stored. Numbers and texts are SQLite's; documents are JSON, read through the Schemas of the
  * protocol. An invalid row throws DecodeFailure, and the outbox counts as damaged.
  */
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import {
   rowsSeen,
   type UnlessChanged,

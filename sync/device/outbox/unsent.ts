@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite"
 import { isIntact } from "./tables.ts"
 import { type CommandState, decodeErrorText, decodeSalvagedRow, type OutboxCommand } from "./rows.ts"
 import { type Cell, rowsInPages } from "./sqlite-pages.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { isDamage, openOutboxOf, outboxPath, readProfile, replicaPath } from "./folder.ts"
 import { highestKnown, missingBetween, type MissingCommands, provisional_base } from "./replica-tables.ts"
 

@@ -1,8 +1,8 @@
 /** Changes of events, in the terms of stored outcomes. */
 import { Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
 import { type StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { type Json, sameJson } from "../../../core/kernel/fields/json.ts"
+import { type Json, sameJson } from "../../../core/kernel/fields/field.ts"
 import { fieldOut } from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"

@@ -7,11 +7,10 @@ import { zoneOfRow } from "../../../core/overview/calendar/zone-of-row.ts"
 import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
-import { millisOf } from "../../../core/values/time.ts"
-import { dayOf } from "../../../core/values/zone.ts"
+import { dayOf, millisOf } from "../../../core/values/time.ts"
 import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
 import {
   actorOf,

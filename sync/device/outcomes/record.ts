@@ -5,13 +5,12 @@
  * outcomes until they are moved to the outbox.
  */
 import { Effect } from "effect"
-import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Catalogue, CommandRuntime, type Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal, originalTypeOf } from "../../../core/kernel/events/journal.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
-import type { Key } from "../../../core/kernel/tables/row-change.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
-import type { AnyRow, Occupancy, Table } from "../../../core/kernel/tables/table.ts"
+import type { AnyRow, Key, Occupancy, Table } from "../../../core/kernel/tables/table.ts"
 import { replicaStream, type WireError } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
@@ -28,9 +27,7 @@ import {
   touchesOf
 } from "./describe-event.ts"
 import type { CommandOutcome, ConcurrentChange } from "../outbox/outcome.ts"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
 import { baseCurrency, settingText } from "../../../core/kernel/events/settings.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { commandDecided, decidedIn } from "../../protocol/events.ts"
 import { decodeOutcome, provisional_base } from "../outbox/replica-tables.ts"
 import type { Outbox } from "../outbox/outbox.ts"

@@ -1,7 +1,7 @@
 /** Outcomes of commands as people read them: rows, people and times in words. */
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import type { Json } from "../../../core/kernel/fields/json.ts"
-import { rowWords } from "../../../core/kernel/tables/words.ts"
+import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Json } from "../../../core/kernel/fields/field.ts"
+import { rowWords } from "../../../core/kernel/tables/table.ts"
 import type {
   Actor,
   ConcurrentChange,

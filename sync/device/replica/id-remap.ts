@@ -1,8 +1,7 @@
 /** Commands that name rows by ids those rows do not have any more: the same commands with the ids of today. */
 import type { Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { Field, Fields } from "../../../core/kernel/fields/field.ts"
+import { type Field, type Fields, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { wholeNumber } from "../../../core/kernel/fields/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { tableNamed } from "../outbox/references.ts"
 

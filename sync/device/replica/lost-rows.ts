@@ -5,15 +5,14 @@
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Request } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { Fields } from "../../../core/kernel/fields/field.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Fields, JsonObject } from "../../../core/kernel/fields/field.ts"
 import { filesOfPayload, type WireCommand } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { type IdMap, remapBody, remapParams, remapPath } from "./id-remap.ts"
 import type { QueryResult } from "./replica.ts"
-import { wordsOf } from "../../../core/kernel/tables/words.ts"
+import { wordsOf } from "../../../core/kernel/tables/table.ts"
 
 const refusal = (message: string, more: JsonObject = {}): QueryResult => ({ status: 422, body: { message, ...more } })
 /**

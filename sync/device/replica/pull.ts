@@ -1,7 +1,6 @@
 /** Applies data from the server: confirmed events and verdicts, in one transaction with their cursor. */
 import { searchTable } from "../../../core/kernel/store/search-index.ts"
 import { Clock, Effect } from "effect"
-import { type Catalogue, foldStored } from "../../../core/kernel/endpoints/catalogue.ts"
 import { scrubsOf, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import type { Field } from "../../../core/kernel/fields/field.ts"
 import { isWithheldIn, journal, redacted_event, scrubEarlierEvents } from "../../../core/kernel/events/journal.ts"
@@ -22,8 +21,12 @@ import {
   writeMeta
 } from "../outbox/replica-tables.ts"
 import { currentFill, dropFill, type StagedPage, stagePage, swapTables } from "./fill.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type Catalogue,
+  type CommandRuntime,
+  type Failure,
+  foldStored
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { merge, type SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage } from "../../protocol/snapshot.ts"

@@ -3,17 +3,27 @@
  * answered.
  */
 import { Clock, Effect } from "effect"
-import { isJsonObject, type Json, type JsonObject, sameJson } from "../../../core/kernel/fields/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { decodeImage, decodeKey, readMeta, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { type Failure, operationOf, type Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type Catalogue,
+  CommandRuntime,
+  type Failure,
+  operationOf,
+  type Params
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import type { EndpointCall, Outcome } from "../../../core/kernel/runtime/engine.ts"
-import type { Field, Fields } from "../../../core/kernel/fields/field.ts"
+import {
+  type Field,
+  type Fields,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  sameJson
+} from "../../../core/kernel/fields/field.ts"
 import { readFields, wholeNumber } from "../../../core/kernel/fields/input.ts"
 import { render, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { baseCurrency, type Settings } from "../../../core/kernel/events/settings.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
 import { bodyOf, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../../core/values/time.ts"

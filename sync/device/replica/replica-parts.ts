@@ -8,9 +8,13 @@ import {
   recordProvisionally,
   saveLastRun
 } from "../outbox/replica-tables.ts"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import type { Answer, Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type Answer,
+  type Catalogue,
+  CommandRuntime,
+  type Failure,
+  type Request
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import {
   type CommandMetadata,
   decideInSavepoint,
@@ -18,8 +22,7 @@ import {
   type Outcome
 } from "../../../core/kernel/runtime/engine.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { Durability } from "../../sqlite/client.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage, SnapshotPlan } from "../../protocol/snapshot.ts"
@@ -27,7 +30,7 @@ import { filesOfPayload, type UnlessChanged, type WireCommand, type WireError } 
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand, ResolutionRecorded } from "../outbox/rows.ts"
 import type { StagedPage } from "./fill.ts"
-import { bodyOf, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
+import { bodyOf, Rejection, statusOf, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { storedSettings } from "../../../core/kernel/runtime/server-runtime.ts"
 
 // A replica's position in the server's journal.

@@ -5,6 +5,8 @@
  */
 import { Effect } from "effect"
 import {
+  type Catalogue,
+  type CommandRuntime,
   type Endpoint,
   type Failure,
   type Params,
@@ -12,8 +14,8 @@ import {
   resourceOf
 } from "../../../core/kernel/endpoints/endpoint.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
-import { isJsonObject } from "../../../core/kernel/fields/json.ts"
-import { at_server, invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { isJsonObject } from "../../../core/kernel/fields/field.ts"
+import { at_server, invalidField, Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import {
   decodeError,
@@ -24,17 +26,18 @@ import {
   revertProvisional,
   writeMeta
 } from "../outbox/replica-tables.ts"
-import { body_depth_max, isLongerThan, json_body_bytes_max } from "../../../core/kernel/fields/body-limits.ts"
-import { findUnstorableText } from "../../../core/kernel/fields/input.ts"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
+import {
+  body_depth_max,
+  findUnstorableText,
+  isLongerThan,
+  json_body_bytes_max
+} from "../../../core/kernel/fields/input.ts"
 import { checkPermission } from "../../../core/kernel/runtime/engine.ts"
 import { includesOf } from "../../../core/kernel/lists/query.ts"
 import { restrictToToken } from "../../../core/kernel/endpoints/token-permissions.ts"
 import { visibleColumnsOf } from "../../../core/kernel/tables/visibility.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
-import { wordsOf } from "../../../core/kernel/tables/words.ts"
+import { wordsOf } from "../../../core/kernel/tables/table.ts"
 import { answer as answerRead, match } from "../../../core/kernel/runtime/dispatch.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { tablesAreCurrent } from "../../../core/kernel/runtime/schema.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import { redactionFor } from "../../protocol/redaction.ts"

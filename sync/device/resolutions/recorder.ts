@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Alternative, Alternatives, AskEndpoint, Request } from "../../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type CommandReference, referencesOfCommand } from "../outbox/references.ts"
 import type { OutboxCommand, ResolutionRecorded } from "../outbox/rows.ts"
 import type { QueryResult, Rerecording } from "../replica/replica.ts"

@@ -1,6 +1,6 @@
 /** The ways out of a conflict: each is a command that can be typed as it is shown. */
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import type { Alternative } from "../../../core/kernel/endpoints/endpoint.ts"

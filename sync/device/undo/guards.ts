@@ -1,9 +1,9 @@
 /** Obstacles to an undo: values set since, and rows changed by others. Names who and when. */
 import { Clock, Effect } from "effect"
-import { type JsonObject, sameJson } from "../../../core/kernel/fields/json.ts"
+import { type JsonObject, sameJson } from "../../../core/kernel/fields/field.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import {
   type Done,
@@ -19,9 +19,7 @@ import type { DoneEffects, OutboxCommand } from "../outbox/rows.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { UnlessChanged } from "../../protocol/wire.ts"
 import { eventsOf, type UndoContext } from "./facts.ts"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { deedOf } from "../../../core/offline/conflicts/intent.ts"
 import type { LocalEffect, QueryResult, Replica } from "../replica/replica.ts"

@@ -3,15 +3,19 @@
  * left the device is taken back by compensating commands, which the server decides like any other (rules/undo 2).
  */
 import { Clock, Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/endpoints/catalogue.ts"
-import type { CommandEndpoint, Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/json.ts"
+import type {
+  Catalogue,
+  CommandEndpoint,
+  CommandRuntime,
+  Failure,
+  Request
+} from "../../../core/kernel/endpoints/endpoint.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { bodyOf, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/offline/undo/compensation.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { PlannedRequest, QueryResult, Replica, Rerecording } from "../replica/replica.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { compensationOf } from "../../../core/offline/undo/compensations.ts"

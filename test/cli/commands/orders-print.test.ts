@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { isJsonObject } from "../../../core/kernel/fields/json.ts"
+import { isJsonObject } from "../../../core/kernel/fields/field.ts"
 import { pagesOfPdf } from "../../server/print/pdf-text.ts"
 import { rentalHouse } from "../../rental-house.ts"
 import { callOf, openPlace, owner_token, type Place, runHere as run } from "../session.ts"

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { join } from "node:path"
 import { outboxOf } from "../../e2e/offline-evening-reckoning.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import { at, type House, type Person } from "./house.ts"
 import { countsOf, type Ledger, listsOf, phaseOf, shortOf } from "./ledger.ts"
 

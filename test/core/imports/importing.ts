@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { lastPosition } from "../../../core/kernel/events/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import type { App, Reply } from "../../app.ts"
 
 export interface Verdict {

@@ -4,9 +4,8 @@ import { gunzipSync } from "node:zlib"
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import { decodeData, eventType } from "../../../core/kernel/events/event-type.ts"
-import { isExactly } from "../../../core/kernel/fields/exact-data.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import { decodeData, eventType, isExactly } from "../../../core/kernel/events/event-type.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import {
   anyJson,
   jsonObject,

@@ -8,7 +8,9 @@ import {
   type Field,
   type Fields,
   integer,
+  type Json,
   json,
+  type JsonObject,
   list,
   money,
   object,
@@ -18,7 +20,6 @@ import {
   timestamp
 } from "../../../core/kernel/fields/field.ts"
 import { type ReadResult, readFields, type Values } from "../../../core/kernel/fields/input.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
 import { words } from "../../words.ts"
 
 const gbp = { base_currency: "GBP" } as const

@@ -5,10 +5,16 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Layer, ManagedRuntime, Result } from "effect"
 import { serverRuntime } from "../../../core/kernel/runtime/server-runtime.ts"
-import { type Catalogue, catalogueOf, type Slice } from "../../../core/kernel/endpoints/catalogue.ts"
 import { custom_fields, list_values } from "../../../core/kernel/lists/custom-field.ts"
 import { answer } from "../../../core/kernel/runtime/dispatch.ts"
-import { command, type Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  type Catalogue,
+  catalogueOf,
+  command,
+  type CommandRuntime,
+  type Failure,
+  type Slice
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import { event } from "../../../core/kernel/events/event-type.ts"
 import {
   boolean,
@@ -17,7 +23,9 @@ import {
   date,
   decimal,
   integer,
+  type Json,
   json,
+  type JsonObject,
   list,
   money,
   object,
@@ -28,18 +36,15 @@ import {
 } from "../../../core/kernel/fields/field.ts"
 import { number_sequences } from "../../../core/kernel/runtime/ids.ts"
 import { journal, journal_head } from "../../../core/kernel/events/journal.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
 import type { Query } from "../../../core/kernel/lists/query.ts"
 import { accessOf, createdEvent, crudResource, rowCreated } from "../../../core/kernel/endpoints/crud-resource.ts"
-import { bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
+import { bodyOf, invalidField, Rejection, statusOf, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { ok, type Resource, resource, renderById, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { settingsUpdated, settings_table } from "../../../core/kernel/events/settings.ts"
 import { visible_to_all } from "../../../core/kernel/tables/visibility.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
 import { ensureSchema, rebuild, seed } from "../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
 import * as Postgres from "../../../server/pg/client.ts"
 import * as Sqlite from "../../../sync/sqlite/client.ts"
 import { type Engine, owner, type Reply } from "../../app.ts"

@@ -1,9 +1,9 @@
 /** The lamps on the shelf: known rows with their custom fields, brought in as the events that would have made them. */
 import { Effect } from "effect"
 import { event, type NewEvent } from "../../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { createdEvent } from "../../../core/kernel/endpoints/crud-resource.ts"
-import * as site from "../../../core/kernel/endpoints/command-runtime.ts"
+import * as site from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { blank, type LampRow, lamps, racks, shop_opened } from "./lamp-shop.ts"
 

@@ -5,7 +5,6 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import type { RowChange } from "../../../core/kernel/tables/row-change.ts"
 import type { Field } from "../../../core/kernel/fields/field.ts"
 import { includesOf, type Query, snakeCase } from "../../../core/kernel/lists/query.ts"
 import {
@@ -16,7 +15,7 @@ import {
   type ViewContext
 } from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
+import type { AnyRow, RowChange, Table } from "../../../core/kernel/tables/table.ts"
 import { accessoryResource } from "../../../core/products/kits/api.ts"
 import {
   assignmentResource,

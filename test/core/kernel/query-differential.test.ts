@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { insert, removeWhere } from "../../../core/kernel/tables/row-change.ts"
+import { insert, removeWhere } from "../../../core/kernel/tables/table.ts"
 import { predicates, type Query } from "../../../core/kernel/lists/query.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { blank, type LampRow, lamps, openShop, type Shop, shop_opened } from "./lamp-shop.ts"

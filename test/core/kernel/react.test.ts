@@ -1,7 +1,7 @@
 /** What follows in one slice from events of another: in the same transaction, in a settled order, or not at all. */
 import { Effect, Result, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Catalogue, catalogueOf, type Slice } from "../../../core/kernel/endpoints/catalogue.ts"
+import { type Catalogue, catalogueOf, type Slice } from "../../../core/kernel/endpoints/endpoint.ts"
 import { match } from "../../../core/kernel/runtime/dispatch.ts"
 import { runCommand } from "../../../core/kernel/runtime/engine.ts"
 import { dataOf, event } from "../../../core/kernel/events/event-type.ts"

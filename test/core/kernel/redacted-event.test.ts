@@ -1,11 +1,11 @@
 /** An event cut to what its reader sees: what was withheld from it stays as it is when a person is erased. */
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
-import { foldStored } from "../../../core/kernel/endpoints/catalogue.ts"
+import { foldStored } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { isWithheldIn, redacted_event, redactedEventData, scrubbed } from "../../../core/kernel/events/journal.ts"
-import { insert, update } from "../../../core/kernel/tables/row-change.ts"
+import { insert, update } from "../../../core/kernel/tables/table.ts"
 import { redactedValue } from "../../../core/kernel/tables/visibility.ts"
 import { anonymous_name } from "../../../core/people/users/decide.ts"
 

@@ -8,14 +8,15 @@ import {
   code,
   decimal,
   integer,
+  type Json,
   json,
+  type JsonObject,
   list,
   money,
   object,
   text,
   timestamp
 } from "../../../core/kernel/fields/field.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
 import { created, ok, withMore } from "../../../core/kernel/endpoints/resource.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { decodingProblem } from "../../api/description.ts"

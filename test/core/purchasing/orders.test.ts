@@ -1,6 +1,6 @@
 /** Making, changing, deleting, sending and cancelling orders to suppliers (rules/billing 2.1, 2.3). */
 import { describe, expect, it } from "vitest"
-import type { JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import {
   cancelPurchaseOrder,
   createPurchaseOrder,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { convertMoney, type ExchangeRate, findExchangeRate, inverseOf } from "../../../core/values/exchange.ts"
+import { convertMoney, type ExchangeRate, findExchangeRate, inverseOf } from "../../../core/values/currency.ts"
 
 let lastId = 0
 const rate = (pair: string, value: string, over: Partial<ExchangeRate> = {}): ExchangeRate => ({

@@ -1,7 +1,7 @@
 /** The address of the mail server, and how a connection to it is guarded. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { parseSmtpUrl } from "../../../core/values/smtp-url.ts"
+import { parseSmtpUrl } from "../../../core/values/mail-address.ts"
 import { words } from "../../words.ts"
 
 describe("the mail server's address", () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { dayOf, offsetAt, startOfDay } from "../../../core/values/zone.ts"
+import { dayOf, offsetAt, startOfDay } from "../../../core/values/time.ts"
 
 it.each(["UTC", "Europe/London", "America/New_York", "Pacific/Auckland"])(
   "the first and last days of the calendar begin and end in %s like any other",

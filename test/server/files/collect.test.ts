@@ -1,7 +1,7 @@
 /** Content is kept while a row names it, a day longer, and never lost to what comes at the moment of its removal. */
 import { Effect, Stream } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { insert, remove } from "../../../core/kernel/tables/row-change.ts"
+import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { collectFiles, deviceFiles, findUnknown } from "../../../server/files/collect.ts"

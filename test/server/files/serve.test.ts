@@ -1,8 +1,8 @@
 /** Signed addresses of files: whole, in part, and not at all. */
 import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
-import { insert } from "../../../core/kernel/tables/row-change.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
+import { insert } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { keepContent } from "../../../server/files/keep.ts"
 import { downloads } from "../../../server/files/downloads.ts"

@@ -11,7 +11,7 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
 import { wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
-import type { Json, JsonObject } from "../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import { DeviceFailure, readProfile, writeProfile } from "../../../sync/device/outbox/folder.ts"
 import {
   decodeCommandRow,

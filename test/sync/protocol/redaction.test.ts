@@ -5,7 +5,7 @@ import { redactionFor } from "../../../sync/protocol/redaction.ts"
 import { redactionOfOutbox } from "../../../sync/device/outbox/redact-outbox.ts"
 import { RemoteError } from "../../../sync/device/exchange/remote.ts"
 import { engines, viewerWith } from "../../app.ts"
-import type { Viewer } from "../../../core/kernel/fields/viewer.ts"
+import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { fills, type InspectedDevice } from "../inspected-device.ts"
 import { serverOfEachTest, serverOfSuite } from "../opening.ts"
 

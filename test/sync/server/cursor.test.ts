@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { catalogueOf } from "../../../core/kernel/endpoints/catalogue.ts"
+import { catalogueOf } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { syncSlice } from "../../../sync/server/api.ts"
 import { handleOf } from "../../../sync/server/shape.ts"

@@ -1,10 +1,9 @@
 /** Events a reader may not see, or that happen while rows are read, at the server's end. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { catalogueOf } from "../../../core/kernel/endpoints/catalogue.ts"
 import { answer } from "../../../core/kernel/runtime/dispatch.ts"
 import { lastPosition } from "../../../core/kernel/events/journal.ts"
-import type { CommandRuntime } from "../../../core/kernel/endpoints/command-runtime.ts"
+import { catalogueOf, type CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { syncSlice } from "../../../sync/server/api.ts"
 import { offsetOf, shapeAnswer } from "../../../sync/server/shape.ts"

@@ -1,5 +1,5 @@
 /** `invoices pay`, `invoices refund` and `invoices credit`. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { exact } from "../../../../core/values/decimal.ts"
 import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,5 +1,5 @@
 /** `invoices show`: an invoice with its rows, payments and credit notes, and their remaining amounts. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { scaleOf } from "../../../../core/values/currency.ts"
 import { exact, formatDecimal } from "../../../../core/values/decimal.ts"
 import { type Row, rowIn } from "../../../base/answers.ts"

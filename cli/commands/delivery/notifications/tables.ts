@@ -1,5 +1,5 @@
 /** Preferences and settings as tables: a row for each type, on or off for each channel it has. */
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { type Column, column, tableText } from "../../../output/table.ts"

@@ -1,6 +1,6 @@
 /** `attach`: files to a member, an order, a unit; offline as well. */
 import type { Command } from "commander"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"

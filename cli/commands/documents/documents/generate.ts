@@ -1,6 +1,6 @@
 /** `documents generate` and `documents batch`: by the numbers of their sources. */
 import { setTimeout } from "node:timers/promises"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { objectBody, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"

@@ -1,5 +1,5 @@
 /** `documents verify`: a file is the document when every byte of it is. */
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
 import { type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { objectBody, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { Argument, type Command, Option } from "commander"
 import { namedIn } from "../../../../core/imports/rows.ts"
-import type { Json } from "../../../../core/kernel/fields/json.ts"
+import type { Json } from "../../../../core/kernel/fields/field.ts"
 import { plainJson, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { withValues } from "../../../derived/option-values.ts"

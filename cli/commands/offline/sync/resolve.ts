@@ -1,7 +1,6 @@
 /** `sync resolve`: settles a conflict as flags say, or by questions on a terminal. */
-import { parseJson } from "../../../../core/kernel/fields/body-limits.ts"
-import type { Fields } from "../../../../core/kernel/fields/field.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { parseJson } from "../../../../core/kernel/fields/input.ts"
+import { type Fields, isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Conflict, Device, ResolutionRequest, ResolutionResult } from "../../../../sync/device/device.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"

@@ -1,5 +1,5 @@
 /** The server's jobs that need attention: failed ones, and those not started for an hour. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Device, Finding } from "../../../../sync/device/device.ts"
 import { plainJson, rowsIn, totalOf } from "../../../base/answers.ts"
 

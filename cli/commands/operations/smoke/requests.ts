@@ -1,7 +1,7 @@
 /** Requests of the smoke test and checks of their answers; the first wrong one ends it. */
 import type { Answer } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { isRows } from "../../../base/answers.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 
 export type SmokeClient = (method: string, path: string, body?: Json, query?: Query) => Promise<Answer>

@@ -1,7 +1,7 @@
 /**
  * Steps of the smoke test: a product is stocked, priced, quoted, ordered and packed; invalid requests must be refused.
  */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowsOr } from "../../../base/answers.ts"
 import { formatMoney } from "../../../../core/values/money.ts"
 import { expectRefusal, expectStatus, expectValue, many, one, type SmokeClient } from "./requests.ts"

@@ -1,5 +1,5 @@
 /** Requests of the `usage` commands: the window, the token, and always the server. */
-import type { Json } from "../../../../core/kernel/fields/json.ts"
+import type { Json } from "../../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,6 +1,6 @@
 /** `usage export`: the server creates the file as a job; this follows the job and downloads the file. */
 import { setTimeout } from "node:timers/promises"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { objectBody, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"

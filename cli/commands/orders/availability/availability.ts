@@ -20,7 +20,7 @@ import {
 } from "./why.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { Schema } from "effect"
-import type { Json } from "../../../../core/kernel/fields/json.ts"
+import type { Json } from "../../../../core/kernel/fields/field.ts"
 import { columnsNamed, recordText, tableText } from "../../../output/table.ts"
 import { formatIn } from "../../../base/parse-time.ts"
 import { type Command, Option } from "commander"

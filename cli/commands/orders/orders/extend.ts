@@ -1,5 +1,5 @@
 /** `orders extend`: header, lines, charge and claims on stock move together; before and after side by side. */
-import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
 import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,5 +1,5 @@
 /** `orders history`: changes of an order with author and earlier values. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { assignment_statuses, condition_labels } from "../../../../core/orders/opportunities/tables/units.ts"
 import {
   cost_type_labels,

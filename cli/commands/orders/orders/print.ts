@@ -5,9 +5,9 @@
 import { writeFile } from "node:fs/promises"
 import { Effect } from "effect"
 import { document_types, type DocumentType } from "../../../../core/documents/schema.ts"
-import { hasOnePermission } from "../../../../core/kernel/fields/viewer.ts"
+import { hasOnePermission } from "../../../../core/kernel/fields/rejection.ts"
 import type { PrintDocument } from "../../../../core/pricing/print/blocks.ts"
-import { isJsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject } from "../../../../core/kernel/fields/field.ts"
 import { plainJson, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
@@ -70,7 +70,7 @@ const printHere = async (context: CommandContext, wanted: Wanted): Promise<void>
   const { opportunities } = await import("../../../../core/orders/opportunities/tables/opportunities.ts")
   const { prepareDocument } = await import("../../../../core/documents/content/prepare.ts")
   const { Store } = await import("../../../../core/kernel/store/store.ts")
-  const { CommandRuntime } = await import("../../../../core/kernel/endpoints/command-runtime.ts")
+  const { CommandRuntime } = await import("../../../../core/kernel/endpoints/endpoint.ts")
   const prepared = await device.read((viewer) =>
     Effect.gen(function* () {
       if (!hasOnePermission(viewer, "documents.view"))

@@ -1,5 +1,5 @@
 /** `orders change-status` and `orders cancel`: statuses by their words. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import {
   draft,
   isClosed,

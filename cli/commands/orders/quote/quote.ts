@@ -10,7 +10,7 @@ import { findProduct, kindAndPrice, notePriceOf, present, withKindAndPrice } fro
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
-import { isJsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { sameNamed } from "./ask-customer.ts"
 import type { Command } from "commander"

@@ -1,5 +1,5 @@
 /** Parts that several verbs of `quote` need. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Command } from "commander"
 import { fixed_charge } from "../../../../core/orders/opportunities/tables/lines.ts"
 import { type OrderLine, rowIn } from "../../../base/answers.ts"

@@ -1,5 +1,5 @@
 /** Allocated units that are out of service when they are to go, with those that are free instead. */
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { type Row, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { numberText } from "../../../../core/values/text.ts"

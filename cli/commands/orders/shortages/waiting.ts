@@ -1,5 +1,5 @@
 /** `shortages wait|leave|waiting`: lines waiting for goods. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"

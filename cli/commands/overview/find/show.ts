@@ -1,7 +1,7 @@
 /** Search results, a table for each kind; exit 3 if there are none. */
 import { search_kinds, type SearchKind } from "../../../../core/overview/search/kinds.ts"
 import { clockText, numberText } from "../../../../core/values/text.ts"
-import { dayOf } from "../../../../core/values/zone.ts"
+import { dayOf } from "../../../../core/values/time.ts"
 import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { exit_codes, usageError } from "../../../base/exit-codes.ts"

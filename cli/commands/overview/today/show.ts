@@ -1,5 +1,5 @@
 /** The day as tables, or as the API gives it. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import {
   leftText,

@@ -1,5 +1,5 @@
 /** `purchase-orders add`: one more line for a draft; those it has stay as they are. */
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowIn, rowsOr } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { printAnswer } from "../../../context/print.ts"

@@ -1,7 +1,7 @@
 /** Input of `setup`: from a file, from flags or from answers on a terminal. Each part is optional. */
 import { Schema } from "effect"
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
-import { parseJson } from "../../../../core/kernel/fields/body-limits.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
+import { parseJson } from "../../../../core/kernel/fields/input.ts"
 import { decoderOf } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"

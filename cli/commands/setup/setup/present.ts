@@ -1,5 +1,5 @@
 /** Present configuration of a server, for comparison by `setup`. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { objectBody, type Row, rowIn, type RowOfList, rowsIn, totalOf } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"

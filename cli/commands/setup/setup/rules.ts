@@ -1,8 +1,7 @@
 /** The server's own rules applied to the input of `setup`: reported while typing, and by a plan as by the run. */
 import { catalogue } from "../../../../core/catalogue.ts"
-import type { Fields } from "../../../../core/kernel/fields/field.ts"
+import type { Fields, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { readFields } from "../../../../core/kernel/fields/input.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
 import { nearest } from "../../../../core/values/nearest.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { addressOf, firstTwice, type House, numbered } from "./house.ts"

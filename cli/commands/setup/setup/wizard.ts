@@ -1,5 +1,5 @@
 /** `setup` on a terminal: one question after the other, with the present value as default. */
-import type { Json } from "../../../../core/kernel/fields/json.ts"
+import type { Json } from "../../../../core/kernel/fields/field.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import * as terminal from "../../../output/prompt.ts"
 import {

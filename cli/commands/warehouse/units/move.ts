@@ -1,5 +1,5 @@
 /** `units quarantine|repair|release|lost|sold`: each code is a command of its own. */
-import type { Json, JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { isServiceState, stateWords } from "../../../../core/products/service.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import { type Asset, requireAsset } from "../../../context/codes.ts"

@@ -1,10 +1,15 @@
 /** Endpoints of availability for one product (rules/availability 6). */
 import { Effect } from "effect"
-import type { Slice } from "../../../kernel/endpoints/catalogue.ts"
-import { type Answer, type Failure, get, type Input } from "../../../kernel/endpoints/endpoint.ts"
+import {
+  type Answer,
+  type CommandRuntime,
+  type Failure,
+  get,
+  type Input,
+  type Slice
+} from "../../../kernel/endpoints/endpoint.ts"
 import { integer, ref, timestamp } from "../../../kernel/fields/field.ts"
 import { ok } from "../../../kernel/endpoints/resource.ts"
-import type { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { type ProductRow, products } from "../../../products/products/schema.ts"
 import { zoneOf } from "../../../setup/stores.ts"

@@ -4,19 +4,16 @@
  * that ever demanded it), so the cost grows with their history. Buffers, kits and stock are as of that time; the
  * store's time zone and the settings are today's.
  */
-import type { RowChange, Where } from "../../../kernel/tables/row-change.ts"
-import { type Catalogue, foldStored } from "../../../kernel/endpoints/catalogue.ts"
 import { type StoredEvent, streamOf } from "../../../kernel/events/event-type.ts"
-import type { AnyRow, RowOf, Table } from "../../../kernel/tables/table.ts"
+import type { AnyRow, RowChange, RowOf, Table, Where } from "../../../kernel/tables/table.ts"
 import { Effect } from "effect"
 import { demandsEvents } from "../../demands/events.ts"
 import { demands, product_streams, stock_places } from "../../demands/schema.ts"
 import { container_items, containers } from "../../../products/packing.ts"
-import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { type Catalogue, CommandRuntime, type Failure, foldStored } from "../../../kernel/endpoints/endpoint.ts"
 import { journal, redacted_event } from "../../../kernel/events/journal.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
+import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { invalidField } from "../../../kernel/fields/rejection.ts"
-import { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
 import { bindings, chunked } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
 import { kitPartOf } from "../../../products/kits/case.ts"

@@ -1,10 +1,9 @@
 /** Quantity of each product, or of its parts, free now at each store that has stock: an include of products. */
 import { Effect } from "effect"
-import type { Failure } from "../../../kernel/store/failure.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"
 import type { ViewContext } from "../../../kernel/endpoints/resource.ts"
-import { hasAbility, hasOnePermission } from "../../../kernel/fields/viewer.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { hasAbility, hasOnePermission } from "../../../kernel/fields/rejection.ts"
+import { type Failure, Store } from "../../../kernel/store/store.ts"
 import { integer, text } from "../../../kernel/fields/field.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { stores } from "../../../setup/stores.ts"

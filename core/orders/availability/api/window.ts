@@ -1,6 +1,6 @@
 /** The span of a request: dates of the query string, read in the store's time zone (rules/availability 4 and 6.3). */
 import { Effect } from "effect"
-import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
+import type { Json, JsonObject } from "../../../kernel/fields/field.ts"
 import { type FieldErrors, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { dayOfMoment, daysInclusive, type LocalMoment, momentOf, type Period } from "../../../values/period.ts"
 import { KitNestedTooDeep } from "../rules/kits.ts"

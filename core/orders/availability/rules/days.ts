@@ -1,7 +1,7 @@
 /** Slots grouped into days of the store, for calendars, charts and sweeps (rules/availability 5, 6.5). */
 import { firstOf, lastOf } from "../../../values/text.ts"
 import { dayOfMoment, type LocalDay, localDays, type LocalMoment } from "../../../values/period.ts"
-import { dayOf } from "../../../values/zone.ts"
+import { dayOf } from "../../../values/time.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"
 import { freeUnits, type FreeUnitsCache, KitNestedTooDeep, timelineOf } from "./kits.ts"
 import { mergedBounds, slotBounds } from "./slots.ts"

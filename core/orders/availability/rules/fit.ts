@@ -4,9 +4,8 @@
  * Cost: demands + slots + stretches.
  */
 import { itemAt } from "../../../values/text.ts"
-import { instantOf } from "../../../values/time.ts"
+import { dayOf, instantOf, instantOfWall, startOfDay, wallOf } from "../../../values/time.ts"
 import { dateAfter } from "../../../values/period.ts"
-import { dayOf, instantOfWall, startOfDay, wallOf } from "../../../values/zone.ts"
 import { type AvailabilitySnapshot, isTracked } from "./snapshot.ts"
 import { freeUnits, type FreeUnitsCache } from "./kits.ts"
 import { requestedUnits } from "./line.ts"

@@ -3,7 +3,7 @@ import { firstOf } from "../../../values/text.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
 import { breakdownAt, freeUnits, timelineOf } from "./kits.ts"
 import { slotBounds } from "./slots.ts"
-import { dayOf } from "../../../values/zone.ts"
+import { dayOf } from "../../../values/time.ts"
 
 export interface PointAvailability {
   readonly product_id: number

@@ -1,6 +1,6 @@
 /** Slots: the spans in which availability is counted, in the store's time zone (rules/availability 4). */
 import { dateAfter } from "../../../values/period.ts"
-import { dayOf, instantOfWall } from "../../../values/zone.ts"
+import { dayOf, instantOfWall } from "../../../values/time.ts"
 
 /** Setting `availability.resolution`. Half-daily slots last six hours of the wall clock, despite the name. */
 export type Resolution = "daily" | "half_daily" | "hourly"

@@ -1,10 +1,9 @@
 /** One store's stock and demands in memory: every answer about availability is computed from a snapshot. */
 import { type OutOfService, outOfServicePeriod } from "../../../products/service.ts"
 import type { Period } from "../../../values/period.ts"
-import { instantOf, millisOf } from "../../../values/time.ts"
+import { instantOf, millisOf, zoneOf } from "../../../values/time.ts"
 import { type ActiveDemand, activeDemand, type Buffers, type Demand } from "./demand.ts"
 import { countsAsStock, type StockLevel, type StockPeriod, stockPeriodOf } from "./stock.ts"
-import { zoneOf } from "../../../values/zone.ts"
 import type { CaseProduct } from "../../../products/kits/case.ts"
 import { defaultKitDepth } from "../../../products/kits/settings.ts"
 import type { Resolution } from "./slots.ts"

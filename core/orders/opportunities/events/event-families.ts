@@ -7,7 +7,6 @@
  * shows and no table stores.
  */
 import { Schema } from "effect"
-import { insertRow, remove, type RowChange, update, updateRow } from "../../../kernel/tables/row-change.ts"
 import { columnsBefore, type RecordChange } from "../../../kernel/events/record-events.ts"
 import {
   type ActivityValues,
@@ -18,7 +17,7 @@ import {
   type ProjectionContext,
   streamOf
 } from "../../../kernel/events/event-type.ts"
-import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
+import { type Json, type JsonObject, typed } from "../../../kernel/fields/field.ts"
 import {
   jsonObject,
   newRow,
@@ -28,8 +27,16 @@ import {
   type Stored,
   withoutStamps
 } from "../../../kernel/tables/stored-schema.ts"
-import type { AnyRow, RowOf, Table } from "../../../kernel/tables/table.ts"
-import { typed } from "../../../kernel/fields/shown.ts"
+import {
+  type AnyRow,
+  insertRow,
+  remove,
+  type RowChange,
+  type RowOf,
+  type Table,
+  update,
+  updateRow
+} from "../../../kernel/tables/table.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 
 /** The stream that holds all events of an opportunity. */

@@ -1,9 +1,8 @@
 /** Events of an opportunity's lines (rules/opportunities 7, 9.3). */
 import { Schema } from "effect"
 import { type ActivityValues, type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
-import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
-import { update } from "../../../kernel/tables/row-change.ts"
-import type { AnyRow } from "../../../kernel/tables/table.ts"
+import type { Json, JsonObject } from "../../../kernel/fields/field.ts"
+import { type AnyRow, update } from "../../../kernel/tables/table.ts"
 import { type ChildChanged, childEvents, pick } from "./event-families.ts"
 import { opportunities } from "../tables/opportunities.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"

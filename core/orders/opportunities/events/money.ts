@@ -6,8 +6,8 @@ import {
   type NewEvent,
   type ProjectionContext
 } from "../../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
-import { insertRow, remove, type RowChange, updateRow } from "../../../kernel/tables/row-change.ts"
+import type { JsonObject } from "../../../kernel/fields/field.ts"
+import { insertRow, remove, type RowChange, updateRow } from "../../../kernel/tables/table.ts"
 import { keyedColumns, newRow, type SomeColumns, someColumns } from "../../../kernel/tables/stored-schema.ts"
 import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
 import { childEvents, headerChanges, pick } from "./event-families.ts"

@@ -1,7 +1,7 @@
 /** How an opportunity moves from status to status, is locked, deleted and restored (rules/opportunities 1, 6). */
 import { Schema } from "effect"
 import { type AnyEventType, eventType } from "../../../kernel/events/event-type.ts"
-import { update } from "../../../kernel/tables/row-change.ts"
+import { update } from "../../../kernel/tables/table.ts"
 import { changedValues, type HeaderChanged, headerChanges, withReason } from "./event-families.ts"
 import { opportunities } from "../tables/opportunities.ts"
 

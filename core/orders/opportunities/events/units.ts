@@ -1,6 +1,6 @@
 /** Events of single units allocated to lines (rules/opportunities 9.1). */
 import type { AnyEventType, NewEvent } from "../../../kernel/events/event-type.ts"
-import { isJsonObject, type JsonObject } from "../../../kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../../kernel/fields/field.ts"
 import { childEvents, pick } from "./event-families.ts"
 import { asset_assignments, type AssignmentRow } from "../tables/units.ts"
 

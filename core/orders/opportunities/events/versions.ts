@@ -3,16 +3,9 @@
  * count.
  */
 import { Schema } from "effect"
-import {
-  insertRow,
-  remove,
-  removeWhere,
-  type RowChange,
-  updateRow,
-  updateWhere
-} from "../../../kernel/tables/row-change.ts"
+import { insertRow, remove, removeWhere, type RowChange, updateRow, updateWhere } from "../../../kernel/tables/table.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
+import type { JsonObject } from "../../../kernel/fields/field.ts"
 import {
   keyedColumns,
   newRow,

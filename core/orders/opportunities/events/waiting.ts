@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
 import { eventType } from "../../../kernel/events/event-type.ts"
-import { remove, update } from "../../../kernel/tables/row-change.ts"
+import { remove, update } from "../../../kernel/tables/table.ts"
 import { someColumns } from "../../../kernel/tables/stored-schema.ts"
 import { opportunityStream } from "./event-families.ts"
 import { shortage_waits, type WaitRow } from "../tables/waiting.ts"

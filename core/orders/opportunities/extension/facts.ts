@@ -1,7 +1,7 @@
 /** Facts and rule of an extension of the hire. */
 import { Effect, Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import type { DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
+import type { CommandRuntime, DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { formatMoney } from "../../../values/money.ts"
@@ -33,7 +33,6 @@ import {
 } from "./plan.ts"
 import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
 import type { Extended, ExtensionShown, HireShown, ShownShortage } from "./shown.ts"
-import type { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
 import type { ValuesOf } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { opportunity_items } from "../tables/lines.ts"

@@ -3,9 +3,8 @@
  * line that ended with the hire ends with it again, one with its own end keeps that.
  */
 import { Result } from "effect"
-import { calendarErrors } from "../../../kernel/fields/calendar-range.ts"
-import { timestamp, type ValuesOf } from "../../../kernel/fields/field.ts"
-import type { Json, JsonObject } from "../../../kernel/fields/json.ts"
+import { calendarErrors } from "../../../kernel/fields/input.ts"
+import { type Json, type JsonObject, timestamp, type ValuesOf } from "../../../kernel/fields/field.ts"
 import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { liveLines, type Opportunity, unitsOf } from "../state/aggregate.ts"
 import { windowErrors } from "../header/decide.ts"

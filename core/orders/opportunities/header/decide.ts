@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { type CustomFieldFacts, readCustomFields } from "../../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"
-import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/json.ts"
+import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/field.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"

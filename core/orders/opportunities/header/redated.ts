@@ -4,8 +4,7 @@
  */
 import { Result } from "effect"
 import { type FieldErrors, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
-import { instantOf, millisOf, plusDays } from "../../../values/time.ts"
-import { instantOfWall, wallOf } from "../../../values/zone.ts"
+import { instantOf, instantOfWall, millisOf, plusDays, wallOf } from "../../../values/time.ts"
 import type { Opportunity } from "../state/aggregate.ts"
 import type { ItemRow } from "../tables/lines.ts"
 import { type OpportunityRow, phases } from "../tables/opportunities.ts"

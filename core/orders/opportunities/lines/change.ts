@@ -1,8 +1,7 @@
 /** Changing a line (rules/opportunities 7.3). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
-import type { ValuesOf } from "../../../kernel/fields/field.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
+import type { JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import {
   type DecisionState,

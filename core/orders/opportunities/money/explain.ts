@@ -1,7 +1,7 @@
 /** Explains the prices of an opportunity: lines in their order, then discount rules, surcharges, totals and tax. */
 import { Effect, Result } from "effect"
 import type { Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
-import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/json.ts"
+import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { Step } from "../../../pricing/explain/explain-step.ts"
 import { explainLine } from "../../../pricing/explain/explain-line.ts"

@@ -1,7 +1,7 @@
 /** Bringing prices, taxes and terms of an open opportunity up to date (rules/opportunities 8.1). */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
-import { sameJson } from "../../../kernel/fields/json.ts"
+import { sameJson } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { formatDecimal } from "../../../values/decimal.ts"

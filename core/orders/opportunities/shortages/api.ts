@@ -28,8 +28,17 @@ import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 import { asset_assignments } from "../tables/units.ts"
 import { spanMaxIn } from "../../availability/facts/settings.ts"
 import { inOrderCheck, spanIn } from "../../availability/api/window.ts"
-import { boolean, choice, date, integer, longText, ref, text, timestamp } from "../../../kernel/fields/field.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
+import {
+  boolean,
+  choice,
+  date,
+  integer,
+  type JsonObject,
+  longText,
+  ref,
+  text,
+  timestamp
+} from "../../../kernel/fields/field.ts"
 import { created, ok, renderById, resource, unpagedMeta, viewContext } from "../../../kernel/endpoints/resource.ts"
 import { columnsSeen } from "../../../kernel/tables/visibility.ts"
 import { members } from "../../../people/members/schema.ts"

@@ -1,8 +1,7 @@
 /** Names of an opportunity in sentences, and the holder of a demanded unit. */
 import { Effect } from "effect"
 import type { DemandRow } from "../../demands/schema.ts"
-import type { Failure } from "../../../kernel/store/failure.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { type Failure, Store } from "../../../kernel/store/store.ts"
 import { numberText } from "../../../values/text.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 import { order } from "../tables/statuses.ts"

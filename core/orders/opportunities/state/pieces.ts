@@ -16,9 +16,8 @@ import {
 import { Effect } from "effect"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import { kitDepthIn } from "../../../products/kits/settings.ts"
-import type { Failure } from "../../../kernel/store/failure.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
-import { Store } from "../../../kernel/store/store.ts"
+import { type Failure, Store } from "../../../kernel/store/store.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { exact } from "../../../values/decimal.ts"
 

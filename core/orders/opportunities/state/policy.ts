@@ -2,7 +2,7 @@
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { hasOnePermission, type Viewer } from "../../../kernel/fields/viewer.ts"
+import { hasOnePermission, type Viewer } from "../../../kernel/fields/rejection.ts"
 import type { DecisionState } from "./aggregate.ts"
 import { shortageAcknowledged } from "../events/shortages.ts"
 

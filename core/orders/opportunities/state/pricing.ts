@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { sameJson } from "../../../kernel/fields/json.ts"
+import { sameJson } from "../../../kernel/fields/field.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../../kernel/fields/rejection.ts"
 import type { PricedRate, RateLookup } from "../../../pricing/pricing/resolution.ts"
 import {
@@ -30,8 +30,7 @@ import {
   surchargeGroupIn
 } from "../../../pricing/pricing/surcharges.ts"
 import { inclusiveTax, lockedTaxes, noTax, type ResolvedTax, resolveLockedTax } from "../../../pricing/pricing/tax.ts"
-import { instantOf, millisOf, plusDays } from "../../../values/time.ts"
-import { dayOf, offsetAt, zoneOf } from "../../../values/zone.ts"
+import { dayOf, instantOf, millisOf, offsetAt, plusDays, zoneOf } from "../../../values/time.ts"
 import { type DecisionState, liveLines, type Opportunity } from "./aggregate.ts"
 import { fixed_charge, type ItemRow } from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"

@@ -10,7 +10,7 @@ import { type DemandRow, demands as demands_table } from "../../demands/schema.t
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { type Json, sameJson } from "../../../kernel/fields/json.ts"
+import { type Json, sameJson } from "../../../kernel/fields/field.ts"
 import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type Without, without, withoutStamps } from "../../../kernel/tables/stored-schema.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"

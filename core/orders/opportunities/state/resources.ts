@@ -28,7 +28,7 @@ import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import type { Answer, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { Warned } from "./aggregate.ts"
-import { hasOnePermission, type Viewer } from "../../../kernel/fields/viewer.ts"
+import { hasOnePermission, type Viewer } from "../../../kernel/fields/rejection.ts"
 import { untaxedWarnings } from "./untaxed.ts"
 import { dispatch_meta_fields, type HeldBack } from "./progress.ts"
 

@@ -4,8 +4,7 @@
  * warns, refuses or is ignored.
  */
 import { Effect, Result } from "effect"
-import { CommandRuntime } from "../../../kernel/endpoints/command-runtime.ts"
-import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
 import { decodeValue } from "../../../kernel/store/dialect.ts"

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
-import { hasOnePermission } from "../../../kernel/fields/viewer.ts"
+import { hasOnePermission } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines } from "../state/aggregate.ts"
 import { isDispatchBlocked, shortLinesOf } from "../state/progress.ts"
 import { gatePolicy, isTold, shortageText, shortageToldText } from "../state/policy.ts"

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { DecideContext, Decided, Id } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
+import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, type Opportunity, type Warned, withHeader } from "../state/aggregate.ts"
 import { checked_in, dispatched, finalised, on_hire, prepared } from "../tables/units.ts"

@@ -3,7 +3,7 @@
  * (rules/opportunities 15).
  */
 import { type AnyEventType, decodeData, type StoredEvent } from "../../../kernel/events/event-type.ts"
-import type { Catalogue } from "../../../kernel/endpoints/catalogue.ts"
+import type { Catalogue } from "../../../kernel/endpoints/endpoint.ts"
 import type { AuditEntry } from "../../../people/activity-log.ts"
 
 /**

@@ -6,13 +6,13 @@ import {
   decimal,
   integer,
   json,
+  type JsonObject,
   longText,
   money,
   ref,
   text,
   timestamp
 } from "../../../kernel/fields/field.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
 import { type RowOf, table } from "../../../kernel/tables/table.ts"
 import { allColumnsExcept } from "../../../kernel/tables/visibility.ts"
 import { currencyCode, inRowCurrency, opportunityId, quantity, transaction_type_labels } from "./child-columns.ts"

@@ -8,6 +8,7 @@ import {
   decimal,
   integer,
   json,
+  type JsonObject,
   list,
   longText,
   money,
@@ -16,7 +17,6 @@ import {
   text,
   timestamp
 } from "../../../kernel/fields/field.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
 import { allColumnsExcept } from "../../../kernel/tables/visibility.ts"
 import { type RowOf, table } from "../../../kernel/tables/table.ts"
 import type { LockedTax } from "../../../pricing/pricing/tax.ts"

@@ -1,6 +1,5 @@
 /** Records of acknowledged shortages (rules/opportunities 9.5). */
-import { boolean, choice, json, longText, ref, timestamp } from "../../../kernel/fields/field.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
+import { boolean, choice, json, type JsonObject, longText, ref, timestamp } from "../../../kernel/fields/field.ts"
 import { table } from "../../../kernel/tables/table.ts"
 
 export const acknowledgements = table(

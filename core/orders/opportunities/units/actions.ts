@@ -11,8 +11,19 @@ import type {
   RefusedReference
 } from "../../../kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../../../kernel/fields/input.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../kernel/fields/json.ts"
-import { choice, code, integer, longText, ref, text, timestamp, type ValuesOf } from "../../../kernel/fields/field.ts"
+import {
+  choice,
+  code,
+  integer,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  longText,
+  ref,
+  text,
+  timestamp,
+  type ValuesOf
+} from "../../../kernel/fields/field.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
 import type { DecisionState } from "../state/aggregate.ts"
 import type { UnitDecided } from "../state/progress.ts"

@@ -15,6 +15,8 @@ import {
   code,
   type Fields,
   integer,
+  isJsonObject,
+  type JsonObject,
   list,
   longText,
   object,
@@ -45,7 +47,6 @@ import { asset, fulfil, item, one, path } from "../tables/paths.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { type UnitDecided, unitResult } from "../state/progress.ts"
-import { isJsonObject, type JsonObject } from "../../../kernel/fields/json.ts"
 
 /** Writers of one unit wait for each other, whichever opportunity they work on. */
 const unitStreams =

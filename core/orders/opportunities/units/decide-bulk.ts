@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
+import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { exact, formatDecimal } from "../../../values/decimal.ts"
 import { type DecisionState, inActiveVersion, withLine } from "../state/aggregate.ts"

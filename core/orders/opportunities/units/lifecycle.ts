@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import type { JsonObject } from "../../../kernel/fields/json.ts"
+import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, inActiveVersion, type Opportunity, withLine, withUnit } from "../state/aggregate.ts"
 import { lineChanged } from "../events/lines.ts"

@@ -1,11 +1,20 @@
 /** Quote versions of an opportunity (rules/opportunities 13). */
-import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/json.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
 import { opportunity_versions, version_types, type VersionRow } from "../tables/money.ts"
 import { Effect } from "effect"
 import { command, type Endpoint, get, type Id, type Input } from "../../../kernel/endpoints/endpoint.ts"
-import { code, integer, longText, money, ref, text } from "../../../kernel/fields/field.ts"
+import {
+  code,
+  integer,
+  type Json,
+  type JsonObject,
+  longText,
+  money,
+  ref,
+  sameJson,
+  text
+} from "../../../kernel/fields/field.ts"
 import {
   created,
   listOf,

@@ -1,6 +1,6 @@
 /** Sources of notifications by type; login codes and tests of the mail settings are mails only. */
 import { Effect } from "effect"
-import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/json.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { read, read as opportunities_read } from "../../../../core/orders/opportunities/tables/paths.ts"
 import { opportunities } from "../../../../core/orders/opportunities/tables/opportunities.ts"

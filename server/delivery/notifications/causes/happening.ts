@@ -1,8 +1,7 @@
 /** Notification events, found from events of the journal. */
 import type { NotificationChannel } from "../../../../core/office/notifications/types.ts"
 import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
-import type { StoreRead } from "../../../../core/kernel/store/failure.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { Effect } from "effect"
 import {
   activities,
@@ -12,7 +11,7 @@ import {
 } from "../../../../core/office/activities/schema.ts"
 import { journal } from "../../../../core/kernel/events/journal.ts"
 import { columnList } from "../../../../core/kernel/store/statement.ts"
-import { Store } from "../../../../core/kernel/store/store.ts"
+import { Store, type StoreRead } from "../../../../core/kernel/store/store.ts"
 import { roles, users } from "../../../../core/people/users/schema.ts"
 import {
   documentFailed,
@@ -23,7 +22,7 @@ import {
 } from "../../../../core/documents/events.ts"
 import { isRequestJob, read, request_waits_millis } from "../../../../core/documents/lifecycle-api.ts"
 import { type DocumentRow, documents, names_costs } from "../../../../core/documents/schema.ts"
-import { hasOnePermission, type Viewer } from "../../../../core/kernel/fields/viewer.ts"
+import { hasOnePermission, type Viewer } from "../../../../core/kernel/fields/rejection.ts"
 import { viewerOf } from "../../../../core/people/users/permissions.ts"
 import { userDeactivated, userInvited, userReactivated } from "../../../../core/people/users/decide.ts"
 

@@ -5,7 +5,7 @@ import {
   type NotificationCategory,
   notificationType
 } from "../../../../core/office/notifications/types.ts"
-import { wallOf } from "../../../../core/values/zone.ts"
+import { wallOf } from "../../../../core/values/time.ts"
 import type { NotificationText } from "../api.ts"
 
 /** Lines of a message; what is beyond is counted. */

@@ -1,9 +1,7 @@
 /** What people are told of, handed to the programs that listen for it. */
 import { Clock, Context, Effect, Latch, Queue, Stream } from "effect"
-import type { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
-import type { Failure } from "../../../../core/kernel/store/failure.ts"
 import { columnList } from "../../../../core/kernel/store/statement.ts"
-import { Store } from "../../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { userById } from "../../../ports/users.ts"
 import { readerOf, shownRows } from "../api.ts"
 import { type NotificationRow, notifications } from "../schema.ts"
@@ -23,7 +21,7 @@ import {
 } from "./listeners.ts"
 import { ServerContext } from "../../../ports/server-context.ts"
 import { Rejection } from "../../../../core/kernel/fields/rejection.ts"
-import { type Answer, get } from "../../../../core/kernel/endpoints/endpoint.ts"
+import { type Answer, type CommandRuntime, get } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { integer } from "../../../../core/kernel/fields/field.ts"
 import type { ServerCall, ServerEndpoint } from "../../../ports/server-slice.ts"
 

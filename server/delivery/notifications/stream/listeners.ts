@@ -1,9 +1,8 @@
 /** Clients listening in this process: each with its queue, limited in number. */
 import { Duration, Effect, Latch } from "effect"
 import { Sse } from "effect/encoding"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
-import type { Failure } from "../../../../core/kernel/store/failure.ts"
-import { Store } from "../../../../core/kernel/store/store.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
+import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { users } from "../../../../core/people/users/schema.ts"
 import { tokens } from "../../../access/tokens/issue.ts"
 

@@ -7,7 +7,7 @@ import {
   recordRefund,
   type RefundFacts
 } from "../../../../core/billing/payments/decide.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { decided_at, given_at } from "../../decider.ts"
 import { given, invoiceIn, issued, stamps } from "../invoice.ts"
 import type { InvoiceRow, PaymentRow } from "../../../../core/billing/state/tables.ts"

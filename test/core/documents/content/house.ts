@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { warehousePaper } from "../../../../core/documents/content/warehouse.ts"
 import type { DocumentSource } from "../../../../core/documents/content/invoices.ts"
-import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { opportunity_items } from "../../../../core/orders/opportunities/tables/lines.ts"
 import { asset_assignments } from "../../../../core/orders/opportunities/tables/units.ts"

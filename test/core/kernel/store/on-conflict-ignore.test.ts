@@ -1,10 +1,9 @@
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import type { RowChange } from "../../../../core/kernel/tables/row-change.ts"
 import { integer, text } from "../../../../core/kernel/fields/field.ts"
 import { createTable } from "../../../../core/kernel/store/dialect.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { plainTable, type Table } from "../../../../core/kernel/tables/table.ts"
+import { plainTable, type RowChange, type Table } from "../../../../core/kernel/tables/table.ts"
 import { both_engines } from "../../../app.ts"
 import { openShop } from "../lamp-shop.ts"
 

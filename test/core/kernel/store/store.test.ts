@@ -1,29 +1,31 @@
 import { Effect } from "effect"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import {
-  insert,
-  type RowChange,
-  update,
-  updateWhere,
-  remove,
-  removeWhere
-} from "../../../../core/kernel/tables/row-change.ts"
-import {
   boolean,
   code,
   date,
   decimal,
   integer,
+  type Json,
   json,
   list,
   money,
   text,
   timestamp
 } from "../../../../core/kernel/fields/field.ts"
-import type { Json } from "../../../../core/kernel/fields/json.ts"
 import { createTable } from "../../../../core/kernel/store/dialect.ts"
 import { rememberingWrites, Store } from "../../../../core/kernel/store/store.ts"
-import { type AnyRow, plainTable, type Table } from "../../../../core/kernel/tables/table.ts"
+import {
+  type AnyRow,
+  insert,
+  plainTable,
+  remove,
+  removeWhere,
+  type RowChange,
+  type Table,
+  update,
+  updateWhere
+} from "../../../../core/kernel/tables/table.ts"
 import { both_engines } from "../../../app.ts"
 import { words } from "../../../words.ts"
 import { openShop } from "../lamp-shop.ts"

@@ -1,7 +1,7 @@
 /** Attachments over HTTP: cases F of the specification, who may, and what becomes of them with what they hang on. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { danglingReferences } from "../../../../core/kernel/runtime/reference-checks.ts"
-import { upload_bytes_max } from "../../../../core/kernel/fields/body-limits.ts"
+import { upload_bytes_max } from "../../../../core/kernel/fields/input.ts"
 import { attachables } from "../../../../core/office/attachments/attachables.ts"
 import { engines } from "../../../app.ts"
 import { refused } from "../../../app-house.ts"

@@ -1,7 +1,7 @@
 /** What each line of an order may have where several want the same goods. */
 import { expect, it } from "vitest"
 import { type AskFacts, shortLines } from "../../../../core/offline/conflicts/short-lines.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 
 const [early, late] = [
   { from: "2030-12-02T00:00:00Z", to: "2030-12-05T00:00:00Z" },

@@ -1,7 +1,7 @@
 /** What takes a command back, as a function of what it was and what it changed (rules/undo 3). */
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../../core/catalogue.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { ChangedRow, Done, Undoing } from "../../../../core/offline/undo/compensation.ts"
 import { compensationOf } from "../../../../core/offline/undo/compensations.ts"
 

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { demands } from "../../../../core/orders/demands/schema.ts"
-import { insert, type RowChange, update } from "../../../../core/kernel/tables/row-change.ts"
+import { insert, type RowChange, update } from "../../../../core/kernel/tables/table.ts"
 import { constraintRejection, Store } from "../../../../core/kernel/store/store.ts"
 import { both_engines } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"

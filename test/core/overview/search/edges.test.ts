@@ -1,7 +1,7 @@
 /** What people type who do not know how things are written; what is not there any more; where units are, in words. */
 import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import { insert } from "../../../../core/kernel/tables/row-change.ts"
+import { insert } from "../../../../core/kernel/tables/table.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { members } from "../../../../core/people/members/schema.ts"
 import { candidates_max } from "../../../../core/overview/search/find.ts"

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { changesOf } from "../../../../core/people/activity-log.ts"
 import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { type App, both_engines, openApp, owner, viewerWith } from "../../../app.ts"
 
 const stored = (position: number, type: string, data: JsonObject): StoredEvent => ({

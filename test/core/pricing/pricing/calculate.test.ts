@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { calculateEndpoint } from "../../../../core/pricing/explain/calculate.ts"
 import { overlappingRateIds, type PricedRate } from "../../../../core/pricing/pricing/resolution.ts"
 import { noRateMethod } from "../../../../core/pricing/pricing/engine.ts"

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Json } from "../../../../core/kernel/fields/json.ts"
+import type { Json } from "../../../../core/kernel/fields/field.ts"
 import { readCriteria } from "../../../../core/pricing/pricing/criteria.ts"
 import { type CriteriaFacts, meetsCriteria } from "../../../../core/pricing/pricing/discounts.ts"
 

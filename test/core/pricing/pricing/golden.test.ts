@@ -33,7 +33,7 @@ import {
 } from "../../../../core/pricing/pricing/tax.ts"
 import { rollUp, type TotalCost } from "../../../../core/pricing/pricing/totals.ts"
 import { formatDecimal } from "../../../../core/values/decimal.ts"
-import { convertMoney } from "../../../../core/values/exchange.ts"
+import { convertMoney } from "../../../../core/values/currency.ts"
 import { formatMoney, parseMoney } from "../../../../core/values/money.ts"
 import { golden, goldenKinds, type Refusal } from "./golden-file.ts"
 import { formatTotals } from "./format-totals.ts"

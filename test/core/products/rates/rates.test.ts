@@ -1,6 +1,6 @@
 /** The golden cases of rate definitions, the calculator and the engine's metadata, through their endpoints. */
 import { beforeAll, describe, expect, it } from "vitest"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { engines, type Reply, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 import { golden } from "../../pricing/pricing/golden-file.ts"

@@ -1,6 +1,6 @@
 /** Vehicles (rules/conventions 18): fields, plates, permissions, and work without the server. */
 import { describe, expect, it } from "vitest"
-import { permissionsOfArea } from "../../../../core/kernel/endpoints/catalogue.ts"
+import { permissionsOfArea } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { grantToSystemRoles } from "../../../../core/people/users/decide.ts"
 import { engines, type Reply, viewerWith } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { demands } from "../../../../core/orders/demands/schema.ts"
-import { insert } from "../../../../core/kernel/tables/row-change.ts"
+import { insert } from "../../../../core/kernel/tables/table.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { engines, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"

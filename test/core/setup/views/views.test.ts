@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest"
-import type { Viewer } from "../../../../core/kernel/fields/viewer.ts"
+import type { Viewer } from "../../../../core/kernel/fields/rejection.ts"
 import { engines, owner, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 import { words } from "../../../words.ts"

@@ -10,7 +10,7 @@ import {
   unsealContainer
 } from "../../../../core/warehouse/containers/lifecycle.ts"
 import { container_items, containers } from "../../../../core/products/packing.ts"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { NewEvent } from "../../../../core/kernel/events/event-type.ts"
 import { decided_at, decider, type Facts, given_at } from "../../decider.ts"
 import { container, item } from "./rows.ts"

@@ -1,6 +1,6 @@
 /** A kind of job for tests, and how one is queued and looked at. */
 import { Effect, Schema } from "effect"
-import type { JsonObject } from "../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import type { ServerApp } from "../../../../server/host/app.ts"
 import { type Attempt, type JobKind, jobKind, type JobOffer, jobOffer } from "../../../../server/ports/job-kind.ts"

@@ -1,7 +1,7 @@
 /** What a message may be made of. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { composeMail, mailAddressErrors, type MailDraft } from "../../../../server/delivery/mail/compose.ts"
 import type { MailMessage } from "../../../../server/delivery/mail/message.ts"
 import { serve, type Serving } from "../../serving.ts"

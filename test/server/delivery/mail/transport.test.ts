@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { Effect, Result } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { parseSmtpUrl } from "../../../../core/values/smtp-url.ts"
+import { parseSmtpUrl } from "../../../../core/values/mail-address.ts"
 import { type MailWaits, makeMailTransport, type Outcome } from "../../../../server/delivery/mail/transport.ts"
 import { type Behaviour, mailServer, replies, type TestMailServer } from "./smtp.ts"
 

@@ -2,7 +2,7 @@
 import { Sse } from "effect/encoding"
 import { Effect } from "effect"
 import { allocateIds } from "../../../../core/kernel/runtime/ids.ts"
-import { insert } from "../../../../core/kernel/tables/row-change.ts"
+import { insert } from "../../../../core/kernel/tables/table.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { type NotificationRow, notifications } from "../../../../server/delivery/notifications/schema.ts"
 import { rowsTold } from "../../../../server/delivery/notifications/write.ts"

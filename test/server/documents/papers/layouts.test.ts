@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type DocumentSource, prepareDocument } from "../../../../core/documents/content/prepare.ts"
-import { CommandRuntime } from "../../../../core/kernel/endpoints/command-runtime.ts"
+import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
 import type { Block } from "../../../../core/pricing/print/blocks.ts"
 import { moneyText } from "../../../../core/pricing/print/format.ts"
 import { filledDocument, filledMail } from "../../../../server/documents/papers/filled.ts"

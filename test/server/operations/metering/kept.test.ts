@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { insert } from "../../../../core/kernel/tables/row-change.ts"
+import { insert } from "../../../../core/kernel/tables/table.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { openServerApp } from "../../../../server/host/app.ts"
 import {

@@ -8,7 +8,7 @@ import { planAnswers } from "../../../../../core/orders/availability/rules/plann
 import { pointAvailability } from "../../../../../core/orders/availability/rules/point.ts"
 import { type Resolution, resolutions, slotBounds } from "../../../../../core/orders/availability/rules/slots.ts"
 import type { StockLevel } from "../../../../../core/orders/availability/rules/stock.ts"
-import { wallOf } from "../../../../../core/values/zone.ts"
+import { wallOf } from "../../../../../core/values/time.ts"
 import { P, snapshot, bulk, demand, fixed, pool, product, unit } from "./fixtures.ts"
 import { words } from "../../../../words.ts"
 

@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { dayOfMoment, endOfMoment, localDays, momentOf } from "../../../../../core/values/period.ts"
-import { dayOf, instantOfWall, isZone, offsetAt, startOfDay, zoneOf } from "../../../../../core/values/zone.ts"
+import { dayOf, instantOfWall, isZone, offsetAt, startOfDay, zoneOf } from "../../../../../core/values/time.ts"
 import { words } from "../../../../words.ts"
 
 const iso = (instant: number): string => new Date(instant).toISOString().slice(0, 16)

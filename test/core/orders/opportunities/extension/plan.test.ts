@@ -1,6 +1,6 @@
 /** The rule of extending a hire: given a hire with its lines, when it gets other dates, then exactly these events. */
 import { describe, it } from "vitest"
-import type { JsonObject } from "../../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../../core/kernel/fields/field.ts"
 import { extendHire } from "../../../../../core/orders/opportunities/extension/facts.ts"
 import { planExtension, type WhichLines } from "../../../../../core/orders/opportunities/extension/plan.ts"
 import { opportunityEvents } from "../../../../../core/orders/opportunities/events/participants.ts"

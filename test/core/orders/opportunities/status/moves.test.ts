@@ -20,7 +20,7 @@ import {
 } from "../../../../../core/orders/opportunities/status/decide.ts"
 import type { DecideContext, Decided } from "../../../../../core/kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../../core/kernel/fields/field.ts"
 import { decided_at, decider, type Facts } from "../../../decider.ts"
 import { demand, demandOf, lamp, line, line_id, opportunity, opportunity_id, stateOf, unit } from "../state.ts"
 

@@ -14,7 +14,7 @@ import {
   unpreparing
 } from "../../../../../core/orders/opportunities/units/lifecycle.ts"
 import type { NewEvent } from "../../../../../core/kernel/events/event-type.ts"
-import type { JsonObject } from "../../../../../core/kernel/fields/json.ts"
+import type { JsonObject } from "../../../../../core/kernel/fields/field.ts"
 import { decider, type Facts } from "../../../decider.ts"
 import { demand, demandOf, lamp, line, line_id, opportunity, opportunity_id, stateOf, unit, unitIn } from "../state.ts"
 
