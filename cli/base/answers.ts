@@ -95,7 +95,7 @@ interface Objects
   readonly product_tax_class: TableRow<typeof import("../../core/setup/reference-data/tax.ts").product_tax_classes>
   readonly tax_rate: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rates>
   readonly compliance: ValueShown<typeof import("../../core/warehouse/containers/manifest.ts").manifestShown>
-  readonly extension: import("../../core/orders/opportunities/extension/shown.ts").ExtensionShown
+  readonly extension: import("../../core/orders/opportunities/extension/plan.ts").ExtensionShown
   readonly board: { readonly id: number; readonly url: string }
   readonly public_link: NonNullable<ValueShown<typeof import("../../core/documents/lifecycle-api.ts").publicLinkShown>>
   readonly search: KeysShown<typeof import("../../core/overview/search/api.ts").searchShown>

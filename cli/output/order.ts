@@ -1,7 +1,7 @@
 /** An order for users: header, lines and costs, sums. */
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { spokenNumber } from "../../core/values/text.ts"
-import { sale_line } from "../../core/orders/opportunities/tables/child-columns.ts"
+import { sale_line } from "../../core/orders/opportunities/tables/lines.ts"
 import type { OrderLine, Row } from "../base/answers.ts"
 import { blocksText } from "./blocks.ts"
 import { columnsOf } from "./columns.ts"

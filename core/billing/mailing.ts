@@ -13,7 +13,7 @@ import { emails } from "../people/members/schema.ts"
 import { parseMailAddress } from "../values/mail-address.ts"
 import { invoiceChange, invoiceEmailed } from "./state/events.ts"
 import { billingTypeIds, chosenContact } from "./state/parties.ts"
-import { one, path, write } from "./state/paths.ts"
+import { one, path, write } from "./state/fields.ts"
 import { invoiceResource } from "./state/resources.ts"
 
 export const invoiceMail = Schema.Struct({

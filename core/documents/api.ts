@@ -1,13 +1,130 @@
 /** The documents slice. */
-import type { Slice } from "../kernel/endpoints/endpoint.ts"
-import { layoutsSlice } from "./branding/api.ts"
-import { documentTypeEndpoints } from "./content/api.ts"
-import { documentEvents } from "./events.ts"
-import { documentEndpoints, documentResource } from "./lifecycle-api.ts"
-import { acceptanceEndpoints, acceptanceResource, linkReactions } from "./links/api.ts"
+import { type Endpoint, get, type Slice } from "../kernel/endpoints/endpoint.ts"
+import { documentEndpoints, documentResource, read } from "./lifecycle-api.ts"
+import { acceptanceEndpoints, acceptanceResource, linkReactions, linkSettings } from "./links/api.ts"
 import { linkEvents } from "./links/events.ts"
-import { linkSettings } from "./links/settings.ts"
-import { document_acceptances, document_layouts, document_links, document_snapshots, documents } from "./schema.ts"
+import {
+  document_acceptances,
+  document_layouts,
+  document_links,
+  document_snapshots,
+  document_types,
+  documentEvents,
+  documents,
+  type DocumentType,
+  layoutFields
+} from "./schema.ts"
+import { later } from "../kernel/fields/later.ts"
+import { Effect, Result } from "effect"
+import * as Shown from "../kernel/lists/answer-schema.ts"
+import { choice, list as listOf, text } from "../kernel/fields/field.ts"
+import { notFound, reject } from "../kernel/fields/rejection.ts"
+import { ok, resource, unpagedMeta } from "../kernel/endpoints/resource.ts"
+import { type Access, crudResource } from "../kernel/endpoints/crud-resource.ts"
+import { stores } from "../setup/stores.ts"
+import { scopeOf } from "./brand.ts"
+
+// Look and texts of documents, by store and type (rules/billing 3).
+
+const layoutResource = resource({
+  singular: "document_layout",
+  heading: "Set-up",
+  table: document_layouts,
+  filters: ["store_id", "document_type", "created_at", "updated_at"],
+  sorts: ["store_id", "document_type", "created_at", "updated_at"],
+  aliases: { type: "document_type" },
+  includes: { store: { kind: "brief", via: "store_id", table: stores } }
+})
+const access: Access = {
+  read: "documents:read",
+  write: "documents:write",
+  view: "documents.view",
+  create: "settings.manage",
+  edit: "settings.manage",
+  delete: "settings.manage"
+}
+
+const layouts = crudResource({
+  resource: layoutResource,
+  fields: layoutFields,
+  path: "/api/v1/document_layouts",
+  access,
+  rules: {
+    save: ({ next }) =>
+      next.accent !== null && !/^#[0-9a-f]{6}$/i.test(next.accent)
+        ? reject("accent", "The accent field must be a colour such as #1f4e79.")
+        : Result.succeed({
+            set: { accent: next.accent?.toLowerCase() ?? null, scope: scopeOf(next.store_id, next.document_type) }
+          })
+  }
+})
+
+/**
+ * Changed on a server only: it alone can tell whether a text names fields that there are, and a device would find out
+ * long after whoever wrote it has left.
+ */
+const layoutsSlice: Slice = {
+  ...layouts,
+  endpoints: layouts.endpoints?.map((one) => (one.method === "GET" ? one : { ...one, server_only: true })) ?? []
+}
+
+// The types of documents and the fields that their texts may name (interface 4.9).
+
+const describing = later(() => import("./content/fields.ts"))
+
+const types_path = "/api/v1/document_types"
+const all = Object.entries(document_types).map(([key, { description, name, of }]) => ({
+  key,
+  name,
+  documentable_types: [of],
+  description
+}))
+const types = get(types_path, {
+  ...read,
+  name: "document_types.list",
+  summary: "List the types of documents, and what each is made of",
+  answer: {
+    document_types: Shown.objects({
+      key: text(),
+      name: text(),
+      documentable_types: listOf(text(), { default: [] }),
+      description: text()
+    }),
+    meta: Shown.meta
+  },
+  run: ({ query }) => Effect.succeed(ok({ document_types: all, meta: unpagedMeta(all.length, query) }))
+})
+
+const isType = (type: string): type is DocumentType => Object.hasOwn(document_types, type)
+const field_types = {
+  string: "Text",
+  date: "A day, written in the document's language",
+  number: "A number, written in the document's language",
+  currency: "An amount with its currency, written in the document's language",
+  boolean: "True or false, for conditions",
+  collection: "Rows to go through: {% for item in items %}"
+}
+const fields = get(`${types_path}/{type}/fields`, {
+  ...read,
+  name: "document_types.fields",
+  summary: "List the fields that texts of a type may name, as {{ member.name }}",
+  answer: {
+    fields: Shown.objects({
+      group: text(),
+      fields: Shown.objects({ name: text(), label: text(), type: choice(field_types) })
+    })
+  },
+  run: ({ params }) =>
+    Effect.gen(function* () {
+      const { type = "" } = params
+      if (!isType(type)) return yield* notFound("There is no such type of document.")
+      // Whoever draws or asks for fields reads what all types say; nobody else does.
+      const { fieldsOfType } = yield* describing
+      return ok({ fields: fieldsOfType(type) })
+    })
+})
+
+const documentTypeEndpoints: ReadonlyArray<Endpoint> = [types, fields]
 
 export const documentsSlice: Slice = {
   name: "documents",

@@ -1,6 +1,6 @@
 /** Asking for documents, making them final and voiding them (rules/billing 3). */
 import { Result } from "effect"
-import { nextDocumentNumber } from "../billing/state/series.ts"
+import { nextDocumentNumber } from "../billing/state/events.ts"
 import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
 import {
@@ -13,21 +13,19 @@ import {
 } from "../kernel/fields/rejection.ts"
 import { wordsOf } from "../kernel/tables/table.ts"
 import {
-  documentChange,
-  documentFinalised,
-  documentRequested,
-  documentsBatched,
-  documentVoided,
-  type DrawnBy
-} from "./events.ts"
-import {
   document_statuses,
   document_types,
   documentable_types,
   type DocumentableType,
+  documentChange,
+  documentFinalised,
+  documentRequested,
   type DocumentRow,
   documents,
+  documentsBatched,
   type DocumentType,
+  documentVoided,
+  type DrawnBy,
   names_costs
 } from "./schema.ts"
 

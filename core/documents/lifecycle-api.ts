@@ -30,7 +30,8 @@ import {
   type DocumentRow,
   documents,
   type DocumentStatus,
-  type DocumentType
+  type DocumentType,
+  linkAddress
 } from "./schema.ts"
 import * as Shown from "../kernel/lists/answer-schema.ts"
 import { boolean, choice, integer, list, longText, ref, text, timestamp } from "../kernel/fields/field.ts"
@@ -46,7 +47,6 @@ import {
 } from "../kernel/endpoints/resource.ts"
 import type { Settings } from "../kernel/events/settings.ts"
 import { stores } from "../setup/stores.ts"
-import { linkAddress } from "./address.ts"
 import {
   type Answer,
   command,

@@ -3,7 +3,7 @@ import type { DecideContext, Failure, Input } from "../kernel/endpoints/endpoint
 import type { NewEvent } from "../kernel/events/event-type.ts"
 import { createdEvent, initialRow } from "../kernel/endpoints/crud-resource.ts"
 import { foldCase } from "../kernel/tables/table.ts"
-import { product_groups } from "../products/products/groups.ts"
+import { product_groups } from "../products/products/api.ts"
 import { Effect } from "effect"
 import { containers, live_statuses } from "../products/packing.ts"
 import { type CustomFieldFacts, customFieldFacts } from "../kernel/lists/custom-field.ts"

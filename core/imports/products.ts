@@ -1,5 +1,5 @@
 /** POST /products/import: many products with their groups, stock, rates and components, in batches. */
-import { kitDepthIn } from "../products/kits/settings.ts"
+import { kitDepthIn } from "../products/kits/schema.ts"
 import type { DecideContext, Input } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
 import { readCustomFields } from "../kernel/lists/custom-field.ts"
@@ -8,7 +8,7 @@ import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud
 import { type FieldErrors, hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
 import { baseCurrency } from "../kernel/events/settings.ts"
 import { type AnyRow, foldCase } from "../kernel/tables/table.ts"
-import type { Composed } from "../products/kits/graph.ts"
+import type { Composed } from "../products/kits/decide.ts"
 import { bulk, product_tax_columns, productFields, type ProductRow, products } from "../products/products/schema.ts"
 import { classesFor } from "../setup/reference-data/tax.ts"
 import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup, type ProductFacts } from "./product-facts.ts"

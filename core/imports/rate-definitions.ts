@@ -9,9 +9,8 @@ import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { Store } from "../kernel/store/store.ts"
 import { foldCase } from "../kernel/tables/table.ts"
-import { composeMethod, type SubmittedMethod, updateMethod } from "../pricing/pricing/definition.ts"
+import { composeMethod, presets, type SubmittedMethod, updateMethod } from "../pricing/pricing/definition.ts"
 import type { RateMethod } from "../pricing/pricing/engine.ts"
-import { presets } from "../pricing/pricing/presets.ts"
 import { basePeriods, strategies } from "../pricing/pricing/strategies.ts"
 import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../products/rates/schema.ts"
 import {

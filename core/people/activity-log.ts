@@ -22,7 +22,7 @@ import { ok } from "../kernel/endpoints/resource.ts"
 import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
-import { users } from "./users/schema.ts"
+import { users } from "./users/permissions.ts"
 
 // An entry of the action log and of an opportunity's activity (rules/conventions 12).
 

@@ -1,6 +1,5 @@
 /** The procurement slice: purchase orders, receipts and returns, resolutions of shortages. */
 import type { Slice } from "../kernel/endpoints/endpoint.ts"
-import { procurementEvents } from "./events.ts"
 import { orderEndpoints } from "./orders/api.ts"
 import { hireExtended, receivingEndpoints } from "./receiving/extend.ts"
 import { receivingEvents } from "./receiving/events.ts"
@@ -8,6 +7,7 @@ import { goodsGivenBack, goodsTakenIn, procurementSettings } from "./receiving/i
 import { onOrderFollows, resolutionEndpoints } from "./resolutions/api.ts"
 import { purchaseOrderResource } from "./resources.ts"
 import {
+  procurementEvents,
   purchase_order_items,
   purchase_order_receipt_lines,
   purchase_order_receipts,

@@ -16,6 +16,8 @@ import {
   timestamp
 } from "../kernel/fields/field.ts"
 import { type RowOf, table } from "../kernel/tables/table.ts"
+import type { AnyEventType } from "../kernel/events/event-type.ts"
+import { draftEvents, recordEvents } from "../kernel/events/record-events.ts"
 
 export const purchase_order_types = { sub_hire: "Sub-Hire", purchase: "Purchase" } as const
 export type PurchaseOrderType = keyof typeof purchase_order_types
@@ -178,3 +180,39 @@ export const purchase_order_receipt_lines = table(
   },
   { ...ofOrder, entity: "purchase_order_receipt_line", indexes: [["receipt_id"], ["item_id"]] }
 )
+
+// Events of purchase orders other than receipts (rules/billing 2), in the stream of the order. They carry results,
+// never differences: replaying assigns no numbers and sends nothing.
+
+const records = recordEvents(purchase_orders)
+export const { change: purchaseOrderChange, changed: purchaseOrderChanged, stream: purchaseOrderStream } = records
+export const {
+  created: purchaseOrderCreated,
+  deleted: purchaseOrderDeleted,
+  updated: purchaseOrderUpdated
+} = draftEvents(records, purchase_order_items, {
+  created: "A draft purchase order was created: all of its columns and lines.",
+  updated: "A draft purchase order changed: changed columns, and lines added, changed and removed.",
+  deleted: "A draft purchase order was deleted."
+})
+export const purchaseOrderSent = purchaseOrderChanged("purchase_order.sent", {
+  meaning: "A purchase order was sent to its supplier, or marked as sent if no address is known."
+})
+export const purchaseOrderCancelled = purchaseOrderChanged("purchase_order.cancelled", {
+  meaning: "A purchase order without deliveries was cancelled; it keeps its number."
+})
+
+export const procurementEvents: ReadonlyArray<AnyEventType> = [
+  purchaseOrderCreated,
+  purchaseOrderUpdated,
+  purchaseOrderDeleted,
+  purchaseOrderSent,
+  purchaseOrderCancelled
+]
+
+// Paths and rights that the endpoints of purchase orders share (interface 4.12).
+
+export const path = "/api/v1/purchase_orders"
+export const one = { id: { table: purchase_orders } } as const
+export const read = { ability: "purchase_orders:read", permission: "purchase_orders.view" } as const
+export const write = "purchase_orders:write"

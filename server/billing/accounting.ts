@@ -13,7 +13,7 @@ import {
   postedVoid
 } from "../../core/billing/accounting/postings.ts"
 import { shownPosted } from "../../core/billing/accounting/shown.ts"
-import { read, write } from "../../core/billing/state/paths.ts"
+import { read, write } from "../../core/billing/state/fields.ts"
 import {
   credit_note_items,
   credit_notes,

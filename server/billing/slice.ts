@@ -29,7 +29,7 @@ import {
   path,
   read,
   read_credit_notes
-} from "../../core/billing/state/paths.ts"
+} from "../../core/billing/state/fields.ts"
 import { drawing_weight } from "../../core/documents/lifecycle-api.ts"
 import {
   type Answer,

@@ -1,12 +1,16 @@
 /** Server side of documents: drawing, files, public pages. */
 import { Clock, Effect, Latch, Option, Schema } from "effect"
 import { attachments } from "../../core/office/attachments/attachables.ts"
-import { mail_places, text_places } from "../../core/documents/branding/brand.ts"
+import { mail_places, text_places } from "../../core/documents/brand.ts"
 import {
   document_layouts,
   document_types,
+  documentFailed,
+  documentRequested,
   type DocumentRow,
   documents,
+  documentsBatched,
+  documentStream,
   type DocumentType
 } from "../../core/documents/schema.ts"
 import { type Answer, CommandRuntime, type Failure } from "../../core/kernel/endpoints/endpoint.ts"
@@ -25,7 +29,6 @@ import { unknownFields } from "../../core/pricing/print/texts.ts"
 import { serverContext } from "../ports/server-context.ts"
 import type { ServerCall, ServerEndpoint, ServerSlice } from "../ports/server-slice.ts"
 import * as Semaphore from "effect/Semaphore"
-import { documentFailed, documentRequested, documentsBatched, documentStream } from "../../core/documents/events.ts"
 import {
   documentResource,
   draw_kinds,

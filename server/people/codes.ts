@@ -10,7 +10,7 @@ import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
 import { userDeactivated } from "../../core/people/users/decide.ts"
-import { type UserRow, users } from "../../core/people/users/schema.ts"
+import { type UserRow, users } from "../../core/people/users/permissions.ts"
 import { hashOf, isSecretOf } from "../access/tokens/issue.ts"
 
 // Codes that people log in with, on the server alone: one for each person, with a hash instead of the code.

@@ -1,12 +1,16 @@
 /** How people get in who hold no token yet: codes sent by mail (rules/conventions 11). */
 import { Clock, Context, Effect, Schema } from "effect"
 import { type Failure, Store } from "../../core/kernel/store/store.ts"
-import { effectiveChannels, notification_settings, type TypeSetting } from "../../core/office/notifications/rules.ts"
 import { lockStreams, retryOnConflict } from "../../core/kernel/runtime/engine.ts"
 import { type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
-import { notificationType } from "../../core/office/notifications/types.ts"
+import {
+  effectiveChannels,
+  notification_settings,
+  notificationType,
+  type TypeSetting
+} from "../../core/office/notifications/types.ts"
 import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
 import { momentText } from "../../core/pricing/print/format.ts"
 import { secret_settings } from "../../core/setup/settings/secrets.ts"
@@ -22,7 +26,7 @@ import {
   userLoggedIn,
   userReactivated
 } from "../../core/people/users/decide.ts"
-import { type UserRow, users } from "../../core/people/users/schema.ts"
+import { type UserRow, users } from "../../core/people/users/permissions.ts"
 import { instantOf, zoneOf } from "../../core/values/time.ts"
 import { jobKind, jobOffer, processOf, timedWork } from "../ports/job-kind.ts"
 import { dropMail, queueMail } from "../delivery/mail/jobs.ts"

@@ -4,9 +4,8 @@ import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../core/kernel/events/event-type.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/fields/rejection.ts"
-import { roles, users } from "../../core/people/users/schema.ts"
 import { ownerEvents as ownerOf } from "../../core/people/users/decide.ts"
-import { viewerOf } from "../../core/people/users/permissions.ts"
+import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 
 export const owner_user_id = 1
 export type User = Omit<Viewer, "abilities" | "token_id">

@@ -2,20 +2,22 @@
 import { Clock, Context, Effect } from "effect"
 import { paperLanguage } from "../../core/billing/paper/words.ts"
 import { sellerOf } from "../../core/billing/state/parties.ts"
-import { brandOf, fragmentsOf, mail_places } from "../../core/documents/branding/brand.ts"
+import { brandOf, fragmentsOf, mail_places } from "../../core/documents/brand.ts"
 import type { PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
 import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { members } from "../../core/people/members/schema.ts"
 import { dateText } from "../../core/pricing/print/format.ts"
-import { type PurchaseOrderMail, purchaseOrderMail, PurchaseOrderMailer } from "../../core/purchasing/orders/mailing.ts"
+import { type PurchaseOrderMail, purchaseOrderMail, PurchaseOrderMailer } from "../../core/purchasing/orders/fields.ts"
 import { standardOrderMail } from "../../core/purchasing/orders/paper-words.ts"
 import {
   purchase_order_items,
   purchase_orders,
+  purchaseOrderChange,
   type PurchaseOrderItemRow,
-  type PurchaseOrderRow
+  type PurchaseOrderRow,
+  purchaseOrderStream
 } from "../../core/purchasing/schema.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, timedWork } from "../ports/job-kind.ts"
@@ -24,10 +26,9 @@ import { mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
 import { serverContext } from "../ports/server-context.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
-import { purchaseOrderChange, purchaseOrderStream } from "../../core/purchasing/events.ts"
 import { purchaseOrderReturnDue } from "../../core/purchasing/receiving/events.ts"
 import { dueBackAt, isHere, isReminderDue, reminderDaysIn } from "../../core/purchasing/receiving/intake.ts"
-import { users } from "../../core/people/users/schema.ts"
+import { users } from "../../core/people/users/permissions.ts"
 import { exact } from "../../core/values/decimal.ts"
 import { dayOf, instantOf, zoneOf } from "../../core/values/time.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"

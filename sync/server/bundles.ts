@@ -45,8 +45,7 @@ import { readFields, upload_bytes_max, wire_body_depth_max } from "../../core/ke
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { roles, users } from "../../core/people/users/schema.ts"
-import { viewerOf } from "../../core/people/users/permissions.ts"
+import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"
 import {
   bundle_bytes_max,

@@ -8,7 +8,7 @@ import { plainTable, type RowChange, table, update, updateWhere } from "../../co
 import type { TableMigration } from "../../core/kernel/store/table-migration.ts"
 import { createHash } from "node:crypto"
 import { type Scrubs, scrubsOf, type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
-import { users } from "../../core/people/users/schema.ts"
+import { users } from "../../core/people/users/permissions.ts"
 import { invalidField, Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { WireCommand, WireError } from "../protocol/wire.ts"

@@ -2,8 +2,12 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
-import { notification_preferences, notificationRules } from "../../core/office/notifications/rules.ts"
-import { notificationType, notificationTypes } from "../../core/office/notifications/types.ts"
+import {
+  notification_preferences,
+  notificationRules,
+  notificationType,
+  notificationTypes
+} from "../../core/office/notifications/types.ts"
 import { engines } from "../app.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 

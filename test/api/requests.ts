@@ -12,7 +12,7 @@ import { predicates } from "../../core/kernel/lists/query.ts"
 import type { AnyRow } from "../../core/kernel/tables/table.ts"
 import type { Resource } from "../../core/kernel/endpoints/resource.ts"
 import { criteriaFields, criteriaOperators } from "../../core/pricing/pricing/criteria.ts"
-import { presets } from "../../core/pricing/pricing/presets.ts"
+import { presets } from "../../core/pricing/pricing/definition.ts"
 import type { Sent } from "../server/serving.ts"
 import { bodyText, fitting, hostile, idIn, nearBody, odd_texts, oneOf, type Rows } from "./values.ts"
 

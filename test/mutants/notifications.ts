@@ -1,7 +1,7 @@
 /** Faults of what people are told of: whose word counts, and whose preferences one may see and change. */
 import type { Mutant } from "./mutant.ts"
 
-const effective = "core/office/notifications/rules.ts"
+const effective = "core/office/notifications/types.ts"
 const decide = "core/office/notifications/api.ts"
 const effective_test = "test/core/office/notifications/effective.test.ts"
 const decide_test = "test/core/office/notifications/decide.test.ts"
@@ -81,7 +81,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "devices are told everybody's preferences",
-    file: "core/office/notifications/rules.ts",
+    file: "core/office/notifications/types.ts",
     within: "notification_preferences",
     find: 'row["member_id"] === viewer.person_id',
     replace: 'row["member_id"] !== 0',

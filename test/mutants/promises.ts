@@ -86,7 +86,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     { find: "isLonger(plan, header)", replace: "plan.kept.length >= 0" },
     "counts open invoices, orders not invoiced and this one"
   ),
-  faultsIn("core/orders/opportunities/state/standing.ts", standing_test, "sqlite")(
+  faultsIn("core/orders/opportunities/state/policies.ts", standing_test, "sqlite")(
     "an order is made for a customer whose standing refuses it",
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },

@@ -2,7 +2,7 @@
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const queue = faultsIn(
-  "core/orders/opportunities/waiting/queue.ts",
+  "core/orders/opportunities/waiting/decide.ts",
   "test/core/orders/opportunities/waiting/queue.test.ts"
 )
 const table = "goods in stock, reserved by others, and waiting lines"

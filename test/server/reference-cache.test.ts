@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../core/kernel/store/store.ts"
 import { custom_fields, customFieldsFor } from "../../core/kernel/lists/custom-field.ts"
-import { product_groups } from "../../core/products/products/groups.ts"
+import { product_groups } from "../../core/products/products/api.ts"
 import { both_engines } from "../app.ts"
 import { serve, type Serving } from "./serving.ts"
 

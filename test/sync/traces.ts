@@ -8,7 +8,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { quote } from "../../core/kernel/store/statement.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
 import { contactTables, members } from "../../core/people/members/schema.ts"
-import { users } from "../../core/people/users/schema.ts"
+import { users } from "../../core/people/users/permissions.ts"
 import type { TestServer } from "./opening.ts"
 
 /** Every text of the person holds this word; written in other cases it is folded for search. */

@@ -25,8 +25,6 @@ const districts = {
 const wide_folders = words("core server")
 const entries_max = 15
 const loose_files_max = 5
-/** Endpoints, rules and events of documents, which two folders of their own would only hide. */
-const loose_folders = words("core/documents")
 
 const limits = { files: 841, lines_of_imports: 10_324, exported_names: 4_379 }
 
@@ -73,7 +71,7 @@ describe("folders", () => {
       const files = entries.filter((entry) => entry.isFile()).length
       return files < entries.length && files > loose_files_max
     })
-    expect(loose.toSorted()).toEqual(loose_folders.toSorted())
+    expect(loose).toEqual([])
   })
 })
 

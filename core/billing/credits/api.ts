@@ -3,7 +3,6 @@ import { Effect, Schema } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { command, type Endpoint, get, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { created, listOf, ok, renderById, renderOne, viewContext } from "../../kernel/endpoints/resource.ts"
-import { credit_notes_path, one, one_credit_note, path, read_credit_notes, write } from "../state/paths.ts"
 import { creditNoteResource, invoiceResource } from "../state/resources.ts"
 import { wholeNumber } from "../../kernel/tables/field-schema.ts"
 import type { JsonObject } from "../../kernel/fields/field.ts"
@@ -12,7 +11,15 @@ import { Store } from "../../kernel/store/store.ts"
 import { deductedBy } from "../invoices/facts.ts"
 import { credit_note_items, invoice_items, type InvoiceRow } from "../state/tables.ts"
 import type { CreditFacts, CreditResult } from "./decide.ts"
-import { creditFields } from "../state/fields.ts"
+import {
+  credit_notes_path,
+  creditFields,
+  one,
+  one_credit_note,
+  path,
+  read_credit_notes,
+  write
+} from "../state/fields.ts"
 
 // Reading credit notes: the list and one of them (interface 4.6).
 

@@ -4,11 +4,9 @@ import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { ValuesOf } from "../../kernel/fields/field.ts"
 import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { NewRow } from "../../kernel/tables/stored-schema.ts"
-import { taxSummary } from "../state/amounts.ts"
-import { creditNoteIssued, invoiceChange } from "../state/events.ts"
+import { balanceAfter, taxSummary } from "../state/amounts.ts"
+import { creditNoteIssued, invoiceChange, nextDocumentNumber } from "../state/events.ts"
 import { isInFuture } from "../../values/time.ts"
-import { nextDocumentNumber } from "../state/series.ts"
-import { balanceAfter } from "../state/balance.ts"
 import { amountOf, invoiceName, noMoneyReason } from "../payments/decide.ts"
 import {
   type CreditNoteItemRow,

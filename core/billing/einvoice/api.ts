@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { type Answer, type Endpoint, get } from "../../kernel/endpoints/endpoint.ts"
 import { later } from "../../kernel/fields/later.ts"
 import { contentDisposition } from "../../values/file-name.ts"
-import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../state/paths.ts"
+import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../state/fields.ts"
 import type { EInvoiceForm } from "./amounts.ts"
 
 // What electronic invoices say beside the company's address and the account to pay to.

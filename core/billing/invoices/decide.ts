@@ -20,9 +20,9 @@ import {
   invoiceDeleted,
   invoiceIssued,
   invoiceUpdated,
-  invoiceVoided
+  invoiceVoided,
+  nextDocumentNumber
 } from "../state/events.ts"
-import { nextDocumentNumber } from "../state/series.ts"
 import {
   invoice_statuses,
   type InvoiceItemRow,

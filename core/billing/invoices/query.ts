@@ -3,12 +3,11 @@ import { Effect } from "effect"
 import { command, type Endpoint, type Failure, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { Now } from "../../orders/opportunities/state/load.ts"
-import { unpricedLines, unpricedText } from "../../orders/opportunities/money/unpriced.ts"
+import { unpricedLines, unpricedText } from "../../orders/opportunities/state/warnings.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { members } from "../../people/members/schema.ts"
 import { compareDecimals } from "../../values/decimal.ts"
-import { draftWarnings } from "../state/billed.ts"
-import { billingOf } from "../state/billed-facts.ts"
+import { billingOf, draftWarnings } from "../state/billed.ts"
 import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices } from "../state/tables.ts"
 import { createFactsOf, issueFactsOf, itemsOf, updateFactsOf, voidFactsOf } from "./facts.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
@@ -25,10 +24,9 @@ import {
   type ViewContext,
   viewContext
 } from "../../kernel/endpoints/resource.ts"
-import { one, path, read, write } from "../state/paths.ts"
 import { invoiceResource } from "../state/resources.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
-import { createFields, issueFields, updateFields, voidFields } from "../state/fields.ts"
+import { createFields, issueFields, one, path, read, updateFields, voidFields, write } from "../state/fields.ts"
 
 // What to know of a draft before it is issued: that others bill the same, and what is untaxed for lack of a class.
 

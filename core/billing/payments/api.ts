@@ -5,11 +5,10 @@ import { command, type Endpoint, type Failure, type Input } from "../../kernel/e
 import { wholeNumber } from "../../kernel/tables/field-schema.ts"
 import { created, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { one, path } from "../state/paths.ts"
 import { invoiceResource, paymentResource } from "../state/resources.ts"
 import { payments } from "../state/tables.ts"
 import { type MovedResult, no_payment_named, recordPayment, recordRefund, type RefundFacts } from "./decide.ts"
-import { paymentFields, refundFields } from "../state/fields.ts"
+import { one, path, paymentFields, refundFields } from "../state/fields.ts"
 
 const record = { ability: "payments:write", permission: "payments.record" } as const
 const result: Schema.Codec<MovedResult> = Schema.suspend(() =>

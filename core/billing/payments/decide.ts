@@ -8,7 +8,7 @@ import { formatMoney } from "../../values/money.ts"
 import { invoiceChange, paymentRecorded, paymentRefunded } from "../state/events.ts"
 import { isInFuture } from "../../values/time.ts"
 import { invoice_statuses, type InvoiceRow, type PaymentRow, payments } from "../state/tables.ts"
-import { balanceAfter } from "../state/balance.ts"
+import { balanceAfter } from "../state/amounts.ts"
 import type { refundFields } from "../state/fields.ts"
 
 /** What a person, or a payment provider, tells of money that moved. */

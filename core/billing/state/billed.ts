@@ -6,12 +6,29 @@ import { exclusiveTax } from "../../pricing/pricing/tax.ts"
 import { formatMoney } from "../../values/money.ts"
 import { groupKey, type RowTax } from "./amounts.ts"
 import { quantityAndPrice, quantityIn } from "./rows.ts"
-import { hundredths, quantityText } from "./credited.ts"
+import { hundredths, isUsedUp, leftOf, quantityText } from "./credited.ts"
 import { newItem } from "./items.ts"
-import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
+import {
+  credit_note_items,
+  invoice_items,
+  type InvoiceItemRow,
+  type InvoiceRow,
+  invoices,
+  standing_statuses
+} from "./tables.ts"
+import { Effect } from "effect"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
+import { Store } from "../../kernel/store/store.ts"
+import {
+  opportunities,
+  opportunity_versions,
+  type OpportunityRow
+} from "../../orders/opportunities/tables/opportunities.ts"
+import { exact } from "../../values/decimal.ts"
+import { convertMoney } from "../../values/currency.ts"
 
 /** A row of an issued standard invoice, less its credits. */
-export interface BilledRow {
+interface BilledRow {
   readonly invoice: InvoiceRow
   readonly item: InvoiceItemRow
   /** In hundredths; 0 where all of its money was credited. */
@@ -38,7 +55,7 @@ export const billedTotal = ({ rows }: Pick<Billed, "rows">): number => sum(rows.
 export const leftToBill = (billed: Pick<Billed, "rows" | "total">): number => billed.total - billedTotal(billed)
 
 /** What rows bill: a deposit that is deducted was billed before, and is still owed as a part of the whole. */
-export const netOfRows = (rows: ReadonlyArray<Pick<InvoiceItemRow, "deposit_invoice_id" | "subtotal">>): number =>
+const netOfRows = (rows: ReadonlyArray<Pick<InvoiceItemRow, "deposit_invoice_id" | "subtotal">>): number =>
   sum(rows.map((row) => (row.deposit_invoice_id === null ? row.subtotal : 0)))
 
 export const nameOfInvoice = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
@@ -171,3 +188,85 @@ export const leftRows = (
   })
   return [...left, ...deductions].map((row, at) => ({ ...row, sort_order: at }))
 }
+
+// Reads the billed amounts of opportunities; four queries, for any number.
+
+type BilledOpportunity = Pick<
+  OpportunityRow,
+  "id" | "active_version_id" | "charge_excluding_tax_total" | "currency_code" | "exchange_rate"
+>
+/** Amounts of an invoice in the currency of its opportunity, by the rates that both keep. */
+const amountsIn = (opportunity: BilledOpportunity, invoice: InvoiceRow): ((amount: number) => number) => {
+  if (invoice.currency_code === opportunity.currency_code) return (amount) => amount
+  const rate = exact(invoice.exchange_rate).dividedBy(exact(opportunity.exchange_rate)).toFixed(12)
+  return (amount) => convertMoney(amount, invoice.currency_code, opportunity.currency_code, rate)
+}
+
+/** By opportunity. `but`: a draft that is left out, because it is what is looked at. */
+export const billedOf = Effect.fnUntraced(function* (
+  headers: ReadonlyArray<BilledOpportunity>,
+  but?: number
+): Effect.fn.Return<ReadonlyMap<number, Billed>, Failure, Store> {
+  const found = (yield* Store.find(
+    invoices,
+    {
+      opportunity_id: headers.map(({ id }) => id),
+      type: "standard",
+      status: ["draft", ...standing_statuses],
+      deleted_at: null
+    },
+    { order: ["issued_at", "id"] }
+  )).filter(({ id }) => id !== but)
+  const invoice_id = found.map(({ id }) => id)
+  const items = Map.groupBy(
+    invoice_id.length === 0 ? [] : yield* Store.find(invoice_items, { invoice_id }, { order: ["sort_order", "id"] }),
+    (item) => item.invoice_id
+  )
+  const credited = Map.groupBy(
+    invoice_id.length === 0 ? [] : yield* Store.find(credit_note_items, { invoice_id }),
+    (note) => note.invoice_id
+  )
+  const versions = new Map(
+    (yield* Store.getMany(opportunity_versions, [
+      ...new Set(headers.flatMap((one) => (one.active_version_id === 0 ? [] : [one.active_version_id])))
+    ])).map((version) => [version.id, version])
+  )
+  return new Map(
+    headers.map((opportunity) => {
+      const own = found.filter((invoice) => invoice.opportunity_id === opportunity.id)
+      const rowsOf = (invoice: InvoiceRow): ReadonlyArray<BilledRow> => {
+        const amountIn = amountsIn(opportunity, invoice)
+        return leftOf(items.get(invoice.id) ?? [], credited.get(invoice.id) ?? [])
+          .filter((row) => row.item.deposit_invoice_id === null && !isUsedUp(row))
+          .map((row) => ({
+            invoice,
+            item: row.item,
+            quantity: row.left.net === 0 && row.has_amounts ? 0 : row.quantity,
+            net: amountIn(row.left.net),
+            tax: amountIn(row.left.tax)
+          }))
+      }
+      const billed: Billed = {
+        total: (versions.get(opportunity.active_version_id) ?? opportunity).charge_excluding_tax_total,
+        currency_code: opportunity.currency_code,
+        rows: own.filter(({ status }) => status !== "draft").flatMap(rowsOf),
+        drafts: own
+          .filter(({ status }) => status === "draft")
+          .map((invoice) => ({ invoice, net: amountsIn(opportunity, invoice)(netOfRows(items.get(invoice.id) ?? [])) }))
+      }
+      return [opportunity.id, billed]
+    })
+  )
+})
+
+/** What an invoice bills of its opportunity, and what others do; undefined of all but standard ones with one. */
+export const billingOf = Effect.fnUntraced(function* (
+  invoice: InvoiceRow,
+  items: ReadonlyArray<InvoiceItemRow>
+): Effect.fn.Return<Billing | undefined, Failure, Store> {
+  if (invoice.type !== "standard" || invoice.opportunity_id === null) return undefined
+  const opportunity = yield* Store.get(opportunities, invoice.opportunity_id)
+  if (opportunity === undefined) return undefined
+  const others = (yield* billedOf([opportunity], invoice.id)).get(opportunity.id)
+  return others === undefined ? undefined : { others, own: amountsIn(opportunity, invoice)(netOfRows(items)) }
+})

@@ -15,7 +15,8 @@ import {
   timestamp,
   type ValuesOf
 } from "../../kernel/fields/field.ts"
-import { invoice_types, payment_methods } from "./tables.ts"
+import { credit_notes, invoice_types, invoices, payment_methods } from "./tables.ts"
+import type { SharedDraft } from "../../kernel/endpoints/endpoint.ts"
 
 const cleared = { nullable: true, on_null: "clear" } as const
 export const items_max = 5_000
@@ -136,3 +137,16 @@ export const refundFields = {
     describe: "The payment that is given back, in part or whole; one of the same invoice"
   })
 }
+
+// Paths, path parameters and rights that endpoints of billing share.
+
+export const path = "/api/v1/invoices"
+export const credit_notes_path = "/api/v1/credit_notes"
+export const one = { id: { table: invoices } } as const
+export const one_credit_note = { id: { table: credit_notes } } as const
+export const read = { ability: "invoices:read", permission: "invoices.view" } as const satisfies SharedDraft
+export const read_credit_notes = {
+  ability: "credit-notes:read",
+  permission: "invoices.view"
+} as const satisfies SharedDraft
+export const write = "invoices:write"

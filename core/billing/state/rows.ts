@@ -2,9 +2,8 @@
  * Billable rows of an opportunity: one for each charged line and cost, with nets and taxes that add up exactly to its
  * totals (rules/billing 1.3).
  */
-import type { CostRow } from "../../orders/opportunities/tables/money.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import type { CostRow, OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { exclusiveTax, resolveLockedTax, type TaxTable } from "../../pricing/pricing/tax.ts"
 import { netCost } from "../../pricing/pricing/totals.ts"
 import type { ProductRow } from "../../products/products/schema.ts"

@@ -26,7 +26,7 @@ import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { formatMoney } from "../../values/money.ts"
-import { branded, brandOf, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
+import { branded, brandOf, fragmentsOf, mail_places, text_places } from "../brand.ts"
 import {
   type CommonFacts,
   companyGroup,

@@ -30,7 +30,7 @@ import { type Block, type Column, plain as run, type PrintDocument, type Table }
 import { percentText, quantityText } from "../../pricing/print/format.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { compareDecimals } from "../../values/decimal.ts"
-import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
+import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../brand.ts"
 import {
   type CommonFacts,
   companyGroup,

@@ -4,9 +4,13 @@ import { shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import type { InvoiceItemRow, NamedParty } from "../../billing/state/tables.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
-import { isBelow } from "../../orders/opportunities/state/tree.ts"
-import { type CostRow, opportunity_versions, type VersionRow } from "../../orders/opportunities/tables/money.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { isBelow } from "../../orders/opportunities/state/aggregate.ts"
+import {
+  type CostRow,
+  opportunity_versions,
+  type OpportunityRow,
+  type VersionRow
+} from "../../orders/opportunities/tables/opportunities.ts"
 import { exclusiveTax } from "../../pricing/pricing/tax.ts"
 import { type Column, plain, type Row, type Table } from "../../pricing/print/blocks.ts"
 import { percentText, quantityText } from "../../pricing/print/format.ts"
@@ -14,7 +18,7 @@ import { exact, formatDecimal, roundHalfAway, wholeUnits } from "../../values/de
 import { percentOfMoney } from "../../values/money.ts"
 import { letterWordsOf } from "./words.ts"
 import { Effect } from "effect"
-import { chargedSource, depositsOf } from "../../billing/checkout/facts.ts"
+import { chargedSource, depositsOf } from "../../billing/checkout/api.ts"
 import { billedRows } from "../../billing/state/rows.ts"
 import type { Deposit } from "../../billing/checkout/decide.ts"
 import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"

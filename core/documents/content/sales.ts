@@ -21,7 +21,7 @@ import { opportunities } from "../../orders/opportunities/tables/opportunities.t
 import { isAbandoned, statusNameOf } from "../../orders/opportunities/tables/statuses.ts"
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { momentText, quantityText } from "../../pricing/print/format.ts"
-import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
+import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../brand.ts"
 import {
   companyGroup,
   dataOf,

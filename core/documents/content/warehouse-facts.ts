@@ -14,9 +14,13 @@ import { buyerOf, chosenContact, sellerOf } from "../../billing/state/parties.ts
 import type { NamedParty } from "../../billing/state/tables.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { addresses, members } from "../../people/members/schema.ts"
-import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import {
+  asset_assignments,
+  type AssignmentRow,
+  type ItemRow,
+  opportunity_items
+} from "../../orders/opportunities/tables/lines.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import { asset_assignments, type AssignmentRow } from "../../orders/opportunities/tables/units.ts"
 import {
   container_items,
   type ContainerItemRow,

@@ -1,6 +1,5 @@
 /** Rows of one line, of one piece, and of what a kit is made of. Pure. */
-import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
-import { checked_in, prepared } from "../../orders/opportunities/tables/units.ts"
+import { checked_in, type ItemRow, prepared } from "../../orders/opportunities/tables/lines.ts"
 import type { CellCode } from "../../pricing/print/blocks.ts"
 import { quantityText } from "../../pricing/print/format.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"

@@ -1,6 +1,5 @@
 /** Locations of an order's goods: each line split by case and location. Pure. */
-import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
-import { type AssignmentRow, dispatched } from "../../orders/opportunities/tables/units.ts"
+import { type AssignmentRow, dispatched, type ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"

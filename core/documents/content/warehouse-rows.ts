@@ -1,6 +1,6 @@
 /** The rows of a paper of the warehouse, in groups by case and by place. Pure. */
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
-import { parentPath } from "../../orders/opportunities/state/tree.ts"
+import { parentPath } from "../../orders/opportunities/state/aggregate.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import {

@@ -4,7 +4,7 @@ import { isClosed, order, quotation, statuses } from "../../orders/opportunities
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { dayOf } from "../../values/time.ts"
 import type { DocumentRow } from "../schema.ts"
-import { acceptance_effects, type AcceptanceEffect } from "./settings.ts"
+import { acceptance_effects, type AcceptanceEffect } from "./api.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 
 // What a quotation offers, as its pages say it: the facts, tables and sums, without the words around them. Two

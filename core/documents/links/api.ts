@@ -21,6 +21,7 @@ import { memberAnonymised } from "../../people/personal-data/erase.ts"
 import { documentResource, one, path, read } from "../lifecycle-api.ts"
 import { seesDocument } from "../decide.ts"
 import { acceptanceErased, revoked } from "./events.ts"
+import type { SettingGroups } from "../../kernel/events/settings.ts"
 
 // How answers show acceptances (rules/billing 3).
 
@@ -141,3 +142,29 @@ export const linkReactions = [
   })
 ]
 export const acceptanceEndpoints: ReadonlyArray<Endpoint> = [acceptances, verify]
+
+// Settings of public links and acceptance.
+
+export const acceptance_effects = {
+  none: "The quotation stays as it is",
+  reserve: "The quotation is reserved",
+  order: "The quotation becomes an order, where no shortage stands against it"
+} as const
+export type AcceptanceEffect = keyof typeof acceptance_effects
+
+export const linkSettings = {
+  documents: {
+    public_link_prefix: text({
+      nullable: true,
+      on_null: "clear",
+      max: 500,
+      format: "url",
+      describe: "What stands before the token of a public link, where a proxy leads there: https://offers.example/d"
+    }),
+    acceptance: choice(acceptance_effects, {
+      default: "reserve",
+      any_case: true,
+      describe: "What follows when a customer accepts a quotation at its public link"
+    })
+  }
+} satisfies SettingGroups

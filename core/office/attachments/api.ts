@@ -16,14 +16,17 @@ import { upload_bytes_max } from "../../kernel/fields/input.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { forbidden, notFound, reject, type Viewer } from "../../kernel/fields/rejection.ts"
 import { shownFileName } from "../../values/file-name.ts"
-import { attachableStream, attachmentCreated, attachmentDeleted, deletedAttachment } from "./events.ts"
 import {
   type Attachable,
   attachableOf,
   attachables,
+  attachableStream,
+  attachmentCreated,
+  attachmentDeleted,
   attachmentFields,
   type AttachmentRow,
   attachments,
+  deletedAttachment,
   mayRead,
   mayWrite
 } from "./attachables.ts"
@@ -43,8 +46,7 @@ import {
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type AnyRow, oneOf, type Table, wordsOf } from "../../kernel/tables/table.ts"
-import { memberAnonymised } from "../../people/personal-data/erase.ts"
-import { rowsRecordedOf } from "../../people/personal-data/api.ts"
+import { memberAnonymised, rowsRecordedOf } from "../../people/personal-data/erase.ts"
 
 // Rules of attaching a file (rules/members-activities 4).
 
@@ -218,7 +220,7 @@ const create = command("POST", "/api/v1/attachments", {
   respond: ({ id }, input) => Effect.map(renderById(attachmentResource, id, input.query, viewContext(input)), created)
 })
 
-const remove = command("DELETE", "/api/v1/attachments/{id}", {
+const deleteAttachment = command("DELETE", "/api/v1/attachments/{id}", {
   name: "attachments.delete",
   summary: "Delete an attachment with its file",
   ...writing,
@@ -252,6 +254,6 @@ export const attachmentsSlice: Slice = {
   tables: [attachments],
   resources: [attachmentResource],
   events: [attachmentCreated, attachmentDeleted],
-  endpoints: [list, show, create, remove, ...attachables.map(listOfOne)],
+  endpoints: [list, show, create, deleteAttachment, ...attachables.map(listOfOne)],
   react: [erasedWithMember]
 }

@@ -5,13 +5,6 @@ import { type AnyEventType, eventType, follow, type NewEvent, streamOf } from ".
 import { insert, remove, removeWhere } from "../../kernel/tables/table.ts"
 import { storedValue } from "../../kernel/tables/stored-schema.ts"
 import {
-  notification_preferences,
-  notification_settings,
-  type NotificationPreferenceRow,
-  notificationRules,
-  type NotificationSettingRow
-} from "./rules.ts"
-import {
   type CallerContext,
   command,
   type DecideContext,
@@ -28,7 +21,16 @@ import {
   preferenceFields,
   settingFields
 } from "./fields.ts"
-import { notification_channels, type NotificationChannel, type NotificationType } from "./types.ts"
+import {
+  notification_channels,
+  notification_preferences,
+  notification_settings,
+  type NotificationChannel,
+  type NotificationPreferenceRow,
+  notificationRules,
+  type NotificationSettingRow,
+  type NotificationType
+} from "./types.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { sameJson, text } from "../../kernel/fields/field.ts"

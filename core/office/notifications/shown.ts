@@ -1,14 +1,16 @@
 /** Settings and preferences as answers show them: every type, whether anything was said of it or not. */
 import { boolean, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import type { NotificationRules, TypePreference, TypeSetting } from "./rules.ts"
 import {
   notification_categories,
   notification_channels,
   type NotificationCategory,
   type NotificationChannel,
+  type NotificationRules,
   type NotificationType,
-  notificationTypes
+  notificationTypes,
+  type TypePreference,
+  type TypeSetting
 } from "./types.ts"
 
 const channel = Shown.oneOf(Object.keys(notification_channels) as ReadonlyArray<NotificationChannel>)

@@ -1,3 +1,9 @@
+import { boolean, choice, list, ref, text } from "../../kernel/fields/field.ts"
+import { plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
+import { visible_to_all } from "../../kernel/tables/visibility.ts"
+import { Effect } from "effect"
+import { Store } from "../../kernel/store/store.ts"
+
 /** Types of notifications, with their channels and defaults. */
 export const notification_channels = {
   database: "The inbox",
@@ -101,3 +107,115 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
 ]
 const by_key = new Map(notificationTypes.map((one) => [one.key, one]))
 export const notificationType = (key: string): NotificationType | undefined => by_key.get(key)
+
+// Settings and preferences as they hold for some people and types: two queries, however many there are.
+
+// Effective channels of notifications: the type's, the company's setting, the person's preference (rules/conventions
+// 15).
+
+/** The company's setting; null channels use the type's. */
+export interface TypeSetting {
+  readonly channels: ReadonlyArray<NotificationChannel> | null
+  readonly is_enabled: boolean
+}
+/** A member's; null channels leave the setting's. */
+export interface TypePreference {
+  readonly channels: ReadonlyArray<NotificationChannel> | null
+  readonly is_muted: boolean
+}
+
+/**
+ * A disabled type has no channels. A system type cannot be disabled, muted or changed. Otherwise a muted type has none;
+ * else the preference's channels take precedence over the setting's, and those over the type's.
+ */
+export const effectiveChannels = (
+  type: NotificationType,
+  setting: TypeSetting | undefined,
+  preference: TypePreference | undefined
+): ReadonlySet<NotificationChannel> => {
+  if (type.is_system) return new Set(type.default_channels)
+  if (setting?.is_enabled === false || preference?.is_muted === true) return new Set()
+  const wanted = preference?.channels ?? setting?.channels ?? type.default_channels
+  return new Set(wanted.filter((one) => type.available_channels.includes(one)))
+}
+
+// The company's settings and members' preferences for notifications (rules/conventions 15). One row per override;
+// without one the type's defaults apply.
+
+/** Null: the setting's or the type's channels. An empty list: no channels. */
+const channels = list(choice(notification_channels), { nullable: true, distinct: true })
+
+export const notification_settings = plainTable(
+  "notification_settings",
+  "notification_type",
+  { notification_type: text({ max: 60 }), channels, is_enabled: boolean({ default: true }) },
+  // Users' own preferences depend on the company's settings.
+  { visibility: visible_to_all, named_by: ["notification_type"] }
+)
+export type NotificationSettingRow = RowOf<typeof notification_settings>
+
+export const notification_preferences = table(
+  "notification_preferences",
+  {
+    /** When members are merged, the primary's preferences take precedence; the other's fill the gaps. */
+    member_id: ref("members", {
+      computed: true,
+      on_delete: "keep",
+      on_merge: "follow",
+      merge_once_per: "notification_type"
+    }),
+    notification_type: text({ computed: true, max: 60 }),
+    channels,
+    is_muted: boolean({ default: false })
+  },
+  {
+    // As a merge and an erasure of the member find them.
+    stream: { entity: "member", column: "member_id" },
+    named_by: ["notification_type"],
+    uniques: [
+      {
+        columns: ["member_id", "notification_type"],
+        field: "preferences",
+        message: "The preference was set at the same time by somebody else. Send it again."
+      }
+    ],
+    visibility: {
+      all_columns: ["members.edit"],
+      by_row: (row, viewer) => viewer.person_id !== null && row["member_id"] === viewer.person_id,
+      says_by: ["member_id"]
+    }
+  }
+)
+export type NotificationPreferenceRow = RowOf<typeof notification_preferences>
+
+export interface NotificationRules {
+  /** The company's setting; undefined if the type's defaults apply. */
+  readonly setting: (type: string) => TypeSetting | undefined
+  /** A member's; undefined where the setting holds. */
+  readonly preference: (member_id: number, type: string) => TypePreference | undefined
+  /** The channels that reach this member with this type. */
+  readonly channels: (member_id: number, type: NotificationType) => ReadonlySet<NotificationChannel>
+}
+
+/** Rules of these members for these types; for every type by default. Other members have none. */
+export const notificationRules = Effect.fnUntraced(function* (
+  member_ids: ReadonlyArray<number>,
+  types?: ReadonlyArray<string>
+) {
+  const of_types = types === undefined ? {} : { notification_type: [...new Set(types)] }
+  const settings = new Map(
+    (yield* Store.find(notification_settings, of_types)).map((one) => [one.notification_type, one])
+  )
+  const distinct = [...new Set(member_ids)]
+  const rows =
+    distinct.length === 0 ? [] : yield* Store.find(notification_preferences, { member_id: distinct, ...of_types })
+  const preferences = new Map(rows.map((one) => [`${one.member_id} ${one.notification_type}`, one]))
+  const setting = (type: string): TypeSetting | undefined => settings.get(type)
+  const preference = (member_id: number, type: string): TypePreference | undefined =>
+    preferences.get(`${member_id} ${type}`)
+  return {
+    setting,
+    preference,
+    channels: (member_id, type) => effectiveChannels(type, setting(type.key), preference(member_id, type.key))
+  } satisfies NotificationRules
+})

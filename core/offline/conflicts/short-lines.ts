@@ -1,8 +1,8 @@
 /** Short lines of an order, and the quantity available to each: lines of one product share it. */
 import type { Request } from "../../kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
-import { demandPhaseOf } from "../../orders/availability/rules/phase.ts"
-import { damaged } from "../../orders/opportunities/tables/units.ts"
+import { demandPhaseOf } from "../../orders/availability/rules/demand.ts"
+import { damaged } from "../../orders/opportunities/tables/lines.ts"
 
 // Facts about a refused command: its body, and the rows it concerns.
 

@@ -4,7 +4,6 @@
  * in.
  */
 import { Schema } from "effect"
-import type { NewDemand } from "./demand.ts"
 import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { insert, removeWhere, updateWhere } from "../../kernel/tables/table.ts"
 import { eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
@@ -12,6 +11,7 @@ import { storedValue, wholeRow } from "../../kernel/tables/stored-schema.ts"
 import {
   type DemandRow,
   demands,
+  type NewDemand,
   product_streams,
   relevantUntil,
   rememberPlace,

@@ -5,6 +5,9 @@
 import { boolean, choice, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { insert, plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
 import { openEnd } from "../../values/time.ts"
+import { Effect } from "effect"
+import { lockIfFree } from "../../kernel/runtime/locks.ts"
+import type { Failure, Store } from "../../kernel/store/store.ts"
 
 /** Demands that count now, or will once their quotation does. */
 const live = [
@@ -162,3 +165,75 @@ export const stock_places = plainTable(
 )
 export const rememberPlace = (stock_level_id: number, product_id: number | null, store_id: number) =>
   insert(stock_places, { key: `${stock_level_id}/${store_id}`, stock_level_id, product_id, store_id })
+
+/** A demand on stock as rules see it: who needs how much of which product, from when to when (rules/availability 2). */
+export const phase_labels = {
+  draft: "Draft",
+  held: "Held",
+  reserved: "Reserved",
+  on_hire: "On hire",
+  closed: "Closed",
+  void: "Void"
+} as const
+/** Effect of the demanding opportunity's or container's status on stock. */
+export type Phase = keyof typeof phase_labels
+
+/** One stored demand. Quantities are whole units; instants are ISO 8601 in UTC; `openEnd` means no known end. */
+export interface Demand {
+  readonly id: number
+  readonly product_id: number
+  readonly store_id: number
+  /** The serialised stock level demanded; null where any units of the product will do. */
+  readonly asset_id: number | null
+  /** 1 when `asset_id` is set. */
+  readonly quantity: number
+  readonly starts_at: string
+  readonly ends_at: string
+  /**
+   * The window with buffers as they were when it was written: later edits of the product do not move it. Null: no
+   * buffers.
+   */
+  readonly buffered_starts_at: string | null
+  readonly buffered_ends_at: string | null
+  readonly source_type: string
+  readonly source_id: number
+  readonly phase: Phase
+  readonly is_active: boolean
+  /** At least one of the demanded units was dispatched and has not come back. */
+  readonly out: boolean
+  /** The unit came back and has not been checked yet. */
+  readonly pending_checkin: boolean
+  readonly returned_at: string | null
+  readonly checked_at: string | null
+  readonly opportunity_id: number | null
+  readonly container_id: number | null
+}
+
+/** A demand that has no id yet. */
+export type NewDemand = Omit<Demand, "id">
+
+// Locks of claimed products: a command waits for others that claim the same (Postgres; SQLite has one writer at a
+// time).
+
+/** Products share this many locks: Postgres holds some thousands for all transactions together. */
+const locks_max = 1_024
+
+const namesOf = (product_ids: Iterable<number>): ReadonlyArray<string> =>
+  [...product_ids].map((id) => `claims:${id % locks_max}`)
+
+/**
+ * Until the transaction ends, no other command claims these products, nor changes claims on those being `read`. Call it
+ * before reading their availability, so that the second command sees the first one's claims.
+ */
+export const lockClaims = Effect.fnUntraced(function* (
+  claimed: Iterable<number>,
+  read: Iterable<number> = []
+): Effect.fn.Return<void, Failure, Store> {
+  const names = namesOf(claimed)
+  const own = new Set(names)
+  yield* lockIfFree(names)
+  yield* lockIfFree(
+    namesOf(read).filter((name) => !own.has(name)),
+    { shared: true }
+  )
+})

@@ -1,7 +1,9 @@
 /** The slice of opportunities: its tables, events and endpoints, facet by facet. */
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { loadStockedProducts } from "../availability/facts/load-products.ts"
 import {
+  type Catalogue,
+  command,
   CommandRuntime,
   type DecideContext,
   type Endpoint,
@@ -10,52 +12,157 @@ import {
   type Input,
   type Slice
 } from "../../kernel/endpoints/endpoint.ts"
-import { follow, type StoredEvent } from "../../kernel/events/event-type.ts"
+import { type AnyEventType, decodeData, follow, type StoredEvent } from "../../kernel/events/event-type.ts"
 import { later } from "../../kernel/fields/later.ts"
 import { journal } from "../../kernel/events/journal.ts"
 import { pageOf } from "../../kernel/lists/query.ts"
-import { listOf, ok, unpagedMeta, viewContext, withMore } from "../../kernel/endpoints/resource.ts"
+import {
+  created,
+  listOf,
+  noContent,
+  ok,
+  renderById,
+  unpagedMeta,
+  viewContext,
+  withMore
+} from "../../kernel/endpoints/resource.ts"
 import { bindings, columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { users } from "../../people/users/schema.ts"
-import { withOwed } from "./state/standing.ts"
-import { activityEntry, activityKinds } from "./tables/activity.ts"
+import { users } from "../../people/users/permissions.ts"
+import { withOwed } from "./state/policies.ts"
 import { availabilityOf } from "./state/demands.ts"
 import { opportunityStream } from "./events/event-families.ts"
 import { loadDecisionState } from "./state/load.ts"
-import { one, opportunity_participants, path, read } from "./tables/paths.ts"
+import { edit, one, opportunity_participants, participant, path, read } from "./tables/paths.ts"
 import {
   assignmentResource,
   opportunityAnswer,
   opportunityResource,
   opportunityShown,
+  participantResource,
   warned
 } from "./state/resources.ts"
 import { loadWithDemands, shortageEndpoints, stockFactsOf } from "./shortages/api.ts"
 import { stepShown } from "../../pricing/explain/explain-step.ts"
 import { isAsked, isExplained } from "../../products/rates/engine-api.ts"
-import { boolean, integer, list as list_of, text, timestamp } from "../../kernel/fields/field.ts"
+import { boolean, integer, list as list_of, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { auditShown } from "../../people/activity-log.ts"
+import { type AuditEntry, auditShown } from "../../people/activity-log.ts"
 import { removeWhere } from "../../kernel/tables/table.ts"
-import { opportunityEvents } from "./events/participants.ts"
+import { opportunityEvents, participantAdded, participantRemoved, participantUpdated } from "./events/participants.ts"
 import { extensionEndpoints } from "./extension/api.ts"
 import { headerEndpoints } from "./header/api.ts"
 import { lineEndpoints } from "./lines/api.ts"
-import { opportunity_items } from "./tables/lines.ts"
+import { acknowledgements, asset_assignments, opportunity_items, shortage_waits } from "./tables/lines.ts"
 import { moneyEndpoints } from "./money/decide.ts"
-import { opportunity_costs, opportunity_versions } from "./tables/money.ts"
-import { participantEndpoints } from "./participants.ts"
-import { opportunities } from "./tables/opportunities.ts"
+import { opportunities, opportunity_costs, opportunity_versions } from "./tables/opportunities.ts"
 import { shortagesSeenAgain } from "./shortages/reactions.ts"
-import { acknowledgements } from "./tables/shortages.ts"
 import { statusEndpoints } from "./status/api.ts"
 import { bulkEndpoints } from "./units/api-bulk.ts"
 import { unitEndpoints } from "./units/api.ts"
-import { asset_assignments } from "./tables/units.ts"
 import { versionEndpoints } from "./versions/api.ts"
 import { waitingEndpoints } from "./waiting/api.ts"
-import { shortage_waits } from "./tables/waiting.ts"
+import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
+
+// The activity of an opportunity, read from its stream: each event as an entry with old and new values
+// (rules/opportunities 15).
+
+/**
+ * Event types with an activity entry, including those of other slices (an attached file). Resulting prices and demands
+ * have none.
+ */
+const activityKinds = ({ events }: Pick<Catalogue, "events">): ReadonlyMap<string, AnyEventType> =>
+  new Map([...events].filter(([, { activity }]) => activity !== undefined))
+
+/**
+ * One entry. `user_name`: the actor's present name, null for the system. `ip_address` is always null: the journal holds
+ * none.
+ */
+const activityEntry = (
+  event: StoredEvent,
+  kind: AnyEventType | undefined,
+  opportunity_id: number,
+  user_name: string | null
+): AuditEntry => {
+  return {
+    id: event.position,
+    user_id: event.actor_id,
+    user_name,
+    action: event.type,
+    auditable_type: "opportunity",
+    auditable_id: opportunity_id,
+    ...(kind?.activity?.(decodeData(kind, event.data)) ?? { old_values: null, new_values: null }),
+    ip_address: null,
+    created_at: event.recorded_at
+  }
+}
+
+// Endpoints of those who take part in an opportunity (rules/opportunities 12).
+
+const participantShown = { participant: Shown.row(() => participantResource) }
+const participantFields = {
+  role: text({ nullable: true, max: 100, on_null: "clear" }),
+  mute: boolean({ default: false })
+}
+const participantEndpoints: ReadonlyArray<Endpoint> = [
+  command("POST", `${path}/{id}/participants`, {
+    answer: participantShown,
+    success_status: 201,
+    name: "opportunities.add_participant",
+    summary: "Add a participant",
+    ...edit,
+    params: one,
+    creates: [opportunity_participants],
+    fields: { member_id: ref("members", { required: true }), ...participantFields },
+    facts: (input) =>
+      Store.exists(opportunity_participants, { opportunity_id: input.rows.id.id, member_id: input.values.member_id! }),
+    decide: (takesPart, input, context) => {
+      if (takesPart) return reject("member_id", "The member takes part already.")
+      const opportunity_id = input.rows.id.id
+      const row = {
+        ...initialRow(opportunity_participants, {}),
+        ...input.values,
+        id: context.id(opportunity_participants),
+        opportunity_id
+      }
+      return Result.succeed({ events: [participantAdded(row)], result: { id: row.id } })
+    },
+    respond: (result, input) =>
+      Effect.map(renderById(participantResource, result.id, input.query, viewContext(input)), created)
+  }),
+  command("PATCH", `${path}/{id}/participants/{participant}`, {
+    answer: participantShown,
+    name: "opportunities.update_participant",
+    summary: "Change a participant's role or mute flag",
+    ...edit,
+    params: participant,
+    fields: participantFields,
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, input) => {
+      const row = input.rows.participant
+      const set = Object.fromEntries(Object.entries(input.values).filter(([name, value]) => row[name] !== value))
+      return Result.succeed({
+        events: Object.keys(set).length === 0 ? [] : [participantUpdated(row, set)],
+        result: { id: row.id }
+      })
+    },
+    respond: (result, input) =>
+      Effect.map(renderById(participantResource, result.id, input.query, viewContext(input)), ok)
+  }),
+  command("DELETE", `${path}/{id}/participants/{participant}`, {
+    name: "opportunities.remove_participant",
+    summary: "Remove a participant",
+    ...edit,
+    params: participant,
+    facts: () => Effect.succeed(undefined),
+    decide: (_facts, input) => {
+      const row = input.rows.participant
+      return Result.succeed({ events: [participantRemoved(row)], result: { id: row.id } })
+    },
+    respond: () => Effect.succeed(noContent)
+  })
+]
 
 // Reading opportunities: the list and single ones, their units, availability of their lines, activity and allowed
 // actions (rules/opportunities 2, 4, 9.1, 10, 15).

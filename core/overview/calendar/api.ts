@@ -17,7 +17,7 @@ import { addresses, members } from "../../people/members/schema.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { order } from "../../orders/opportunities/tables/statuses.ts"
 import { stores } from "../../setup/stores.ts"
-import { type UserRow, users } from "../../people/users/schema.ts"
+import { type UserRow, users } from "../../people/users/permissions.ts"
 import { instantOf, zoneOf } from "../../values/time.ts"
 import type { FeedActivity, FeedEntry } from "./feed.ts"
 import {

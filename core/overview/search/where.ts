@@ -1,5 +1,5 @@
 /** Where units are right now and who has them (rules/search 3): a fixed number of queries, however many units. */
-import { backAloneAt, hasReturned } from "../../warehouse/containers/back-alone.ts"
+import { backAloneAt, hasReturned } from "../../warehouse/containers/facts.ts"
 import {
   allocated,
   asset_assignments,
@@ -9,7 +9,7 @@ import {
   finalised,
   on_hire,
   prepared
-} from "../../orders/opportunities/tables/units.ts"
+} from "../../orders/opportunities/tables/lines.ts"
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"

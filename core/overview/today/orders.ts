@@ -12,12 +12,17 @@ import { purchase_order_items, purchase_orders, type PurchaseOrderRow } from "..
 import { exact } from "../../values/decimal.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import type { Dialect } from "../../kernel/store/dialect.ts"
-import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
-import { service_line } from "../../orders/opportunities/tables/child-columns.ts"
+import {
+  asset_assignments,
+  checked_in,
+  dispatched,
+  on_hire,
+  opportunity_items,
+  service_line
+} from "../../orders/opportunities/tables/lines.ts"
 import { loadLinePieces, type Pieces, sumOfPieces } from "../../orders/opportunities/state/pieces.ts"
 import { order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
 import { products, serialised } from "../../products/products/schema.ts"
-import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/units.ts"
 import { containers } from "../../products/packing.ts"
 
 // Which day it is where, and when an order leaves and comes back by its own plan (rules/today 1). Pure.

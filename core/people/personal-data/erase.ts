@@ -1,10 +1,20 @@
 /** Removes a person's data from rows and from the journal (rules/rulings 22). */
-import { remove, removeWhere, type RowChange, update } from "../../kernel/tables/table.ts"
-import { eventType, type ProjectionContext, type Scrub, streamOf } from "../../kernel/events/event-type.ts"
-import { users } from "../users/schema.ts"
+import { remove, removeWhere, type RowChange, type Table, update } from "../../kernel/tables/table.ts"
+import { type DataOf, eventType, type ProjectionContext, type Scrub, streamOf } from "../../kernel/events/event-type.ts"
+import { type UserRow, users } from "../users/permissions.ts"
 import { anonymous_name, anonymousEmail } from "../users/decide.ts"
 import { contact_kinds, type ContactKind, contactTables, type MemberRow, members } from "../members/schema.ts"
-import { Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
+import { custom_fields, type CustomFieldRow } from "../../kernel/lists/custom-field.ts"
+import { command, CommandRuntime, type Decided, type Slice } from "../../kernel/endpoints/endpoint.ts"
+import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
+import { journal } from "../../kernel/events/journal.ts"
+import { Store, type StoreShape } from "../../kernel/store/store.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { member_module, memberResource } from "../members/resource.ts"
 
 /** The person to erase: the member, members merged into it, and the user account. */
 interface MemberAnonymised {
@@ -16,7 +26,7 @@ interface MemberAnonymised {
   readonly moved_contacts?: MovedContacts
 }
 /** Contact records by kind: ids of those recorded for the person that a merge gave to another. */
-export type MovedContacts = { readonly [kind in ContactKind]?: ReadonlyArray<number> }
+type MovedContacts = { readonly [kind in ContactKind]?: ReadonlyArray<number> }
 
 const word = "Anonymised"
 
@@ -111,3 +121,130 @@ export const memberAnonymised = eventType("member.anonymised", {
   project: eraseRows,
   scrub: eraseFromJournal
 })
+
+// Endpoint that anonymises a member and, of a user, the account (rules/members-activities 2, rules/rulings 22).
+
+// The rule for erasing a person (rules/rulings 22).
+
+interface AnonymiseFacts {
+  /** Members merged into this one, directly or through others: the same person. */
+  readonly merged: ReadonlyArray<MemberRow>
+  /** The account of a member that is a user. */
+  readonly user: UserRow | undefined
+  /** Other streams that hold text the user wrote, such as names of tokens. */
+  readonly user_streams: ReadonlyArray<string>
+  /** Every definition of members' custom fields, inactive ones included. */
+  readonly custom_fields: ReadonlyArray<CustomFieldRow>
+  /** Contact records recorded for the person that a merge gave to another. */
+  readonly moved_contacts: MovedContacts
+}
+/**
+ * Erases a person permanently. 422 on `member` for the caller's own record, and for an account in use, whose name and
+ * e-mail would remain. Repeated, it erases later data, and custom fields marked as personal since.
+ */
+const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
+  const { custom_fields, merged, moved_contacts, user, user_streams } = facts
+  const refuse = (text: string): Decided => reject("member", text)
+  if (member.id === own_id) return refuse("You cannot anonymise your own record.")
+  if (user?.is_owner === true) return refuse("The owner cannot be anonymised: their account cannot be deactivated.")
+  if (user?.is_active === true) {
+    return refuse(
+      `This member is a user whose account is in use: deactivate the user first (DELETE /api/v1/users/${user.id}), then anonymise the member.`
+    )
+  }
+  const stays = custom_fields.filter((one) => !one.is_personal)
+  const kept_ids = new Set(stays.map(({ id }) => String(id)))
+  const anonymised: DataOf<typeof memberAnonymised> = {
+    id: member.id,
+    merged_ids: merged.map(({ id }) => id),
+    user_id: user?.id ?? null,
+    user_streams,
+    kept_custom_fields: [...kept_ids, ...stays.map(({ name }) => name)],
+    ...(Object.keys(moved_contacts).length === 0 ? {} : { moved_contacts })
+  }
+  return Result.succeed({
+    events: [
+      // A projection reads nothing but its event, so the event lists all values that remain.
+      ...[member, ...merged].flatMap(
+        (row) =>
+          updatedEvent(members, row, {
+            custom_fields: Object.fromEntries(Object.entries(row.custom_fields).filter(([id]) => kept_ids.has(id)))
+          }) ?? []
+      ),
+      memberAnonymised.make(anonymised)
+    ],
+    result: { id: member.id }
+  })
+}
+
+// Records about persons, including those a merge has moved since: they are erased with the person's events.
+
+/** Rows of a table that were made in the streams of these members, of those that are still there. */
+export const rowsRecordedOf = <T extends Table>(store: StoreShape, table: T, member_ids: ReadonlyArray<number>) =>
+  Effect.flatMap(
+    store.find(journal, { stream: member_ids.map((id) => streamOf("member", id)), type: `${table.entity}.created` }),
+    (events) => store.getMany(table, [...new Set(events.map(({ data }) => Number(data["id"])))])
+  )
+
+const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
+  answer: { member: Shown.row(() => memberResource) },
+  name: "members.anonymise",
+  summary: "Erase a person's data for good, from the journal too",
+  ability: "members:write",
+  permission: "members.delete",
+  params: { id: { table: members } },
+  facts: ({ rows: { id: row } }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const { catalogue } = yield* CommandRuntime
+      const account = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id }) : undefined
+      // Locks the account against concurrent activation.
+      if (account !== undefined) yield* lockStreams([streamOf("user", account.id)])
+      const user = account === undefined ? undefined : yield* store.get(users, account.id)
+      const user_streams =
+        user === undefined
+          ? []
+          : yield* Effect.forEach(catalogue.slices, (slice) => slice.streams_of_user?.(user.id) ?? Effect.succeed([]))
+      const merged = yield* mergedInto(store, row.id)
+      return {
+        user,
+        user_streams: user_streams.flat(),
+        merged,
+        moved_contacts: yield* movedContacts(
+          store,
+          [row, ...merged].map(({ id }) => id)
+        ),
+        custom_fields: yield* store.find(custom_fields, { module_type: member_module })
+      }
+    }),
+  decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.person_id, facts),
+  respond: (_result, input) =>
+    Effect.map(renderById(memberResource, input.rows.id.id, input.query, viewContext(input)), ok)
+})
+/** Members merged into this one, and into those: one query a level, as chains of merges are rare. */
+const mergedInto = Effect.fnUntraced(function* (store: StoreShape, id: number) {
+  const found = new Map<number, MemberRow>()
+  for (let at: ReadonlyArray<number> = [id]; at.length > 0;) {
+    const rows = (yield* store.find(members, { merged_into_id: at })).filter(
+      (row) => !found.has(row.id) && row.id !== id
+    )
+    for (const row of rows) found.set(row.id, row)
+    at = rows.map((row) => row.id)
+  }
+  return [...found.values()].sort((one, other) => one.id - other.id)
+})
+
+/** A restored member's contact records stay with the member the merge gave them to, but count as theirs for erasure. */
+const movedContacts = Effect.fnUntraced(function* (store: StoreShape, erased_ids: ReadonlyArray<number>) {
+  const moved: { [kind in ContactKind]?: ReadonlyArray<number> } = {}
+  for (const kind of contact_kinds) {
+    const table: Table = contactTables[kind]
+    const recorded = yield* rowsRecordedOf(store, table, erased_ids)
+    const elsewhere = recorded.filter((row) => !erased_ids.includes(Number(row["member_id"])))
+    const ids = elsewhere.map((row) => Number(row["id"]))
+    if (ids.length > 0) moved[kind] = ids
+  }
+  return moved
+})
+
+export const personalDataSlice: Slice = { name: "personal_data", endpoints: [anonymise], events: [memberAnonymised] }

@@ -24,10 +24,12 @@ import {
   levelOf,
   owner_level,
   roleChangeRefusal,
+  roleFields,
+  roles,
   rolesOf,
-  serverPermissions
+  serverPermissions,
+  users
 } from "./permissions.ts"
-import { roleFields, roles, users } from "./schema.ts"
 import { boolean, list, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { members } from "../members/schema.ts"

@@ -3,9 +3,19 @@ import { Effect, Result, Schema } from "effect"
 import { type AnyEventType, eventType, type NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, initialRow, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { memberFields, type MemberRow, members } from "../members/schema.ts"
-import { roleFields, type RoleRow, roles, type UserRow, users } from "./schema.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { beyondToken, rightsOfUser, roleChangeRefusal, systemRoles, userChangeRefusal } from "./permissions.ts"
+import {
+  beyondToken,
+  rightsOfUser,
+  roleChangeRefusal,
+  roleFields,
+  type RoleRow,
+  roles,
+  systemRoles,
+  userChangeRefusal,
+  type UserRow,
+  users
+} from "./permissions.ts"
 import type { Catalogue, Decided, LaterSeed } from "../../kernel/endpoints/endpoint.ts"
 import { type FieldErrors, forbidden, invalid, reject, Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
 import { foldCase, update } from "../../kernel/tables/table.ts"

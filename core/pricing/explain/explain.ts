@@ -17,8 +17,13 @@ import {
 } from "../pricing/modifiers.ts"
 import { exact } from "../../values/decimal.ts"
 import { formatMoney } from "../../values/money.ts"
-import { calculateRateMinor, type RateRequest } from "../pricing/engine.ts"
-import { applicableRates, type PricedRate, type RateLookup } from "../pricing/resolution.ts"
+import {
+  applicableRates,
+  calculateRateMinor,
+  type PricedRate,
+  type RateLookup,
+  type RateRequest
+} from "../pricing/engine.ts"
 
 // How the time of a hire was counted in units, in words (rules/rates 4.1).
 

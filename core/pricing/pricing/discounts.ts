@@ -16,8 +16,7 @@ import {
   weekdayOf
 } from "./criteria.ts"
 import { scaleOf } from "../../values/currency.ts"
-import { type PricedRate, type RateLookup, resolveProductRate } from "./resolution.ts"
-import type { RateMethod } from "./engine.ts"
+import { type PricedRate, type RateLookup, type RateMethod, resolveProductRate } from "./engine.ts"
 import { integerOr } from "./modifiers.ts"
 
 // Whether an opportunity and one of its lines meet criteria (rules/billing 4).

@@ -1,7 +1,201 @@
 /** Amounts, numbers and dates as documents show them. */
 import { currencies, currencyOf } from "../../values/currency.ts"
 import { wallOf } from "../../values/time.ts"
-import { type Locale, localeOf } from "./locales.ts"
+
+/**
+ * Formats of amounts and dates by language. Plain tables, not `Intl`, whose results change with Node's release: a
+ * document drawn again must be the same.
+ */
+interface Locale {
+  readonly decimal: string
+  readonly group: string
+  /** Position of the currency: `¤1` or `1 ¤`, the latter with a no-break space. */
+  readonly money: "before" | "before_spaced" | "after"
+  /** Currencies whose plain sign (`$`, `kr`) is unambiguous here. */
+  readonly at_home: ReadonlyArray<string>
+  /** `d`, `dd`, `m`, `mm`, `yyyy` are replaced, and `month` by its name. */
+  readonly date: string
+  readonly long_date: string
+  /** From January, in the form used in dates. */
+  readonly months: ReadonlyArray<string>
+  readonly clock: "24" | "12"
+  readonly page_label: string
+}
+
+const narrow = "\u00a0"
+const months = (names: string): ReadonlyArray<string> => names.split(" ")
+
+const english: Locale = {
+  decimal: ".",
+  group: ",",
+  money: "before",
+  at_home: ["GBP"],
+  date: "dd/mm/yyyy",
+  long_date: "d month yyyy",
+  months: months("January February March April May June July August September October November December"),
+  clock: "24",
+  page_label: "Page {page} of {pages}"
+}
+const german: Locale = {
+  decimal: ",",
+  group: ".",
+  money: "after",
+  at_home: [],
+  date: "dd.mm.yyyy",
+  long_date: "d. month yyyy",
+  months: months("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
+  clock: "24",
+  page_label: "Seite {page} von {pages}"
+}
+const french: Locale = {
+  decimal: ",",
+  group: narrow,
+  money: "after",
+  at_home: [],
+  date: "dd/mm/yyyy",
+  long_date: "d month yyyy",
+  months: months("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
+  clock: "24",
+  page_label: "Page {page} sur {pages}"
+}
+const spanish: Locale = {
+  decimal: ",",
+  group: ".",
+  money: "after",
+  at_home: [],
+  date: "dd/mm/yyyy",
+  long_date: "d de month de yyyy",
+  months: months("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
+  clock: "24",
+  page_label: "Página {page} de {pages}"
+}
+const norwegian: Locale = {
+  decimal: ",",
+  group: narrow,
+  money: "after",
+  at_home: ["NOK"],
+  date: "dd.mm.yyyy",
+  long_date: "d. month yyyy",
+  months: months("januar februar mars april mai juni juli august september oktober november desember"),
+  clock: "24",
+  page_label: "Side {page} av {pages}"
+}
+/** Languages whose months need cases or another calendar: the date is written in figures. */
+const figures = { long_date: "dd.mm.yyyy", months: [] } as const
+
+const locales: { readonly [language: string]: Locale } = {
+  en: english,
+  "en-US": { ...english, at_home: ["USD"], date: "mm/dd/yyyy", long_date: "month d, yyyy", clock: "12" },
+  "en-CA": { ...english, at_home: ["CAD"], date: "yyyy-mm-dd", clock: "12" },
+  "en-AU": { ...english, at_home: ["AUD"], clock: "12" },
+  "en-NZ": { ...english, at_home: ["NZD"], clock: "12" },
+  "en-IE": english,
+  de: german,
+  "de-AT": { ...german, months: ["Jänner", ...german.months.slice(1)] },
+  "de-CH": { ...german, decimal: ".", group: "\u2019", money: "before_spaced" },
+  fr: french,
+  "fr-CH": { ...french, decimal: ",", money: "after", date: "dd.mm.yyyy" },
+  nl: {
+    ...german,
+    money: "before_spaced",
+    date: "dd-mm-yyyy",
+    long_date: "d month yyyy",
+    months: months("januari februari maart april mei juni juli augustus september oktober november december"),
+    page_label: "Pagina {page} van {pages}"
+  },
+  es: spanish,
+  "es-MX": { ...spanish, decimal: ".", group: ",", money: "before", at_home: ["MXN"] },
+  it: {
+    ...spanish,
+    long_date: "d month yyyy",
+    months: months("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
+    page_label: "Pagina {page} di {pages}"
+  },
+  pt: {
+    ...spanish,
+    months: months("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
+    page_label: "Página {page} de {pages}"
+  },
+  "pt-BR": {
+    ...spanish,
+    money: "before_spaced",
+    months: months("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"),
+    page_label: "Página {page} de {pages}"
+  },
+  da: {
+    ...german,
+    at_home: ["DKK"],
+    months: months("januar februar marts april maj juni juli august september oktober november december"),
+    page_label: "Side {page} af {pages}"
+  },
+  sv: {
+    ...norwegian,
+    at_home: ["SEK"],
+    date: "yyyy-mm-dd",
+    long_date: "d month yyyy",
+    months: months("januari februari mars april maj juni juli augusti september oktober november december"),
+    page_label: "Sida {page} av {pages}"
+  },
+  nb: norwegian,
+  no: norwegian,
+  fi: {
+    ...norwegian,
+    at_home: [],
+    date: "d.m.yyyy",
+    months: months(
+      "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta " +
+        "heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta"
+    ),
+    page_label: "Sivu {page}/{pages}"
+  },
+  pl: {
+    ...norwegian,
+    at_home: ["PLN"],
+    long_date: "d month yyyy",
+    months: months(
+      "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia"
+    ),
+    page_label: "Strona {page} z {pages}"
+  },
+  cs: {
+    ...norwegian,
+    at_home: ["CZK"],
+    date: "d. m. yyyy",
+    months: months("ledna února března dubna května června července srpna září října listopadu prosince"),
+    page_label: "Strana {page} z {pages}"
+  },
+  el: { ...german, ...figures, date: "dd/mm/yyyy", long_date: "dd/mm/yyyy", page_label: "Σελίδα {page} από {pages}" },
+  ru: { ...norwegian, ...figures, at_home: [], page_label: "Страница {page} из {pages}" },
+  uk: { ...norwegian, ...figures, at_home: [], page_label: "Сторінка {page} з {pages}" },
+  ja: {
+    ...english,
+    at_home: ["JPY"],
+    date: "yyyy/mm/dd",
+    long_date: "yyyy年m月d日",
+    months: [],
+    page_label: "{page} / {pages}"
+  },
+  zh: {
+    ...english,
+    at_home: ["CNY"],
+    date: "yyyy-mm-dd",
+    long_date: "yyyy年m月d日",
+    months: [],
+    page_label: "{page} / {pages}"
+  },
+  ar: {
+    ...english,
+    ...figures,
+    at_home: [],
+    money: "before_spaced",
+    long_date: "dd/mm/yyyy",
+    page_label: "{page} / {pages}"
+  },
+  he: { ...english, at_home: ["ILS"], ...figures, page_label: "{page} / {pages}" }
+}
+
+/** By language and country, else by language, else English. */
+const localeOf = (language: string): Locale => locales[language] ?? locales[language.split("-")[0] ?? ""] ?? english
 
 const nbsp = "\u00a0"
 

@@ -12,6 +12,7 @@ import {
   accessoryFields,
   componentFields,
   type ComponentRow,
+  kitDepthIn,
   part_quantity_max,
   product_accessories,
   product_components
@@ -21,12 +22,17 @@ import { Effect, Result } from "effect"
 import { command, type Decided, type Failure, get, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { Composed } from "./graph.ts"
 import { crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { kitDepthIn } from "./settings.ts"
-import { type ComponentFacts, deleteComponent, productTouched, saveAccessory, saveComponent } from "./decide.ts"
+import {
+  type ComponentFacts,
+  type Composed,
+  deleteComponent,
+  productTouched,
+  saveAccessory,
+  saveComponent
+} from "./decide.ts"
 
 // How answers show accessories and components (rules/availability 7.2, 7.3).
 

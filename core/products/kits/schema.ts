@@ -4,6 +4,8 @@
  */
 import { boolean, choice, decimal, integer, ref } from "../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { settingNumber, type Settings } from "../../kernel/events/settings.ts"
+import type { ProductRow } from "../products/schema.ts"
 
 /** The most of one part in one kit: lines and nested kits multiply it. */
 export const part_quantity_max = "1000000"
@@ -59,3 +61,41 @@ export const product_components = table(
   }
 )
 export type ComponentRow = RowOf<typeof product_components>
+
+// How many levels deep kits may be nested: a setting of the group `availability` (rules/rulings 15).
+
+export const defaultKitDepth = 3
+export const kitDepthIn = (settings: Settings): number =>
+  settingNumber(settings, "availability", "kit_nesting_max_depth") || defaultKitDepth
+
+// A product as a case: its mode and its parts, which decide what packing reserves (rules/availability 8.5).
+
+export type ContainerMode = "kit" | "hybrid" | "transport"
+
+/** A part of a kit: `pool` comes from general stock, `fixed` is packed in the case. Quantity up to 4 decimals. */
+export interface KitPart {
+  readonly component_product_id: number
+  readonly quantity: number
+  readonly binding: "pool" | "fixed"
+}
+
+export interface CaseProduct {
+  readonly container_mode: ContainerMode | null
+  readonly parts: ReadonlyArray<KitPart>
+}
+
+/** A row of parts as rules read it. */
+export const kitPartOf = ({
+  binding,
+  component_product_id,
+  quantity
+}: Pick<ComponentRow, "component_product_id" | "quantity" | "binding">): KitPart => ({
+  component_product_id,
+  quantity: Number(quantity),
+  binding
+})
+
+export const caseOf = (
+  product: Pick<ProductRow, "container_availability_mode">,
+  components: ReadonlyArray<ComponentRow>
+): CaseProduct => ({ container_mode: product.container_availability_mode, parts: components.map(kitPartOf) })

@@ -1,16 +1,94 @@
 /** Endpoints of products and how answers show them (rules/availability 7.1). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../../kernel/endpoints/endpoint.ts"
-import { text } from "../../kernel/fields/field.ts"
+import { integer, json, type JsonObject, longText, ref, text } from "../../kernel/fields/field.ts"
 import { accessOf, crudResource } from "../../kernel/endpoints/crud-resource.ts"
-import { resource } from "../../kernel/endpoints/resource.ts"
-import { cost_groups } from "../../setup/reference-data/cost-groups.ts"
+import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
 import { countries } from "../../setup/reference-data/countries.ts"
-import { product_groups } from "./groups.ts"
-import { revenue_groups } from "../../setup/reference-data/revenue-groups.ts"
+import { cost_groups, revenue_groups } from "../../setup/reference-data/accounting-groups.ts"
 import { assignedClass, classesFor, product_tax_classes } from "../../setup/reference-data/tax.ts"
 import { product_tax_columns, productFields, products } from "./schema.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
+import type { ViewColumn } from "../../kernel/lists/custom-view.ts"
+import { reject } from "../../kernel/fields/rejection.ts"
+import { bindings, whereSql } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { table } from "../../kernel/tables/table.ts"
+
+// Product groups: the tree that orders a catalogue (rules/availability 11).
+
+const fields = {
+  name: text({ required: true, search: true }),
+  description: longText({ nullable: true }),
+  parent_id: ref("product_groups", { nullable: true, on_null: "clear", on_delete: "clear" }),
+  sort_order: integer({ default: 0, min: 0 }),
+  custom_fields: json<JsonObject>({ default: {} })
+}
+export const product_groups = table("product_groups", fields, {
+  visibility: { all_columns: ["products.*"] },
+  reference: true,
+  indexes: [["parent_id"], ["name_folded"]]
+})
+
+/** How many products are in each group of a page, without those of its subgroups. */
+const productsCounted: ViewColumn = (rows) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const bound = bindings(store.dialect)
+    const where = whereSql(
+      products,
+      { product_group_id: rows.map((row) => row["id"] as number), deleted_at: null },
+      store.dialect,
+      bound
+    )
+    const counted = yield* store.run<{ id: number; count: number }>(
+      `select "product_group_id" as id, count(*) as count from "products" where ${where} group by 1`,
+      bound.values
+    )
+    const counts = new Map<unknown, number>(counted.map(({ id, count }) => [Number(id), Number(count)]))
+    return (row) => counts.get(row["id"]) ?? 0
+  })
+
+const productGroupResource: Resource<typeof product_groups> = resource({
+  singular: "product_group",
+  called: { by: ["name"] },
+  shows: { description: text(), icon: Shown.nothing() },
+  table: product_groups,
+  filters: ["name", "parent_id", "created_at", "updated_at"],
+  sorts: ["name", "sort_order", "created_at", "updated_at"],
+  custom_module: "ProductGroup",
+  columns: { products_count: productsCounted },
+  includes: {
+    parent: { kind: "brief", via: "parent_id", table: product_groups },
+    children: { kind: "many", via: "parent_id", resource: () => productGroupResource }
+  },
+  view: (base) => ({ ...base, description: base["description"] ?? "", icon: null })
+})
+
+export const productGroups = crudResource({
+  resource: productGroupResource,
+  fields,
+  path: "/api/v1/product_groups",
+  access: accessOf("products"),
+  rules: {
+    facts: (input, before) =>
+      Effect.gen(function* () {
+        const ancestors: Array<number> = []
+        for (
+          let at = input.values["parent_id"] as number | null | undefined;
+          before !== undefined && typeof at === "number" && !ancestors.includes(at);
+        ) {
+          ancestors.push(at)
+          at = (yield* Store.get(product_groups, at))?.parent_id
+        }
+        return ancestors
+      }),
+    save: ({ before, facts }) =>
+      before !== undefined && facts.includes(before.id)
+        ? reject("parent_id", "A group cannot lie inside itself or one of its own subgroups.")
+        : Result.succeed({})
+  }
+})
 
 export const productResource = resource({
   singular: "product",

@@ -8,10 +8,10 @@ import {
   composeMethod,
   copyName,
   deletionErrors,
+  presets,
   type SubmittedMethod,
   updateMethod
 } from "../../pricing/pricing/definition.ts"
-import { presets } from "../../pricing/pricing/presets.ts"
 import { basePeriodLabel, strategyLabel } from "../../pricing/pricing/strategies.ts"
 import { productRateWithoutMetadata } from "./product-rates.ts"
 import { rate_definitions, rateDefinitionFields } from "./schema.ts"

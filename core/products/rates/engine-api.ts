@@ -8,7 +8,7 @@ import { invalid } from "../../kernel/fields/rejection.ts"
 import { ok } from "../../kernel/endpoints/resource.ts"
 import { baseCurrency } from "../../kernel/events/settings.ts"
 import { type FormField, schemaSections } from "../../pricing/pricing/config-schema.ts"
-import { presets } from "../../pricing/pricing/presets.ts"
+import { presets } from "../../pricing/pricing/definition.ts"
 import {
   basePeriods,
   isRateTransactionType,
@@ -17,7 +17,7 @@ import {
   strategies
 } from "../../pricing/pricing/strategies.ts"
 import { products } from "../products/schema.ts"
-import { rateFacts } from "./facts.ts"
+import { rateFacts } from "./product-rates.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { stepShown } from "../../pricing/explain/explain-step.ts"
 

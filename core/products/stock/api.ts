@@ -16,6 +16,7 @@ import {
   stock_categories,
   stock_levels,
   stock_transactions,
+  stockEvents,
   stockLevelFields,
   type StockLevelRow,
   transaction_types,
@@ -32,9 +33,14 @@ import {
 } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, type SaveInput } from "../../kernel/endpoints/crud-resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { deleteLevel, deleteTransaction, type LevelFacts, postTransaction, saveLevel } from "./decide.ts"
-import { stockEvents } from "./events.ts"
-import { productStocked } from "./first-level.ts"
+import {
+  deleteLevel,
+  deleteTransaction,
+  type LevelFacts,
+  postTransaction,
+  productStocked,
+  saveLevel
+} from "./decide.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // How answers show stock levels and their ledger.

@@ -1,25 +1,30 @@
 /** Rules of stock levels and their ledger (rules/availability 10). */
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { type DataOf, dataOf, type NewEvent } from "../../kernel/events/event-type.ts"
 import {
   createdEvent,
   deletedEvent,
   initialRow,
+  rowCreated,
   type SaveResult,
   updatedEvent
 } from "../../kernel/endpoints/crud-resource.ts"
 import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import { type ProductRow, serialised } from "../products/schema.ts"
+import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import {
   stock_levels,
   stock_transactions,
+  stockLevelFields,
   type StockLevelRow,
   type StockTransactionRow,
   transaction_types,
   type TransactionType
 } from "./schema.ts"
+import { type Happened, reaction } from "../../kernel/events/react.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { type StoreRow, stores } from "../../setup/stores.ts"
 
 const bulkCategory = 10,
   serialisedCategory = 50
@@ -248,3 +253,48 @@ const levelMoved = (level: StockLevelRow, move: string, is_gone: boolean): Reado
   })
   return updated === undefined ? [] : [updated]
 }
+
+// A new bulk product gets an empty stock level, so that quantities can be posted to it (rules/availability 7.1).
+
+/** The empty level of a new bulk product: at the default store, else at the first one; none without a store. */
+export const firstStockLevel = (
+  product: Pick<ProductRow, "id" | "stock_method">,
+  stores: ReadonlyArray<StoreRow>,
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  const store = stores.find((one) => one.is_default) ?? stores[0]
+  if (product.stock_method !== bulk || store === undefined) return []
+  return [
+    createdEvent(stock_levels, {
+      ...initialRow(stock_levels, stockLevelFields),
+      id: context.id(stock_levels),
+      product_id: product.id,
+      store_id: store.id,
+      stock_category: 10,
+      quantity_held: "0.00"
+    })
+  ]
+}
+
+const productCreated = rowCreated(products)
+const levelCreated = rowCreated(stock_levels)
+/** New bulk products without a stock level from the same command: an import makes the levels of its products itself. */
+const withoutStock = ({
+  all,
+  events
+}: Happened<DataOf<typeof productCreated>>): ReadonlyArray<Pick<ProductRow, "id" | "stock_method">> => {
+  const stocked = new Set(dataOf(levelCreated, all).map(({ product_id }) => product_id))
+  return events.flatMap(({ data: { id, stock_method } }) =>
+    stock_method === bulk && !stocked.has(id) ? [{ id, stock_method }] : []
+  )
+}
+
+export const productStocked = reaction({
+  on: [productCreated],
+  facts: (happened) =>
+    Effect.gen(function* () {
+      return withoutStock(happened).length === 0 ? [] : yield* Store.find(stores, {})
+    }),
+  decide: (happened, found, context) =>
+    Result.succeed(withoutStock(happened).flatMap((product) => firstStockLevel(product, found, context)))
+})

@@ -17,8 +17,11 @@ import {
   text,
   timestamp
 } from "../../kernel/fields/field.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { remove, type RowOf, table } from "../../kernel/tables/table.ts"
 import { out_of_service_labels, service_states } from "../service.ts"
+import { Schema } from "effect"
+import { type AnyEventType, eventType } from "../../kernel/events/event-type.ts"
+import { rowEvents } from "../../kernel/endpoints/crud-resource.ts"
 
 export const stock_categories = { 10: "Bulk Stock", 50: "Serialised Stock" }
 const quantity = { scale: 2, min: "0", default: "0.00" } as const
@@ -164,3 +167,14 @@ export const stock_transactions = table(
   { visibility: { all_columns: ["stock.*"] }, indexes: [["stock_level_id", "transaction_at"], ["product_id"]] }
 )
 export type StockTransactionRow = RowOf<typeof stock_transactions>
+
+// Events of stock beside the creation, change and deletion of levels.
+
+/** References to the level move to the other one where their columns declare `on_merge`. */
+export const stockLevelMerged = eventType("stock_level.merged", {
+  meaning: "A stock level was merged into another one of the same product and store.",
+  data: () => Schema.Struct({ id: Schema.Int, into_id: Schema.Int }),
+  project: ({ id }) => [remove(stock_levels, id)]
+})
+
+export const stockEvents: ReadonlyArray<AnyEventType> = [...rowEvents(stock_transactions), stockLevelMerged]

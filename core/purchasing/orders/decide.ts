@@ -1,6 +1,6 @@
 /** Making, changing, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
 import { Result } from "effect"
-import { nextDocumentNumber } from "../../billing/state/series.ts"
+import { nextDocumentNumber } from "../../billing/state/events.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Decision, Input } from "../../kernel/endpoints/endpoint.ts"
@@ -12,22 +12,19 @@ import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import { exact } from "../../values/decimal.ts"
 import {
+  purchase_order_statuses,
+  purchase_orders,
   purchaseOrderCancelled,
   purchaseOrderChange,
   purchaseOrderCreated,
   purchaseOrderDeleted,
+  type PurchaseOrderItemRow,
+  type PurchaseOrderRow,
   purchaseOrderSent,
   purchaseOrderUpdated
-} from "../events.ts"
-import {
-  purchase_order_statuses,
-  purchase_orders,
-  type PurchaseOrderItemRow,
-  type PurchaseOrderRow
 } from "../schema.ts"
-import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
+import type { CreateValues, PurchaseOrderMail, SentItem, UpdateValues } from "./fields.ts"
 import { type ItemFacts, itemsFrom, sumsOf, taxedItems } from "./items.ts"
-import type { PurchaseOrderMail } from "./mailing.ts"
 
 /** What both create and update must know of what the request names. */
 export interface HeaderFacts extends ItemFacts {

@@ -7,16 +7,15 @@ import type { KeyedColumns } from "../../kernel/tables/stored-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
-import { purchaseOrderChange } from "../events.ts"
 import {
   purchase_order_receipt_lines,
   purchase_order_receipts,
+  purchaseOrderChange,
   type PurchaseOrderItemRow,
   type PurchaseOrderRow
 } from "../schema.ts"
-import { orderName } from "./claims.ts"
 import { purchaseOrderReceived } from "./events.ts"
-import type { ReceivedLine, ReceiveValues } from "./fields.ts"
+import { orderName, type ReceivedLine, type ReceiveValues } from "./fields.ts"
 
 export interface ReceiveFacts {
   readonly order: PurchaseOrderRow

@@ -7,12 +7,12 @@ import { type AnyEventType, type DataOf, eventType } from "../../kernel/events/e
 import { alterRow, type RecordChange } from "../../kernel/events/record-events.ts"
 import { insertRow, update } from "../../kernel/tables/table.ts"
 import { keyedColumns, newRow, someColumns } from "../../kernel/tables/stored-schema.ts"
-import { purchaseOrderChanged } from "../events.ts"
 import {
   purchase_order_items,
   purchase_order_receipt_lines,
   purchase_order_receipts,
-  purchase_orders
+  purchase_orders,
+  purchaseOrderChanged
 } from "../schema.ts"
 
 /** `items`: rows of the order with their new quantity. */

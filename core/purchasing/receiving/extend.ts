@@ -19,26 +19,27 @@ import { invalidField, reject, type Rejection } from "../../kernel/fields/reject
 import { Store } from "../../kernel/store/store.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact } from "../../values/decimal.ts"
-import { purchaseOrderChange } from "../events.ts"
 import { isHere, windowOf } from "./intake.ts"
 import {
+  one,
+  path,
   purchase_order_receipt_lines,
   purchase_order_receipts,
+  purchaseOrderChange,
   type PurchaseOrderItemRow,
-  type PurchaseOrderRow
+  type PurchaseOrderRow,
+  write
 } from "../schema.ts"
 import { purchaseOrderExtended } from "./events.ts"
 import { claimsOf, itemsOfOrder, receiveFactsOf, returnFactsOf } from "./give-back-facts.ts"
-import { claimText, orderName, type UnitClaim, unitName } from "./claims.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { wholeNumber } from "../../kernel/tables/field-schema.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
 import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
-import { one, path, write } from "../paths.ts"
 import { purchaseOrderResource } from "../resources.ts"
 import type { GoodsResult } from "./decide.ts"
-import { receiveFields, returnFields } from "./fields.ts"
+import { claimText, orderName, receiveFields, returnFields, type UnitClaim, unitName } from "./fields.ts"
 
 const extendFields = {
   ends_at: timestamp({ required: true, describe: "When the hire ends now: later, or sooner" }),

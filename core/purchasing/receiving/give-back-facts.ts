@@ -8,7 +8,7 @@ import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts
 import { stores } from "../../setup/stores.ts"
 import { purchase_order_items, type PurchaseOrderItemRow, type PurchaseOrderRow } from "../schema.ts"
 import type { ReceiveFacts } from "./decide.ts"
-import type { ReceiveValues } from "./fields.ts"
+import { claimText, type ReceiveValues, type UnitClaim } from "./fields.ts"
 import { windowOf } from "./intake.ts"
 import { demands } from "../../orders/demands/schema.ts"
 import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
@@ -16,7 +16,6 @@ import { opportunities } from "../../orders/opportunities/tables/opportunities.t
 import { container_items } from "../../products/packing.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import { numberText } from "../../values/text.ts"
-import { claimText, type UnitClaim } from "./claims.ts"
 
 // What the rules of deliveries must know, read in the transaction once nobody else writes to the same stock.
 

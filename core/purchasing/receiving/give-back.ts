@@ -9,8 +9,7 @@ import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
-import { purchaseOrderChange } from "../events.ts"
-import type { PurchaseOrderItemRow } from "../schema.ts"
+import { purchaseOrderChange, type PurchaseOrderItemRow } from "../schema.ts"
 import {
   type GoodsResult,
   itemNamed,
@@ -22,9 +21,8 @@ import {
   receiptRow
 } from "./decide.ts"
 import { purchaseOrderReturned } from "./events.ts"
-import { orderName, unitName } from "./claims.ts"
 import type { ReturnFacts } from "./give-back-facts.ts"
-import type { ReturnedLine, ReturnValues } from "./fields.ts"
+import { orderName, type ReturnedLine, type ReturnValues, unitName } from "./fields.ts"
 
 interface GivenRow extends MovedRow {
   readonly stock_level_ids: ReadonlyArray<number>

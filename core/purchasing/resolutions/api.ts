@@ -15,24 +15,26 @@ import {
   purchase_order_statuses,
   purchase_order_types,
   purchase_orders,
+  purchaseOrderCancelled,
+  purchaseOrderCreated,
+  purchaseOrderDeleted,
   type PurchaseOrderRow,
   type PurchaseOrderStatus,
-  type PurchaseOrderType
+  type PurchaseOrderType,
+  purchaseOrderUpdated,
+  write
 } from "../schema.ts"
 import { dataOf, type NewEvent } from "../../kernel/events/event-type.ts"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
 import { lineChanged } from "../../orders/opportunities/events/lines.ts"
-import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { type ItemRow, opportunity_items, shortage_waits } from "../../orders/opportunities/tables/lines.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
-import { purchaseOrderCancelled, purchaseOrderCreated, purchaseOrderDeleted, purchaseOrderUpdated } from "../events.ts"
 import { purchaseOrderReceived } from "../receiving/events.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
-import { shortage_waits } from "../../orders/opportunities/tables/waiting.ts"
 import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
-import { write } from "../paths.ts"
 import { resolveFields } from "./fields.ts"
 
 // What an opportunity's orders to suppliers cost (rules/opportunities 13): its cost side, in the base currency.

@@ -8,7 +8,7 @@ import { lineChanged } from "../../orders/opportunities/events/lines.ts"
 import { recalculate } from "../../orders/opportunities/state/recalculate.ts"
 import { requireTransition } from "../../orders/opportunities/tables/statuses.ts"
 import type { CreateValues, SentItem } from "../orders/fields.ts"
-import { purchase_orders, type PurchaseOrderRow, type PurchaseOrderType } from "../schema.ts"
+import { purchase_orders, type PurchaseOrderRow, purchaseOrderStream, type PurchaseOrderType } from "../schema.ts"
 import { requestedUnits } from "../../orders/availability/rules/line.ts"
 import { compositionOf } from "../../orders/availability/rules/snapshot.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
@@ -17,10 +17,9 @@ import { demandSettings, hasShortageCheck, shortagesOf, unitWindow } from "../..
 import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { type Join, joinWaiting } from "../../orders/opportunities/waiting/decide.ts"
-import { shortage_waits } from "../../orders/opportunities/tables/waiting.ts"
+import { shortage_waits } from "../../orders/opportunities/tables/lines.ts"
 import { instantOf } from "../../values/time.ts"
 import { openEndMillis } from "../../values/period.ts"
-import { purchaseOrderStream } from "../events.ts"
 import {
   type CreateFacts,
   createPurchaseOrder,
@@ -28,7 +27,7 @@ import {
   type UpdateFacts,
   updatePurchaseOrder
 } from "../orders/decide.ts"
-import { createFactsOf, updateFactsOf } from "../orders/facts.ts"
+import { createFactsOf, updateFactsOf } from "../orders/api.ts"
 import type { ResolveValues } from "./fields.ts"
 import { type Resolved, resolvingLines, type ShortLine, unchanged } from "./lines.ts"
 

@@ -7,9 +7,8 @@ import { command, type Failure, get } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type ComponentRow, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
-import { asset_assignments } from "../../orders/opportunities/tables/units.ts"
+import { asset_assignments } from "../../orders/opportunities/tables/lines.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
-import { backAloneAt } from "./back-alone.ts"
 import { manifest, type ManifestResult, manifestShown, type Names } from "./manifest.ts"
 import {
   container_items,
@@ -19,12 +18,12 @@ import {
   live_statuses
 } from "../../products/packing.ts"
 import { firstOf } from "../../values/text.ts"
-import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
+import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { list, longText, ref, text } from "../../kernel/fields/field.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { created, noContent, ok, withMore } from "../../kernel/endpoints/resource.ts"
 import { openEnd } from "../../values/time.ts"
-import { type ContainerFacts, loadTarget, loadUnits } from "./facts.ts"
+import { backAloneAt, type ContainerFacts, loadTarget, loadUnits } from "./facts.ts"
 import {
   deleteContainer,
   dissolveContainer,

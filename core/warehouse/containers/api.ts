@@ -2,9 +2,9 @@
  * Endpoints of containers (rules/availability 8): making, listing, packing. Those that change the state are in
  * `api-states.ts`, dispatch and return in `api-dispatch-return.ts`.
  */
-import { withHolders } from "../../orders/opportunities/state/called.ts"
+import { withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import { Effect } from "effect"
-import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
+import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { command, type Failure, get, type Id, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { choice, code, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
@@ -13,7 +13,7 @@ import { created, listOf, ok, type Status, viewContext, withMore } from "../../k
 import type { Settings } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
-import { condition_labels } from "../../orders/opportunities/tables/units.ts"
+import { condition_labels } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"

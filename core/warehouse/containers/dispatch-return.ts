@@ -1,5 +1,4 @@
 /** Rules of kits as a whole: dispatched to an order, returned, and checked in unit by unit (rules/availability 8.6). */
-import { type HeldDemand, holderText } from "../../orders/opportunities/state/called.ts"
 import { Result } from "effect"
 import { bufferedWindow, noBuffers } from "../../orders/availability/rules/demand.ts"
 import { demandsReplaced } from "../../orders/demands/events.ts"
@@ -9,6 +8,8 @@ import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import {
   type DecisionState,
+  type HeldDemand,
+  holderText,
   liveLines,
   stockedProductOf,
   withLine
@@ -20,10 +21,10 @@ import {
   type AssignmentRow,
   checked_in,
   dispatched,
+  type ItemRow,
   on_hire,
   prepared
-} from "../../orders/opportunities/tables/units.ts"
-import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+} from "../../orders/opportunities/tables/lines.ts"
 import { statusNameOf } from "../../orders/opportunities/tables/statuses.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { outOfServiceIn, outOfServiceText } from "../../products/service.ts"

@@ -1,17 +1,16 @@
 /** Queries for what the rules of containers must know, for many units at once. */
 import { firstOf, lastOf } from "../../values/text.ts"
 import { Effect } from "effect"
-import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
-import { type HeldDemand, withHolders } from "../../orders/opportunities/state/called.ts"
+import { assetConflicts } from "../../orders/availability/api/window.ts"
+import { type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { bindings, columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { product_components } from "../../products/kits/schema.ts"
+import { caseOf, type CaseProduct, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { out_of_service_states } from "../../products/service.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
-import { caseOf, type CaseProduct } from "../../products/kits/case.ts"
 import {
   container_items,
   type ContainerItemRow,
@@ -19,6 +18,7 @@ import {
   containers,
   live_statuses
 } from "../../products/packing.ts"
+import { type AssignmentRow, checked_in, finalised } from "../../orders/opportunities/tables/lines.ts"
 
 /** A container with what the rules must know to move units into it or out of it. */
 export interface ContainerFacts {
@@ -212,3 +212,19 @@ const subtreeOf = (
   }
   return levels
 }
+
+// Units checked in without their case, which is still out: they are here, and not in the case.
+
+type Return = Pick<AssignmentRow, "opportunity_id" | "returned_at" | "status">
+/** When; undefined where it did not. `around`: the outermost case. */
+export const backAloneAt = (
+  steps: ReadonlyArray<Return>,
+  around: Pick<ContainerRow, "dispatched_at" | "opportunity_id" | "status"> | undefined
+): string | undefined =>
+  around?.status !== "dispatched"
+    ? undefined
+    : steps
+        .filter(({ opportunity_id, status }) => hasReturned(status) && opportunity_id === around.opportunity_id)
+        .flatMap(({ returned_at }) => returned_at ?? [])
+        .find((at) => at >= (around.dispatched_at ?? ""))
+export const hasReturned = (status: number): boolean => status === checked_in || status === finalised

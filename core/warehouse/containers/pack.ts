@@ -1,7 +1,7 @@
 /**
  * Rules of packing, unpacking, transferring and repacking units, and what they do to stock (rules/availability 8.5).
  */
-import { holderText } from "../../orders/opportunities/state/called.ts"
+import { holderText } from "../../orders/opportunities/state/aggregate.ts"
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"

@@ -2,7 +2,7 @@
  * Which packed units are held, that is taken out of general stock by a demand of their own (rules/availability 8.5).
  */
 import { Effect, Result } from "effect"
-import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
+import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { demandOfPackedUnit, isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import { demandsReplaced } from "../../orders/demands/events.ts"
 import { type DemandRow, demands } from "../../orders/demands/schema.ts"
@@ -11,7 +11,7 @@ import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { CaseProduct } from "../../products/kits/case.ts"
+import type { CaseProduct } from "../../products/kits/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
 import { container_items, type ContainerItemRow, type ContainerRow } from "../../products/packing.ts"

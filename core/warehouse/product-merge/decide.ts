@@ -3,19 +3,18 @@ import { Result } from "effect"
 import { type PackedUnit, syncHolds } from "../containers/stock-holds.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { stockLevelMerged } from "../../products/stock/events.ts"
 import { productMerged } from "./events.ts"
 import { deletedEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
-import { caseOf } from "../../products/kits/case.ts"
-import { type Composed, contains, depthThrough } from "../../products/kits/graph.ts"
+import { type Composed, contains, depthThrough } from "../../products/kits/decide.ts"
 import {
   type AccessoryRow,
+  caseOf,
   type ComponentRow,
   product_accessories,
   product_components
 } from "../../products/kits/schema.ts"
-import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { stock_levels, stockLevelMerged, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import { type ContainerTemplate, type ProductRow, products } from "../../products/products/schema.ts"
 

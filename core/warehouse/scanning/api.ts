@@ -18,7 +18,7 @@ import { ok } from "../../kernel/endpoints/resource.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { fulfil, one, path } from "../../orders/opportunities/tables/paths.ts"
 import { dispatchMeta, dispatchMetaShown } from "../../orders/opportunities/state/resources.ts"
-import { condition_labels } from "../../orders/opportunities/tables/units.ts"
+import { condition_labels } from "../../orders/opportunities/tables/lines.ts"
 import type { Wanted } from "./facts.ts"
 import { count_fields, directions, scanned_fields, scanResult } from "./result.ts"
 

@@ -3,11 +3,15 @@
  * goes out unit by unit on the lines of the order, all of it or nothing, and stays packed.
  */
 import { countedParts, type DemandSettings } from "../../orders/availability/rules/line-demands.ts"
-import { type DecisionState, liveLines, stockedProductOf } from "../../orders/opportunities/state/aggregate.ts"
-import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import {
+  type DecisionState,
+  holderText,
+  liveLines,
+  stockedProductOf
+} from "../../orders/opportunities/state/aggregate.ts"
+import { type AssignmentRow, type ItemRow, prepared } from "../../orders/opportunities/tables/lines.ts"
 import { partsOfLine, roomOf, unitsOfProduct } from "../../orders/opportunities/state/pieces.ts"
 import { exact } from "../../values/decimal.ts"
-import { holderText } from "../../orders/opportunities/state/called.ts"
 import { Result } from "effect"
 import {
   caseDemanded,
@@ -26,7 +30,6 @@ import { demandSettings } from "../../orders/opportunities/state/demands.ts"
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { allocate } from "../../orders/opportunities/units/decide.ts"
 import { dispatching, moveUnits, preparingUnprepared } from "../../orders/opportunities/units/lifecycle.ts"
-import { type AssignmentRow, prepared } from "../../orders/opportunities/tables/units.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { type CaseFacts, type Wanted, wasOutText } from "./facts.ts"
 

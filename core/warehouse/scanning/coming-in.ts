@@ -3,8 +3,6 @@ import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { type LinePieces, loadLinePieces } from "../../orders/opportunities/state/pieces.ts"
-import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import {
   asset_assignments,
   type AssignmentRow,
@@ -12,8 +10,10 @@ import {
   dispatched,
   good,
   missing,
-  on_hire
-} from "../../orders/opportunities/tables/units.ts"
+  on_hire,
+  opportunity_items
+} from "../../orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { demands } from "../../orders/demands/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"

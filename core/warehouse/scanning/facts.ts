@@ -1,15 +1,13 @@
 /** What the rule of a scan must know: what the code names, the order, and the containers that are concerned. */
 import { Effect } from "effect"
-import { assetConflicts } from "../../orders/availability/api/assets-query.ts"
-import { backAloneAt } from "../containers/back-alone.ts"
+import { assetConflicts } from "../../orders/availability/api/window.ts"
 import type { DispatchFacts } from "../containers/dispatch-return.ts"
-import { type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
+import { backAloneAt, type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { bindings } from "../../kernel/store/statement.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
-import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
-import { type HeldDemand, withHolders } from "../../orders/opportunities/state/called.ts"
+import { type DecisionState, type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import {
@@ -17,7 +15,7 @@ import {
   type AssignmentRow,
   checked_in,
   finalised
-} from "../../orders/opportunities/tables/units.ts"
+} from "../../orders/opportunities/tables/lines.ts"
 import { type ContainerRow, containers } from "../../products/packing.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"

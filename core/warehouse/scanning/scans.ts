@@ -5,7 +5,13 @@ import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { invalidField, reject } from "../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, withLine } from "../../orders/opportunities/state/aggregate.ts"
 import { demandSettings } from "../../orders/opportunities/state/demands.ts"
-import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import {
+  asset_assignments,
+  checked_in,
+  dispatched,
+  type ItemRow,
+  on_hire
+} from "../../orders/opportunities/tables/lines.ts"
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/decide-bulk.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
@@ -28,7 +34,6 @@ import { unitOut } from "./unit-out.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/units.ts"
 
 // A quantity of a bulk product goes out or comes back.
 

@@ -6,12 +6,18 @@ import { Effect, Result } from "effect"
 import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
-import { demandDateSourceIn } from "../../orders/availability/facts/settings.ts"
+import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import {
+  allocated,
+  asset_assignments,
+  damaged,
+  missing,
+  opportunity_items,
+  prepared
+} from "../../orders/opportunities/tables/lines.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
-import { allocated, asset_assignments, damaged, missing, prepared } from "../../orders/opportunities/tables/units.ts"
 import { outOfServiceIn, type OutOfServiceState } from "../../products/service.ts"
 import { stock_levels, stock_transactions, type StockLevelRow } from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"
@@ -21,8 +27,7 @@ import { rowCreated, rowUpdated, updatedEvent } from "../../kernel/endpoints/cru
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { dataOf, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { reaction } from "../../kernel/events/react.ts"
-import { bulkReturned, bulkReturnReverted } from "../../orders/opportunities/events/lines.ts"
-import { unitChecked, unitReverted } from "../../orders/opportunities/events/units.ts"
+import { bulkReturned, bulkReturnReverted, unitChecked, unitReverted } from "../../orders/opportunities/events/lines.ts"
 
 // Reads what the rules of the workshop decide on, and whom a unit out of service was promised to.
 

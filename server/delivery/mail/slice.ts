@@ -5,7 +5,7 @@ import { command, CommandRuntime, type Failure, type Input } from "../../../core
 import { choice, ref, text } from "../../../core/kernel/fields/field.ts"
 import { invalidField } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { users } from "../../../core/people/users/schema.ts"
+import { users } from "../../../core/people/users/permissions.ts"
 import { accepted, accepted_shown } from "../jobs/accepted.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { queueMail, sendMail, tellOfRefusal } from "./jobs.ts"

@@ -16,7 +16,7 @@ import { quotation, states } from "../../../core/orders/opportunities/tables/sta
 import { dateText, momentText, moneyText } from "../../../core/pricing/print/format.ts"
 import { purchase_orders } from "../../../core/purchasing/schema.ts"
 import { stores } from "../../../core/setup/stores.ts"
-import { users } from "../../../core/people/users/schema.ts"
+import { users } from "../../../core/people/users/permissions.ts"
 import { formatMoney } from "../../../core/values/money.ts"
 import { dayOf, zoneOf } from "../../../core/values/time.ts"
 import type { NotificationRow } from "./schema.ts"

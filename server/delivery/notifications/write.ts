@@ -1,5 +1,9 @@
 /** Records notifications, once each. */
-import { type NotificationChannel, notificationType } from "../../../core/office/notifications/types.ts"
+import {
+  type NotificationChannel,
+  notificationRules,
+  notificationType
+} from "../../../core/office/notifications/types.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { type Happening, type People, peopleFor } from "./causes/happening.ts"
@@ -13,7 +17,6 @@ import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import { offerMails } from "./mail/job.ts"
 import { itemAt } from "../../../core/values/text.ts"
-import { notificationRules } from "../../../core/office/notifications/rules.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
 
 // From what happened to a row for each person: by which channels, whether their own doing, much at once as one.

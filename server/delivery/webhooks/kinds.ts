@@ -18,7 +18,7 @@ import {
   type WebhookKinds,
   wholeRow
 } from "./payloads.ts"
-import { documentGenerated } from "../../../core/documents/events.ts"
+import { documentGenerated } from "../../../core/documents/schema.ts"
 import { pdf_generated } from "./fan-out.ts"
 import { opportunityEvents } from "../../../core/orders/opportunities/events/participants.ts"
 import { keys, objects } from "../../../core/kernel/lists/answer-schema.ts"

@@ -26,7 +26,7 @@ import {
 import type { Outcome, Send } from "./send.ts"
 import { randomUUID } from "node:crypto"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { users } from "../../../core/people/users/schema.ts"
+import { users } from "../../../core/people/users/permissions.ts"
 import { queueMail } from "../mail/jobs.ts"
 
 // One attempt at a delivery: signed, sent, written down and told of.

@@ -18,7 +18,7 @@ import { attempt_errors, type AttemptError, webhook_deliveries, webhook_logs, we
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { roles, users } from "../../../core/people/users/schema.ts"
+import { roles, users } from "../../../core/people/users/permissions.ts"
 import { hasAbility, hasOnePermission, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { ServerContext } from "../../ports/server-context.ts"
 import { userById } from "../../ports/users.ts"

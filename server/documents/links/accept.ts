@@ -13,7 +13,6 @@ import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/k
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { documentChange, documentFinalised, documentStream } from "../../../core/documents/events.ts"
 import {
   acceptanceEffect,
   type Following,
@@ -24,7 +23,14 @@ import {
   whyNotAccepted
 } from "../../../core/documents/links/acceptance.ts"
 import { documentAccepted, quotationAccepted } from "../../../core/documents/links/events.ts"
-import { document_acceptances, type DocumentAcceptanceRow, type DocumentRow } from "../../../core/documents/schema.ts"
+import {
+  document_acceptances,
+  type DocumentAcceptanceRow,
+  documentChange,
+  documentFinalised,
+  type DocumentRow,
+  documentStream
+} from "../../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"

@@ -5,7 +5,6 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { chosenContact } from "../../../core/billing/state/parties.ts"
-import { documentStream } from "../../../core/documents/events.ts"
 import { certified } from "../../../core/documents/links/certificate.ts"
 import { certificateKept } from "../../../core/documents/links/events.ts"
 import { linkWords } from "../../../core/documents/links/words.ts"
@@ -14,7 +13,8 @@ import {
   document_links,
   type DocumentAcceptanceRow,
   type DocumentRow,
-  documents
+  documents,
+  documentStream
 } from "../../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../../core/kernel/runtime/engine.ts"

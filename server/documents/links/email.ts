@@ -1,8 +1,7 @@
 /** The job that words a mail with a document and hands it to the mail queue. */
 import { Effect } from "effect"
-import { linkAddress } from "../../../core/documents/address.ts"
 import { linkWords } from "../../../core/documents/links/words.ts"
-import { type DocumentRow, documents } from "../../../core/documents/schema.ts"
+import { type DocumentRow, documents, linkAddress } from "../../../core/documents/schema.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

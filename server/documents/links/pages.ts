@@ -12,10 +12,9 @@ import {
   type Shown,
   triesPage
 } from "../../../core/documents/links/page.ts"
-import { linkAddress } from "../../../core/documents/address.ts"
 import { strokesIn } from "../../../core/documents/links/signature.ts"
 import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
-import type { DocumentAcceptanceRow, DocumentRow } from "../../../core/documents/schema.ts"
+import { type DocumentAcceptanceRow, type DocumentRow, linkAddress } from "../../../core/documents/schema.ts"
 import { type Answer, CommandRuntime, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

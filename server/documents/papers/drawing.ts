@@ -6,8 +6,15 @@ import { randomUUID } from "node:crypto"
 import { Cause, Clock, Effect, Exit, Option } from "effect"
 import { SqlError } from "effect/sql"
 import { invoices } from "../../../core/billing/state/tables.ts"
-import { documentChange, documentFailed, documentGenerated, documentStream } from "../../../core/documents/events.ts"
-import { document_snapshots, type DocumentRow, documents } from "../../../core/documents/schema.ts"
+import {
+  document_snapshots,
+  documentChange,
+  documentFailed,
+  documentGenerated,
+  type DocumentRow,
+  documents,
+  documentStream
+} from "../../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../../core/kernel/runtime/engine.ts"
 import type { NewEvent } from "../../../core/kernel/events/event-type.ts"

@@ -23,8 +23,7 @@ import { later } from "../../../core/kernel/fields/later.ts"
 import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf, millisOf } from "../../../core/values/time.ts"
-import { roles, users } from "../../../core/people/users/schema.ts"
-import { viewerOf } from "../../../core/people/users/permissions.ts"
+import { roles, users, viewerOf } from "../../../core/people/users/permissions.ts"
 
 // Signed addresses of boards: as secret as a token that may read the day, and nothing else.
 

@@ -10,7 +10,7 @@ import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { quote } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Key, Table } from "../../../core/kernel/tables/table.ts"
-import { users } from "../../../core/people/users/schema.ts"
+import { users } from "../../../core/people/users/permissions.ts"
 import type { Redaction } from "../../protocol/redaction.ts"
 import {
   type Actor,

@@ -6,7 +6,7 @@ import { type Json, sameJson } from "../../../core/kernel/fields/field.ts"
 import { fieldOut } from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
-import { users } from "../../../core/people/users/schema.ts"
+import { users } from "../../../core/people/users/permissions.ts"
 import { isWorthShowing, rowKey, type RowTouch, touchesOf } from "../../protocol/touches.ts"
 import type { Actor, RowLabel } from "../outbox/outcome.ts"
 

@@ -1,7 +1,7 @@
 /** What documents say: golden trees of blocks, sums to the unit, and fields that are offered and nothing else. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { narrowest } from "../../../core/documents/branding/brand.ts"
+import { narrowest } from "../../../core/documents/brand.ts"
 import { dataOf, type FieldGroup, pathsOf } from "../../../core/documents/content/shared-fields.ts"
 import { fieldsOfType, pathsOfType } from "../../../core/documents/content/fields.ts"
 import { purchaseDocument, purchaseGroups } from "../../../core/documents/content/purchase.ts"

@@ -7,8 +7,12 @@ import { salesRows } from "../../../core/documents/content/sales-table.ts"
 import type { PurchasePaper } from "../../../core/documents/content/purchase.ts"
 import { initialRow } from "../../../core/kernel/endpoints/crud-resource.ts"
 import { type ItemRow, opportunity_items } from "../../../core/orders/opportunities/tables/lines.ts"
-import { type CostRow, opportunity_costs } from "../../../core/orders/opportunities/tables/money.ts"
-import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import {
+  type CostRow,
+  opportunities,
+  opportunity_costs,
+  type OpportunityRow
+} from "../../../core/orders/opportunities/tables/opportunities.ts"
 import { exclusiveTax, inclusiveTax } from "../../../core/pricing/pricing/tax.ts"
 import {
   purchase_order_items,

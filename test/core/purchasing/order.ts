@@ -1,7 +1,6 @@
 /** A purchase order with lines, as its tables hold it. */
 import { initialRow } from "../../../core/kernel/endpoints/crud-resource.ts"
 import { members, type MemberRow } from "../../../core/people/members/schema.ts"
-import { procurementEvents } from "../../../core/purchasing/events.ts"
 import {
   type CreateFacts,
   newPurchaseOrder,
@@ -11,10 +10,11 @@ import {
 import type { SentItem } from "../../../core/purchasing/orders/fields.ts"
 import { newItem } from "../../../core/purchasing/orders/items.ts"
 import {
+  procurementEvents,
   purchase_order_items,
+  purchase_orders,
   type PurchaseOrderItemRow,
-  type PurchaseOrderRow,
-  purchase_orders
+  type PurchaseOrderRow
 } from "../../../core/purchasing/schema.ts"
 import { products, type ProductRow } from "../../../core/products/products/schema.ts"
 import { decider, type Facts, given_at, row } from "../decider.ts"

@@ -1,12 +1,15 @@
 /** `orders history`: changes of an order with author and earlier values. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { assignment_statuses, condition_labels } from "../../../../core/orders/opportunities/tables/units.ts"
+import {
+  assignment_statuses,
+  condition_labels,
+  transaction_type_labels
+} from "../../../../core/orders/opportunities/tables/lines.ts"
 import {
   cost_type_labels,
   version_statuses,
   version_types
-} from "../../../../core/orders/opportunities/tables/money.ts"
-import { transaction_type_labels } from "../../../../core/orders/opportunities/tables/child-columns.ts"
+} from "../../../../core/orders/opportunities/tables/opportunities.ts"
 import { states, statuses, statusNamed } from "../../../../core/orders/opportunities/tables/statuses.ts"
 import { spokenNumber } from "../../../../core/values/text.ts"
 import { formatMoney } from "../../../../core/values/money.ts"

@@ -1,7 +1,7 @@
 /** Answers of the availability endpoints (rules/availability 6), as OpenAPI describes them. */
 import { boolean, choice, date, integer, text, timestamp } from "../../../kernel/fields/field.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
-import { phase_labels } from "../rules/phase.ts"
+import { phase_labels } from "../rules/demand.ts"
 
 const place = { product_id: integer(), store_id: integer() }
 const product_name = text({ nullable: true })

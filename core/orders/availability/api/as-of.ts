@@ -16,8 +16,7 @@ import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { invalidField } from "../../../kernel/fields/rejection.ts"
 import { bindings, chunked } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
-import { kitPartOf } from "../../../products/kits/case.ts"
-import { product_components } from "../../../products/kits/schema.ts"
+import { kitDepthIn, kitPartOf, product_components } from "../../../products/kits/schema.ts"
 import { products } from "../../../products/products/schema.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import type { StoreRow } from "../../../setup/stores.ts"
@@ -28,10 +27,8 @@ import {
   snapshotOf,
   withProducts
 } from "../rules/snapshot.ts"
-import { type SnapshotContext, stockLevelOf } from "../facts/load.ts"
+import { horizonIn, resolutionIn, type SnapshotContext, stockLevelOf } from "../facts/load.ts"
 import { asStockedProduct } from "../facts/load-products.ts"
-import { kitDepthIn } from "../../../products/kits/settings.ts"
-import { horizonIn, resolutionIn } from "../facts/settings.ts"
 
 // Projects events onto tables held in memory, for answers about an earlier time.
 

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { demands } from "../../demands/schema.ts"
 import { container_items, containers, live_statuses } from "../../../products/packing.ts"
-import { product_components } from "../../../products/kits/schema.ts"
+import { type ContainerMode, type KitPart, product_components } from "../../../products/kits/schema.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { decodeValue } from "../../../kernel/store/dialect.ts"
 import { bindings } from "../../../kernel/store/statement.ts"
@@ -10,7 +10,6 @@ import { Store, type StoreShape } from "../../../kernel/store/store.ts"
 import { serialised } from "../../../products/products/schema.ts"
 import { instantOf, openEnd } from "../../../values/time.ts"
 import { compositionOf, type PackedContainer, type PackedItem, type StockedProduct } from "../rules/snapshot.ts"
-import type { ContainerMode, KitPart } from "../../../products/kits/case.ts"
 
 interface ProductRow {
   readonly id: number

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
-import type { Settings } from "../../../kernel/events/settings.ts"
+import { settingNumber, type Settings, settingText } from "../../../kernel/events/settings.ts"
 import { decodeValue } from "../../../kernel/store/dialect.ts"
 import { type Bindings, bindings } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
@@ -12,8 +12,15 @@ import { demands } from "../../demands/schema.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
-import { type AvailabilitySnapshot, snapshotOf, withProducts } from "../rules/snapshot.ts"
-import type { Demand } from "../rules/demand.ts"
+import {
+  type AvailabilitySnapshot,
+  defaultHorizon,
+  type Horizon,
+  snapshotOf,
+  type StockLevel,
+  withProducts
+} from "../rules/snapshot.ts"
+import type { Demand, ReleasePoint } from "../rules/demand.ts"
 import {
   boundInstant,
   composedProducts,
@@ -22,9 +29,27 @@ import {
   loadStockedProducts,
   packedContainers
 } from "./load-products.ts"
-import { kitDepthIn } from "../../../products/kits/settings.ts"
-import { horizonIn, resolutionIn } from "./settings.ts"
-import type { StockLevel } from "../rules/stock.ts"
+import { kitDepthIn } from "../../../products/kits/schema.ts"
+import { default_span_days } from "../../../setup/settings/groups.ts"
+import type { DemandDateSource } from "../rules/line-demands.ts"
+import type { Resolution } from "../rules/slots.ts"
+
+// The settings group `availability` (rules/rulings 15): slots, horizon, dates, release point, spans.
+
+const group = "availability"
+export const resolutionIn = (settings: Settings): Resolution =>
+  (settingText(settings, group, "resolution") || "daily") as Resolution
+export const releasePointIn = (settings: Settings): ReleasePoint =>
+  (settingText(settings, group, "release_point") || "returned") as ReleasePoint
+export const demandDateSourceIn = (settings: Settings): DemandDateSource =>
+  (settingText(settings, group, "demand_date_source") || "operational") as DemandDateSource
+export const horizonIn = (settings: Settings): Horizon => ({
+  past_days: settingNumber(settings, group, "horizon_past_days"),
+  future_days: settingNumber(settings, group, "horizon_future_days") || defaultHorizon.future_days
+})
+/** Most days between `from` and `to` of calendars, charts, sweeps and plans (rules/availability 6.5). */
+export const spanMaxIn = (settings: Settings): number =>
+  settingNumber(settings, group, "span_max_days") || default_span_days
 
 interface SnapshotRequest {
   readonly store_ids: ReadonlyArray<number>

@@ -2,11 +2,9 @@
 import { firstOf, itemAt } from "../../../values/text.ts"
 import { instantOf } from "../../../values/time.ts"
 import { endOfMoment, type LocalMoment, meets, overlaps, type Period } from "../../../values/period.ts"
-import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
-import { type ActiveDemand, type OpportunityName, sourceColour, sourceName } from "./demand.ts"
+import { type AvailabilitySnapshot, compositionOf, isTracked, type StockLevel } from "./snapshot.ts"
+import { type ActiveDemand, type OpportunityName, type Phase, sourceColour, sourceName } from "./demand.ts"
 import { dayCells, dayGrid, kitCells } from "./days.ts"
-import type { Phase } from "./phase.ts"
-import type { StockLevel } from "./stock.ts"
 import { stockTotals } from "./kits.ts"
 
 interface GanttDemand {

@@ -4,14 +4,15 @@ import {
   compositionOf,
   type PackedContainer,
   type PackedItem,
-  type StockedProduct
+  type StockedProduct,
+  type StockPeriod,
+  wholeUnits
 } from "./snapshot.ts"
 import type { ActiveDemand } from "./demand.ts"
 import { slotsTouched } from "./slots.ts"
-import { type StockPeriod, wholeUnits } from "./stock.ts"
 import { millisOf } from "../../../values/time.ts"
 import { openEndMillis } from "../../../values/period.ts"
-import type { KitPart } from "../../../products/kits/case.ts"
+import type { KitPart } from "../../../products/kits/schema.ts"
 
 // Stock and demands of a product over slots: the count behind every answer. Each demand and stock row marks only the
 // first and the last slot it touches, and one pass adds up: cost (demands + stock) × log slots + slots.

@@ -3,11 +3,18 @@
  */
 import { openEnd } from "../../../values/time.ts"
 import { compositionOf, type StockedProduct } from "./snapshot.ts"
-import type { NewDemand } from "../../demands/demand.ts"
-import { bufferedWindow, type Buffers, noBuffers } from "./demand.ts"
+import type { NewDemand } from "../../demands/schema.ts"
+import {
+  bufferedWindow,
+  type Buffers,
+  demandPhaseOf,
+  holdsStock,
+  noBuffers,
+  type Phase,
+  type ReleasePoint
+} from "./demand.ts"
 import { KitNestedTooDeep, poolParts } from "./kits.ts"
 import { requestedUnits } from "./line.ts"
-import { demandPhaseOf, holdsStock, type Phase, type ReleasePoint } from "./phase.ts"
 
 /** Setting `demand_date_source`: the dates the gear is away, or the dates charged for. */
 export type DemandDateSource = "operational" | "charge"

@@ -1,10 +1,9 @@
 /** Availability for one opportunity line, without its own demands (rules/availability 6.8 and 9). */
 import { dayOf, instantOf, millisOf } from "../../../values/time.ts"
 import { clipped, inOrder, openEndMillis, type Period } from "../../../values/period.ts"
-import { type AvailabilitySnapshot, compositionOf, isTracked, withoutSource } from "./snapshot.ts"
+import { type AvailabilitySnapshot, compositionOf, isTracked, wholeUnits, withoutSource } from "./snapshot.ts"
 import { breakdownWithWaitingAt, freeUnits, timelineOf } from "./kits.ts"
 import { type Resolution, slotBounds, slotCeiling } from "./slots.ts"
-import { wholeUnits } from "./stock.ts"
 
 // Availability over a span, slot by slot (rules/availability 6.2).
 

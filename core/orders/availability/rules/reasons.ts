@@ -2,9 +2,8 @@
 import { itemAt } from "../../../values/text.ts"
 import { instantOf } from "../../../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
-import { type ActiveDemand, type OpportunityName, sourceName } from "./demand.ts"
+import { type ActiveDemand, type OpportunityName, type Phase, sourceName } from "./demand.ts"
 import { breakdownWithWaitingAt, casesAt, type CaseState, freeUnits, kitsFrom, poolParts, timelineOf } from "./kits.ts"
-import type { Phase } from "./phase.ts"
 import { type PointAvailability, pointAvailability } from "./point.ts"
 import { slotBounds, slotsTouched } from "./slots.ts"
 

@@ -4,8 +4,17 @@ import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import type { SomeColumns } from "../../../kernel/tables/stored-schema.ts"
-import { changedValues, type HeaderChanged, headerChanges, pick, withReason } from "./event-families.ts"
+import {
+  changedValues,
+  type HeaderChanged,
+  headerChanges,
+  opportunityStream,
+  pick,
+  withReason
+} from "./event-families.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { update } from "../../../kernel/tables/table.ts"
+import { acknowledgements } from "../tables/lines.ts"
 
 export const opportunityCreated = rowMade("opportunity.created", opportunities, {
   meaning: "An opportunity was created: its full header.",
@@ -57,3 +66,49 @@ export const headerEvents: ReadonlyArray<AnyEventType> = [
   opportunityCloned,
   ...extensions.types
 ]
+
+// How an opportunity moves from status to status, is locked, deleted and restored (rules/opportunities 1, 6).
+
+const activityWithReason = (data: HeaderChanged) => withReason(changedValues(data))
+const explained = (meaning: string) => ({ meaning, activity: activityWithReason })
+const status_changes = headerChanges({
+  quoted: "A draft became a quotation.",
+  converted_to_order: "A quotation became an order; its stock is reserved.",
+  status_changed: "The opportunity's status within its state changed.",
+  status_promoted: "The order's status followed its lines: dispatched, on hire, returned or complete.",
+  reinstated: explained("A closed opportunity was reinstated."),
+  reopened: explained("A complete order was reopened."),
+  reverted_to_draft: explained("A quotation became a draft again."),
+  reverted_to_quotation: explained("An order became a quotation again; its reservations were released."),
+  locks_applied: explained("Exchange rate and taxes were locked."),
+  locks_released: explained("Exchange rate and taxes were unlocked."),
+  restored: {
+    meaning: "A deleted opportunity was restored.",
+    activity: ({ id }) => ({ old_values: null, new_values: { id } })
+  }
+})
+export type StatusChange = Parameters<typeof status_changes.make>[0]
+export const statusChanged = status_changes.make
+
+export const opportunityDeleted = eventType("opportunity.deleted", {
+  meaning: "An opportunity was deleted; it can be restored.",
+  data: () => Schema.Struct({ id: Schema.Int }),
+  project: ({ id }, { recorded_at }) => [update(opportunities, id, { deleted_at: recorded_at })],
+  activity: ({ id }) => ({ old_values: null, new_values: { id } })
+})
+
+export const statusEvents: ReadonlyArray<AnyEventType> = [...status_changes.types, opportunityDeleted]
+
+/** The event of accepted shortages (rules/opportunities 9.5). */
+export const shortageAcknowledged = rowMade("shortage.acknowledged", acknowledgements, {
+  meaning: "A user acknowledged that an order is short and went ahead.",
+  stream: ({ opportunity_id }) => opportunityStream(opportunity_id!),
+  activity: ({ permission_used, policy_at_time, shortages_snapshot }) => ({
+    old_values: null,
+    new_values: {
+      policy_at_time: policy_at_time ?? null,
+      permission_used: permission_used ?? null,
+      shortage_count: shortages_snapshot?.length ?? 0
+    }
+  })
+})

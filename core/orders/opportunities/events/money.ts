@@ -12,8 +12,13 @@ import { keyedColumns, newRow, type SomeColumns, someColumns } from "../../../ke
 import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
 import { childEvents, headerChanges, pick } from "./event-families.ts"
 import { opportunity_items } from "../tables/lines.ts"
-import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
-import { type CostRow, opportunity_costs, opportunity_versions } from "../tables/money.ts"
+import {
+  type CostRow,
+  opportunities,
+  opportunity_costs,
+  opportunity_versions,
+  type OpportunityRow
+} from "../tables/opportunities.ts"
 
 const { added, changes, removed } = childEvents("cost", opportunity_costs)
 /** Values of a cost in the activity (rules/opportunities 15). */

@@ -16,8 +16,7 @@ import {
 import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
 import { changedValues, childEvents, pick, withReason } from "./event-families.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import { opportunity_versions, type VersionRow } from "../tables/money.ts"
-import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { opportunities, opportunity_versions, type OpportunityRow, type VersionRow } from "../tables/opportunities.ts"
 
 type Header = SomeColumns<typeof opportunities>
 const headerColumns = () => ({ id: Schema.Int, set: someColumns(opportunities), was: someColumns(opportunities) })

@@ -5,7 +5,7 @@ import { eventType } from "../../../kernel/events/event-type.ts"
 import { remove, update } from "../../../kernel/tables/table.ts"
 import { someColumns } from "../../../kernel/tables/stored-schema.ts"
 import { opportunityStream } from "./event-families.ts"
-import { shortage_waits, type WaitRow } from "../tables/waiting.ts"
+import { shortage_waits, type WaitRow } from "../tables/lines.ts"
 
 /** Reasons why a line leaves the list before it was notified. */
 const leave_reasons = {

@@ -7,9 +7,8 @@ import { ok, withMore } from "../../../kernel/endpoints/resource.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { edit, one, path, read } from "../tables/paths.ts"
 import { opportunityShown, plainAnswer, warned, withParts } from "../state/resources.ts"
-import { acknowledgements } from "../tables/shortages.ts"
-import { dateFields, extensionErrors, seenFields, type WhichLines } from "./plan.ts"
-import { extendedResult, extensionShown } from "./shown.ts"
+import { acknowledgements } from "../tables/lines.ts"
+import { dateFields, extendedResult, extensionErrors, extensionShown, seenFields, type WhichLines } from "./plan.ts"
 
 const extending = later(() => import("./facts.ts"))
 

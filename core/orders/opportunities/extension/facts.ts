@@ -17,27 +17,34 @@ import {
 } from "../state/demands.ts"
 import { lineChanged } from "../events/lines.ts"
 import { recalculate, type Recalculated, unitName } from "../state/recalculate.ts"
-import { acknowledgements } from "../tables/shortages.ts"
-import { acknowledgementOf, gatePolicy, shortageText } from "../state/policy.ts"
-import { requireStanding, standingWarnings, withOwed } from "../state/standing.ts"
+import {
+  acknowledgementOf,
+  gatePolicy,
+  requireStanding,
+  shortageText,
+  standingWarnings,
+  withOwed
+} from "../state/policies.ts"
 import { order, requireTransition } from "../tables/statuses.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import { hireExtended } from "../events/header.ts"
 import {
   asPlanned,
   type dateFields,
+  type Extended,
   type ExtensionPlan,
+  type ExtensionShown,
+  type HireShown,
   planExtension,
   type seenFields,
+  type ShownShortage,
   type WhichLines
 } from "./plan.ts"
 import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
-import type { Extended, ExtensionShown, HireShown, ShownShortage } from "./shown.ts"
 import type { ValuesOf } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import { opportunity_items } from "../tables/lines.ts"
+import { acknowledgements, asset_assignments, opportunity_items } from "../tables/lines.ts"
 import { loadDecisionState } from "../state/load.ts"
-import { asset_assignments } from "../tables/units.ts"
 
 // Extends a hire as one change: header, lines, prices and claims on stock move together or not at all
 // (rules/opportunities 4.3). Shortening is the same with an earlier end.

@@ -10,19 +10,34 @@ import {
 } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
-import { type DecisionState, liveLines, type Opportunity } from "../state/aggregate.ts"
+import { type DecisionState, depthOf, liveLines, type Opportunity, restructured } from "../state/aggregate.ts"
 import { opportunityCloned, opportunityCreated } from "../events/header.ts"
 import { lineAdded } from "../events/lines.ts"
 import { costAdded } from "../events/money.ts"
 import { costTaxRateOf } from "../state/pricing.ts"
-import { type CostRow, opportunity_costs } from "../tables/money.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import { createFields, opportunities, type OpportunityRow, phases, updateFields } from "../tables/opportunities.ts"
+import {
+  type CostRow,
+  createFields,
+  opportunities,
+  opportunity_costs,
+  type OpportunityRow,
+  phases,
+  updateFields
+} from "../tables/opportunities.ts"
 import { recalculate } from "../state/recalculate.ts"
-import { depthOf, restructured } from "../state/tree.ts"
 import { zoneOf } from "../../../values/time.ts"
-import { createOpportunity, mayHire, nextNumber, snapshotRate, updateOpportunity, windowErrors } from "./decide.ts"
-import { type NewDates, newDatesErrors, redated } from "./redated.ts"
+import {
+  createOpportunity,
+  mayHire,
+  type NewDates,
+  newDatesErrors,
+  nextNumber,
+  redated,
+  snapshotRate,
+  updateOpportunity,
+  windowErrors
+} from "./decide.ts"
 import { customFieldFacts } from "../../../kernel/lists/custom-field.ts"
 import { text, timestamp } from "../../../kernel/fields/field.ts"
 import { noContent } from "../../../kernel/endpoints/resource.ts"
@@ -35,7 +50,7 @@ import { demandSettings, hasShortageCheck, linesTakingStock } from "../state/dem
 import { stores } from "../../../setup/stores.ts"
 import { loadCustomer, loadDecisionState, type LoadOptions } from "../state/load.ts"
 import { edit, one, path, write } from "../tables/paths.ts"
-import { loadOwed, withOwed } from "../state/standing.ts"
+import { loadOwed, withOwed } from "../state/policies.ts"
 import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult, withParts } from "../state/resources.ts"
 import { deleteOpportunity, restoreOpportunity } from "../status/decide.ts"
 

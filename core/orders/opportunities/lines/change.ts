@@ -14,12 +14,11 @@ import {
 import type { DemandSettings } from "../../availability/rules/line-demands.ts"
 import { demandSettings } from "../state/demands.ts"
 import { recalculate } from "../state/recalculate.ts"
-import { kindOfProduct } from "../tables/child-columns.ts"
 import { roomOf, takesRoom } from "../state/pieces.ts"
 import { requireTransition } from "../tables/statuses.ts"
 import { manualPrice, sameCurrency, shortLineWarnings, unpricedWarnings, windowOf } from "./decide.ts"
 import { type LineChange, lineChanged } from "../events/lines.ts"
-import type { changeItemFields, ItemRow } from "../tables/lines.ts"
+import { type changeItemFields, type ItemRow, kindOfProduct } from "../tables/lines.ts"
 
 export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
 /** One event to record, with the columns it sets. */

@@ -13,22 +13,31 @@ import { plusDays } from "../../../values/time.ts"
 import {
   type DecisionState,
   inActiveVersion,
+  isBelow,
   liveLines,
+  nextPath,
   type Opportunity,
   unitsOf,
   type Warned
 } from "../state/aggregate.ts"
 import { lineAdded, lineRemoved } from "../events/lines.ts"
-import { type addItemFields, type ItemRow, type ItemType, opportunity_items } from "../tables/lines.ts"
-import { kindOfProduct, line_quantity_max, rental_line, sale_line } from "../tables/child-columns.ts"
+import {
+  type addItemFields,
+  type ItemRow,
+  type ItemType,
+  kindOfProduct,
+  line_quantity_max,
+  opportunity_items,
+  rental_line,
+  sale_line
+} from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import { shareOf } from "../../../pricing/pricing/line.ts"
-import { comesToNothing } from "../money/unpriced.ts"
+import { comesToNothing } from "../state/warnings.ts"
 import { pricingRequestOf } from "../state/pricing.ts"
 import { recalculate } from "../state/recalculate.ts"
-import { isTold, shortageText } from "../state/policy.ts"
+import { isTold, shortageText } from "../state/policies.ts"
 import { requireTransition } from "../tables/statuses.ts"
-import { isBelow, nextPath } from "../state/tree.ts"
 
 export type AddLine = Partial<ValuesOf<typeof addItemFields>>
 interface AddFacts {

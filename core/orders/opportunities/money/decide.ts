@@ -9,7 +9,6 @@ import {
 } from "../../../kernel/endpoints/endpoint.ts"
 import { choice, integer, text, type ValuesOf } from "../../../kernel/fields/field.ts"
 import { forbidden, hasOnePermission, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
-import { costFields, type CostRow, dealPriceFields } from "../tables/money.ts"
 import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"
 import { costAdded, costRemoved, costUpdated, dealPriceChanged } from "../events/money.ts"
 import { costTaxRateOf } from "../state/pricing.ts"
@@ -21,7 +20,7 @@ import { withMore } from "../../../kernel/endpoints/resource.ts"
 import { opportunityAnswer, opportunityShown, withParts } from "../state/resources.ts"
 import { loadDecisionState } from "../state/load.ts"
 import { cost, edit, one, path } from "../tables/paths.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
+import { costFields, type CostRow, dealPriceFields, type OpportunityRow } from "../tables/opportunities.ts"
 
 type CostValues = Partial<ValuesOf<typeof costFields>>
 

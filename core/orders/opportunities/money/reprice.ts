@@ -14,7 +14,7 @@ import type { OpportunityRow } from "../tables/opportunities.ts"
 import { requireTransition } from "../tables/statuses.ts"
 import { headerPriced, opportunityPriced, opportunityRepriced } from "../events/money.ts"
 import { presentTaxes } from "../state/pricing.ts"
-import { repriceRequest } from "../state/untaxed.ts"
+import { repriceRequest } from "../state/warnings.ts"
 
 /** A figure that differs from the stored one; without a line it is a total. */
 interface PriceChange {

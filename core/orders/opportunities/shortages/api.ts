@@ -15,19 +15,16 @@ import {
 import { type FieldErrors, reject } from "../../../kernel/fields/rejection.ts"
 import { demandSettings, hasShortageCheck, linesTakingStock, shortagesOf } from "../state/demands.ts"
 import type { DecisionState, Opportunity } from "../state/aggregate.ts"
-import { acknowledgements } from "../tables/shortages.ts"
-import { acknowledgementOf, gatePolicy } from "../state/policy.ts"
-import { snapshotsForLines } from "../../availability/api/lines-query.ts"
+import { acknowledgementOf, gatePolicy } from "../state/policies.ts"
 import { type LineShortage, tracking_types } from "../../availability/rules/line.ts"
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands } from "../../demands/schema.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import { opportunity_items } from "../tables/lines.ts"
+import { acknowledgements, asset_assignments, opportunity_items } from "../tables/lines.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
-import { asset_assignments } from "../tables/units.ts"
-import { spanMaxIn } from "../../availability/facts/settings.ts"
-import { inOrderCheck, spanIn } from "../../availability/api/window.ts"
+import { spanMaxIn } from "../../availability/facts/load.ts"
+import { inOrderCheck, snapshotsForLines, spanIn } from "../../availability/api/window.ts"
 import {
   boolean,
   choice,

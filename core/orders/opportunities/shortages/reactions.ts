@@ -6,10 +6,15 @@ import { Effect, Result } from "effect"
 import { activeDemand, type Demand } from "../../availability/rules/demand.ts"
 import { lowestFree } from "../../availability/rules/line.ts"
 import { loadSnapshots, stockLevelOf } from "../../availability/facts/load.ts"
-import { type AvailabilitySnapshot, withLevels, withSources } from "../../availability/rules/snapshot.ts"
+import {
+  type AvailabilitySnapshot,
+  type StockLevel,
+  withLevels,
+  withSources
+} from "../../availability/rules/snapshot.ts"
 import { withMargin } from "../../availability/api/window.ts"
 import { demandsReplacedEvent } from "../../demands/events.ts"
-import { demands } from "../../demands/schema.ts"
+import { demands, lockClaims } from "../../demands/schema.ts"
 import type { DecideContext, Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
@@ -18,8 +23,6 @@ import { Store } from "../../../kernel/store/store.ts"
 import type { Period } from "../../../values/period.ts"
 import { instantOf, millisOf } from "../../../values/time.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
-import type { StockLevel } from "../../availability/rules/stock.ts"
-import { lockClaims } from "../../demands/lock.ts"
 import { isJsonObject } from "../../../kernel/fields/field.ts"
 import { lockIfFree } from "../../../kernel/runtime/locks.ts"
 import { reaction } from "../../../kernel/events/react.ts"

@@ -2,7 +2,7 @@
  * The state that rules decide on: an opportunity with its lines, costs and units, and the facts about customer, prices
  * and stock.
  */
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import type { AvailabilitySnapshot, StockedProduct } from "../../availability/rules/snapshot.ts"
 import type { Demand } from "../../availability/rules/demand.ts"
 import type { DemandRow } from "../../demands/schema.ts"
@@ -11,14 +11,14 @@ import type { DiscountRule } from "../../../pricing/pricing/discounts.ts"
 import type { SurchargeGroup } from "../../../pricing/pricing/surcharges.ts"
 import type { TaxTable } from "../../../pricing/pricing/tax.ts"
 import type { ProductRow } from "../../../products/products/schema.ts"
-import type { RateFacts } from "../../../products/rates/facts.ts"
+import type { RateFacts } from "../../../products/rates/product-rates.ts"
 import type { StockLevelRow } from "../../../products/stock/schema.ts"
 import type { StoreRow } from "../../../setup/stores.ts"
-import type { AssignmentRow } from "../tables/units.ts"
-import type { CostRow, VersionRow } from "../tables/money.ts"
-import { service_line } from "../tables/child-columns.ts"
-import type { ItemRow } from "../tables/lines.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
+import { type AssignmentRow, type ItemRow, type ItemType, service_line } from "../tables/lines.ts"
+import { type CostRow, opportunities, type OpportunityRow, type VersionRow } from "../tables/opportunities.ts"
+import { type Failure, Store } from "../../../kernel/store/store.ts"
+import { numberText } from "../../../values/text.ts"
+import { order } from "../tables/statuses.ts"
 
 export interface Opportunity {
   readonly header: OpportunityRow
@@ -130,3 +130,107 @@ export const withHeader = (opportunity: Opportunity, set: Partial<OpportunityRow
   ...opportunity,
   header: { ...opportunity.header, ...set }
 })
+
+// Names of an opportunity in sentences, and the holder of a demanded unit.
+
+/** `"Gala" (order 12)`; of one that is not here its id. */
+export const opportunityName = (id: number, opportunity: OpportunityRow | undefined): string => {
+  if (opportunity === undefined) return `opportunity ${id}`
+  const kind = opportunity.state === order ? "order" : "quotation"
+  return `"${opportunity.subject}" (${kind} ${numberText(opportunity.number, id)})`
+}
+/** As an order is typed at a shell; without a number yet by its id. */
+export const typedOrder = ({ id, number }: OpportunityRow): string =>
+  number === null ? `${id}` : `'#${numberText(number, id)}'`
+
+/** A demand with its opportunity's name; absent if it has none. */
+export interface HeldDemand extends DemandRow {
+  readonly holder?: string
+}
+/** One query for all of them, and none where no opportunity holds anything. */
+export const withHolders = Effect.fnUntraced(function* (
+  demands: ReadonlyArray<DemandRow>
+): Effect.fn.Return<ReadonlyArray<HeldDemand>, Failure, Store> {
+  const ids = [...new Set(demands.flatMap(({ opportunity_id }) => opportunity_id ?? []))]
+  if (ids.length === 0) return demands
+  const found = new Map((yield* Store.getMany(opportunities, ids)).map((one) => [one.id, one]))
+  return demands.map((demand) => {
+    const { opportunity_id: id } = demand
+    return id === null ? demand : { ...demand, holder: opportunityName(id, found.get(id)) }
+  })
+})
+export const holderText = ({ holder, opportunity_id }: HeldDemand): string =>
+  holder ?? `opportunity ${opportunity_id ?? "unknown"}`
+
+// Position of a line: paths of four digits a level, "0001", "00010001" (rules/opportunities 7.1).
+
+const width = 4
+const group_levels_max = 5
+const siblings_max = 9_999
+
+export const parentPath = (path: string): string | null => (path.length > width ? path.slice(0, -width) : null)
+export const depthOf = (path: string): number => path.length / width
+export const isBelow = (path: string, ancestor: string): boolean =>
+  path.length > ancestor.length && path.startsWith(ancestor)
+const childPath = (parent: string | null, place: number): string =>
+  `${parent ?? ""}${String(place).padStart(width, "0")}`
+
+/** Whether a line of this type may be below one of that type (undefined: at the root). */
+const canNest = (type: ItemType, parent: ItemType | undefined): boolean =>
+  type === "accessory" ? parent === "product" : parent === undefined || parent === "group"
+const nestingError = (type: ItemType): string =>
+  type === "accessory" ? "An accessory belongs below a product line." : "A line stands at the top or below a group."
+
+/** The place after the last child of a parent; 422 on `parent_path` when there is no room or no such parent. */
+export const nextPath = (
+  lines: ReadonlyArray<ItemRow>,
+  type: ItemType,
+  parent: string | null
+): Result.Result<string, Rejection> => {
+  const refuse = (text: string) => reject("parent_path", text)
+  const above = parent === null ? undefined : lines.find((line) => line.path === parent)
+  if (parent !== null && above === undefined) return refuse("There is no line at this path.")
+  if (!canNest(type, above?.item_type)) return refuse(nestingError(type))
+  if (type === "group" && parent !== null && depthOf(parent) >= group_levels_max)
+    return refuse(`Groups nest at most ${group_levels_max} levels deep.`)
+  const last = lines
+    .filter((line) => parentPath(line.path) === parent)
+    .reduce((top, line) => Math.max(top, Number(line.path.slice(-width))), 0)
+  return last >= siblings_max
+    ? refuse(`A group holds at most ${siblings_max} lines.`)
+    : Result.succeed(childPath(parent, last + 1))
+}
+
+export interface Node {
+  readonly id: number
+  readonly depth: number
+}
+/**
+ * Paths for all lines in display order. A depth is at most one below the row before; the parent is the nearest earlier
+ * row one level up. 422 on `nodes` when a line would stand where its type does not fit.
+ */
+export const restructured = (
+  nodes: ReadonlyArray<Node>,
+  lines: ReadonlyMap<number, ItemRow>
+): Result.Result<ReadonlyArray<{ readonly id: number; readonly path: string }>, Rejection> => {
+  const open: Array<{ readonly path: string; readonly type: ItemType; children: number }> = []
+  let roots = 0
+  const paths: Array<{ readonly id: number; readonly path: string }> = []
+  for (const [index, node] of nodes.entries()) {
+    const line = lines.get(node.id)
+    if (line === undefined) continue
+    const depth = Math.min(node.depth, open.length + 1)
+    open.length = depth - 1
+    const parent = open.at(-1)
+    const refuse = (text: string) => reject(`nodes.${index}`, `${line.name}: ${text}`)
+    if (!canNest(line.item_type, parent?.type)) return refuse(nestingError(line.item_type))
+    if (line.item_type === "group" && depth > group_levels_max)
+      return refuse(`Groups nest at most ${group_levels_max} levels deep.`)
+    const place = parent === undefined ? ++roots : ++parent.children
+    if (place > siblings_max) return refuse(`A group holds at most ${siblings_max} lines.`)
+    const path = childPath(parent?.path ?? null, place)
+    paths.push({ id: node.id, path })
+    open.push({ path, type: line.item_type, children: 0 })
+  }
+  return Result.succeed(paths)
+}

@@ -9,7 +9,9 @@ import {
   activeDemand,
   bufferedWindow,
   type Demand,
-  noBuffers
+  holdsStock,
+  noBuffers,
+  phaseOf
 } from "../../availability/rules/demand.ts"
 import { KitNestedTooDeep } from "../../availability/rules/kits.ts"
 import {
@@ -20,7 +22,7 @@ import {
   lowestFree,
   requestedUnits
 } from "../../availability/rules/line.ts"
-import type { NewDemand } from "../../demands/demand.ts"
+import type { NewDemand } from "../../demands/schema.ts"
 import {
   type DemandSettings,
   demandsOfLine,
@@ -29,10 +31,9 @@ import {
   type OpportunityFacts,
   storeOfLine
 } from "../../availability/rules/line-demands.ts"
-import type { LineAtStore } from "../../availability/api/lines-query.ts"
-import { holdsStock, phaseOf } from "../../availability/rules/phase.ts"
-import { kitDepthIn } from "../../../products/kits/settings.ts"
-import { demandDateSourceIn, releasePointIn } from "../../availability/facts/settings.ts"
+import type { LineAtStore } from "../../availability/api/window.ts"
+import { kitDepthIn } from "../../../products/kits/schema.ts"
+import { demandDateSourceIn, releasePointIn } from "../../availability/facts/load.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { inOrder, meets } from "../../../values/period.ts"
@@ -45,8 +46,7 @@ import {
   type UnitHold,
   unitsByLine
 } from "./aggregate.ts"
-import { checked_in } from "../tables/units.ts"
-import type { ItemRow } from "../tables/lines.ts"
+import { checked_in, type ItemRow } from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import { order } from "../tables/statuses.ts"
 

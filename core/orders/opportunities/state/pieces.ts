@@ -3,19 +3,20 @@
  */
 import { type DemandSettings, serialisedParts } from "../../availability/rules/line-demands.ts"
 import { type DecisionState, type Opportunity, stockedProductOf, unitsOf } from "./aggregate.ts"
-import { type ItemRow, opportunity_items } from "../tables/lines.ts"
 import {
   asset_assignments,
   type AssignmentRow,
   checked_in,
   damaged,
   dispatched,
+  type ItemRow,
   missing,
+  opportunity_items,
   prepared
-} from "../tables/units.ts"
+} from "../tables/lines.ts"
 import { Effect } from "effect"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
-import { kitDepthIn } from "../../../products/kits/settings.ts"
+import { kitDepthIn } from "../../../products/kits/schema.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../../kernel/store/store.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { sameJson } from "../../../kernel/fields/field.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../../kernel/fields/rejection.ts"
-import type { PricedRate, RateLookup } from "../../../pricing/pricing/resolution.ts"
+import type { PricedRate, RateLookup } from "../../../pricing/pricing/engine.ts"
 import {
   discountRuleIn,
   type LineCurrency,

@@ -4,9 +4,8 @@
  */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import type { NewDemand } from "../../demands/demand.ts"
 import { demandsPhaseChanged, demandsReplaced } from "../../demands/events.ts"
-import { type DemandRow, demands as demands_table } from "../../demands/schema.ts"
+import { type DemandRow, demands as demands_table, type NewDemand } from "../../demands/schema.ts"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
@@ -29,10 +28,9 @@ import {
 import type { DecisionState, Opportunity } from "./aggregate.ts"
 import { opportunityPriced } from "../events/money.ts"
 import { opportunityStream } from "../events/event-families.ts"
-import { type CostRow, opportunity_costs } from "../tables/money.ts"
 import type { ItemRow } from "../tables/lines.ts"
 import { costTaxRateOf, isTaxReleased, priceOne, priceTogether, taxRateOf } from "./pricing.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
+import { type CostRow, opportunity_costs, type OpportunityRow } from "../tables/opportunities.ts"
 
 export interface RecalculationScope {
   /** Lines whose own price is computed again. */

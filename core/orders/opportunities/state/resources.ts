@@ -1,35 +1,42 @@
 /** How answers show opportunities and their child rows (rules/opportunities 7.1, 9.1, 11 to 13). */
 import { Effect } from "effect"
-import { phase_labels, phaseOf } from "../../availability/rules/phase.ts"
-import { releasePointIn } from "../../availability/facts/settings.ts"
+import { phase_labels, phaseOf } from "../../availability/rules/demand.ts"
+import { releasePointIn } from "../../availability/facts/load.ts"
 import { includesOfOne, render, type Resource, resource, viewContext } from "../../../kernel/endpoints/resource.ts"
 import { addresses, members } from "../../../people/members/schema.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"
 import { stores } from "../../../setup/stores.ts"
 import { exact, formatDecimal, wholeUnits } from "../../../values/decimal.ts"
-import { asset_assignments, assignment_statuses, condition_labels } from "../tables/units.ts"
-import { charge_period_labels, type ItemRow, opportunity_items } from "../tables/lines.ts"
+import {
+  asset_assignments,
+  assignment_statuses,
+  charge_period_labels,
+  condition_labels,
+  type ItemRow,
+  opportunity_items,
+  transaction_type_labels
+} from "../tables/lines.ts"
+import { opportunity_participants } from "../tables/paths.ts"
+import { loadLinePieces, sumOfPieces } from "./pieces.ts"
 import {
   cost_type_labels,
+  opportunities,
   opportunity_costs,
   opportunity_versions,
+  type OpportunityRow,
+  phases,
   version_statuses,
   version_types
-} from "../tables/money.ts"
-import { opportunity_participants } from "../tables/paths.ts"
-import { transaction_type_labels } from "../tables/child-columns.ts"
-import { loadLinePieces, sumOfPieces } from "./pieces.ts"
-import { opportunities, type OpportunityRow, phases } from "../tables/opportunities.ts"
+} from "../tables/opportunities.ts"
 import { isClosed, states, statusLabelOf, statusNames } from "../tables/statuses.ts"
-import { depthOf, parentPath } from "./tree.ts"
 import { boolean, choice, integer, list, text } from "../../../kernel/fields/field.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import type { Answer, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import type { Warned } from "./aggregate.ts"
+import { depthOf, parentPath, type Warned } from "./aggregate.ts"
 import { hasOnePermission, type Viewer } from "../../../kernel/fields/rejection.ts"
-import { untaxedWarnings } from "./untaxed.ts"
+import { untaxedWarnings } from "./warnings.ts"
 import { dispatch_meta_fields, type HeldBack } from "./progress.ts"
 
 const named = (labels: { readonly [code: number]: string }, value: number | null): string | null =>

@@ -7,9 +7,8 @@ import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import { hasOnePermission } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines } from "../state/aggregate.ts"
 import { isDispatchBlocked, shortLinesOf } from "../state/progress.ts"
-import { gatePolicy, isTold, shortageText, shortageToldText } from "../state/policy.ts"
 import { previewAsOrder, wasDispatched } from "./decide.ts"
-import { standingWarnings } from "../state/standing.ts"
+import { gatePolicy, isTold, shortageText, shortageToldText, standingWarnings } from "../state/policies.ts"
 import { type Transition, transitionRefusal } from "../tables/statuses.ts"
 
 interface AvailableAction {

@@ -11,11 +11,11 @@ import { integer, longText, text } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { DecisionState, Warned } from "../state/aggregate.ts"
 import { loadDecisionState } from "../state/load.ts"
-import { unpricedLines, unpricedText } from "../money/unpriced.ts"
+import { unpricedLines, unpricedText } from "../state/warnings.ts"
 import { edit, one, path, write } from "../tables/paths.ts"
 import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult } from "../state/resources.ts"
 import { opportunities } from "../tables/opportunities.ts"
-import { withOwed } from "../state/standing.ts"
+import { withOwed } from "../state/policies.ts"
 import {
   changeStatus,
   convertToOrder,

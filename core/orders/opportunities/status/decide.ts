@@ -5,13 +5,19 @@ import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, type Opportunity, type Warned, withHeader } from "../state/aggregate.ts"
-import { checked_in, dispatched, finalised, on_hire, prepared } from "../tables/units.ts"
+import { acknowledgements, checked_in, dispatched, finalised, on_hire, prepared } from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
-import { acknowledgementOf, gatePolicy, isTold, shortageText, shortageToldText } from "../state/policy.ts"
 import { taxesLocked, taxesReleased } from "../state/pricing.ts"
 import { recalculate } from "../state/recalculate.ts"
-import { requireStanding, standingWarnings } from "../state/standing.ts"
-import { acknowledgements } from "../tables/shortages.ts"
+import {
+  acknowledgementOf,
+  gatePolicy,
+  isTold,
+  requireStanding,
+  shortageText,
+  shortageToldText,
+  standingWarnings
+} from "../state/policies.ts"
 import {
   isAbandoned,
   requireTransition,
@@ -20,8 +26,8 @@ import {
   targetStatus,
   type Transition
 } from "../tables/statuses.ts"
-import { opportunityDeleted, type StatusChange, statusChanged } from "../events/status.ts"
-import { unitChanged, unitDeallocated } from "../events/units.ts"
+import { opportunityDeleted, type StatusChange, statusChanged } from "../events/header.ts"
+import { unitChanged, unitDeallocated } from "../events/lines.ts"
 import { confirmVersion } from "../versions/decide.ts"
 
 const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): boolean =>

@@ -15,7 +15,29 @@ import {
 } from "../../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../../kernel/tables/table.ts"
 import { allColumnsExcept } from "../../../kernel/tables/visibility.ts"
-import { currencyCode, inRowCurrency, opportunityId, quantity, transaction_type_labels } from "./child-columns.ts"
+import { open_status_conditions } from "./statuses.ts"
+
+// Columns that several tables of an opportunity share, and the words of their codes.
+
+export const transaction_type_labels = { 0: "Rental", 1: "Sale", 2: "Service", 3: "Sub-rental" }
+export const rental_line = 0
+export const sale_line = 1
+/** Lines of this type are work, not goods: they take nothing from stock. */
+export const service_line = 2
+/** A line's kind by default: that of its product's type. */
+export const kindOfProduct = (product: { readonly product_type: string } | undefined): number =>
+  product?.product_type === "sale" ? sale_line : product?.product_type === "service" ? service_line : rental_line
+
+export const line_quantity_max = 1_000_000_000
+/** A quantity of a line or a cost: two decimals, not negative. */
+export const quantity = { scale: 2, min: "0", max: String(line_quantity_max) } as const
+
+/** Money in the currency of the row's `currency_code`. */
+export const inRowCurrency = { currency: "currency_code" } as const
+/** The opportunity the row belongs to. */
+export const opportunityId = () => ref("opportunities", { computed: true, live: false, on_delete: "keep" })
+/** The opportunity's currency, copied to the row so that its amounts can be formatted without the opportunity. */
+const currencyCode = () => text({ max: 3, computed: true, hidden: true })
 
 const item_types = {
   group: "Group",
@@ -161,3 +183,121 @@ export const changeItemFields = {
   description: longText({ nullable: true, on_null: "clear" }),
   notes: longText({ nullable: true, on_null: "clear" })
 }
+
+// Single units allocated to lines, with the steps each has made (rules/opportunities 9.1).
+
+export const allocated = 0,
+  prepared = 1,
+  dispatched = 2,
+  on_hire = 3,
+  checked_in = 4,
+  finalised = 5
+export const assignment_statuses = {
+  [allocated]: "Allocated",
+  [prepared]: "Prepared",
+  [dispatched]: "Dispatched",
+  [on_hire]: "On Hire",
+  [checked_in]: "Checked In",
+  [finalised]: "Finalised"
+}
+export const good = 0,
+  damaged = 1,
+  missing = 2
+export const condition_labels = { [good]: "Good", [damaged]: "Damaged", [missing]: "Missing" }
+
+export const asset_assignments = table(
+  "asset_assignments",
+  {
+    opportunity_id: opportunityId(),
+    opportunity_item_id: ref("opportunity_items", { computed: true, on_delete: "handled" }),
+    /** A stock level is not deleted while an open opportunity has it; on closed ones the row is a record. */
+    stock_level_id: ref("stock_levels", {
+      computed: true,
+      on_delete: "refuse",
+      while: [{ status: [allocated, prepared, dispatched, on_hire, checked_in] }],
+      while_of: { column: "opportunity_id", table: "opportunities", is: open_status_conditions },
+      way_out: "release the unit there first"
+    }),
+    status: code(assignment_statuses, { computed: true, default: allocated }),
+    allocated_at: timestamp({ nullable: true, computed: true }),
+    prepared_at: timestamp({ nullable: true, computed: true }),
+    dispatched_at: timestamp({ nullable: true, computed: true }),
+    returned_at: timestamp({ nullable: true, computed: true }),
+    checked_at: timestamp({ nullable: true, computed: true }),
+    container_stock_level_id: ref("stock_levels", { nullable: true, computed: true, on_delete: "clear" }),
+    condition_on_return: code(condition_labels, { nullable: true, computed: true }),
+    notes: longText({ nullable: true })
+  },
+  {
+    entity: "asset_assignment",
+    lease_block_size: 1_000,
+    visibility: {
+      all_columns: ["opportunities.*", "containers.*", "shortages.*"],
+      // Needed offline to refuse the deletion of a unit that an open opportunity has.
+      granted_columns: [{ to: ["stock.*"], columns: ["opportunity_id", "stock_level_id", "status"] }]
+    },
+    indexes: [["opportunity_id"], ["opportunity_item_id"], ["stock_level_id", "status"]]
+  }
+)
+export type AssignmentRow = RowOf<typeof asset_assignments>
+
+/** Records of acknowledged shortages (rules/opportunities 9.5). */
+export const acknowledgements = table(
+  "shortage_acknowledgements",
+  {
+    opportunity_id: ref("opportunities", { computed: true, live: false, on_delete: "keep" }),
+    user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
+    acknowledged_at: timestamp({ computed: true }),
+    /** The store's policy at that time, before permissions. */
+    policy_at_time: choice({ block: "Block", warn: "Warn", allow: "Allow" }, { computed: true }),
+    /** Whether the permission to ignore shortages was needed. */
+    permission_used: boolean({ computed: true }),
+    shortages_snapshot: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true }),
+    notes: longText({ nullable: true })
+  },
+  {
+    visibility: { all_columns: ["opportunities.*", "shortages.*"] },
+    indexes: [["opportunity_id"]],
+    entity: "shortage_acknowledgement"
+  }
+)
+
+// Lines of opportunities that wait for goods to come free (rules/availability 9).
+
+const wait_statuses = { waiting: "Waiting", matched: "Matched" } as const
+
+/**
+ * One row for each waiting line, and for each notified line whose opportunity is still open: it keeps its position
+ * before those behind it. Leaving the list deletes the row; the history is in the opportunity's journal.
+ */
+export const shortage_waits = table(
+  "shortage_waits",
+  {
+    opportunity_id: opportunityId(),
+    opportunity_item_id: ref("opportunity_items", { computed: true, on_delete: "handled" }),
+    product_id: ref("products", { computed: true, live: false, on_delete: "keep", on_merge: "follow" }),
+    store_id: ref("stores", {
+      computed: true,
+      on_delete: "refuse",
+      way_out: "take the lines off the waiting list first"
+    }),
+    status: choice(wait_statuses, { computed: true, default: "waiting" }),
+    /** Shortfall when the line began to wait. */
+    quantity: integer({ computed: true, min: 1 }),
+    /** The line's demand and dates at that time: a line that now needs less is not notified of freed goods. */
+    requested_quantity: integer({ computed: true, min: 1 }),
+    starts_at: timestamp({ computed: true }),
+    ends_at: timestamp({ computed: true }),
+    waitlisted_by: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
+    waitlisted_at: timestamp({ computed: true }),
+    matched_at: timestamp({ nullable: true, computed: true }),
+    note: longText({ nullable: true })
+  },
+  {
+    entity: "shortage_wait",
+    follows: ["status", "matched_at"],
+    visibility: { all_columns: ["opportunities.*", "shortages.*"] },
+    indexes: [["product_id", "store_id"], ["opportunity_id"], ["opportunity_item_id"]]
+  }
+)
+export type WaitRow = RowOf<typeof shortage_waits>

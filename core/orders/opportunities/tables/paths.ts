@@ -1,13 +1,10 @@
 /** Paths, path parameters and rights that endpoints of opportunities share. */
 import { boolean, ref, text } from "../../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../../kernel/tables/table.ts"
-import { opportunityId } from "./child-columns.ts"
 import type { SharedDraft } from "../../../kernel/endpoints/endpoint.ts"
 import { fulfil_permission } from "../../../people/users/permissions.ts"
-import { opportunities } from "./opportunities.ts"
-import { asset_assignments } from "./units.ts"
-import { opportunity_costs, opportunity_versions } from "./money.ts"
-import { opportunity_items } from "./lines.ts"
+import { opportunities, opportunity_costs, opportunity_versions } from "./opportunities.ts"
+import { asset_assignments, opportunity_items, opportunityId } from "./lines.ts"
 
 // Members who take part in an opportunity (rules/opportunities 12).
 

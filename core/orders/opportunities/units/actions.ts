@@ -39,7 +39,7 @@ import {
   setContainer,
   unpreparing
 } from "./lifecycle.ts"
-import { assignment_statuses, type AssignmentRow, condition_labels } from "../tables/units.ts"
+import { assignment_statuses, type AssignmentRow, condition_labels } from "../tables/lines.ts"
 
 // Possible replacements of a unit that cannot be allocated: the resolutions offered for the refusal.
 

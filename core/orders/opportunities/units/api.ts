@@ -42,7 +42,7 @@ import { checking, dispatching, moveUnits, preparing, returning, type UnitMoveme
 import { acts, unitAlternatives, unitFields, when } from "./actions.ts"
 import { allocate, deallocate } from "./decide.ts"
 import { loadDecisionState, type LoadOptions } from "../state/load.ts"
-import { asset_assignments, condition_labels, good } from "../tables/units.ts"
+import { asset_assignments, condition_labels, good } from "../tables/lines.ts"
 import { asset, fulfil, item, one, path } from "../tables/paths.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"

@@ -11,10 +11,15 @@ import { overlaps } from "../../../values/period.ts"
 import { millisOf } from "../../../values/time.ts"
 import { conflictingHold, demandSettings, unitHeldText, unitWindow } from "../state/demands.ts"
 import { type DecisionState, inActiveVersion, type Opportunity, unitsOf, withLine } from "../state/aggregate.ts"
-import { lineChanged } from "../events/lines.ts"
-import { unitAllocated, unitChanged, unitDeallocated } from "../events/units.ts"
-import { allocated, asset_assignments, type AssignmentRow, checked_in, prepared } from "../tables/units.ts"
-import type { ItemRow } from "../tables/lines.ts"
+import { lineChanged, unitAllocated, unitChanged, unitDeallocated } from "../events/lines.ts"
+import {
+  allocated,
+  asset_assignments,
+  type AssignmentRow,
+  checked_in,
+  type ItemRow,
+  prepared
+} from "../tables/lines.ts"
 import { recalculate, unitName } from "../state/recalculate.ts"
 import { roomOf, unitsOfProduct } from "../state/pieces.ts"
 import { requireTransition } from "../tables/statuses.ts"

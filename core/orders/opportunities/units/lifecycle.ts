@@ -8,11 +8,7 @@ import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, inActiveVersion, type Opportunity, withLine, withUnit } from "../state/aggregate.ts"
-import { lineChanged } from "../events/lines.ts"
-import type { ItemRow } from "../tables/lines.ts"
-import { outOfServiceIn, outOfServiceText } from "../../../products/service.ts"
-import { millisOf } from "../../../values/time.ts"
-import { type UnitChange, unitChanged } from "../events/units.ts"
+import { lineChanged, type UnitChange, unitChanged } from "../events/lines.ts"
 import {
   allocated,
   assignment_statuses,
@@ -20,9 +16,12 @@ import {
   checked_in,
   dispatched,
   finalised,
+  type ItemRow,
   on_hire,
   prepared
-} from "../tables/units.ts"
+} from "../tables/lines.ts"
+import { outOfServiceIn, outOfServiceText } from "../../../products/service.ts"
+import { millisOf } from "../../../values/time.ts"
 import { unitName } from "../state/recalculate.ts"
 import { requireTransition, type Transition } from "../tables/statuses.ts"
 import { dispatchGate, promoteStatus, type UnitDecided } from "../state/progress.ts"

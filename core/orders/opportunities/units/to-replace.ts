@@ -3,8 +3,8 @@
  * one of those must be allocated (rules/availability 9).
  */
 import { Effect } from "effect"
-import { availableAssets } from "../../availability/rules/assets.ts"
-import { snapshotsForLines } from "../../availability/api/lines-query.ts"
+import { availableAssets } from "../../availability/rules/point.ts"
+import { snapshotsForLines } from "../../availability/api/window.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { choice, integer, text, timestamp } from "../../../kernel/fields/field.ts"
@@ -15,10 +15,9 @@ import { stock_levels, type StockLevelRow } from "../../../products/stock/schema
 import { millisOf } from "../../../values/time.ts"
 import type { Opportunity } from "../state/aggregate.ts"
 import { demandSettings, linesTakingStock } from "../state/demands.ts"
-import { opportunity_items } from "../tables/lines.ts"
+import { allocated, asset_assignments, opportunity_items, prepared } from "../tables/lines.ts"
 import { isClosed } from "../tables/statuses.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
-import { allocated, asset_assignments, prepared } from "../tables/units.ts"
 
 interface Now {
   readonly settings: Settings

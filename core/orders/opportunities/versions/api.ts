@@ -1,7 +1,7 @@
 /** Quote versions of an opportunity (rules/opportunities 13). */
 import { formatMoney } from "../../../values/money.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import { opportunity_versions, version_types, type VersionRow } from "../tables/money.ts"
+import { opportunity_versions, version_types, type VersionRow } from "../tables/opportunities.ts"
 import { Effect } from "effect"
 import { command, type Endpoint, get, type Id, type Input } from "../../../kernel/endpoints/endpoint.ts"
 import {

@@ -8,8 +8,12 @@ import { settingNumber } from "../../../kernel/events/settings.ts"
 import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"
 import { versionActivated, versionChanged, versionCreated, versionDeleted } from "../events/versions.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import { opportunity_versions, version_statuses, type VersionRow } from "../tables/money.ts"
-import type { OpportunityRow } from "../tables/opportunities.ts"
+import {
+  opportunity_versions,
+  type OpportunityRow,
+  version_statuses,
+  type VersionRow
+} from "../tables/opportunities.ts"
 import {
   recalculate,
   type Recalculated,

@@ -10,7 +10,7 @@ import { one, path } from "../tables/paths.ts"
 import { opportunities } from "../tables/opportunities.ts"
 import { lookAtWaiting } from "./load.ts"
 import { leaveWaiting } from "./decide.ts"
-import { shortage_waits } from "../tables/waiting.ts"
+import { shortage_waits } from "../tables/lines.ts"
 
 export const waitingShown = Shown.objects({
   id: integer(),

@@ -1,6 +1,6 @@
 /** Reads queues of the waiting list: a fixed number of queries, however many wait. */
 import { Effect, Result } from "effect"
-import { type LineAtStore, snapshotsForLines } from "../../availability/api/lines-query.ts"
+import { type LineAtStore, snapshotsForLines } from "../../availability/api/window.ts"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import type { StockedProduct } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands } from "../../demands/schema.ts"
@@ -8,12 +8,11 @@ import type { Settings } from "../../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../../kernel/store/store.ts"
 import type { Opportunity } from "../state/aggregate.ts"
 import { demandSettings, demandsOf, hasShortageCheck, isHoldingStock, linesTakingStock } from "../state/demands.ts"
-import { type ItemRow, opportunity_items } from "../tables/lines.ts"
+import { type ItemRow, opportunity_items, shortage_waits, type WaitRow } from "../tables/lines.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 import { draft, order } from "../tables/statuses.ts"
 import type { LeaveReason } from "../events/waiting.ts"
-import { lookAtQueue, type Looked, type Queued } from "./queue.ts"
-import { shortage_waits, type WaitRow } from "../tables/waiting.ts"
+import { lookAtQueue, type Looked, type Queued } from "./decide.ts"
 
 interface Now {
   readonly settings: Settings

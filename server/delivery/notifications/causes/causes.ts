@@ -7,11 +7,11 @@ import { opportunities } from "../../../../core/orders/opportunities/tables/oppo
 import { isAbandoned, statuses, statusNamed } from "../../../../core/orders/opportunities/tables/statuses.ts"
 import { activityAssigned, type Cause, documentGeneratedCause, keyOf, userCauses } from "./happening.ts"
 import { invoiceIssued, invoiceOverdue, paymentRecorded } from "../../../../core/billing/state/events.ts"
-import { read as invoices_read } from "../../../../core/billing/state/paths.ts"
+import { read as invoices_read } from "../../../../core/billing/state/fields.ts"
 import { quotationAccepted } from "../../../../core/documents/links/events.ts"
 import type { AnyEventType } from "../../../../core/kernel/events/event-type.ts"
 import { opportunityCreated } from "../../../../core/orders/opportunities/events/header.ts"
-import { read as purchase_orders_read } from "../../../../core/purchasing/paths.ts"
+import { read as purchase_orders_read } from "../../../../core/purchasing/schema.ts"
 import { purchaseOrderReceived } from "../../../../core/purchasing/receiving/events.ts"
 
 // Opportunities that will not take place, and lines that stock came free for.

@@ -12,18 +12,19 @@ import {
 import { journal } from "../../../../core/kernel/events/journal.ts"
 import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { Store, type StoreRead } from "../../../../core/kernel/store/store.ts"
-import { roles, users } from "../../../../core/people/users/schema.ts"
+import { isRequestJob, read, request_waits_millis } from "../../../../core/documents/lifecycle-api.ts"
 import {
   documentFailed,
   documentGenerated,
   documentRequested,
+  type DocumentRow,
+  documents,
   documentsBatched,
-  documentStream
-} from "../../../../core/documents/events.ts"
-import { isRequestJob, read, request_waits_millis } from "../../../../core/documents/lifecycle-api.ts"
-import { type DocumentRow, documents, names_costs } from "../../../../core/documents/schema.ts"
+  documentStream,
+  names_costs
+} from "../../../../core/documents/schema.ts"
 import { hasOnePermission, type Viewer } from "../../../../core/kernel/fields/rejection.ts"
-import { viewerOf } from "../../../../core/people/users/permissions.ts"
+import { roles, users, viewerOf } from "../../../../core/people/users/permissions.ts"
 import { userDeactivated, userInvited, userReactivated } from "../../../../core/people/users/decide.ts"
 
 /** Where something is about a row: its table and id. */

@@ -10,7 +10,7 @@ import { notificationType, notificationTypes } from "../../../../core/office/not
 import { serverContext } from "../../../ports/server-context.ts"
 import { notification_mailings, type NotificationRow, notifications } from "../schema.ts"
 import { remove, type RowChange, updateWhere } from "../../../../core/kernel/tables/table.ts"
-import { users } from "../../../../core/people/users/schema.ts"
+import { users } from "../../../../core/people/users/permissions.ts"
 import { parseMailAddress } from "../../../../core/values/mail-address.ts"
 import { instantOf, zoneOf } from "../../../../core/values/time.ts"
 import { jobKind, timedWork } from "../../../ports/job-kind.ts"

@@ -3,7 +3,7 @@ import { Duration, Effect, Latch } from "effect"
 import { Sse } from "effect/encoding"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
-import { users } from "../../../../core/people/users/schema.ts"
+import { users } from "../../../../core/people/users/permissions.ts"
 import { tokens } from "../../../access/tokens/issue.ts"
 
 // What goes over the wire of a stream: server-sent events (text/event-stream), as bytes.

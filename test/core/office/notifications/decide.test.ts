@@ -6,9 +6,9 @@ import {
   notification_preferences,
   notification_settings,
   type NotificationPreferenceRow,
-  type NotificationSettingRow
-} from "../../../../core/office/notifications/rules.ts"
-import { notificationType } from "../../../../core/office/notifications/types.ts"
+  type NotificationSettingRow,
+  notificationType
+} from "../../../../core/office/notifications/types.ts"
 import { decider, type Facts, given_at, row } from "../../decider.ts"
 
 const { given } = decider(notificationEvents)

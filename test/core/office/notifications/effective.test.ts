@@ -1,17 +1,15 @@
 /** Who is told by which channels, in every combination of type, setting and preference (rules/conventions 15). */
 import { describe, expect, it } from "vitest"
-import {
-  effectiveChannels,
-  type NotificationRules,
-  type TypePreference,
-  type TypeSetting
-} from "../../../../core/office/notifications/rules.ts"
 import { shownPreferences, shownSettings } from "../../../../core/office/notifications/shown.ts"
 import {
+  effectiveChannels,
   type NotificationChannel,
+  type NotificationRules,
   type NotificationType,
   notificationType,
-  notificationTypes
+  notificationTypes,
+  type TypePreference,
+  type TypeSetting
 } from "../../../../core/office/notifications/types.ts"
 
 type Channels = ReadonlyArray<NotificationChannel> | null

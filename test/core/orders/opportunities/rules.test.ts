@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { derivedStatus } from "../../../../core/orders/opportunities/state/progress.ts"
 import { clonedSubject } from "../../../../core/orders/opportunities/header/api.ts"
-import type { Opportunity } from "../../../../core/orders/opportunities/state/aggregate.ts"
+import { nextPath, type Opportunity, restructured } from "../../../../core/orders/opportunities/state/aggregate.ts"
 import { type ItemRow, opportunity_items } from "../../../../core/orders/opportunities/tables/lines.ts"
 import {
   type Transition,
@@ -13,7 +13,6 @@ import {
   type StatusName,
   targetStatus
 } from "../../../../core/orders/opportunities/tables/statuses.ts"
-import { nextPath, restructured } from "../../../../core/orders/opportunities/state/tree.ts"
 import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>

@@ -3,10 +3,18 @@ import type { StockedProduct } from "../../../../core/orders/availability/rules/
 import { demands, type DemandRow } from "../../../../core/orders/demands/schema.ts"
 import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
 import type { Opportunity, DecisionState } from "../../../../core/orders/opportunities/state/aggregate.ts"
-import { type ItemRow, opportunity_items } from "../../../../core/orders/opportunities/tables/lines.ts"
-import { opportunities, type OpportunityRow } from "../../../../core/orders/opportunities/tables/opportunities.ts"
-import { opportunity_costs, opportunity_versions } from "../../../../core/orders/opportunities/tables/money.ts"
-import { asset_assignments, type AssignmentRow } from "../../../../core/orders/opportunities/tables/units.ts"
+import {
+  asset_assignments,
+  type AssignmentRow,
+  type ItemRow,
+  opportunity_items
+} from "../../../../core/orders/opportunities/tables/lines.ts"
+import {
+  opportunities,
+  opportunity_costs,
+  opportunity_versions,
+  type OpportunityRow
+} from "../../../../core/orders/opportunities/tables/opportunities.ts"
 import { stock_levels, type StockLevelRow } from "../../../../core/products/stock/schema.ts"
 import { stores } from "../../../../core/setup/stores.ts"
 import { type Facts, given_at, type GivenRow, row } from "../../decider.ts"

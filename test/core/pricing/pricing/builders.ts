@@ -1,7 +1,6 @@
 /** What pricing is tried on: the facts of an ordinary line, a rule that takes a tenth off each, a daily rate. */
 import type { CriteriaFacts, DiscountRule } from "../../../../core/pricing/pricing/discounts.ts"
-import { noRateMethod } from "../../../../core/pricing/pricing/engine.ts"
-import type { PricedRate } from "../../../../core/pricing/pricing/resolution.ts"
+import { noRateMethod, type PricedRate } from "../../../../core/pricing/pricing/engine.ts"
 
 export const lineFacts = (over: Partial<CriteriaFacts> = {}): CriteriaFacts => ({
   member_id: 7,

@@ -6,10 +6,11 @@ import {
   composeMethod,
   copyName,
   deletionErrors,
+  presets,
+  presetSlugOfSourceEngine,
   type SubmittedMethod,
   updateMethod
 } from "../../../../core/pricing/pricing/definition.ts"
-import { presets, presetSlugOfSourceEngine } from "../../../../core/pricing/pricing/presets.ts"
 
 const daily: SubmittedMethod = { calculation_strategy: "period", base_period: "daily" }
 const stored = (submitted: SubmittedMethod) => Result.getOrThrow(composeMethod(submitted))

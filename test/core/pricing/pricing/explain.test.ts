@@ -1,11 +1,10 @@
 /** Explanations lead to the price they explain. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { PricedRate } from "../../../../core/pricing/pricing/resolution.ts"
-import type { RateRequest } from "../../../../core/pricing/pricing/engine.ts"
+import type { PricedRate, RateRequest } from "../../../../core/pricing/pricing/engine.ts"
 import { explainCalculation, explainChoice } from "../../../../core/pricing/explain/explain.ts"
 import type { Step } from "../../../../core/pricing/explain/explain-step.ts"
-import { explainLine, type LineFacts } from "../../../../core/pricing/explain/explain-line.ts"
+import { explainLine, type LineFacts } from "../../../../core/pricing/explain/explain-totals.ts"
 import { type LineRequest, priceLine } from "../../../../core/pricing/pricing/line.ts"
 import { pricedRate } from "./builders.ts"
 

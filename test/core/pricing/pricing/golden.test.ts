@@ -7,8 +7,12 @@ import type { RateBreakdown } from "../../../../core/pricing/pricing/modifiers.t
 import {
   calculateRate,
   noRateMethod,
+  overlappingRateIds,
+  type ProductRateWindow,
+  type RateLookup,
   type RateMethod,
-  type RateRequest
+  type RateRequest,
+  resolveProductRate
 } from "../../../../core/pricing/pricing/engine.ts"
 import {
   chargeableDays,
@@ -17,12 +21,6 @@ import {
   type TransactionType,
   type Window
 } from "../../../../core/pricing/pricing/line.ts"
-import {
-  overlappingRateIds,
-  type ProductRateWindow,
-  type RateLookup,
-  resolveProductRate
-} from "../../../../core/pricing/pricing/resolution.ts"
 import {
   exclusiveTax,
   inclusiveTax,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { contains, depthThrough } from "../../../../core/products/kits/graph.ts"
+import { contains, depthThrough } from "../../../../core/products/kits/decide.ts"
 
 /** "1>2 2>3": 1 is made of 2, 2 of 3. */
 const edges = (text: string) =>

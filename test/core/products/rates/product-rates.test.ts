@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest"
-import { rateFacts } from "../../../../core/products/rates/facts.ts"
+import { rateFacts } from "../../../../core/products/rates/product-rates.ts"
 import { engines, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 

@@ -5,7 +5,7 @@ import { initialRow, rowEvents } from "../../../../core/kernel/endpoints/crud-re
 import type { Decided } from "../../../../core/kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../../core/kernel/events/event-type.ts"
 import { bulk, products, serialised } from "../../../../core/products/products/schema.ts"
-import { productStocked } from "../../../../core/products/stock/first-level.ts"
+import { productStocked } from "../../../../core/products/stock/decide.ts"
 import { stores, type StoreRow } from "../../../../core/setup/stores.ts"
 import { decider, type Facts, given_at, type GivenRow, row } from "../../decider.ts"
 

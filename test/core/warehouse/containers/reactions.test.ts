@@ -13,8 +13,12 @@ import { initialRow, rowEvents } from "../../../../core/kernel/endpoints/crud-re
 import type { NewEvent } from "../../../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Reaction } from "../../../../core/kernel/events/react.ts"
-import type { CaseProduct, ContainerMode } from "../../../../core/products/kits/case.ts"
-import { type ComponentRow, product_components } from "../../../../core/products/kits/schema.ts"
+import {
+  type CaseProduct,
+  type ComponentRow,
+  type ContainerMode,
+  product_components
+} from "../../../../core/products/kits/schema.ts"
 import { type ContainerRow, container_items, containers } from "../../../../core/products/packing.ts"
 import { type ProductRow, products } from "../../../../core/products/products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../../../../core/products/stock/schema.ts"

@@ -1,7 +1,7 @@
 /** Every type that events cause, by the request that causes it: who is told, in which words, and who is not. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { documentStream } from "../../../../core/documents/events.ts"
+import { documentStream } from "../../../../core/documents/schema.ts"
 import { request_waits_millis } from "../../../../core/documents/lifecycle-api.ts"
 import { journal } from "../../../../core/kernel/events/journal.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"

@@ -1,20 +1,20 @@
 /** Builders for availability tests: a claim, a stock level or a product with only what matters written down. */
 import {
-  type SnapshotEntries,
   type AvailabilitySnapshot,
+  type SnapshotEntries,
+  snapshotOf,
   type StockedProduct,
-  snapshotOf
+  type StockLevel
 } from "../../../../../core/orders/availability/rules/snapshot.ts"
 import {
-  type Demand,
-  type Buffers,
   bufferedWindow,
+  type Buffers,
+  type Demand,
+  holdsStock,
   noBuffers
 } from "../../../../../core/orders/availability/rules/demand.ts"
-import { holdsStock } from "../../../../../core/orders/availability/rules/phase.ts"
-import type { KitPart } from "../../../../../core/products/kits/case.ts"
+import type { KitPart } from "../../../../../core/products/kits/schema.ts"
 import type { Resolution } from "../../../../../core/orders/availability/rules/slots.ts"
-import type { StockLevel } from "../../../../../core/orders/availability/rules/stock.ts"
 import { openEnd } from "../../../../../core/values/time.ts"
 import { type LocalMoment, momentOf } from "../../../../../core/values/period.ts"
 

@@ -17,7 +17,7 @@ import {
   holdsStock,
   phaseOf,
   takesBuffers
-} from "../../../../../core/orders/availability/rules/phase.ts"
+} from "../../../../../core/orders/availability/rules/demand.ts"
 import { openEnd } from "../../../../../core/values/time.ts"
 import { P, S, at, snapshot, fixed, ms, pool, product, unit } from "./fixtures.ts"
 import { pointAvailability } from "../../../../../core/orders/availability/rules/point.ts"

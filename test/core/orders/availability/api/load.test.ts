@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { loadSnapshots } from "../../../../../core/orders/availability/facts/load.ts"
-import { snapshotsForLines } from "../../../../../core/orders/availability/api/lines-query.ts"
+import { snapshotsForLines } from "../../../../../core/orders/availability/api/window.ts"
 import { Store } from "../../../../../core/kernel/store/store.ts"
 import { both_engines } from "../../../../app.ts"
 import { appHouse } from "../../../../app-house.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { pointAvailability } from "../../../../../core/orders/availability/rules/point.ts"
 import type { Demand } from "../../../../../core/orders/availability/rules/demand.ts"
-import type { StockLevel } from "../../../../../core/orders/availability/rules/stock.ts"
+import type { StockLevel } from "../../../../../core/orders/availability/rules/snapshot.ts"
 import { availabilityReasons } from "../../../../../core/orders/availability/rules/reasons.ts"
 import { P, S, at, snapshot, bulk, demand, ms, unit } from "./fixtures.ts"
 

@@ -1,8 +1,8 @@
 /** The table of rules/availability 9: who of those that wait is told, for every row of it. */
 import { describe, expect, it } from "vitest"
 import type { Demand } from "../../../../../core/orders/availability/rules/demand.ts"
-import { lookAtQueue, type Queued, settleQueue } from "../../../../../core/orders/opportunities/waiting/queue.ts"
-import type { WaitRow } from "../../../../../core/orders/opportunities/tables/waiting.ts"
+import { lookAtQueue, type Queued, settleQueue } from "../../../../../core/orders/opportunities/waiting/decide.ts"
+import type { WaitRow } from "../../../../../core/orders/opportunities/tables/lines.ts"
 import { bulk, product, snapshot } from "../../availability/api/fixtures.ts"
 
 const now = "2031-05-01T09:00:00.000Z"

@@ -1,10 +1,10 @@
 /** How a document looks and which texts it carries: the narrowest layout that says it, else the settings. */
 import { Effect } from "effect"
-import type { PaperOptions } from "../../billing/paper/letter.ts"
-import { type Settings, settingNumber } from "../../kernel/events/settings.ts"
-import { bindings } from "../../kernel/store/statement.ts"
-import { type Failure, Store } from "../../kernel/store/store.ts"
-import { document_layouts, type DocumentLayoutRow, type DocumentType } from "../schema.ts"
+import type { PaperOptions } from "../billing/paper/letter.ts"
+import { type Settings, settingNumber } from "../kernel/events/settings.ts"
+import { bindings } from "../kernel/store/statement.ts"
+import { type Failure, Store } from "../kernel/store/store.ts"
+import { document_layouts, type DocumentLayoutRow, type DocumentType } from "./schema.ts"
 
 /** Texts with fields that stand on the document itself. */
 export const text_places = ["intro", "terms", "footer"] as const

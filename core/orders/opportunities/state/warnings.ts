@@ -7,14 +7,17 @@ import { members } from "../../../people/members/schema.ts"
 import { resolveTax } from "../../../pricing/pricing/tax.ts"
 import { type ProductRow, products } from "../../../products/products/schema.ts"
 import { organisation_tax_classes, product_tax_classes, taxFacts } from "../../../setup/reference-data/tax.ts"
-import { typedOrder } from "./called.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import { isClosed, order } from "../tables/statuses.ts"
+import { formatMoney } from "../../../values/money.ts"
+import { loadDecisionState, type Now } from "./load.ts"
+import { pricingRequestOf } from "./pricing.ts"
+import { liveLines, type Opportunity, typedOrder } from "./aggregate.ts"
 
 const listed_max = 3
 /** "PAR 64, Truss, Stand and 2 more" */
-export const namesText = (names: ReadonlyArray<string>): string => {
+const namesText = (names: ReadonlyArray<string>): string => {
   const distinct = [...new Set(names)]
   const more = distinct.length - listed_max
   return more > 0 ? `${distinct.slice(0, listed_max).join(", ")} and ${more} more` : distinct.join(", ")
@@ -101,3 +104,85 @@ export const untaxedWarnings = Effect.fnUntraced(function* (
     warnings.push(untaxedText(names(late), `tax was locked without a tax class; ${repriceRequest(header)}`))
   return warnings
 })
+
+// Lines that cost nothing unintentionally: `meta.warnings` before they are ordered or billed.
+
+/** True of a line to be charged that comes out at nothing, where no price of 0 was set by hand. */
+export const comesToNothing = ({ item_type, manual_unit_price, quantity, unit_price }: ItemRow): boolean =>
+  (item_type === "product" || item_type === "service") &&
+  Number(quantity) > 0 &&
+  unit_price === 0 &&
+  manual_unit_price === null
+
+/** The lines of the active version for which no rate holds either; one query where every line has a price. */
+export const unpricedLines = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  input: Now
+): Effect.fn.Return<ReadonlyArray<ItemRow>, Failure, Store> {
+  const live = { opportunity_id: header.id, is_live: true }
+  const found = yield* Store.find(opportunity_items, live, { order: ["path", "id"] })
+  const lines = found.filter((line) => !line.is_optional && comesToNothing(line))
+  if (lines.length === 0 || header.deal_total !== null) return []
+  const rated_product_ids = lines.flatMap(({ item_id }) => item_id ?? [])
+  const state = yield* loadDecisionState(header, input, { live_only: true, rated_product_ids, touched_line_ids: [] })
+  return lines.filter((line) => pricingRequestOf(state, header, line).request.rate === null)
+})
+/** Warning for these lines, with the command that prices the first one. */
+export const unpricedText = (header: OpportunityRow, lines: ReadonlyArray<ItemRow>): ReadonlyArray<string> => {
+  const [first] = lines
+  const nothing = formatMoney(0, header.currency_code)
+  return first === undefined
+    ? []
+    : [
+        `At ${nothing} without being meant to: ${namesText(lines.map(({ name }) => name))}; ` +
+          `PATCH /api/v1/opportunities/${header.id}/items/${first.id} {"unit_price": PRICE} ` +
+          `(flightcase quote update ${typedOrder(header)} ${first.id} --price PRICE), 0 where it is free.`
+      ]
+}
+
+// Lines left behind by a plain change of the hire's dates, and how to move them (rules/opportunities 4.3).
+
+const bounds = ["starts_at", "ends_at"] as const
+const lines_listed_max = 10
+
+export const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
+
+/** `PAR 64 (until …), Truss (from … until …)`; of very many the first. */
+const datedNames = (lines: ReadonlyArray<ItemRow>, with_start = false): string => {
+  const shown = lines.slice(0, lines_listed_max).map(({ ends_at, name, starts_at }) => {
+    const from = with_start && starts_at !== null ? `from ${starts_at} ` : ""
+    return `${name} (${from}${ends_at === null ? "without an end" : `until ${ends_at}`})`
+  })
+  return [...shown, ...(lines.length > lines_listed_max ? [`and ${lines.length - lines_listed_max} more`] : [])].join(
+    ", "
+  )
+}
+export const keptText = (lines: ReadonlyArray<ItemRow>, with_start = false): string =>
+  `${counted(lines.length, "line keeps its dates", "lines keep their dates")}: ${datedNames(lines, with_start)}.`
+
+/**
+ * The line has a date of its own, and the header's went past it, or away from it: it had the old one, or one that an
+ * earlier change of the header left behind already.
+ */
+const isBehind = (own: string | null, was: string | null, now: string | null): boolean =>
+  own !== null && was !== null && now !== null && (now > was ? own < now : own > now)
+
+/** Warnings about a change of the header's dates `set`; none if it leaves no line behind. */
+export const leftBehind = (before: Opportunity, set: Partial<OpportunityRow>): ReadonlyArray<string> => {
+  const { header } = before
+  const moved = bounds.filter((bound) => set[bound] !== undefined && set[bound] !== null)
+  const lines = liveLines(before).filter(
+    (line) =>
+      line.item_type !== "group" && moved.some((bound) => isBehind(line[bound], header[bound], set[bound] ?? null))
+  )
+  if (lines.length === 0) return []
+  const ids = lines.map(({ id }) => id)
+  const body = { ...Object.fromEntries(moved.map((bound) => [bound, set[bound]])), lines: ids }
+  const flags = moved.map((bound) => `--${bound === "starts_at" ? "from" : "to"} ${set[bound]}`).join(" ")
+  return [
+    `${keptText(lines, moved.includes("starts_at"))} Price and stock follow the lines. ` +
+      `To move ${lines.length === 1 ? "it" : "them"} along: ` +
+      `POST /api/v1/opportunities/${header.id}/extend ${JSON.stringify(body)} ` +
+      `(flightcase orders extend ${typedOrder(header)} ${flags} --lines ${ids.join(",")}).`
+  ]
+}
