@@ -16,8 +16,9 @@ import {
 } from "../../core/kernel/fields/field.ts"
 import type { AnswerRow, Resource } from "../../core/kernel/lists/resource-types.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
-import { anyJson } from "../../core/kernel/tables/stored-schema.ts"
+import { storedJson } from "../../core/kernel/tables/field-schema.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
+import type { Command } from "commander"
 
 /** Decodes the value; throws an Error with path and reason. Undeclared keys are dropped. */
 type Decoder<T> = (value: unknown) => T
@@ -30,7 +31,7 @@ export const decoderOf = <T>(schema: () => Schema.Codec<T, unknown>): Decoder<T>
 /** An object with unchecked keys: a row that is printed unchanged. Built as a check, which keeps every key. */
 export const anyRow: Schema.Codec<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "an object" })
 
-const asJson = decoderOf(() => anyJson)
+const asJson = decoderOf(() => storedJson)
 /** A value as JSON holds it: without keys that are undefined. */
 export const plainJson = (value: unknown): Json => asJson(JSON.parse(JSON.stringify(value)))
 
@@ -50,7 +51,7 @@ type Resources =
   | typeof import("../../core/orders/opportunities/state/resources.ts").opportunityResource
   | typeof import("../../core/billing/state/resources.ts").paymentResource
   | typeof import("../../core/products/products/api.ts").productResource
-  | typeof import("../../core/purchasing/resources.ts").purchaseOrderResource
+  | typeof import("../../core/purchasing/orders/api.ts").purchaseOrderResource
   | typeof import("../../core/people/users/api.ts").roleResource
   | typeof import("../../core/warehouse/workshop/api.ts").serviceRecordResource
   | typeof import("../../core/products/stock/api.ts").stockLevelResource
@@ -77,7 +78,7 @@ interface Included {
   readonly opportunity: Partial<KeysShown<typeof import("../../core/billing/state/resources.ts").billed_shown>>
   readonly product: {
     readonly accessories?: ReadonlyArray<AnswerRow<typeof import("../../core/products/kits/api.ts").accessoryResource>>
-    readonly free?: ValueShown<typeof import("../../core/orders/availability/api/free-now.ts").free_shown>
+    readonly free?: ValueShown<typeof import("../../core/orders/availability/api/window.ts").free_shown>
     readonly rates?: ReadonlyArray<
       AnswerRow<typeof import("../../core/products/rates/product-rates.ts").productRateResource>
     >
@@ -90,11 +91,11 @@ interface Objects
     BodyShown<typeof import("../../core/orders/availability/api/answers.ts").whyShown>,
     Pick<BodyShown<typeof import("../../core/products/rates/engine-api.ts").breakdownShown>, "rate_breakdown">,
     Pick<BodyShown<typeof import("../../core/warehouse/scanning/api.ts").scanShown>, "scan"> {
-  readonly country: TableRow<typeof import("../../core/setup/reference-data/countries.ts").countries>
+  readonly country: TableRow<typeof import("../../core/setup/reference-data/currencies.ts").countries>
   readonly refund: AnswerRow<typeof import("../../core/billing/state/resources.ts").paymentResource>
   readonly product_tax_class: TableRow<typeof import("../../core/setup/reference-data/tax.ts").product_tax_classes>
   readonly tax_rate: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rates>
-  readonly compliance: ValueShown<typeof import("../../core/warehouse/containers/manifest.ts").manifestShown>
+  readonly compliance: ValueShown<typeof import("../../core/warehouse/containers/endpoint-parts.ts").manifestShown>
   readonly extension: import("../../core/orders/opportunities/extension/plan.ts").ExtensionShown
   readonly board: { readonly id: number; readonly url: string }
   readonly public_link: NonNullable<ValueShown<typeof import("../../core/documents/lifecycle-api.ts").publicLinkShown>>
@@ -186,3 +187,29 @@ export const textOrNull = (value: Json | undefined): string | null =>
   typeof value === "string" && value !== "" ? value : null
 /** An id or a number that may be absent. */
 export const numberOrNull = (value: Json | undefined): number | null => (typeof value === "number" ? value : null)
+
+// Exports of a command's module, and its arguments.
+
+/** All commands, for the one that completes words of any other. */
+export interface AllCommands {
+  /** Every word a command line may begin with: commands made by hand and nouns of the API. */
+  readonly firstWords: () => Promise<ReadonlyArray<string>>
+  /** Declares the command of a word on the program; gives the words to parse. */
+  readonly load: (program: Command, word: string, argv: ReadonlyArray<string>) => Promise<Array<string>>
+}
+export interface CommandModule {
+  readonly declare: (program: Command, all: AllCommands) => void
+}
+
+/** Flags that every command takes. */
+export interface Globals {
+  readonly json?: boolean
+  readonly offline?: boolean
+  /** False after --no-input. */
+  readonly input?: boolean
+  readonly plan?: boolean
+  readonly profile?: string
+  readonly remote?: boolean
+  readonly url?: string
+  readonly token?: string
+}

@@ -1,5 +1,10 @@
 import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Device } from "../../sync/device/device.ts"
+import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs"
+import { homedir } from "node:os"
+import { join, resolve } from "node:path"
+import { usageError } from "./exit-codes.ts"
+import { createHash } from "node:crypto"
 
 /**
  * Which server a command works with, and whether this machine's replica answers for it: a flag before the environment,
@@ -18,7 +23,7 @@ export interface Asked {
   /** The profile's login, where there is one. */
   readonly login: Login | undefined
 }
-export interface Login {
+interface Login {
   readonly url: string
   /** The address the server calls its own. */
   readonly public_url?: string | undefined
@@ -168,3 +173,82 @@ const nameOf = async (device: Device): Promise<string | undefined> => {
   const { user }: JsonObject = isJsonObject(body) ? body : {}
   return isJsonObject(user) && typeof user.name === "string" ? user.name : undefined
 }
+
+// Where this machine keeps its profiles: `FLIGHTCASE_HOME`, else the XDG data folder (0700). One folder per profile.
+
+export type Environment = { readonly [name: string]: string | undefined }
+
+export const homeFolder = (env: Environment): string => {
+  const own = env["FLIGHTCASE_HOME"]
+  if (own !== undefined && own !== "") return resolve(own)
+  const data = env["XDG_DATA_HOME"]
+  return join(data !== undefined && data !== "" ? data : join(homedir(), ".local", "share"), "flightcase")
+}
+
+/** The requested name, `FLIGHTCASE_PROFILE`, or `default`. */
+export const profileName = (given: string | undefined, env: Environment): string => {
+  const name = given ?? env["FLIGHTCASE_PROFILE"] ?? "default"
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
+    throw usageError(
+      `${JSON.stringify(name)} is no name for a profile: use letters, digits, dots, hyphens and underscores.`
+    )
+  }
+  return name
+}
+export const profileFolder = (name: string, env: Environment): string => join(homeFolder(env), "profiles", name)
+/** A profile exists after the first login. */
+export const profileExists = (name: string, env: Environment): boolean => {
+  const folder = profileFolder(name, env)
+  if (existsSync(join(folder, "profile.json"))) return true
+  // A login ended between moving the old folder away and the new one into its place.
+  const filled = join(homeFolder(env), "profiles", `.${name}.new`)
+  if (existsSync(folder) || !existsSync(join(filled, "profile.json"))) return false
+  renameSync(filled, folder)
+  return true
+}
+
+/**
+ * A profile's login; undefined if there is none. The address of an unreadable profile is empty: opening the device
+ * reports the fault.
+ */
+export const loginOf = (name: string, env: Environment): Login | undefined => {
+  if (!profileExists(name, env)) return undefined
+  let profile: unknown
+  try {
+    profile = JSON.parse(readFileSync(join(profileFolder(name, env), "profile.json"), "utf8"))
+  } catch {
+    profile = undefined
+  }
+  const text = (key: string): string | undefined => {
+    const value = isJsonObject(profile) ? profile[key] : undefined
+    return typeof value === "string" ? value : undefined
+  }
+  return {
+    url: text("url") ?? "",
+    public_url: text("public_url"),
+    token: text("token") ?? "",
+    logged_in_with: text("logged_in_with")
+  }
+}
+
+/** A folder only its owner may look into. */
+export const privateFolder = (...parts: ReadonlyArray<string>): string => {
+  const folder = join(...parts)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  return folder
+}
+
+/** The server a command works with, of its flags, its environment and the profile on this machine. */
+export const choiceOf = (
+  { profile: named, remote, token, url }: Asked["flags"],
+  env: Environment,
+  profile: string
+): ServerChoice =>
+  chooseServer(
+    {
+      flags: { url, token, remote, profile: named },
+      environment: { url: env["FLIGHTCASE_URL"] || undefined, token: env["FLIGHTCASE_TOKEN"] || undefined },
+      login: loginOf(profile, env)
+    },
+    (text) => createHash("sha256").update(text).digest("hex")
+  )

@@ -9,8 +9,7 @@ import { CliError, exit_codes } from "../base/exit-codes.ts"
 import { unitIdIn } from "../../core/warehouse/scanning/read-code.ts"
 import { codesSaidBy, looksLikeId } from "./resolve-id.ts"
 import { linesOf } from "../base/input.ts"
-import { styled } from "../output/terminal.ts"
-import { oneLine } from "../output/text.ts"
+import { oneLine, styled } from "../output/text.ts"
 
 export interface Asset {
   readonly id: number

@@ -5,21 +5,24 @@ import type { Answer } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import type { Device, QueryResult } from "../../sync/device/device.ts"
-import { objectBody } from "../base/answers.ts"
-import type { Globals } from "../base/command-types.ts"
+import { type Globals, objectBody } from "../base/answers.ts"
 import { clocksOver } from "./clocks.ts"
 import { CliError, exit_codes, noPlan, notLoggedIn, usageError } from "../base/exit-codes.ts"
-import { type Environment, loginOf, profileExists, profileFolder, profileName } from "../base/profile-folder.ts"
 import {
+  choiceOf,
+  type Environment,
+  loginOf,
   nothing_written,
+  profileExists,
+  profileFolder,
+  profileName,
   type ServerChoice,
   type ServerPlace,
   tellWritten,
   type Written
 } from "../base/server-choice.ts"
-import { choiceOf } from "../base/server-choice-of.ts"
 import { printContent, printErr, printJsonOut, printOut, ringBell } from "../output/out.ts"
-import { type Terminal, terminalOf } from "../output/terminal.ts"
+import { type Terminal, terminalOf } from "../output/text.ts"
 
 export interface ApiRequest {
   readonly method: string

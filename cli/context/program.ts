@@ -1,7 +1,7 @@
 /** How commands are declared: commander, with the global flags on every verb and one way to run an action. */
 import { constants } from "node:os"
 import { Command, Option, type ParseOptionsResult } from "commander"
-import type { Globals } from "../base/command-types.ts"
+import type { Globals } from "../base/answers.ts"
 import { type CommandContext, openContext } from "./context.ts"
 import { exit_codes, usageError } from "../base/exit-codes.ts"
 import { printErr, printOut } from "../output/out.ts"

@@ -3,7 +3,7 @@ import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
-import { rowIn } from "../base/answers.ts"
+import { type Row, rowIn, rowsIn } from "../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../context/context.ts"
 import { missingFlagError, usageError } from "../base/exit-codes.ts"
 import { isNameableTable } from "../base/nameable.ts"
@@ -17,7 +17,6 @@ import {
   resolveStore
 } from "../context/resolve-id.ts"
 import { jsonArgument, type LocalFile } from "../base/input.ts"
-import { inSpokenWords, spokenNeeds } from "./spoken.ts"
 import { includesOf } from "../output/columns.ts"
 import { order_parts } from "../output/order.ts"
 import { printAnswer } from "../context/print.ts"
@@ -28,6 +27,92 @@ import { listQuery, queryPart } from "../context/query.ts"
 import { readMoment } from "../base/parse-time.ts"
 import { type Flag, type FlagContext, readFlag } from "./flags.ts"
 import { isList, type Verb } from "./names.ts"
+import { dayOf } from "../../core/values/time.ts"
+
+// Answers about products and members in words: prices, availability, contact details.
+
+/** Today's price for the product's type: hire, sale or service. */
+const priceOf = (product_type: string, rates: NonNullable<Row<"product">["rates"]>): string => {
+  const kind = product_type === "sale" || product_type === "service" ? product_type : "rental"
+  const today = dayOf(Date.now(), "UTC")
+  const [rate] = rates
+    .filter((one) => one.transaction_type === kind)
+    .filter(({ valid_from, valid_to }) => (valid_from ?? "") <= today && (valid_to ?? "9999") >= today)
+    .toSorted(
+      (one, other) => Number(one.store_id !== null) - Number(other.store_id !== null) || other.priority - one.priority
+    )
+  return rate === undefined ? "" : `${rate.price} ${rate.currency}`
+}
+/** For one store the number alone; for several with their names. */
+const freeIn = (free: NonNullable<Row<"product">["free"]>): string =>
+  free.length === 1
+    ? String(free[0]?.available)
+    : free.map(({ available, store_name }) => `${available} ${store_name}`).join(", ")
+const productInWords = ({ free, rates, ...row }: Row<"product">): JsonObject => ({
+  ...row,
+  price: priceOf(row.product_type, rates ?? []),
+  free: freeIn(free ?? [])
+})
+
+const primaryFirst = <R extends { readonly is_primary: boolean }>(rows: ReadonlyArray<R>): ReadonlyArray<R> =>
+  rows.toSorted((one, other) => Number(other.is_primary) - Number(one.is_primary))
+const joined = (parts: ReadonlyArray<string | null>, by: string): string =>
+  parts.filter((part) => part !== null && part.trim() !== "").join(by)
+const countryName = async (context: CommandContext, id: number | null): Promise<string> => {
+  if (id === null) return ""
+  const { body, status } = await context.request({ method: "GET", path: `/api/v1/countries/${id}` })
+  return status === 200 ? rowIn(body, "country").name : ""
+}
+const addressText = async (context: CommandContext, address: Row<"member">["addresses"][number]): Promise<string> =>
+  joined(
+    [
+      address.street.replaceAll(/\s*\n\s*/g, ", "),
+      joined([address.postcode, address.city], " "),
+      address.county,
+      await countryName(context, address.country_id)
+    ],
+    ", "
+  )
+const memberInWords = async (
+  context: CommandContext,
+  { addresses, emails, phones, primary_address: _primary, ...row }: Row<"member">
+): Promise<JsonObject> => {
+  const texts: Array<string> = []
+  for (const address of primaryFirst(addresses)) texts.push(await addressText(context, address))
+  return {
+    ...row,
+    emails: primaryFirst(emails)
+      .map((email) => email.address)
+      .join(", "),
+    phones: primaryFirst(phones)
+      .map((phone) => phone.number)
+      .join(", "),
+    addresses: texts.join("; ")
+  }
+}
+
+const needs: { readonly [endpoint: string]: string | undefined } = {
+  "products.list": "stock_levels,rates,free",
+  "products.show": "stock_levels,rates,free",
+  "members.show": "addresses,emails,phones"
+}
+/** Includes needed to print an endpoint's answer in words; undefined for those printed as they are. */
+const spokenNeeds = (endpoint: string): string | undefined => needs[endpoint]
+
+/** The answer with its rows, or its one row, in words. */
+const inSpokenWords = async (context: CommandContext, endpoint: string, body: Json): Promise<Json> => {
+  if (!isJsonObject(body)) return body
+  switch (endpoint) {
+    case "products.list":
+      return { ...body, products: rowsIn(body, "products").map(productInWords) }
+    case "products.show":
+      return { ...body, product: productInWords(rowIn(body, "product")) }
+    case "members.show":
+      return { ...body, member: await memberInWords(context, rowIn(body, "member")) }
+    default:
+      return body
+  }
+}
 
 /** Runs the operation behind a verb with the arguments and flags given, and prints its answer. */
 export const runDerivedCommand = async (

@@ -1,5 +1,5 @@
 /** The commands written by hand, by their first word. A module is loaded when its word is typed. */
-import type { CommandModule } from "../base/command-types.ts"
+import type { CommandModule } from "../base/answers.ts"
 
 export interface CommandEntry {
   /** One line for the overview. */

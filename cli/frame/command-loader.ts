@@ -4,7 +4,7 @@ import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
 import { nearest } from "../../core/values/nearest.ts"
 import type { Verb } from "../derived/names.ts"
 import { type CommandEntry, commands } from "./command-list.ts"
-import type { AllCommands } from "../base/command-types.ts"
+import type { AllCommands } from "../base/answers.ts"
 import { type CliError, usageError } from "../base/exit-codes.ts"
 
 /** Every word a command line may begin with. Loads all endpoint tables, the server's too. */

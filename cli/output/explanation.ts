@@ -1,8 +1,7 @@
 /** How figures were worked out, in words: a line for each step, under the figure it leads to. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { columnsNamed, tableText } from "./table.ts"
-import { styled, type Terminal } from "./terminal.ts"
-import { oneLine, widthOf } from "./text.ts"
+import { oneLine, styled, type Terminal, widthOf } from "./text.ts"
 
 /** Wider lines are hard to follow with the eye. */
 const width_max = 120

@@ -1,8 +1,7 @@
 /** Availability on a terminal: a grid of days, and bars of demands. */
 import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { daysThrough, monthOf as monthWithYear, nextDay, weekdayOf } from "./days.ts"
-import { styled, type TextStyle, type Terminal } from "./terminal.ts"
-import { truncateToWidth, oneLine, padded, widthOf } from "./text.ts"
+import { oneLine, padded, styled, type Terminal, type TextStyle, truncateToWidth, widthOf } from "./text.ts"
 
 interface GridProduct {
   readonly product_id: number

@@ -3,10 +3,9 @@ import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { sale_line } from "../../core/orders/opportunities/tables/lines.ts"
 import type { OrderLine, Row } from "../base/answers.ts"
-import { blocksText } from "./blocks.ts"
 import { columnsOf } from "./columns.ts"
-import { onClockOf } from "./table.ts"
-import type { Terminal } from "./terminal.ts"
+import { blocksText, onClockOf } from "./table.ts"
+import type { Terminal } from "./text.ts"
 
 const header = [
   ...(["id", "number", "subject", "reference", "state_label", "status_label", "member", "venue", "store"] as const),

@@ -1,8 +1,7 @@
 /** Rows for users: aligned columns on a terminal, tab-separated values in a pipe. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
-import { styled, type Terminal } from "./terminal.ts"
 import { isRows } from "../base/answers.ts"
-import { cellText, truncateToWidth, oneLine, padded, minuteText, widthOf } from "./text.ts"
+import { cellText, minuteText, oneLine, padded, styled, type Terminal, truncateToWidth, widthOf } from "./text.ts"
 
 export interface Column<in R = JsonObject> {
   readonly title: string
@@ -179,4 +178,31 @@ export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Colu
   return shown.map((key, at) =>
     titles.indexOf(titleOf(key)) === at ? column(key) : column(key, key.replaceAll("_", " ").toUpperCase())
   )
+}
+
+// Messages about a CSV's cells.
+
+/** The note about cells that got an apostrophe. */
+export const guardText = (led: number): string =>
+  `${led} ${led === 1 ? "cell that a spreadsheet would run as a formula begins" : "cells that a spreadsheet would run as formulas begin"} with ' in the CSV; --raw writes ${led === 1 ? "it as it is" : "them as they are"}.`
+
+// Output of one record in several parts: its fields, tables of its rows, its sums. A terminal and a pipe get the same
+// parts, separated by an empty line; a pipe gets them without colours, in full width.
+
+export type Block =
+  | { readonly record: JsonObject }
+  | { readonly text: string }
+  | { readonly title?: string; readonly columns: ReadonlyArray<Column>; readonly rows: ReadonlyArray<JsonObject> }
+
+export const blocksText = (blocks: ReadonlyArray<Block>, terminal: Terminal): string =>
+  blocks
+    .map((block) => textOf(block, terminal))
+    .filter((text) => text !== "")
+    .join("\n")
+const textOf = (block: Block, terminal: Terminal): string => {
+  if ("text" in block) return block.text
+  if ("record" in block) return Object.keys(block.record).length === 0 ? "" : recordText(block.record, terminal)
+  const { columns, rows, title } = block
+  if (rows.length === 0) return ""
+  return `${title === undefined ? "" : `${title}\n`}${tableText(columns, rows, terminal, { has_titles: true })}`
 }

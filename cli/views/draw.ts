@@ -9,9 +9,8 @@ import type { BarLabel, Demand, DemandOfBar, Unit } from "./bars.ts"
 import { decodeCalendar, decodeGantt } from "./answers.ts"
 import { type CalendarDay, calendarPage } from "./calendar.ts"
 import { momentText } from "../output/days.ts"
-import type { Scene } from "./frame.ts"
+import { checkOutputPath, type Scene, writeView } from "./frame.ts"
 import { type Gantt, ganttPage, type Part } from "./gantt.ts"
-import { checkOutputPath, writeView } from "./write.ts"
 
 /** `availability calendar --html FILE`. With `--json` the data goes to standard output as well. */
 export const drawCalendar = async (

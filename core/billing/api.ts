@@ -1,31 +1,174 @@
 /** The billing slice: invoices, payments, refunds and credit notes. */
 import { choice, integer, json, type JsonObject, longText, text } from "../kernel/fields/field.ts"
 import type { SettingGroups } from "../kernel/events/settings.ts"
-import type { Slice } from "../kernel/endpoints/endpoint.ts"
+import { command, type Endpoint, type Failure, get, type Input, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
-import { creditEndpoints, creditNoteReads } from "./credits/api.ts"
 import { eInvoiceEndpoints, eInvoiceSettings } from "./einvoice/api.ts"
 import { billedOfOpportunities, creditNoteResource, invoiceResource, paymentResource } from "./state/resources.ts"
 import { billingEvents, invoiceIssued, invoiceVoided } from "./state/events.ts"
 import { invoiceEndpoints } from "./invoices/query.ts"
 import { emailInvoice } from "./mailing.ts"
-import { numberingSettings } from "../setup/settings/numbering.ts"
-import { paymentEndpoints } from "./payments/api.ts"
+import { numberingSettings } from "../setup/settings/groups.ts"
 import {
   credit_note_items,
   credit_notes,
   invoice_items,
+  type InvoiceRow,
   invoices,
   payments,
   standing_statuses
 } from "./state/tables.ts"
-import { Effect, Result } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { lockStreams } from "../kernel/runtime/engine.ts"
 import { reaction } from "../kernel/events/react.ts"
 import { Store } from "../kernel/store/store.ts"
 import { opportunityStream } from "../orders/opportunities/events/event-families.ts"
 import { headerUpdated } from "../orders/opportunities/events/header.ts"
 import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
+import * as Shown from "../kernel/lists/answer-schema.ts"
+import { wholeNumber } from "../kernel/tables/field-schema.ts"
+import { created, listOf, ok, renderById, renderOne, viewContext } from "../kernel/endpoints/resource.ts"
+import { type MovedResult, no_payment_named, recordPayment, recordRefund, type RefundFacts } from "./payments/decide.ts"
+import {
+  credit_notes_path,
+  creditFields,
+  one,
+  one_credit_note,
+  path,
+  paymentFields,
+  read_credit_notes,
+  refundFields,
+  write
+} from "./state/fields.ts"
+import { later, withRules } from "../kernel/fields/later.ts"
+import { deductedBy } from "./invoices/facts.ts"
+import type { CreditFacts, CreditResult } from "./credits/decide.ts"
+
+// The endpoint that issues credit notes (rules/billing 1.5); there is no other way to make one.
+
+// Reading credit notes: the list and one of them (interface 4.6).
+
+const list = get(credit_notes_path, {
+  answer: Shown.page(() => creditNoteResource),
+  name: "credit_notes.list",
+  summary: "List credit notes",
+  ...read_credit_notes,
+  run: (input: Input) => Effect.map(listOf(creditNoteResource, input.query, viewContext(input)), ok)
+})
+const show = get(`${credit_notes_path}/{id}`, {
+  answer: { credit_note: Shown.row(() => creditNoteResource) },
+  name: "credit_notes.show",
+  summary: "Show one credit note",
+  ...read_credit_notes,
+  params: one_credit_note,
+  run: (input) => Effect.map(renderOne(creditNoteResource, input.rows.id, input.query, viewContext(input)), ok)
+})
+
+const creditNoteReads: ReadonlyArray<Endpoint> = [list, show]
+
+const crediting = later(() => import("./credits/decide.ts"))
+
+const credit_result: Schema.Codec<CreditResult> = Schema.suspend(() =>
+  Schema.Struct({ id: wholeNumber, credit_note_id: wholeNumber })
+)
+const is = (value: unknown): boolean => value !== null && value !== undefined
+const oneOfThem = ({ amount, items }: JsonObject): { readonly [field: string]: ReadonlyArray<string> } =>
+  is(items) && is(amount)
+    ? { amount: ["Give items or an amount, not both; with neither all that is left is credited."] }
+    : {}
+const rows_of_credit_notes = [["include", "items"]] as const
+
+const creditFacts = Effect.fnUntraced(function* (invoice: InvoiceRow) {
+  const facts: CreditFacts = {
+    invoice,
+    items: yield* Store.find(invoice_items, { invoice_id: invoice.id }, { order: ["sort_order", "id"] }),
+    credited: yield* Store.find(credit_note_items, { invoice_id: invoice.id }, { order: ["id"] }),
+    deducted_by: yield* deductedBy(invoice)
+  }
+  return facts
+})
+
+const credit = command("POST", `${path}/{id}/credit_notes`, {
+  answer: { credit_note: Shown.row(() => creditNoteResource), invoice: Shown.row(() => invoiceResource) },
+  success_status: 201,
+  name: "invoices.credit",
+  summary: "Issue a credit note: for rows, for an amount, or for all that is left",
+  ability: write,
+  permission: "invoices.credit",
+  params: one,
+  fields: creditFields,
+  check: oneOfThem,
+  result: credit_result,
+  facts: (input) => withRules(crediting, () => creditFacts(input.rows.id)),
+  decide: ({ known, rules }, input, context) => rules.issueCreditNote(known, input.values, context),
+  respond: ({ id, credit_note_id }, input) =>
+    Effect.map(
+      Effect.all({
+        note: renderById(creditNoteResource, credit_note_id, rows_of_credit_notes, viewContext(input)),
+        invoice: renderById(invoiceResource, id, input.query, viewContext(input))
+      }),
+      ({ note, invoice }) => created({ credit_note: note.credit_note, invoice: invoice.invoice })
+    )
+})
+
+const creditEndpoints: ReadonlyArray<Endpoint> = [credit]
+
+// Endpoints of payments and refunds (rules/billing 1.4). Writers of one invoice wait for each other.
+
+const record = { ability: "payments:write", permission: "payments.record" } as const
+const result: Schema.Codec<MovedResult> = Schema.suspend(() =>
+  Schema.Struct({ id: wholeNumber, payment_id: wholeNumber })
+)
+
+/** The payment or refund, and what it made of the invoice: a caller nearly always needs both. */
+const both = ({ id, payment_id }: MovedResult, input: Input) =>
+  Effect.all({
+    row: renderById(paymentResource, payment_id, [], viewContext(input)),
+    invoice: renderById(invoiceResource, id, input.query, viewContext(input))
+  })
+
+const refundFacts = Effect.fnUntraced(function* (
+  payment_id: number | null
+): Effect.fn.Return<RefundFacts, Failure, Store> {
+  const payment = payment_id === null ? undefined : yield* Store.get(payments, payment_id)
+  if (payment === undefined) return no_payment_named
+  const moved = yield* Store.find(payments, { invoice_id: payment.invoice_id })
+  return {
+    payment,
+    refunded: moved.filter((one) => one.payment_id === payment.id).reduce((sum, { amount }) => sum + amount, 0)
+  }
+})
+
+const pay = command("POST", `${path}/{id}/payments`, {
+  answer: { payment: Shown.row(() => paymentResource), invoice: Shown.row(() => invoiceResource) },
+  success_status: 201,
+  name: "invoices.pay",
+  summary: "Record a payment",
+  ...record,
+  params: one,
+  fields: paymentFields,
+  result,
+  facts: () => Effect.void,
+  decide: (_facts, input, context) => recordPayment(input.rows.id, input.values, context),
+  respond: (done, input) =>
+    Effect.map(both(done, input), ({ row, invoice }) => created({ payment: row.payment, invoice: invoice.invoice }))
+})
+const refund = command("POST", `${path}/{id}/refunds`, {
+  answer: { refund: Shown.row(() => paymentResource), invoice: Shown.row(() => invoiceResource) },
+  success_status: 201,
+  name: "invoices.refund",
+  summary: "Record a refund",
+  ...record,
+  params: one,
+  fields: refundFields,
+  result,
+  facts: ({ values }) => refundFacts(values.payment_id ?? null),
+  decide: (facts, input, context) => recordRefund(input.rows.id, facts, input.values, context),
+  respond: (done, input) =>
+    Effect.map(both(done, input), ({ row, invoice }) => created({ refund: row.payment, invoice: invoice.invoice }))
+})
+
+const paymentEndpoints: ReadonlyArray<Endpoint> = [pay, refund]
 
 // Effects of issuing and voiding on the opportunity: its `invoiced` flag (rules/rulings, `invoiced` flag).
 

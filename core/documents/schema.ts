@@ -11,7 +11,7 @@ import { type Settings, settingText } from "../kernel/events/settings.ts"
 import { Schema } from "effect"
 import { type AnyEventType, eventType } from "../kernel/events/event-type.ts"
 import { recordEvents } from "../kernel/events/record-events.ts"
-import { type NewRow, newRow, newRowWith, type SomeColumns } from "../kernel/tables/stored-schema.ts"
+import { type NewRow, newRow, newRowWith, type SomeColumns } from "../kernel/tables/field-schema.ts"
 
 // The types of documents, and what each is made of (rules/billing 3).
 

@@ -18,7 +18,7 @@ import {
   type RelationshipRow,
   relationships
 } from "../people/members/schema.ts"
-import { countries } from "../setup/reference-data/countries.ts"
+import { countries } from "../setup/reference-data/currencies.ts"
 import { assignedClass, organisation_tax_classes } from "../setup/reference-data/tax.ts"
 import { type ImportContext, type memberImportFields, readRows, type Row, textCell } from "./rows.ts"
 import { type ContactFacts, contactKinds, type ContactRecord, type ListValue } from "./contact-rows.ts"

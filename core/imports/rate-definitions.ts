@@ -11,7 +11,7 @@ import { Store } from "../kernel/store/store.ts"
 import { foldCase } from "../kernel/tables/table.ts"
 import { composeMethod, presets, type SubmittedMethod, updateMethod } from "../pricing/pricing/definition.ts"
 import type { RateMethod } from "../pricing/pricing/engine.ts"
-import { basePeriods, strategies } from "../pricing/pricing/strategies.ts"
+import { basePeriods, strategies } from "../pricing/pricing/modifiers.ts"
 import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../products/rates/schema.ts"
 import {
   decideRows,

@@ -7,7 +7,7 @@ import { createdEvent, updatedEvent } from "../kernel/endpoints/crud-resource.ts
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { foldCase } from "../kernel/tables/table.ts"
 import { presetSlugOfSourceEngine } from "../pricing/pricing/definition.ts"
-import { rateTransactionTypes } from "../pricing/pricing/strategies.ts"
+import { rateTransactionTypes } from "../pricing/pricing/modifiers.ts"
 import { productRateErrors } from "../products/rates/product-rates.ts"
 import { product_rates, type ProductRateRow, type RateDefinitionRow } from "../products/rates/schema.ts"
 import type { StoreRow } from "../setup/stores.ts"

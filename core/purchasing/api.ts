@@ -1,17 +1,16 @@
 /** The procurement slice: purchase orders, receipts and returns, resolutions of shortages. */
 import type { Slice } from "../kernel/endpoints/endpoint.ts"
-import { orderEndpoints } from "./orders/api.ts"
+import { orderEndpoints, purchaseOrderResource } from "./orders/api.ts"
 import { hireExtended, receivingEndpoints } from "./receiving/extend.ts"
-import { receivingEvents } from "./receiving/events.ts"
 import { goodsGivenBack, goodsTakenIn, procurementSettings } from "./receiving/intake.ts"
 import { onOrderFollows, resolutionEndpoints } from "./resolutions/api.ts"
-import { purchaseOrderResource } from "./resources.ts"
 import {
   procurementEvents,
   purchase_order_items,
   purchase_order_receipt_lines,
   purchase_order_receipts,
-  purchase_orders
+  purchase_orders,
+  receivingEvents
 } from "./schema.ts"
 
 export const procurementSlice: Slice = {

@@ -6,17 +6,31 @@ import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
 import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"
 import type { ServerCall, ServerSlice } from "../ports/server-slice.ts"
-import { serverContext } from "../ports/server-context.ts"
+import {
+  GivenUp,
+  type JobKind,
+  jobKind,
+  type JobOffer,
+  jobOffer,
+  serverContext,
+  timedWork
+} from "../ports/server-context.ts"
 import { type InvoiceMail, invoiceMail, InvoiceMailer } from "../../core/billing/mailing.ts"
 import { invoices } from "../../core/billing/state/tables.ts"
 import type { DocumentSource, PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { document_types, typeOfInvoice } from "../../core/documents/schema.ts"
-import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, timedWork } from "../ports/job-kind.ts"
-import { filledDocument, filledMail, mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
-import { contents } from "../documents/papers/preparing.ts"
-import { drawingRefused, drawn } from "../documents/papers/draw.ts"
+import {
+  contents,
+  drawingRefused,
+  drawn,
+  filledDocument,
+  filledMail,
+  mailDocument,
+  mailing,
+  senderOf
+} from "../documents/papers/filled.ts"
 import { invoiceChange, invoiceOverdue, invoiceStream } from "../../core/billing/state/events.ts"
-import { isToBeTold } from "../../core/billing/state/overdue.ts"
+import { isToBeTold } from "../../core/billing/accounting/postings.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"

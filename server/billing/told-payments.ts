@@ -22,7 +22,7 @@ import {
   type ToldPayment,
   type ToldRefund
 } from "../delivery/inbound/payments.ts"
-import { GivenUp } from "../ports/job-kind.ts"
+import { GivenUp } from "../ports/server-context.ts"
 
 const nobody: Viewer = {
   user_id: 0,

@@ -26,7 +26,7 @@ import {
 import { Store } from "../../core/kernel/store/store.ts"
 import { authorizeCall } from "../../core/kernel/runtime/prepare.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"
-import { serverContext } from "../ports/server-context.ts"
+import { type AnyJobKind, jobKind, jobOffer, type Process, processOf, serverContext } from "../ports/server-context.ts"
 import type { ServerCall, ServerEndpoint, ServerSlice } from "../ports/server-slice.ts"
 import * as Semaphore from "effect/Semaphore"
 import {
@@ -37,7 +37,6 @@ import {
   queuedAnswer,
   request_waits_millis
 } from "../../core/documents/lifecycle-api.ts"
-import { type AnyJobKind, jobKind, jobOffer, type Process, processOf } from "../ports/job-kind.ts"
 import { isSignedFor, showFile } from "../files/serve.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { renderOne, viewContext } from "../../core/kernel/endpoints/resource.ts"
@@ -45,7 +44,7 @@ import { instantOf } from "../../core/values/time.ts"
 import { answeredLater } from "../access/idempotency/slice.ts"
 import { certificateFollows, drawCertificate, isPublicPage, linkEndpoints } from "./links/api.ts"
 import { mailDocument } from "./links/email-api.ts"
-import { document_link_pins, document_link_tries, PublicCall } from "./links/pin.ts"
+import { document_link_pins, document_link_tries, PublicCall } from "./links/public-links.ts"
 
 // Layouts of documents as a server checks them when they are saved: their texts with fields, and their logo.
 

@@ -8,7 +8,7 @@ import { type Catalogue, catalogueOf, CommandRuntime, type Failure } from "../..
 import { ensureSchema } from "../../core/kernel/runtime/schema.ts"
 import { make as makeStore, Store } from "../../core/kernel/store/store.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
-import { makeBodyBudget } from "../http/body-budget.ts"
+import { makeBodyBudget } from "../http/body.ts"
 import type { Database } from "./config.ts"
 import { keepUidHost } from "../overview/feeds/uid-host.ts"
 import { filesNamed } from "../files/keep.ts"
@@ -25,13 +25,18 @@ import { ServerContext } from "../ports/server-context.ts"
 import { type Log, silentLog } from "../ports/log.ts"
 import * as Postgres from "../pg/client.ts"
 import { makeRenderer } from "../print/renderer.ts"
-import { makeReferenceCache } from "./reference-cache.ts"
 import { makeLimits } from "../http/limits.ts"
 import { listen } from "../pg/session.ts"
 import { type HttpRequest, type HttpResponse, makePipeline } from "./pipeline.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { type StorageFailure, storageFailureOf } from "../ports/storage-fault.ts"
-import { makePeerNotifier, makeSettingsCache, mayChangeSettings, type PeerNotifier } from "./settings-cache.ts"
+import {
+  makePeerNotifier,
+  makeReferenceCache,
+  makeSettingsCache,
+  mayChangeSettings,
+  type PeerNotifier
+} from "./caches.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 

@@ -8,7 +8,7 @@ import { lockDatabase, seed } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { hashOf, secretFor, tokens } from "../access/tokens/issue.ts"
-import { owner_user_id, ownerEvents } from "../ports/users.ts"
+import { owner_user_id, ownerEvents } from "../ports/server-context.ts"
 import { StartupError } from "../ports/startup-error.ts"
 
 const oldest_postgres = 15

@@ -1,6 +1,6 @@
 /** Slices that the server adds to the core's. New server slices go here. */
 import type { ServerSlice } from "../ports/server-slice.ts"
-import type { AnyJobKind } from "../ports/job-kind.ts"
+import type { AnyJobKind } from "../ports/server-context.ts"
 import { Context, Effect, Struct } from "effect"
 import { lostSecrets, unreadableSecrets } from "../../core/setup/settings/secrets.ts"
 import { syncSlice } from "../../sync/server/api.ts"

@@ -7,10 +7,8 @@ import { Effect, Schema } from "effect"
 import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
-import { GivenUp } from "./job-kind.ts"
 import { isSameSignature } from "./secret-box.ts"
-import type { Headers } from "./raw-request.ts"
-import type { ServerContext } from "./server-context.ts"
+import { GivenUp, type Headers, type ServerContext } from "./server-context.ts"
 
 export const source_kinds = {
   generic: "X-Signals-Signature, the hex of HMAC-SHA256 over the body with the secret as shown",

@@ -2,12 +2,10 @@
  * Extensions of a slice on the server: middleware around a call, within its transaction, after its answer, and in the
  * background.
  */
-import type { Headers } from "./raw-request.ts"
 import type { Context, Effect, Scope } from "effect"
 import type { Store } from "../../core/kernel/store/store.ts"
 import type { InboundHandler } from "./inbound.ts"
-import type { AnyJobKind, Process, TimedWork } from "./job-kind.ts"
-import type { ServerContext } from "./server-context.ts"
+import type { AnyJobKind, Headers, Process, ServerContext, TimedWork } from "./server-context.ts"
 import type { Answer, CommandRuntime, Failure, Slice } from "../../core/kernel/endpoints/endpoint.ts"
 import type { EndpointCall } from "../../core/kernel/runtime/engine.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
@@ -38,7 +36,7 @@ export const measurementsText = (measured: ReadonlyArray<Measurement>): string =
     .map((text) => `${text}\n`)
     .join("")
 
-export type { Headers } from "./raw-request.ts"
+export type { Headers } from "./server-context.ts"
 
 /**
  * A call over HTTP that is authenticated, within its rate limit and matched. Rows, permission and body are checked

@@ -137,7 +137,7 @@ export interface Inline {
   readonly link?: string
   readonly color?: string
   readonly decoration?: "underline"
-  /** Block of its line: one for each text (tags.ts). */
+  /** Block of its line: one for each text (draw.ts). */
   readonly block?: Tag
 }
 

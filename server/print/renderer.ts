@@ -4,10 +4,20 @@
  */
 import { Worker } from "node:worker_threads"
 import type { Answer, Asked, Said, StoreFont, Task, TextFault } from "./fonts.ts"
-import { workerAddress } from "./worker-address.ts"
 import { Data, Effect, Result, type Scope } from "effect"
 import { type Block, type Picture, picturesOf, type PrintDocument } from "../../core/pricing/print/blocks.ts"
 import { type PictureData, type Pictures, readPicture } from "../../core/pricing/print/picture.ts"
+import { existsSync } from "node:fs"
+
+/** Where the drawing thread's program is: beside this file as source, else in `print/` of the bundled programs. */
+const workerAddress = (): URL => {
+  const places = ["./worker.ts", "./print/worker.js", "../print/worker.js"].map(
+    (place) => new URL(place, import.meta.url)
+  )
+  const found = places.find((place) => existsSync(place))
+  if (found === undefined) throw new Error("the program that draws documents is missing: install Flightcase again")
+  return found
+}
 
 // Threads that draw: few, started when there is something to draw and stopped when there has been nothing for a while.
 // Each does one task at a time; one that takes too long or too much memory is killed, and the next task gets a new one.
@@ -25,7 +35,7 @@ export interface PoolOptions {
   /** The thread's program. */
   readonly worker?: URL
 }
-export type Ended =
+type Ended =
   | { readonly kind: "answered"; readonly answer: Answer }
   /** Took longer than its limit, and its thread was killed. */
   | { readonly kind: "too_long" }
@@ -35,7 +45,7 @@ export type Ended =
   | { readonly kind: "busy" }
   | { readonly kind: "closed" }
 
-export interface Pool {
+interface Pool {
   /** `ended` is called once, unless the returned function, which gives the task up, is called before. */
   readonly run: (task: Task, limit_millis: number, ended: (how: Ended) => void) => () => void
   readonly counts: () => { readonly threads: number; readonly working: number; readonly waiting: number }
@@ -201,7 +211,7 @@ class ThreadPool implements Pool {
   }
 }
 
-export const makePool = (options: PoolOptions = {}): Pool => new ThreadPool(options)
+const makePool = (options: PoolOptions = {}): Pool => new ThreadPool(options)
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 

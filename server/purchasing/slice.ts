@@ -16,17 +16,24 @@ import {
   purchase_orders,
   purchaseOrderChange,
   type PurchaseOrderItemRow,
+  purchaseOrderReturnDue,
   type PurchaseOrderRow,
   purchaseOrderStream
 } from "../../core/purchasing/schema.ts"
 import { stores } from "../../core/setup/stores.ts"
-import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer, timedWork } from "../ports/job-kind.ts"
 import { queueMail } from "../delivery/mail/jobs.ts"
 import { mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
-import { serverContext } from "../ports/server-context.ts"
+import {
+  GivenUp,
+  type JobKind,
+  jobKind,
+  type JobOffer,
+  jobOffer,
+  serverContext,
+  timedWork
+} from "../ports/server-context.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
-import { purchaseOrderReturnDue } from "../../core/purchasing/receiving/events.ts"
 import { dueBackAt, isHere, isReminderDue, reminderDaysIn } from "../../core/purchasing/receiving/intake.ts"
 import { users } from "../../core/people/users/permissions.ts"
 import { exact } from "../../core/values/decimal.ts"

@@ -8,7 +8,6 @@ import type { Alternative, CommandRuntime, Failure, Request } from "../../core/k
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
-import { leasedTables } from "../protocol/lease-blocks.ts"
 import {
   bundle_bytes_max,
   bundle_content_bytes_max,
@@ -26,8 +25,15 @@ import {
   signBundle,
   unreadableBundle
 } from "../protocol/bundle-format.ts"
-import { DecodeFailure } from "../protocol/decode.ts"
-import { contentsNamed, type LeaseRange, toWireCommand, type WireCommand, type WireError } from "../protocol/wire.ts"
+import {
+  contentsNamed,
+  DecodeFailure,
+  leasedTables,
+  type LeaseRange,
+  toWireCommand,
+  type WireCommand,
+  type WireError
+} from "../protocol/wire.ts"
 import type { Profile } from "./outbox/folder.ts"
 import { referencesOfBody } from "./outbox/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"

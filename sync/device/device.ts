@@ -15,7 +15,6 @@ import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 import { decodeEnrolment } from "../protocol/answers.ts"
 import { BundleError, newSeed, publicKeyOf } from "../protocol/bundle-format.ts"
 import { layer as sqliteLayer } from "../sqlite/client.ts"
-import { asAnswer, refusalAnswer } from "./answer.ts"
 import type { Device, SyncStatus } from "./bundle.ts"
 import {
   DeviceFailure,
@@ -34,13 +33,24 @@ import {
 import { openOutboxAt } from "./outbox/outbox.ts"
 import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./outbox/replica-tables.ts"
 import { readAnswer, remoteAt, Unreachable } from "./exchange/remote.ts"
-import { makeReplica, type QueryResult, type Replica } from "./replica/replica.ts"
+import { asAnswer, makeReplica, type QueryResult, refusalAnswer, type Replica } from "./replica/replica.ts"
 import type { Conflicts } from "./resolutions/conflicts.ts"
-import { toldReports } from "./resolutions/reports.ts"
+import { toldReports } from "./resolutions/blocked-commands.ts"
 import { lockSync, openSession, type SessionParts, SyncBusy } from "./exchange/server-session.ts"
 import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./exchange/files.ts"
 import { type Progress, syncOnce } from "./exchange/sync.ts"
-import { uuidv7 } from "./outbox/uuid.ts"
+
+// Ids of commands.
+
+/** A UUID v7: 48 bits of milliseconds, so that ids sort by the time they were made, then chance. */
+const uuidv7 = (now = Date.now()): string => {
+  const bytes = Buffer.from(crypto.getRandomValues(new Uint8Array(16)).buffer)
+  bytes.writeUIntBE(now, 0, 6)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  const hex = bytes.toString("hex")
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
 
 export { BundleError, DeviceFailure, hasProfile, readProfile, SyncBusy, Unreachable, uuidv7 }
 export type { Device } from "./bundle.ts"

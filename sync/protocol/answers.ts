@@ -2,9 +2,8 @@
 import { Schema } from "effect"
 import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
-import { decoderOf } from "./decode.ts"
 import { checkSection, checksumPage, type SnapshotPage, snapshotPage, snapshotPlan } from "./snapshot.ts"
-import { leaseRange, verdict } from "./wire.ts"
+import { decoderOf, leaseRange, verdict } from "./wire.ts"
 
 /** Server information for devices. */
 export const serverInfo = Schema.suspend(() =>

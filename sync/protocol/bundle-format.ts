@@ -5,7 +5,7 @@
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 import { Schema } from "effect"
 import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
-import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
+import { jsonObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
 import {
   canonicalJson,
   canonicalPieces,
@@ -13,9 +13,7 @@ import {
   type Json,
   type JsonObject
 } from "../../core/kernel/fields/field.ts"
-import { jsonObject } from "../../core/kernel/tables/stored-schema.ts"
-import { DecodeFailure, decoderOf } from "./decode.ts"
-import { leaseRange, type LeaseRange, verdict, type WireCommand } from "./wire.ts"
+import { DecodeFailure, decoderOf, type LeaseRange, leaseRange, verdict, type WireCommand } from "./wire.ts"
 
 // Ed25519 signatures of bundles. Device and server each keep their private key and know the other's public key, so
 // neither a carrier of bundles nor a reader of the server's database can forge one.

@@ -9,7 +9,6 @@ import { Schema } from "effect"
 import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { anyJson, anyObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
-import { DecodeFailure, decoderOf } from "./decode.ts"
 import { createHash } from "node:crypto"
 import {
   canonicalJson,
@@ -19,7 +18,7 @@ import {
   type JsonObject
 } from "../../core/kernel/fields/field.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
-import { leaseRange, verdictStatus, wireError } from "./wire.ts"
+import { DecodeFailure, decoderOf, leaseRange, verdictStatus, wireError } from "./wire.ts"
 
 // Events as they travel: as JSON in pages of rows, and as rows of texts by Electric's shape protocol.
 

@@ -1,7 +1,8 @@
 /** Messages between device and server: commands, verdicts, blocks of ids. Each is declared once, as a Schema. */
-import { Schema } from "effect"
-import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
-import { jsonObject } from "../../core/kernel/tables/stored-schema.ts"
+import { Schema, SchemaIssue } from "effect"
+import { jsonObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
+import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
+import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
 
 /** A file that is sent with a command: its content travels apart, and is known by its SHA-256. */
 const wireFile = Schema.suspend(() =>
@@ -146,3 +147,64 @@ export const commands_per_push_max = 500
 export const dependencies_max = 500
 /** The status of a command that was not decided because what it builds on was refused (RFC 4918, 11.4). */
 export const blocked_status = 424
+
+// Decoding at the borders: what came over the network, from a file or from a database is read through a Schema before
+// anything is done with it. Keys a Schema does not name are left out: a newer release may send or keep more.
+
+/** A message, or a stored text, is not what its declaration says. Nothing of it was used. */
+export class DecodeFailure extends Error {
+  override readonly name = "DecodeFailure"
+  /** The decoded data, e.g. `verdicts on pushed commands`. */
+  readonly subject: string
+  /** Where in it, e.g. `verdicts.0.status`; empty where all of it is wrong. */
+  readonly field: string
+  constructor(subject: string, field: string, expected: string, cause?: unknown) {
+    super(`${subject}${field === "" ? "" : `, ${field}`}: ${expected}`, { cause })
+    this.subject = subject
+    this.field = field
+  }
+}
+
+const failureOf = (subject: string, error: unknown): unknown => {
+  if (!Schema.isSchemaError(error)) return error
+  const [first] = SchemaIssue.makeFormatterStandardSchemaV1()(error.issue).issues
+  const field = (first?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step)).join(".")
+  return new DecodeFailure(subject, field, first?.message ?? "not as declared", error)
+}
+
+/** A text of JSON that holds what the Schema says. */
+export const jsonText = <T>(schema: Schema.Codec<T>) => Schema.fromJsonString(schema)
+
+/** Reads values as a Schema declares them; throws DecodeFailure. The Schema is built when the first value is read. */
+export const decoderOf = <T>(subject: string, schema: () => Schema.Codec<T, unknown>): ((value: unknown) => T) => {
+  let decode: ((value: unknown) => T) | undefined
+  return (value) => {
+    decode ??= Schema.decodeUnknownSync(schema())
+    try {
+      return decode(value)
+    } catch (error) {
+      throw failureOf(subject, error)
+    }
+  }
+}
+/** The same for values that may be wrong: undefined where one is not as declared. */
+export const optionalDecoderOf = <T>(
+  subject: string,
+  schema: () => Schema.Codec<T, unknown>
+): ((value: unknown) => T | undefined) => {
+  const decode = decoderOf(subject, schema)
+  return (value) => {
+    try {
+      return decode(value)
+    } catch (error) {
+      if (error instanceof DecodeFailure) return undefined
+      throw error
+    }
+  }
+}
+
+// Which tables' ids are leased to devices: server and device ask for the same.
+
+/** Tables that commands which can be sent later make rows in. */
+export const leasedTables = (catalogue: Catalogue): ReadonlyArray<string> =>
+  catalogue.tables.filter(hasOwnIds).map((table) => table.name)

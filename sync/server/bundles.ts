@@ -57,8 +57,7 @@ import {
   type Page,
   signBundleInPieces
 } from "../protocol/bundle-format.ts"
-import { commands_per_push_max, type LeaseRange, type Verdict } from "../protocol/wire.ts"
-import { leasedTables } from "../protocol/lease-blocks.ts"
+import { commands_per_push_max, leasedTables, type LeaseRange, type Verdict } from "../protocol/wire.ts"
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
 import { countLeases, lease, lease_reclaim_fields, type LeaseReclaim, reclaimLeases } from "./reclaim-leases.ts"
 import { bundleShown, shapeAnswer } from "./shape.ts"

@@ -13,9 +13,16 @@ import { statusOf, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/people/users/permissions.ts"
-import { commandDecided } from "../protocol/events.ts"
+import {
+  columnOf,
+  commandDecided,
+  rowKey,
+  type RowTouch,
+  touchesOf,
+  type WatchedChange,
+  watching
+} from "../protocol/events.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
-import { columnOf, rowKey, type RowTouch, touchesOf, type WatchedChange, watching } from "../protocol/touches.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../protocol/wire.ts"
 
 const naming = later(() => import("../../core/offline/undo/called.ts"))

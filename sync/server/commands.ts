@@ -14,9 +14,9 @@ import {
 } from "../../core/kernel/fields/field.ts"
 import { invalid, Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
-import { optionalDecoderOf } from "../protocol/decode.ts"
 import {
   dependencies_max,
+  optionalDecoderOf,
   rowsSeen,
   unlessChanged,
   type Verdict,

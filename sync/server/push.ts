@@ -18,10 +18,10 @@ import { bodyOf, invalidField, notFound, Rejection, statusOf, type Viewer } from
 import { Store } from "../../core/kernel/store/store.ts"
 import { type AnyRow, type RowChange, type RowOf, update, wordsOf } from "../../core/kernel/tables/table.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { decoderOf } from "../protocol/decode.ts"
 import { commandDecided } from "../protocol/events.ts"
 import {
   blocked_status,
+  decoderOf,
   idReusedError,
   replicaStream,
   type Verdict,

@@ -8,11 +8,10 @@ import { insert, type RowChange } from "../../core/kernel/tables/table.ts"
 import { allocateIdRanges, nextIds } from "../../core/kernel/runtime/ids.ts"
 import { invalidField } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { LeaseRange } from "../protocol/wire.ts"
+import { leasedTables, type LeaseRange } from "../protocol/wire.ts"
 import { id_claims, id_leases, lockReplica } from "./tables.ts"
 import { CommandRuntime, type Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import { integer, object, text } from "../../core/kernel/fields/field.ts"
-import { leasedTables } from "../protocol/lease-blocks.ts"
 
 // Blocks of ids for devices, whose rows keep their ids for ever. Requests with one number give one block.
 

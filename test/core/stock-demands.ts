@@ -1,7 +1,6 @@
 /** Claims written straight into the journal, for tests that need stock taken without an opportunity around it. */
 import { Effect } from "effect"
-import { demandsReplaced } from "../../core/orders/demands/events.ts"
-import { demands, type NewDemand } from "../../core/orders/demands/schema.ts"
+import { demands, demandsReplaced, type NewDemand } from "../../core/orders/demands/schema.ts"
 import { recordEvents, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import type { App } from "../app.ts"
 import { demand } from "./orders/availability/api/fixtures.ts"

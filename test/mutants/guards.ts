@@ -39,7 +39,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "settings are believed for a quarter of an hour",
-    file: "server/host/settings-cache.ts",
+    file: "server/host/caches.ts",
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
@@ -58,7 +58,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "other servers are told, but not that rights changed",
-    file: "server/host/settings-cache.ts",
+    file: "server/host/caches.ts",
     within: "makePeerNotifier",
     find: "waiting = settingsChanged ||",
     replace: "waiting = settingsChanged === undefined ||",
@@ -158,7 +158,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a warehouse changes how many are ordered, and so what they cost",
-    file: "core/orders/opportunities/units/api-bulk.ts",
+    file: "core/orders/opportunities/units/bulk.ts",
     within: "acts",
     find: "!hasOnePermission(context.viewer, edit.permission)",
     replace: "hasOnePermission(context.viewer, edit.permission) && false",

@@ -17,7 +17,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "any PIN opens a link",
-    file: "server/documents/links/pin.ts",
+    file: "server/documents/links/public-links.ts",
     within: "isPin",
     find: "timingSafeEqual(tried, is_known ? right : Buffer.alloc(key_bytes)) && is_known",
     replace: "is_known",

@@ -28,7 +28,7 @@ export const service_mutants: ReadonlyArray<Mutant> = [
     { find: "[...without(open, record), ...left]", replace: "open" },
     "removes a unit from rentable stock until it is released"
   ),
-  fault("core/products/service.ts")(
+  fault("core/products/stock/schema.ts")(
     "a unit that is overdue from its repair counts as free",
     "outOfServicePeriod",
     { find: "is_overdue ? openEndMillis : Math.max(from, expected)", replace: "Math.max(from, expected)" },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { clientAddress, networkOf } from "../../server/http/client-address.ts"
+import { clientAddress, networkOf } from "../../server/http/http-message.ts"
 import { type Listening, listenOn } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
 import { serve, type Serving } from "./serving.ts"

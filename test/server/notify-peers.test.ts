@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { makePeerNotifier, mayChangeSettings } from "../../server/host/settings-cache.ts"
+import { makePeerNotifier, mayChangeSettings } from "../../server/host/caches.ts"
 
 it("sends one notice for all commits made while the last one was being sent, naming settings if any changed them", async () => {
   const sent: Array<string> = []

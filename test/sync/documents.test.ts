@@ -1,7 +1,7 @@
 /** Documents asked for without a network: recorded as pending, and drawn by the server once it hears of them. */
 import { Context, Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import { DocumentPreparation } from "../../server/documents/papers/preparing.ts"
+import { DocumentPreparation } from "../../server/documents/papers/filled.ts"
 import { engines } from "../app.ts"
 import { paper, poll } from "../server/documents/papers/house.ts"
 import { serverOfSuite, type TestDevice } from "./opening.ts"

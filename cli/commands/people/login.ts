@@ -14,7 +14,7 @@ import type { OutboxCommand } from "../../../sync/device/outbox/rows.ts"
 import { CliError, exit_codes, missingFlagError, refusePlan, usageError } from "../../base/exit-codes.ts"
 import { type CommandContext, withPrivateUmask } from "../../context/context.ts"
 import { standardInput } from "../../base/input.ts"
-import { homeFolder, privateFolder, profileExists, profileFolder, profileName } from "../../base/profile-folder.ts"
+import { homeFolder, privateFolder, profileExists, profileFolder, profileName } from "../../base/server-choice.ts"
 import { progressOf } from "../../context/print.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 

@@ -1,5 +1,5 @@
 /** A draft from an opportunity (rules/billing 1.3). */
-import { exclusiveTax, inclusiveTax } from "../../pricing/pricing/tax.ts"
+import { exclusiveTax, inclusiveTax } from "../../pricing/pricing/line.ts"
 import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
 import { groupKey, type RowTax, sumsOf } from "../state/amounts.ts"
 import { newItem } from "../state/items.ts"
@@ -18,7 +18,7 @@ import { type Billed, billedText, leftRows, leftToBill, withNet } from "../state
 import { hundredths, quantityText, share } from "../state/credited.ts"
 import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import { withoutStamps } from "../../kernel/tables/stored-schema.ts"
+import { withoutStamps } from "../../kernel/tables/field-schema.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"

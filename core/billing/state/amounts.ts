@@ -2,7 +2,7 @@
  * Totals and taxes of an invoice's rows (rules/billing 1.2, 1.3). Tax is rounded once for each class and rate; the rows
  * share it, and the last non-zero row takes the rounding difference.
  */
-import { exclusiveTax, inclusiveTax, type ResolvedTax, type TaxedAmount } from "../../pricing/pricing/tax.ts"
+import { exclusiveTax, inclusiveTax, type ResolvedTax, type TaxedAmount } from "../../pricing/pricing/line.ts"
 import { compareDecimals } from "../../values/decimal.ts"
 import { percentOfMoney, timesMoney } from "../../values/money.ts"
 import type { InvoiceItemRow, InvoiceRow, TaxSummaryRow } from "./tables.ts"

@@ -2,7 +2,7 @@
  * Billed and unbilled amounts of an opportunity (rules/billing 1.9). Amounts are net, in minor units of the
  * opportunity's currency.
  */
-import { exclusiveTax } from "../../pricing/pricing/tax.ts"
+import { exclusiveTax } from "../../pricing/pricing/line.ts"
 import { formatMoney } from "../../values/money.ts"
 import { groupKey, type RowTax } from "./amounts.ts"
 import { quantityAndPrice, quantityIn } from "./rows.ts"

@@ -6,10 +6,10 @@ import { Schema } from "effect"
 import type { AnyEventType } from "../../kernel/events/event-type.ts"
 import { draftEvents, recordEvents } from "../../kernel/events/record-events.ts"
 import { insertRow } from "../../kernel/tables/table.ts"
-import { newRow } from "../../kernel/tables/stored-schema.ts"
+import { newRow } from "../../kernel/tables/field-schema.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./tables.ts"
 import type { DecideContext } from "../../kernel/events/settings.ts"
-import { type NumberedKind, numbering_group, numberWritten, prefixOf } from "../../setup/settings/numbering.ts"
+import { type NumberedKind, numbering_group, numberWritten, prefixOf } from "../../setup/settings/groups.ts"
 
 /** What the activity leaves out: who was billed stands on the invoice. */
 const hidden = ["billed_to", "billed_by", "overdue_told_at", "tax_summary", "vat_reports"]

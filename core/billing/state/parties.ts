@@ -4,7 +4,7 @@ import { list_values } from "../../kernel/lists/custom-field.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { addresses, emails, members, phones } from "../../people/members/schema.ts"
-import { countries } from "../../setup/reference-data/countries.ts"
+import { countries } from "../../setup/reference-data/currencies.ts"
 import { stores } from "../../setup/stores.ts"
 import type { InvoiceRow, NamedParty } from "./tables.ts"
 

@@ -4,7 +4,7 @@
  */
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import type { CostRow, OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import { exclusiveTax, resolveLockedTax, type TaxTable } from "../../pricing/pricing/tax.ts"
+import { exclusiveTax, resolveLockedTax, type TaxTable } from "../../pricing/pricing/line.ts"
 import { netCost } from "../../pricing/pricing/totals.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import { compareDecimals, exact, formatDecimal, wholeUnits } from "../../values/decimal.ts"

@@ -11,7 +11,6 @@ import {
   type OpportunityRow,
   type VersionRow
 } from "../../orders/opportunities/tables/opportunities.ts"
-import { exclusiveTax } from "../../pricing/pricing/tax.ts"
 import { type Column, plain, type Row, type Table } from "../../pricing/print/blocks.ts"
 import { percentText, quantityText } from "../../pricing/print/format.ts"
 import { exact, formatDecimal, roundHalfAway, wholeUnits } from "../../values/decimal.ts"
@@ -26,8 +25,8 @@ import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import type { RowOf } from "../../kernel/tables/table.ts"
 import { addresses, members } from "../../people/members/schema.ts"
-import { chargeableDays } from "../../pricing/pricing/line.ts"
-import { countries } from "../../setup/reference-data/countries.ts"
+import { chargeableDays, exclusiveTax } from "../../pricing/pricing/line.ts"
+import { countries } from "../../setup/reference-data/currencies.ts"
 import type { CommonFacts, CustomerFacts, PricedJobFacts } from "./shared-fields.ts"
 import type { DocumentSource } from "./invoices.ts"
 

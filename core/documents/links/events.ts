@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { type AnyEventType, eventType, streamOf } from "../../kernel/events/event-type.ts"
 import { insertRow, remove, update, updateWhere } from "../../kernel/tables/table.ts"
-import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/tables/stored-schema.ts"
+import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/tables/field-schema.ts"
 import { document_acceptances, document_links, type DocumentLinkRow } from "../schema.ts"
 
 /** Every event names its document as `id`. */

@@ -34,7 +34,7 @@ import {
   viewContext
 } from "./resource.ts"
 import * as Shown from "../lists/answer-schema.ts"
-import type { Defaults } from "../tables/stored-schema.ts"
+import type { Defaults } from "../tables/field-schema.ts"
 import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "../events/row-events.ts"
 import { Store } from "../store/store.ts"
 import { type AnyRow, articleOf, type RowOf, type Stamped, type Table, wordsOf } from "../tables/table.ts"

@@ -5,7 +5,7 @@
 import { Schema, type SchemaAST } from "effect"
 import type { AnyEventType } from "./event-type.ts"
 import type { Field, Fields } from "../fields/field.ts"
-import { storedValue, tableHeldBy } from "../tables/stored-schema.ts"
+import { storedValue, tableHeldBy } from "../tables/field-schema.ts"
 import { type Table, wordsOf } from "../tables/table.ts"
 
 interface JsonSchema {

@@ -9,7 +9,7 @@
 import type { JsonObject } from "../fields/field.ts"
 import type { AnyRow, RowChange, Table } from "../tables/table.ts"
 import { Exit, Schema, type SchemaAST } from "effect"
-import type { Stored } from "../tables/stored-schema.ts"
+import type { Stored } from "../tables/field-schema.ts"
 
 // A cheap check before decoding: whether data is exactly what its Schema decodes to. Nearly every stored event is, and
 // need not be copied. If in doubt the data is decoded in full, which reports errors.

@@ -14,7 +14,7 @@ import {
   type StoredEvent
 } from "./event-type.ts"
 import { redactedValue } from "../tables/visibility.ts"
-import { jsonObject, type Stored } from "../tables/stored-schema.ts"
+import { jsonObject, type Stored } from "../tables/field-schema.ts"
 import { insert, type Key, plainTable, type RowChange, type Table, update } from "../tables/table.ts"
 import { itemAt } from "../../values/text.ts"
 import { integer, isJsonObject, type Json, json, type JsonObject, sameJson, text, timestamp } from "../fields/field.ts"

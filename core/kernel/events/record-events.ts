@@ -13,7 +13,7 @@ import {
   type SomeColumns,
   someColumns,
   without
-} from "../tables/stored-schema.ts"
+} from "../tables/field-schema.ts"
 import { type AnyRow, insertRow, remove, type RowChange, type Table, update, updateRow } from "../tables/table.ts"
 import { type EventType, eventType, streamOf } from "./event-type.ts"
 

@@ -6,7 +6,7 @@
 import { Schema } from "effect"
 import { type EventType, eventType, type Projection, type Projector } from "./event-type.ts"
 import { type ColumnValues, isJsonObject, type Json, type OnDelete, type ReferenceRule } from "../fields/field.ts"
-import { type SomeColumns, someColumns } from "../tables/stored-schema.ts"
+import { type SomeColumns, someColumns } from "../tables/field-schema.ts"
 import {
   type AnyRow,
   type MergedBy,

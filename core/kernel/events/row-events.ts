@@ -10,7 +10,7 @@ import {
   streamOfRow
 } from "./event-type.ts"
 import { type Json, type JsonObject, sameJson } from "../fields/field.ts"
-import { keyedColumns, type KeyedColumns, newRow, type NewRow, withoutStamps } from "../tables/stored-schema.ts"
+import { keyedColumns, type KeyedColumns, newRow, type NewRow, withoutStamps } from "../tables/field-schema.ts"
 import {
   type AnyRow,
   capitalised,

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { type EventType, eventType, streamOf } from "./event-type.ts"
 import { type Field, type Json, json, type JsonObject, text, timestamp } from "../fields/field.ts"
-import { jsonObject } from "../tables/stored-schema.ts"
+import { jsonObject } from "../tables/field-schema.ts"
 import { plainTable, type RowChange, type Table } from "../tables/table.ts"
 import type { Viewer } from "../fields/rejection.ts"
 

@@ -1,7 +1,16 @@
 /** Declared fields as Schemas: the form their values have in answers. */
-import { Schema } from "effect"
-import type { Field, Fields, FieldType, Json, JsonObject } from "../fields/field.ts"
-import { wordsOf } from "./table.ts"
+import { Schema, SchemaAST } from "effect"
+import {
+  type Field,
+  type Fields,
+  type FieldType,
+  isJsonObject,
+  isParsedJson,
+  type Json,
+  type JsonObject,
+  typed
+} from "../fields/field.ts"
+import { type AnyRow, type RowOf, type Table, wordsOf } from "./table.ts"
 
 type JsonSchema = { readonly [word: string]: unknown }
 
@@ -109,4 +118,131 @@ export const schemaOfField = (field: Field): Schema.Codec<unknown> => {
     known.set(field, (schema = describedAs(own, field, Schema.resolveAnnotations(one)?.description)))
   }
   return schema
+}
+
+// Schemas of the journal's values: columns as they are in memory, from the column declarations. Limits and formats are
+// checked on input only; here only types count, so that data accepted by earlier releases stays readable.
+
+/** Encoded and decoded form are the same: events are kept as they are in memory. */
+export type Stored<T> = Schema.Codec<T, T>
+
+/** Any JSON, as a parser gave it. */
+export const storedJson: Stored<Json> = Schema.declare<Json>(isParsedJson, { identifier: "Json" })
+export const jsonObject: Stored<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "JsonObject" })
+const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, {
+  identifier: "JsonArray"
+})
+
+/** Described by the choices of this release; a later one may have more, and its journal reaches devices of this one. */
+const anyOfLater = (choices: ReadonlyArray<string>) =>
+  Schema.makeFilter<string>(() => true, { toJsonSchema: () => ({ enum: choices }) })
+
+const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
+  switch (type.kind) {
+    case "text":
+    case "date":
+    case "timestamp":
+    case "decimal":
+      return Schema.String
+    case "integer":
+    case "money":
+    case "code":
+    case "ref":
+      return Schema.Int
+    case "boolean":
+      return Schema.Boolean
+    case "choice":
+      return Schema.String.check(anyOfLater(Object.keys(type.labels)))
+    case "json":
+      return type.form === "object" ? jsonObject : type.form === "array" ? jsonArray : storedJson
+    case "list":
+      return Schema.Array(storedValue(type.of))
+    case "object":
+      return Schema.Struct(mapValues(type.fields, storedValue))
+  }
+}
+const mapValues = <V>(fields: Fields, of: (field: Field) => V): { readonly [name: string]: V } =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, of(field)]))
+
+/** The value of one field as a column keeps it. */
+export const storedValue = <T>(field: Field<T>): Stored<T> => {
+  const schema = schemaOfType(field.type)
+  return typed(field.nullable ? Schema.NullOr(schema) : schema)
+}
+
+/** Some columns of a row, each as the table declares it. */
+export type SomeColumns<T extends Table> = { readonly [K in keyof RowOf<T>]?: RowOf<T>[K] }
+export type KeyedColumns<T extends Table> = SomeColumns<T> & { readonly id: number }
+
+/** All of a row that is made, but its stamps. */
+export type NewRow<T extends Table> = Without<RowOf<T>, "created_at" | "updated_at" | "deleted_at"> & {
+  readonly id: number
+}
+/** The columns of a row that declare a default, or may be null. */
+export type Defaults<T extends Table> = Without<RowOf<T>, "id" | "created_at" | "updated_at" | "deleted_at">
+/** A row without these columns. */
+export const without = <R extends AnyRow, const Name extends string>(
+  row: R,
+  ...names: ReadonlyArray<Name>
+): Without<R, Name> =>
+  Object.fromEntries(Object.entries(row).filter(([name]) => !names.includes(name as Name))) as Without<R, Name>
+/** A row without its stamps. Every new row passes here: a rest pattern copies it faster than entry by entry. */
+export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at" | "updated_at" | "deleted_at"> => {
+  const { created_at: _c, deleted_at: _d, updated_at: _u, ...kept }: AnyRow = row
+  return kept as Without<R, "created_at" | "updated_at" | "deleted_at">
+}
+export type Without<Row, Names> = { readonly [K in keyof Row as K extends Names ? never : K]: Row[K] }
+
+const stamps: ReadonlySet<string> = new Set(["created_at", "updated_at", "deleted_at"])
+/** The Schemas of a table's columns, but those left out. */
+const columnSchemas = (
+  table: Table,
+  isLeftOut: (column: string) => boolean,
+  schemaOf: (field: Field) => Schema.Top
+): { readonly [column: string]: Schema.Top } =>
+  Object.fromEntries(
+    Object.entries(table.columns)
+      .filter(([name]) => !isLeftOut(name))
+      .map(([name, field]) => [name, schemaOf(field)])
+  )
+const noColumn = (): boolean => false
+const isStamp = (column: string): boolean => stamps.has(column)
+const optional = (field: Field): Schema.Top => Schema.optionalKey(storedValue(field))
+
+/** The annotation with the name of the table that a Schema holds columns or a row of. */
+const of_table = "flightcase/table"
+/** `words`: description of the table's columns it holds. */
+const columnsOrRow = <T>(table: Table, words: string, columns: { readonly [column: string]: Schema.Top }): Stored<T> =>
+  typed(Schema.Struct(columns).annotate({ identifier: `${words} of ${table.name}`, [of_table]: table.name }))
+/** The name of the table that this holds columns or a row of, as the functions below make it. */
+export const tableHeldBy = (ast: SchemaAST.AST): string | undefined => {
+  const name = SchemaAST.resolve(ast)?.[of_table]
+  return typeof name === "string" ? name : undefined
+}
+
+export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =>
+  columnsOrRow(table, "columns", columnSchemas(table, noColumn, optional))
+/** Some columns of the row with this `id`. */
+export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
+  columnsOrRow(table, "the key and columns", { ...columnSchemas(table, noColumn, optional), id: Schema.Int })
+/**
+ * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release
+ * added are absent from earlier events; the row is then made with their defaults.
+ */
+export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
+  columnsOrRow(table, "a row", { ...columnSchemas(table, isStamp, optional), id: Schema.Int })
+/** A new row, with the rows created together with it. */
+export const newRowWith = <T extends Table, const More extends { readonly [name: string]: Schema.Top }>(
+  table: T,
+  more: More
+): Stored<KeyedColumns<T> & Schema.Struct.Type<More>> =>
+  columnsOrRow(table, "a row", { ...columnSchemas(table, isStamp, optional), id: Schema.Int, ...more })
+/** A row of which every column is there, but its stamps and those left out. */
+export const wholeRow = <T extends Table, const Left extends string = never>(
+  table: T,
+  ...left_out: ReadonlyArray<Left>
+): Stored<Without<NewRow<T>, Left>> => {
+  const names = new Set<string>(left_out)
+  const columns = columnSchemas(table, (name) => isStamp(name) || names.has(name), storedValue)
+  return columnsOrRow(table, "a row", { ...columns, id: Schema.Int })
 }

@@ -3,7 +3,7 @@ import { Effect, Result, Schema } from "effect"
 import { createdEvent, deletedEvent, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { insert, remove, removeWhere } from "../../kernel/tables/table.ts"
-import { storedValue } from "../../kernel/tables/stored-schema.ts"
+import { storedValue } from "../../kernel/tables/field-schema.ts"
 import {
   type CallerContext,
   command,
@@ -19,7 +19,11 @@ import {
   type ChannelChanges,
   entryProblems,
   preferenceFields,
-  settingFields
+  preferences_shown,
+  settingFields,
+  settings_shown,
+  shownPreferences,
+  shownSettings
 } from "./fields.ts"
 import {
   notification_channels,
@@ -38,7 +42,6 @@ import { forbidden, hasOnePermission, notFound, type Rejection, type Viewer } fr
 import { ok, unpagedMeta } from "../../kernel/endpoints/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
-import { preferences_shown, settings_shown, shownPreferences, shownSettings } from "./shown.ts"
 
 // Events of notification settings and preferences. They carry the new values.
 

@@ -1,6 +1,5 @@
 /** Results of a search: the found rows, as the caller may see them (rules/search). */
 import { clockText, numberText } from "../../values/text.ts"
-import { stateWords } from "../../products/service.ts"
 import { casesWhere, type CaseWhere, type Whereabouts, whereaboutsOf } from "./where.ts"
 import { Effect } from "effect"
 import { invoices } from "../../billing/state/tables.ts"
@@ -15,12 +14,12 @@ import { containers } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"
 import { purchase_orders } from "../../purchasing/schema.ts"
 import { readCode } from "../../warehouse/scanning/read-code.ts"
-import { stock_levels } from "../../products/stock/schema.ts"
+import { stateWords, stock_levels } from "../../products/stock/schema.ts"
 import { stores, zoneOf } from "../../setup/stores.ts"
 import { dayOf, millisOf } from "../../values/time.ts"
 import { findAll, type FoundByKind, rowsFound, soughtIn } from "./find.ts"
 import { search_kinds, type SearchKind } from "./kinds.ts"
-import { prefixesIn } from "../../setup/settings/numbering.ts"
+import { prefixesIn } from "../../setup/settings/groups.ts"
 
 // Where a unit is, in a few words. Pure.
 

@@ -10,7 +10,7 @@ import { membership_types } from "../../people/members/schema.ts"
 import { container_statuses } from "../../products/packing.ts"
 import { product_types } from "../../products/products/schema.ts"
 import { purchase_order_statuses } from "../../purchasing/schema.ts"
-import { out_of_service_labels } from "../../products/service.ts"
+import { out_of_service_labels } from "../../products/stock/schema.ts"
 import { search_kinds, unit_places } from "./kinds.ts"
 
 const searching = later(() => import("./answer.ts"))

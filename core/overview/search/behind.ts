@@ -6,8 +6,7 @@ import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import { members } from "../../people/members/schema.ts"
 import { purchase_order_items, purchase_orders } from "../../purchasing/schema.ts"
-import type { OutOfService } from "../../products/service.ts"
-import type { StockLevelRow } from "../../products/stock/schema.ts"
+import type { OutOfService, StockLevelRow } from "../../products/stock/schema.ts"
 import { service_records } from "../../warehouse/workshop/schema.ts"
 
 /** By the ids of the service records. */

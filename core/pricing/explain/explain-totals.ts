@@ -24,8 +24,7 @@ import { netCost, type TaxGroup, type TotalCost } from "../pricing/totals.ts"
 import { Result } from "effect"
 import { applicableRates, type PricedRate, type RateLookup } from "../pricing/engine.ts"
 import { explainCalculation, explainChoice } from "./explain.ts"
-import { chargeableDays, type LineRequest, type PricedLine, priceLine } from "../pricing/line.ts"
-import { inclusiveTax } from "../pricing/tax.ts"
+import { chargeableDays, inclusiveTax, type LineRequest, type PricedLine, priceLine } from "../pricing/line.ts"
 
 interface NamedCost extends TotalCost {
   readonly id: number

@@ -6,13 +6,15 @@ import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
 import { type Moment, parseMoment, parseTimeOfDay, plainDateOf } from "../../values/moment.ts"
 import { countText, roundingWords, type Step } from "./explain-step.ts"
-import { type BasePeriod, basePeriods, strategyLabel } from "../pricing/strategies.ts"
 import {
+  type BasePeriod,
+  basePeriods,
   type CalculatedModifier,
   factorFor,
   integerOr,
   measureUnits,
   type RateCalculation,
+  strategyLabel,
   type UnitCount
 } from "../pricing/modifiers.ts"
 import { exact } from "../../values/decimal.ts"

@@ -11,7 +11,7 @@ import {
   modifiers as allModifiers,
   strategies,
   strategyOf
-} from "./strategies.ts"
+} from "./modifiers.ts"
 
 interface Named {
   readonly key: string

@@ -24,7 +24,7 @@ import {
   type StrategyFacts,
   strategyOf,
   supportsModifier
-} from "./strategies.ts"
+} from "./modifiers.ts"
 
 // Reads submitted configs by their schema: hidden and unknown values are dropped, the others are checked and converted,
 // absent ones stay absent (rules/rates 2). Error keys are dotted: `modifier_configs.factor.ranges.0.from`.

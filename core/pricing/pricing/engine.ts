@@ -9,21 +9,19 @@ import { isCurrency } from "../../values/currency.ts"
 import { parseMoment, plainDateOf } from "../../values/moment.ts"
 import {
   applyModifier,
+  type BasePeriod,
+  basePeriods,
   type CalculatedLine,
+  type CalculationStrategy,
   countUnits,
   integerOr,
   type RateBreakdown,
   type RateCalculation,
-  toBreakdown
-} from "./modifiers.ts"
-import {
-  type BasePeriod,
-  basePeriods,
-  type CalculationStrategy,
   type RateTransactionType,
   runningModifiers,
-  strategyOf
-} from "./strategies.ts"
+  strategyOf,
+  toBreakdown
+} from "./modifiers.ts"
 
 /** How a rate is worked out: the part of a rate definition the engine reads. */
 export interface RateMethod {

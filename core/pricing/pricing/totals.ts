@@ -3,8 +3,7 @@
  * 9.4).
  */
 import { compareDecimals, wholeUnits } from "../../values/decimal.ts"
-import type { TransactionType } from "./line.ts"
-import { exclusiveTax, inclusiveTax, noTax, type ResolvedTax } from "./tax.ts"
+import { exclusiveTax, inclusiveTax, noTax, type ResolvedTax, type TransactionType } from "./line.ts"
 
 export interface TotalLine {
   readonly transaction_type: TransactionType

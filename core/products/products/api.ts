@@ -4,9 +4,14 @@ import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { integer, json, type JsonObject, longText, ref, text } from "../../kernel/fields/field.ts"
 import { accessOf, crudResource } from "../../kernel/endpoints/crud-resource.ts"
 import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
-import { countries } from "../../setup/reference-data/countries.ts"
-import { cost_groups, revenue_groups } from "../../setup/reference-data/accounting-groups.ts"
-import { assignedClass, classesFor, product_tax_classes } from "../../setup/reference-data/tax.ts"
+import { countries } from "../../setup/reference-data/currencies.ts"
+import {
+  assignedClass,
+  classesFor,
+  cost_groups,
+  product_tax_classes,
+  revenue_groups
+} from "../../setup/reference-data/tax.ts"
 import { product_tax_columns, productFields, products } from "./schema.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import type { ViewColumn } from "../../kernel/lists/custom-view.ts"

@@ -15,7 +15,7 @@ import {
   modifiers,
   rateTransactionTypes,
   strategies
-} from "../../pricing/pricing/strategies.ts"
+} from "../../pricing/pricing/modifiers.ts"
 import { products } from "../products/schema.ts"
 import { rateFacts } from "./product-rates.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"

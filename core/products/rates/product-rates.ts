@@ -1,13 +1,19 @@
 /** Endpoints of product rates (rules/rates 5, 6.2). */
-import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
-import { rateTransactionTypes } from "../../pricing/pricing/strategies.ts"
+import { created, renderById, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
+import { basePeriodLabel, rateTransactionTypes, strategyLabel } from "../../pricing/pricing/modifiers.ts"
 import { stores } from "../../setup/stores.ts"
-import { product_rates, productRateFields, type ProductRateRow, rate_definitions } from "./schema.ts"
+import {
+  product_rates,
+  productRateFields,
+  type ProductRateRow,
+  rate_definitions,
+  rateDefinitionFields
+} from "./schema.ts"
 import { integer, type JsonObject, list, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { Effect, Result } from "effect"
-import type { Failure, Slice } from "../../kernel/endpoints/endpoint.ts"
-import { accessOf, crudResource } from "../../kernel/endpoints/crud-resource.ts"
+import { command, type Failure, type Slice } from "../../kernel/endpoints/endpoint.ts"
+import { accessOf, createdEvent, crudResource, initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { overlappingRateIds, type PricedRate } from "../../pricing/pricing/engine.ts"
@@ -15,6 +21,14 @@ import { products } from "../products/schema.ts"
 import { scaleOf } from "../../values/currency.ts"
 import { bindings, chunked, columnList, quote } from "../../kernel/store/statement.ts"
 import { parseMoment, plainDateOf } from "../../values/moment.ts"
+import {
+  composeMethod,
+  copyName,
+  deletionErrors,
+  presets,
+  type SubmittedMethod,
+  updateMethod
+} from "../../pricing/pricing/definition.ts"
 
 // How answers show product rates (rules/rates 6.2).
 
@@ -66,7 +80,7 @@ export const productRateResource: Resource<typeof product_rates> = resource({
 })
 
 /** For answers to writes: without the definition. */
-export const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
+const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
   ...common,
   title: "WrittenProductRate",
   shows: { ...names, rate_definition: Shown.nothing() },
@@ -182,3 +196,90 @@ export const rateFacts = Effect.fnUntraced(function* (
   }
   return byProduct
 })
+
+// Endpoints of rate definitions (rules/rates 6.1).
+
+const access = accessOf("rates")
+
+const rateDefinitionResource: Resource<typeof rate_definitions, "rate_definition"> = resource({
+  singular: "rate_definition",
+  called: { by: ["preset_slug", "name"] },
+  shows: { calculation_strategy_name: text(), base_period_name: text({ nullable: true }) },
+  table: rate_definitions,
+  filters: ["name", "calculation_strategy", "base_period", "is_preset", "preset_slug", "created_at", "updated_at"],
+  sorts: ["name", "calculation_strategy", "base_period", "created_at", "updated_at"],
+  aliases: { strategy: "calculation_strategy", preset: "preset_slug" },
+  includes: {
+    cloned_from: { kind: "brief", via: "cloned_from_id", table: rate_definitions },
+    product_rates: { kind: "many", via: "rate_definition_id", resource: () => productRateWithoutMetadata }
+  },
+  view: ({ calculation_strategy, base_period, id, name, description, ...rest }, row) => ({
+    id: id ?? null,
+    name: name ?? null,
+    description: description ?? null,
+    calculation_strategy: calculation_strategy ?? null,
+    calculation_strategy_name: strategyLabel(row.calculation_strategy),
+    base_period: base_period ?? null,
+    base_period_name: basePeriodLabel(row.base_period),
+    ...rest
+  })
+})
+
+const crud = crudResource({
+  resource: rateDefinitionResource,
+  fields: rateDefinitionFields,
+  path: "/api/v1/rate_definitions",
+  access,
+  rules: {
+    save: ({ before, input }) => {
+      const sent: SubmittedMethod = input.values
+      const method = before === undefined ? composeMethod(sent) : updateMethod(before, sent)
+      return Result.mapBoth(method, { onSuccess: (stored) => ({ set: { ...stored } }), onFailure: invalid })
+    },
+    delete: ({ row }) => {
+      const errors = deletionErrors({ is_preset: row.is_preset, in_use: false })
+      return errors === undefined ? Result.succeed([]) : Result.fail(invalid(errors))
+    }
+  }
+})
+
+const duplicate = command("POST", "/api/v1/rate_definitions/{id}/duplicate", {
+  answer: { rate_definition: Shown.row(() => rateDefinitionResource) },
+  success_status: 201,
+  name: "rate_definitions.duplicate",
+  summary: "Copy a rate definition",
+  ability: access.write,
+  permission: access.create,
+  params: { id: { table: rate_definitions } },
+  creates: [rate_definitions],
+  facts: () => Effect.void,
+  decide: (_facts, { rows }, context) => {
+    const id = context.id(rate_definitions)
+    const copy = {
+      ...rows.id,
+      id,
+      name: copyName(rows.id.name),
+      is_preset: false,
+      preset_slug: null,
+      cloned_from_id: rows.id.id
+    }
+    return Result.succeed({ events: [createdEvent(rate_definitions, copy)], result: { id } })
+  },
+  respond: (result, input) =>
+    Effect.map(renderById(rateDefinitionResource, result.id, input.query, viewContext(input)), created)
+})
+
+export const rateDefinitionsSlice: Slice = {
+  ...crud,
+  endpoints: [...(crud.endpoints ?? []), duplicate],
+  seed: () =>
+    presets.map(({ slug, ...preset }, index) =>
+      createdEvent(rate_definitions, {
+        ...initialRow(rate_definitions, rateDefinitionFields),
+        ...preset,
+        id: index + 1,
+        is_preset: true,
+        preset_slug: slug
+      })
+    )
+}

@@ -21,7 +21,7 @@ import {
   type CalculationStrategy,
   rateTransactionTypes,
   strategies
-} from "../../pricing/pricing/strategies.ts"
+} from "../../pricing/pricing/modifiers.ts"
 
 const strategyNames = Object.fromEntries(strategies.map(({ identifier, label }) => [identifier, label])) as {
   [S in CalculationStrategy]: string

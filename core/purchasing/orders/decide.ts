@@ -6,7 +6,7 @@ import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/cust
 import type { DecideContext, Decided, Decision, Input } from "../../kernel/endpoints/endpoint.ts"
 import { type Json, type JsonObject, sameJson } from "../../kernel/fields/field.ts"
 import { invalid, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import { without, withoutStamps } from "../../kernel/tables/stored-schema.ts"
+import { without, withoutStamps } from "../../kernel/tables/field-schema.ts"
 import type { AnyRow } from "../../kernel/tables/table.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { isInFuture } from "../../values/time.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import type { KeyedColumns } from "../../kernel/tables/stored-schema.ts"
+import type { KeyedColumns } from "../../kernel/tables/field-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
@@ -12,9 +12,9 @@ import {
   purchase_order_receipts,
   purchaseOrderChange,
   type PurchaseOrderItemRow,
+  purchaseOrderReceived,
   type PurchaseOrderRow
 } from "../schema.ts"
-import { purchaseOrderReceived } from "./events.ts"
 import { orderName, type ReceivedLine, type ReceiveValues } from "./fields.ts"
 
 export interface ReceiveFacts {

@@ -26,18 +26,17 @@ import {
   purchase_order_receipt_lines,
   purchase_order_receipts,
   purchaseOrderChange,
+  purchaseOrderExtended,
   type PurchaseOrderItemRow,
   type PurchaseOrderRow,
   write
 } from "../schema.ts"
-import { purchaseOrderExtended } from "./events.ts"
 import { claimsOf, itemsOfOrder, receiveFactsOf, returnFactsOf } from "./give-back-facts.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { wholeNumber } from "../../kernel/tables/field-schema.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
-import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
-import { purchaseOrderResource } from "../resources.ts"
+import { purchaseOrderAnswer, purchaseOrderResource, purchaseOrderShown } from "../orders/api.ts"
 import type { GoodsResult } from "./decide.ts"
 import { claimText, orderName, receiveFields, returnFields, type UnitClaim, unitName } from "./fields.ts"
 

@@ -9,7 +9,7 @@ import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
-import { purchaseOrderChange, type PurchaseOrderItemRow } from "../schema.ts"
+import { purchaseOrderChange, type PurchaseOrderItemRow, purchaseOrderReturned } from "../schema.ts"
 import {
   type GoodsResult,
   itemNamed,
@@ -20,7 +20,6 @@ import {
   receiptLine,
   receiptRow
 } from "./decide.ts"
-import { purchaseOrderReturned } from "./events.ts"
 import type { ReturnFacts } from "./give-back-facts.ts"
 import { orderName, type ReturnedLine, type ReturnValues, unitName } from "./fields.ts"
 

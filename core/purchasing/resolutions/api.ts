@@ -18,6 +18,7 @@ import {
   purchaseOrderCancelled,
   purchaseOrderCreated,
   purchaseOrderDeleted,
+  purchaseOrderReceived,
   type PurchaseOrderRow,
   type PurchaseOrderStatus,
   type PurchaseOrderType,
@@ -31,7 +32,6 @@ import { opportunityStream } from "../../orders/opportunities/events/event-famil
 import { lineChanged } from "../../orders/opportunities/events/lines.ts"
 import { type ItemRow, opportunity_items, shortage_waits } from "../../orders/opportunities/tables/lines.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
-import { purchaseOrderReceived } from "../receiving/events.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
 import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"

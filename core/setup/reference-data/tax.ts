@@ -26,7 +26,7 @@ import type { Settings } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { visible_to_all } from "../../kernel/tables/visibility.ts"
 import { type RowOf, type Stamped, table, type Table } from "../../kernel/tables/table.ts"
-import type { TaxTable } from "../../pricing/pricing/tax.ts"
+import type { TaxTable } from "../../pricing/pricing/line.ts"
 import { compareDecimals } from "../../values/decimal.ts"
 
 const access = viewManageAccess("tax-classes", "tax-classes.view", "tax-classes.manage")
@@ -294,3 +294,51 @@ export const taxSlices: ReadonlyArray<Slice> = [
     ]
   }
 ]
+
+// Revenue groups: what income is booked under (rules/conventions 17).
+
+const revenue_group_fields = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
+export const revenue_groups = table("revenue_groups", revenue_group_fields, { visibility: visible_to_all })
+
+export const revenueGroups: Slice = {
+  ...crudResource({
+    resource: resource({
+      singular: "revenue_group",
+      table: revenue_groups,
+      called: { by: ["name"] },
+      filters: ["name", "created_at", "updated_at"],
+      sorts: ["name", "created_at", "updated_at"]
+    }),
+    fields: revenue_group_fields,
+    path: "/api/v1/revenue_groups",
+    access: viewManageAccess("static-data", "static-data.view", "static-data.manage")
+  }),
+  seed: () =>
+    ["Dry Hire", "Wet Hire", "Sales", "Services"].map((name, index) =>
+      createdEvent(revenue_groups, { ...initialRow(revenue_groups, revenue_group_fields), id: index + 1, name })
+    )
+}
+
+// Cost groups: what expenses are booked under (rules/conventions 17).
+
+const cost_group_fields = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
+export const cost_groups = table("cost_groups", cost_group_fields, { visibility: visible_to_all })
+
+export const costGroups: Slice = {
+  ...crudResource({
+    resource: resource({
+      singular: "cost_group",
+      table: cost_groups,
+      called: { by: ["name"] },
+      filters: ["name", "created_at", "updated_at"],
+      sorts: ["name", "created_at", "updated_at"]
+    }),
+    fields: cost_group_fields,
+    path: "/api/v1/cost_groups",
+    access: viewManageAccess("static-data", "static-data.view", "static-data.manage")
+  }),
+  seed: () =>
+    ["Equipment Sub-Hire", "Crew Sub-Hire", "Transport", "Consumables", "Equipment Purchase"].map((name, index) =>
+      createdEvent(cost_groups, { ...initialRow(cost_groups, cost_group_fields), id: index + 1, name })
+    )
+}

@@ -9,7 +9,6 @@ import { type ComponentRow, product_components } from "../../products/kits/schem
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { asset_assignments } from "../../orders/opportunities/tables/lines.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
-import { manifest, type ManifestResult, manifestShown, type Names } from "./manifest.ts"
 import {
   container_items,
   type ContainerItemRow,
@@ -38,6 +37,10 @@ import {
   containerShown,
   findDuplicateBarcode,
   itemsShown,
+  manifest,
+  type ManifestResult,
+  manifestShown,
+  type Names,
   oneContainer,
   read_access,
   renderContainer,

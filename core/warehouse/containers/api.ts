@@ -38,11 +38,11 @@ import {
   read_access,
   renderContainer,
   streamsOfMovement,
+  verificationShown,
   write_access
 } from "./endpoint-parts.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
-import { verificationShown } from "./manifest.ts"
 import { firstOf } from "../../values/text.ts"
 import { products } from "../../products/products/schema.ts"
 import { stateEndpoints } from "./api-states.ts"

@@ -2,14 +2,15 @@
 import { type One, render, resource, type Status, viewContext } from "../../kernel/endpoints/resource.ts"
 import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"
-import { container_items, type ContainerRow, containers } from "../../products/packing.ts"
-import { choice, type JsonObject } from "../../kernel/fields/field.ts"
+import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
+import { boolean, choice, integer, type JsonObject, list, text, timestamp } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { firstOf } from "../../values/text.ts"
 import { Effect } from "effect"
 import type { Answer, Failure, Input, SharedDraft, Streams } from "../../kernel/endpoints/endpoint.ts"
 import { includesOf } from "../../kernel/lists/query.ts"
 import { Store } from "../../kernel/store/store.ts"
+import { service_states, type ServiceState } from "../../products/stock/schema.ts"
 
 // How containers and what is in them are put into words (rules/availability 8.1 and 8.2).
 
@@ -132,3 +133,153 @@ export const findDuplicateBarcode = Effect.fnUntraced(function* (
     ? undefined
     : (yield* Store.find(containers, { barcode, is_temporary: true })).find((one) => one.status !== "dissolved")
 })
+
+// The manifest of a closed container and the check of its return (rules/availability 8.6).
+
+// Answers: the manifest of a container and the check of its return (rules/availability 8.6).
+
+const { barcode, name, scan_mode, sealed_at, sealed_by_user_id, status } = containers.columns
+const own = {
+  container_id: integer(),
+  name,
+  barcode,
+  status,
+  scan_mode,
+  sealed_at,
+  sealed_by_user_id,
+  is_compliant: boolean(),
+  slots: Shown.objects({
+    product_id: integer(),
+    product_name: text({ nullable: true }),
+    binding: choice({ pool: "Pool", fixed: "Fixed" }, { nullable: true }),
+    required: integer(),
+    packed: integer(),
+    satisfied: boolean()
+  }),
+  items: Shown.objects({
+    container_item_id: integer(),
+    serialised_item_id: integer(),
+    product_id: integer(),
+    product_name: text({ nullable: true }),
+    asset_number: text({ nullable: true }),
+    serial_number: text({ nullable: true }),
+    service_state: choice(service_states),
+    position: text({ nullable: true }),
+    packed_at: timestamp(),
+    packed_by_user_id: integer({ nullable: true }),
+    returned_at: timestamp({
+      nullable: true,
+      describe: "Time of its separate return, while the container is still out"
+    })
+  })
+}
+type Manifest = Shown.KeysShown<typeof own> & { readonly containers: ReadonlyArray<Manifest> }
+export const manifestShown: Shown.Part<Manifest> = Shown.named("ContainerManifest", () =>
+  Shown.keys({ ...own, containers: Shown.list(manifestShown, { describe: "Those packed inside it" }) })
+)
+export const verificationShown = Shown.keys({
+  expected: list(integer()),
+  scanned: list(integer()),
+  missing: list(integer()),
+  unexpected: list(integer()),
+  complete: boolean()
+})
+
+interface UnitName {
+  readonly asset_number: string | null
+  readonly serial_number: string | null
+  readonly service_state?: ServiceState
+}
+export interface ManifestResult {
+  readonly container: ContainerRow
+  readonly items: ReadonlyArray<ContainerItemRow>
+  /** Content its product requires: the slots of its template, or without any, its fixed parts. */
+  /** When units came back without it, while it is out; by stock level. */
+  readonly back_alone: ReadonlyMap<number, string>
+  readonly slots: ReadonlyArray<{
+    readonly product_id: number
+    readonly binding: "pool" | "fixed" | null
+    readonly quantity: number
+  }>
+  readonly nested: ReadonlyArray<ManifestResult>
+}
+export interface Names {
+  readonly products: ReadonlyMap<number, string>
+  readonly units: ReadonlyMap<number, UnitName>
+}
+
+/**
+ * The manifest, nested containers included. Compliant: every slot is filled by units that are in service, and
+ * no other is inside, in this container and in all inside it; and it is not out without some of them.
+ */
+export const manifest = (of: ManifestResult, names: Names): Manifest => {
+  const { back_alone, container, items } = of
+  const stateOf = (item: ContainerItemRow): ServiceState =>
+    names.units.get(item.serialised_item_id)?.service_state ?? "in_service"
+  const slots = of.slots.map((slot) => {
+    const required = Math.ceil(slot.quantity),
+      inside = items.filter((item) => item.product_id === slot.product_id && !back_alone.has(item.serialised_item_id)),
+      packed = inside.length
+    return {
+      product_id: slot.product_id,
+      product_name: names.products.get(slot.product_id) ?? null,
+      binding: slot.binding,
+      required,
+      packed,
+      satisfied: inside.filter((item) => stateOf(item) === "in_service").length >= required
+    }
+  })
+  const nested = of.nested.map((one) => manifest(one, names))
+  const listed = new Set(of.slots.map((slot) => slot.product_id))
+  const has_unlisted =
+    container.scan_mode === "strict" && listed.size > 0 && items.some((item) => !listed.has(item.product_id))
+  return {
+    container_id: container.id,
+    name: container.name,
+    barcode: container.barcode,
+    status: container.status,
+    scan_mode: container.scan_mode,
+    sealed_at: container.sealed_at,
+    sealed_by_user_id: container.sealed_by_user_id,
+    is_compliant:
+      slots.every((slot) => slot.satisfied) &&
+      !has_unlisted &&
+      items.every((item) => stateOf(item) === "in_service" && !back_alone.has(item.serialised_item_id)) &&
+      nested.every((one) => one.is_compliant),
+    slots,
+    items: items.map((item) => ({
+      container_item_id: item.id,
+      serialised_item_id: item.serialised_item_id,
+      product_id: item.product_id,
+      product_name: names.products.get(item.product_id) ?? null,
+      asset_number: names.units.get(item.serialised_item_id)?.asset_number ?? null,
+      serial_number: names.units.get(item.serialised_item_id)?.serial_number ?? null,
+      service_state: stateOf(item),
+      position: item.position,
+      packed_at: item.packed_at,
+      packed_by_user_id: item.packed_by_user_id,
+      returned_at: back_alone.get(item.serialised_item_id) ?? null
+    })),
+    containers: nested
+  }
+}
+
+/** Which units are expected back, scanned so far, missing, and not of this container: ids of stock levels. */
+export const verification = (
+  items: ReadonlyArray<ContainerItemRow>,
+  scanned_now: ReadonlyArray<number>
+): typeof verificationShown.Type => {
+  const expected = items.map((item) => item.serialised_item_id)
+  const scanned = new Set([
+    ...items.filter((item) => item.verified_at !== null).map((item) => item.serialised_item_id),
+    ...scanned_now
+  ])
+  const missing = expected.filter((id) => !scanned.has(id))
+  return {
+    expected,
+    scanned: [...scanned],
+    missing,
+    unexpected: scanned_now.filter((id) => !expected.includes(id)),
+    complete: missing.length === 0
+  }
+}

@@ -9,7 +9,7 @@ import {
   streamOf
 } from "../../kernel/events/event-type.ts"
 import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { keyedColumns, type KeyedColumns, storedValue } from "../../kernel/tables/stored-schema.ts"
+import { keyedColumns, type KeyedColumns, storedValue } from "../../kernel/tables/field-schema.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"

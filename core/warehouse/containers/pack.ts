@@ -9,11 +9,9 @@ import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { invalid, invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { serialised } from "../../products/products/schema.ts"
-import { outOfServiceText } from "../../products/service.ts"
-import { stock_levels } from "../../products/stock/schema.ts"
+import { outOfServiceText, stock_levels } from "../../products/stock/schema.ts"
 import { itemPacked, itemRepacked, itemUnpacked, nestedUnder } from "./events.ts"
-import type { ContainerFacts, Unit } from "./facts.ts"
-import { holdUnit, releaseUnit } from "./stock-holds.ts"
+import { type ContainerFacts, holdUnit, releaseUnit, type Unit } from "./facts.ts"
 import {
   container_items,
   type ContainerItemRow,

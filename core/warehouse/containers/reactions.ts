@@ -15,7 +15,7 @@ import { container_items, type ContainerRow, containers, live_statuses } from ".
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { unitsBooked } from "./booking.ts"
-import { loadPackedUnits, type PackedUnit, syncHolds } from "./stock-holds.ts"
+import { loadPackedUnits, type PackedUnit, syncHolds } from "./facts.ts"
 
 const partMade = rowCreated(product_components),
   partChanged = rowUpdated(product_components),

@@ -1,6 +1,6 @@
 /** The endpoint that merges a duplicate product into another. It changes stock, kits and containers in one command. */
 import { Effect } from "effect"
-import { loadPackedUnits } from "../containers/stock-holds.ts"
+import { loadPackedUnits } from "../containers/facts.ts"
 import { command, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { integer } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"

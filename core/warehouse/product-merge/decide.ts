@@ -1,6 +1,6 @@
 /** The rule of merging a duplicate product into another (rules/availability 7.1). */
 import { Result } from "effect"
-import { type PackedUnit, syncHolds } from "../containers/stock-holds.ts"
+import { type PackedUnit, syncHolds } from "../containers/facts.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { productMerged } from "./events.ts"

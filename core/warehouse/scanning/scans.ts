@@ -13,7 +13,7 @@ import {
   on_hire
 } from "../../orders/opportunities/tables/lines.ts"
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
-import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/decide-bulk.ts"
+import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/bulk.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import {
   containerOf,

@@ -7,6 +7,7 @@ import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { postTransaction } from "../../products/stock/decide.ts"
 import {
   came_back_text,
   out_of_service_labels,
@@ -14,10 +15,11 @@ import {
   type OutOfServiceState,
   type ServiceState,
   stateWords,
+  stock_levels,
+  type StockLevelRow,
+  type StockTransactionRow,
   transitionRefusal
-} from "../../products/service.ts"
-import { postTransaction } from "../../products/stock/decide.ts"
-import { stock_levels, type StockLevelRow, type StockTransactionRow } from "../../products/stock/schema.ts"
+} from "../../products/stock/schema.ts"
 import { isInFuture } from "../../values/time.ts"
 import { service_records, type ServiceRecordRow } from "./schema.ts"
 

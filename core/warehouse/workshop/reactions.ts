@@ -18,8 +18,13 @@ import {
 } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
-import { outOfServiceIn, type OutOfServiceState } from "../../products/service.ts"
-import { stock_levels, stock_transactions, type StockLevelRow } from "../../products/stock/schema.ts"
+import {
+  outOfServiceIn,
+  type OutOfServiceState,
+  stock_levels,
+  stock_transactions,
+  type StockLevelRow
+} from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"
 import { followLedger, release, type ServiceFacts, takeOut } from "./decide.ts"
 import { service_records } from "./schema.ts"

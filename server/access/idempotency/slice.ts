@@ -22,13 +22,15 @@ import {
   dropExpired,
   finishKey,
   forgetAnswer,
+  idempotency_keys,
+  idempotency_results,
+  type KeyRow,
   releaseAbandoned,
   releaseKey,
   reserveKey,
   resultOf,
   storedAnswer
 } from "./keys.ts"
-import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /** Does an Idempotency-Key make it happen once? Every POST that records something; of others it is ignored. */
 export const keepsAnswers = (endpoint: Endpoint): boolean => endpoint.method === "POST" && endpoint.kind === "command"

@@ -32,9 +32,9 @@ import { anonymous_name, userAccessReset, userDeactivated } from "../../../core/
 import { isAdministrator, missingRight, roles } from "../../../core/people/users/permissions.ts"
 import { tokensIssuedBy } from "../../../sync/server/devices.ts"
 import { monthOf, monthUnits } from "../../http/limit-month.ts"
-import { madeWithSecret, withSecret } from "../../ports/secret-shown-once.ts"
+import { madeWithSecret, withSecret } from "../../ports/secret-box.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
-import { type User, userById } from "../../ports/users.ts"
+import { type User, userById } from "../../ports/server-context.ts"
 import {
   expiryOf,
   hashOf,

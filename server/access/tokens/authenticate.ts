@@ -6,7 +6,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { revokedDevice } from "../../../sync/server/devices.ts"
-import { userById } from "../../ports/users.ts"
+import { userById } from "../../ports/server-context.ts"
 import { hashOf, isSecretOf, type TokenRow, tokens } from "./issue.ts"
 
 interface Bearer {

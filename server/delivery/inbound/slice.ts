@@ -24,10 +24,8 @@ import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
 import { itemAt } from "../../../core/values/text.ts"
-import { jobOffer } from "../../ports/job-kind.ts"
-import { RawRequest } from "../../ports/raw-request.ts"
-import { secretBox } from "../../ports/secret-box.ts"
-import { serverContext, type ServerContextShape } from "../../ports/server-context.ts"
+import { madeWithSecret, secretBox, withSecret } from "../../ports/secret-box.ts"
+import { jobOffer, RawRequest, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
 import {
   type DeliveryWork,
   deliveryWork,
@@ -46,7 +44,6 @@ import { randomBytes } from "node:crypto"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { created, listOf, noContent, ok, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { madeWithSecret, withSecret } from "../../ports/secret-shown-once.ts"
 
 // What happens to sources of webhooks. Their secrets are in no event.
 

@@ -6,7 +6,7 @@ import { Clock, Effect, Schema } from "effect"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { GivenUp, type JobKind, jobKind, timedWork } from "../../ports/job-kind.ts"
+import { GivenUp, type JobKind, jobKind, timedWork } from "../../ports/server-context.ts"
 
 // Where webhooks come from and what came, on the server alone (rules/conventions 14).
 

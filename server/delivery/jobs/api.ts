@@ -17,11 +17,18 @@ import { listOf, noContent, ok, renderOne, resource, viewContext } from "../../.
 import { Store } from "../../../core/kernel/store/store.ts"
 import { serverPermissions } from "../../../core/people/users/permissions.ts"
 import { grantToSystemRoles } from "../../../core/people/users/decide.ts"
-import { serverContext } from "../../ports/server-context.ts"
+import { type AnyJobKind, asking_abilities, serverContext, timedWork } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
-import { type AnyJobKind, asking_abilities, timedWork } from "../../ports/job-kind.ts"
-import { shownError } from "./outcome.ts"
-import { dropJob, emptyEnded, job_notes, type JobRow, requeue, system_jobs, timed_work } from "./queue-table.ts"
+import {
+  dropJob,
+  emptyEnded,
+  job_notes,
+  type JobRow,
+  requeue,
+  shownError,
+  system_jobs,
+  timed_work
+} from "./queue-table.ts"
 
 const manage = "system.manage"
 const all = serverPermissions.map(({ key }) => key)
@@ -187,3 +194,15 @@ export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerS
     endpoints: [list(jobs), show(jobs, kinds), retry(jobs), drop]
   }
 }
+
+// The answer of calls that only queue work: 202 with the job's id, whose progress can be requested.
+
+export const accepted_shown = {
+  message: text(),
+  job_id: text({ describe: "Id of the job for GET /api/v1/system/jobs/{id}" })
+}
+/** For an endpoint with `answer: { ...accepted_shown, … }, success_status: 202`. `more`: keys of its own beside. */
+export const accepted = <More extends object = {}>(job_id: string, message: string, more?: More) => ({
+  status: 202,
+  body: { message, job_id, ...more } as { readonly message: string; readonly job_id: string } & More
+})

@@ -3,11 +3,19 @@ import { Cause, Effect, Exit, Schedule } from "effect"
 import { SqlError } from "effect/sql"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Store, StoreShape } from "../../../core/kernel/store/store.ts"
-import type { ServerContext } from "../../ports/server-context.ts"
+import type { AnyJobKind, ServerContext } from "../../ports/server-context.ts"
 import type { JobCounters } from "../../ports/offers.ts"
-import type { AnyJobKind } from "../../ports/job-kind.ts"
-import { ended_with_server, failedAttempt } from "./outcome.ts"
-import { failuresOf, noteFailures, noteProgress, noteResult, setFailed, setWaiting, type Taken } from "./queue-table.ts"
+import {
+  ended_with_server,
+  failedAttempt,
+  failuresOf,
+  noteFailures,
+  noteProgress,
+  noteResult,
+  setFailed,
+  setWaiting,
+  type Taken
+} from "./queue-table.ts"
 
 /** Writing down how an attempt ended is tried for nearly as long as its lock holds. */
 const settling = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced(5_000)]).pipe(

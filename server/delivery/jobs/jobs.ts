@@ -17,10 +17,9 @@ import {
   noteOwner
 } from "./queue-table.ts"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { ServerContext } from "../../ports/server-context.ts"
+import type { AnyJobKind, ServerContext } from "../../ports/server-context.ts"
 import { runAttempt } from "./attempt.ts"
 import { type JobCounters, type JobOffer, type Jobs, makeJobCounters } from "../../ports/offers.ts"
-import type { AnyJobKind } from "../../ports/job-kind.ts"
 
 // How the table of Effect's PersistedQueue is opened. Apart from the table's statements, which whatever declares jobs
 // refers to: the queue itself is loaded by servers only.

@@ -5,7 +5,7 @@
 import { Clock, Cron, Effect } from "effect"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
-import { jobOffer, type Process, type TimedWork } from "../../ports/job-kind.ts"
+import { jobOffer, type Process, type TimedWork } from "../../ports/server-context.ts"
 import type { Jobs } from "../../ports/offers.ts"
 import { insert } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"

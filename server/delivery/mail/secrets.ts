@@ -7,10 +7,9 @@ import { text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { insert, plainTable, remove, update } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { GivenUp } from "../../ports/job-kind.ts"
 import { secretBox } from "../../ports/secret-box.ts"
-import { serverContext } from "../../ports/server-context.ts"
-import type { MailMessage } from "./message.ts"
+import { GivenUp, serverContext } from "../../ports/server-context.ts"
+import type { MailMessage } from "./compose.ts"
 
 /** Where a secret stands in the text of its message. */
 export const secret_place = "{{secret}}"

@@ -25,7 +25,7 @@ import { notificationRules, notificationType } from "../../../core/office/notifi
 import { users } from "../../../core/people/users/permissions.ts"
 import { type NotificationRow, notifications } from "./schema.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import type { User } from "../../ports/users.ts"
+import type { User } from "../../ports/server-context.ts"
 
 // Which of their rows somebody is shown: those they may still see what they are about of.
 

@@ -31,7 +31,7 @@ import {
 } from "../../../core/kernel/endpoints/resource.ts"
 import { insert, remove, removeWhere, update } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { shownWithSecret, withSecret } from "../../ports/secret-shown-once.ts"
+import { shownWithSecret, withSecret } from "../../ports/secret-box.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import { every_event, type FanOut, type Subscriptions } from "./fan-out.ts"
 import type { WebhookKinds } from "./payloads.ts"

@@ -14,8 +14,7 @@ import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
 import { chunked, columnList } from "../../../core/kernel/store/statement.ts"
-import { type JobKind, jobKind, jobOffer } from "../../ports/job-kind.ts"
-import { serverContext } from "../../ports/server-context.ts"
+import { type JobKind, jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import type { ServerEndpoint } from "../../ports/server-slice.ts"
 
 // Which events anybody is subscribed to, in memory: a command whose events nobody asks for pays no query. Several

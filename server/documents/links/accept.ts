@@ -6,7 +6,7 @@ import * as MultipartParser from "effect/http/MultipartParser"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
 import { isJsonObject } from "../../../core/kernel/fields/field.ts"
 import { mediaType } from "../../http/body.ts"
-import { document_link_tries, form_bytes_max, headerOf, type PublicCallShape } from "./pin.ts"
+import { document_link_tries, form_bytes_max, headerOf, type PublicCallShape } from "./public-links.ts"
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
@@ -37,7 +37,7 @@ import { Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts
 import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/opportunities.ts"
 import { itemAt, printableLine } from "../../../core/values/text.ts"
-import { preparation } from "../papers/preparing.ts"
+import { preparation } from "../papers/filled.ts"
 import { type Opened, openLink, type Text, zoneFor } from "./opened.ts"
 
 // A small form without files: urlencoded, multipart, or JSON. Of a field that comes twice, the first counts.

@@ -1,7 +1,6 @@
 /** Public addresses of documents: made, changed and revoked, and the acceptances at them (interface 4.9). */
 import { Effect, Schema } from "effect"
 import { documentAccepted } from "../../../core/documents/links/events.ts"
-import { jobKind, jobOffer, processOf } from "../../ports/job-kind.ts"
 import { changeLink, linkErrors, revokeLink, share } from "../../../core/documents/links/decide.ts"
 import {
   documentResource,
@@ -26,10 +25,9 @@ import { text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { noContent, renderById, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { serverContext } from "../../ports/server-context.ts"
+import { jobKind, jobOffer, processOf, serverContext } from "../../ports/server-context.ts"
 import { emailDocument } from "./email-api.ts"
-import { document_link_pins, form_bytes_max, hashPin } from "./pin.ts"
-import { freshToken, linkOf } from "./tokens.ts"
+import { document_link_pins, form_bytes_max, freshToken, hashPin, linkOf } from "./public-links.ts"
 
 // Jobs of public links: the certificate of an acceptance. Loaded with the first one.
 

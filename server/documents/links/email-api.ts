@@ -10,14 +10,11 @@ import { command, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
 import { boolean, type Json, json, longText, text } from "../../../core/kernel/fields/field.ts"
 import { type FieldErrors, invalid } from "../../../core/kernel/fields/rejection.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
-import { accepted, accepted_shown } from "../../delivery/jobs/accepted.ts"
-import { jobKind, jobOffer } from "../../ports/job-kind.ts"
+import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
 import { freshMailId } from "../../delivery/mail/compose.ts"
-import { serverContext } from "../../ports/server-context.ts"
+import { jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import { mailing } from "../papers/filled.ts"
-import { customerOf } from "./customer.ts"
-import { type DocumentMail, documentMail } from "./mail.ts"
-import { freshToken, linkOf } from "./tokens.ts"
+import { customerOf, type DocumentMail, documentMail, freshToken, linkOf } from "./public-links.ts"
 
 /** Draws nothing: the PDF is there. */
 export const mailDocument = jobKind<DocumentMail>({

@@ -5,14 +5,11 @@ import { type DocumentRow, documents, linkAddress } from "../../../core/document
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { GivenUp } from "../../ports/job-kind.ts"
-import { serverContext } from "../../ports/server-context.ts"
-import { filledMail, queueDocumentMail } from "../papers/filled.ts"
-import { preparation } from "../papers/preparing.ts"
+import { GivenUp, serverContext } from "../../ports/server-context.ts"
+import { filledMail, preparation, queueDocumentMail } from "../papers/filled.ts"
 import { pdfThere } from "../papers/snapshot.ts"
-import type { DocumentMail } from "./mail.ts"
 import { textOf } from "./opened.ts"
-import { linkOf } from "./tokens.ts"
+import { type DocumentMail, linkOf } from "./public-links.ts"
 import { withValues } from "../../../core/values/text.ts"
 
 /** As layouts word it; plainly where its source is gone. */

@@ -24,14 +24,12 @@ import { contentDisposition } from "../../../core/values/file-name.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
 import { hasSign, printableLine } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { networkOf } from "../../http/client-address.ts"
+import { networkOf } from "../../http/http-message.ts"
 import { filesUnavailable } from "../../files/keep.ts"
-import { RawRequest } from "../../ports/raw-request.ts"
-import { serverContext } from "../../ports/server-context.ts"
+import { RawRequest, serverContext } from "../../ports/server-context.ts"
 import { accept, acceptanceOf, forgetTry, type Form, readSmallForm, reserveTry } from "./accept.ts"
-import { customerOf } from "./customer.ts"
 import { type Opened, openLink, picturesFor, textOf, zoneFor } from "./opened.ts"
-import { document_link_pins, headerOf, isPin, PublicCall, type PublicCallShape } from "./pin.ts"
+import { customerOf, document_link_pins, headerOf, isPin, PublicCall, type PublicCallShape } from "./public-links.ts"
 
 // Cookie after the right PIN: signed, valid for an hour, sent to this one URL only. It ends with the PIN it was given
 // for.

@@ -22,17 +22,15 @@ import { changesOf } from "../../../core/kernel/runtime/reference-checks.ts"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { drawn, isUndrawable } from "./draw.ts"
 import { BlobStoreFailure } from "../../ports/blob-store.ts"
-import { lineOf } from "../../delivery/jobs/outcome.ts"
+import { lineOf } from "../../delivery/jobs/queue-table.ts"
 import {
   background_limit_millis,
   limit_millis as request_limit_millis,
   TextInvalid,
   Undrawable
 } from "../../print/renderer.ts"
-import { filledDocument } from "./filled.ts"
-import { preparation } from "./preparing.ts"
+import { drawn, filledDocument, isUndrawable, preparation } from "./filled.ts"
 import { keepBytes, keepSnapshot, readTree } from "./snapshot.ts"
 
 const error_characters_max = 1_000

@@ -1,18 +1,97 @@
 /** Documents with the texts that layouts give them, filled; and the mails that carry them. */
-import { Effect } from "effect"
+import { Context, Effect, Stream } from "effect"
 import type { DocumentSource, PreparedDocument } from "../../../core/documents/content/invoices.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { Rejection } from "../../../core/kernel/fields/rejection.ts"
+import { invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import type { PrintDocument } from "../../../core/pricing/print/blocks.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { picturesOf, type PrintDocument } from "../../../core/pricing/print/blocks.ts"
 import type { MailDraft } from "../../delivery/mail/compose.ts"
 import { queueMail } from "../../delivery/mail/jobs.ts"
-import { GivenUp } from "../../ports/job-kind.ts"
-import { drawn, isUndrawable } from "./draw.ts"
-import { preparation } from "./preparing.ts"
-import type { Renderer } from "../../print/renderer.ts"
-import { serverContext } from "../../ports/server-context.ts"
+import type { DrawingTooLong, DrawingUnavailable, DrawOptions, Renderer, Undrawable } from "../../print/renderer.ts"
+import { GivenUp, serverContext } from "../../ports/server-context.ts"
+import { later } from "../../../core/kernel/fields/later.ts"
+
+// Billing documents as PDF: drawn on request, never stored.
+
+/** Pictures in a document. An unreadable logo is left out, as the document matters more. */
+const picturesFor = Effect.fnUntraced(function* (document: PrintDocument) {
+  const { blobs } = yield* serverContext
+  const pictures = new Map<string, Uint8Array>()
+  for (const sha256 of picturesOf(document.blocks)) {
+    const parts = yield* blobs.read(sha256).pipe(
+      Effect.flatMap(({ content }) => Stream.runCollect(content)),
+      Effect.catch(() => Effect.succeed(undefined))
+    )
+    if (parts !== undefined) pictures.set(sha256, Buffer.concat([...parts]))
+  }
+  return pictures
+})
+const withoutPictures = (document: PrintDocument, kept: ReadonlyMap<string, unknown>): PrintDocument => ({
+  ...document,
+  blocks: document.blocks.map((block) =>
+    block.kind !== "columns"
+      ? block
+      : {
+          ...block,
+          columns: block.columns.map((column) => ({
+            ...column,
+            blocks: column.blocks.filter(
+              (one) => one.kind !== "image" || !("sha256" in one.picture) || kept.has(one.picture.sha256)
+            )
+          }))
+        }
+  )
+})
+
+/** The PDF, with its sources, without unavailable pictures. */
+export const drawn = Effect.fnUntraced(function* (
+  document: PrintDocument,
+  options: Pick<DrawOptions, "limit_millis" | "carried_xml"> = {}
+) {
+  const { renderer } = yield* serverContext
+  const pictures = yield* picturesFor(document)
+  const draw = (kept: ReadonlyMap<string, Uint8Array>) => {
+    const whole = withoutPictures(document, kept)
+    return Effect.map(renderer.pdf(whole, { ...options, pictures: kept }), (pdf) => ({
+      ...pdf,
+      document: whole,
+      pictures: kept
+    }))
+  }
+  return yield* draw(pictures).pipe(
+    // The logo may be at fault, as it is an arbitrary file: draw without it.
+    Effect.catchTag("Undrawable", (failure) => (pictures.size === 0 ? Effect.fail(failure) : draw(new Map())))
+  )
+})
+
+/** Whether only another document would be drawn: this one is not tried again. */
+export const isUndrawable = (failure: unknown): boolean =>
+  typeof failure === "object" &&
+  failure !== null &&
+  "_tag" in failure &&
+  (failure._tag === "Undrawable" || failure._tag === "DrawingTooLong")
+
+/** Failures of drawing as answers. */
+export const drawingRefused = (
+  failure: Undrawable | DrawingTooLong | DrawingUnavailable
+): Effect.Effect<never, Failure> =>
+  failure._tag === "DrawingUnavailable"
+    ? Effect.fail(new Rejection({ kind: "unavailable", message: failure.message, headers: { "retry-after": "30" } }))
+    : Effect.fail(invalidField("document", `It cannot be drawn: ${failure.message}`))
+
+// What prepares documents, where that is not what the house ships with: tests draw what they like.
+
+/** Content of documents, by type: loaded with the first drawing. */
+export const contents = later(() => import("../../../core/documents/content/prepare.ts"))
+
+export type Prepare = Effect.Success<typeof contents>["prepareDocument"]
+export const DocumentPreparation = Context.Reference<Prepare | undefined>("flightcase/DocumentPreparation", {
+  defaultValue: () => undefined
+})
+export const preparation: Effect.Effect<Prepare> = Effect.flatMap(DocumentPreparation, (prepare) =>
+  prepare === undefined ? Effect.map(contents, ({ prepareDocument }) => prepareDocument) : Effect.succeed(prepare)
+)
 
 type Filled = { readonly [place: string]: string }
 

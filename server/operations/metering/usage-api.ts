@@ -21,9 +21,8 @@ import {
 import { choice, date, integer, text } from "../../../core/kernel/fields/field.ts"
 import { ok } from "../../../core/kernel/endpoints/resource.ts"
 import { keepDownload } from "../../files/downloads.ts"
-import { accepted, accepted_shown } from "../../delivery/jobs/accepted.ts"
-import { jobKind, jobOffer } from "../../ports/job-kind.ts"
-import { serverContext } from "../../ports/server-context.ts"
+import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
+import { jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import type { Meter } from "./meter.ts"
 
 // Usage: calls in a window, summed by one dimension (rules/conventions 16), from the hourly sums.

@@ -71,10 +71,77 @@ const policyOf = (html: string): string => {
 /** Answers that somebody has read; all of the site is 8 MB. */
 const kept = new Map<string, Answer>()
 /** Undefined where the site has nothing at this path. A slash at the end is a page's own, or none. */
-export const answerOfSite = (path: string): Answer | undefined => {
+const answerOfSite = (path: string): Answer | undefined => {
   if (path === "/guide") return { status: 308, headers: { location: "/guide/" } }
   const address = path.replace(/\/$/, "")
   const answer = kept.get(address) ?? answersOfSite().get(address)?.()
   if (answer !== undefined) kept.set(address, answer)
   return answer
+}
+
+// What the server answers outside its interface: a page at `/`, robots.txt, the guide, and 404 for every other path.
+
+const style = `:root{color-scheme:light dark;--ink:#1c2430;--ground:#fff;--link:#1d4f91}
+@media(prefers-color-scheme:dark){:root{--ink:#e8ebef;--ground:#14181d;--link:#8ab8f5}}
+html{background:var(--ground);color:var(--ink)}a{color:var(--link)}
+body{background:var(--ground);margin:12vh auto;max-width:34rem;padding:0 1.2rem;font:16px/1.5 system-ui,sans-serif}
+h1{font-size:1.3rem}li{margin:.4rem 0}a:focus-visible{outline:3px solid;outline-offset:2px}`
+const policy = () =>
+  [
+    "default-src 'none'",
+    `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'"
+  ].join("; ")
+
+const page = (status: number, title: string, body: string): Answer => ({
+  status,
+  content: {
+    type: "text/html; charset=utf-8",
+    text: `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,"><title>${title}</title><style>${style}</style></head>
+<body><main><h1>${title}</h1>
+${body}
+</main></body>
+</html>
+`
+  },
+  headers: {
+    "content-security-policy": policy(),
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff"
+  }
+})
+
+const front = () =>
+  page(
+    200,
+    "Flightcase",
+    `<p>This is the server of a rental house: quotes, stock, flight cases, orders and invoices. People work with it by
+the command line <code>flightcase</code>; programs by its interface below <code>/api/v1</code>.</p>
+<ul>
+<li><a href="guide/">The guide</a>: how to work with it, keep it running and connect to it</li>
+<li><a href="docs">The interface</a>, to read and to try, and as <a href="api/v1/openapi.json">OpenAPI</a></li>
+<li><a href="api/v1/system/health">The health of this server</a></li>
+</ul>`
+  )
+const missing = () =>
+  page(404, "Not found", `<p>There is nothing at this address. <a href="/">What this server is</a>.</p>`)
+
+/** `accept`: the request's header; without HTML in it the answer is JSON. */
+export const answerOutside = (method: string, path: string, accept: string | undefined): Answer => {
+  if (method === "GET" || method === "HEAD") {
+    if (path === "/") return front()
+    if (path === "/robots.txt")
+      return { status: 200, content: { type: "text/plain; charset=utf-8", text: "User-agent: *\nDisallow: /\n" } }
+    const found = answerOfSite(path)
+    if (found !== undefined) return found
+  }
+  return accept?.includes("text/html") === true
+    ? missing()
+    : { status: 404, body: { message: "There is nothing at this address; the interface is below /api/v1." } }
 }

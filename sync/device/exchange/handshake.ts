@@ -5,7 +5,7 @@
 import { schema_version } from "../../../core/kernel/runtime/schema.ts"
 import type { PublicKey } from "../../protocol/bundle-format.ts"
 import { commands_per_push_max } from "../../protocol/wire.ts"
-import type { ServerMemory } from "./reclaim-leases.ts"
+import type { ServerMemory } from "./sync.ts"
 import { DeviceFailure, type Profile } from "../outbox/folder.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { decodeGreeting } from "../../protocol/answers.ts"

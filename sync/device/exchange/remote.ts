@@ -3,7 +3,7 @@ import type { ChangeMessage, Message, Row } from "@electric-sql/client"
 import { catalogue } from "../../../core/catalogue.ts"
 import { TooDeep } from "../../../core/kernel/fields/input.ts"
 import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
-import { type LeaseRange, toWireCommand, type Verdict, type WireCommand } from "../../protocol/wire.ts"
+import { DecodeFailure, type LeaseRange, toWireCommand, type Verdict, type WireCommand } from "../../protocol/wire.ts"
 import {
   decodeChecksums,
   decodeLease,
@@ -13,7 +13,6 @@ import {
   decodeVerdicts,
   decodeWanted
 } from "../../protocol/answers.ts"
-import { DecodeFailure } from "../../protocol/decode.ts"
 import { type ChecksumPage, eventOfShapeRow, type SnapshotPage, type SnapshotPlan } from "../../protocol/snapshot.ts"
 import { type HttpAnswer, httpClientAt, jsonOf, textOf, Unreachable } from "../../http-client.ts"
 import type { PulledEvents } from "../replica/replica.ts"

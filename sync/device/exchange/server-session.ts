@@ -19,7 +19,7 @@ import {
 import { pruneFiles } from "./files.ts"
 import { copiedFailure, handshake } from "./handshake.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import { reclaimForgottenLeases } from "./reclaim-leases.ts"
+import { reclaimForgottenLeases } from "./sync.ts"
 import { type Remote, remoteAt, RemoteError } from "./remote.ts"
 import type { Replica } from "../replica/replica.ts"
 

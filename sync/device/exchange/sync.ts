@@ -3,15 +3,22 @@ import type { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
-import { leasedTables } from "../../protocol/lease-blocks.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
-import { contentsNamed, isIdReusedError, toWireCommand, type Verdict, type WireCommand } from "../../protocol/wire.ts"
+import {
+  contentsNamed,
+  isIdReusedError,
+  leasedTables,
+  toWireCommand,
+  type Verdict,
+  type WireCommand
+} from "../../protocol/wire.ts"
 import { referencesOfBody } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { withdrawn_name } from "../outbox/reopening.ts"
 import { snapshot_beyond_events } from "../../protocol/snapshot.ts"
-import { type Remote, RemoteError, Unreachable } from "./remote.ts"
+import { readAnswer, type Remote, RemoteError, Unreachable } from "./remote.ts"
 import type { Replica } from "../replica/replica.ts"
+import { decodeLease } from "../../protocol/answers.ts"
 
 /** The files that wait on this device for the commands that name them. */
 export interface WaitingFiles {
@@ -244,4 +251,34 @@ const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Pr
 const noneIfUnknown = (error: unknown): undefined => {
   if (error instanceof RemoteError && error.status === 422 && error.body.errors?.["entity"] !== undefined) return
   throw error
+}
+
+// Reclaims leased blocks of ids that a server restored from a backup has forgotten, before anything is sent.
+
+const claims_per_request = 500
+
+/** How many blocks of a device the server remembers, and up to which number it has decided. */
+export interface ServerMemory {
+  readonly blocks: number
+  readonly last_n: number
+}
+
+/** The part of the blocks that the server confirms stays leased; ids that others have by now are not used any more. */
+export const reclaimForgottenLeases = async (
+  replica_id: number,
+  { blocks: known, last_n }: ServerMemory,
+  outbox: Outbox,
+  remote: Pick<Remote, "call">
+): Promise<void> => {
+  const leases = outbox.leases()
+  const here = leases.blocks_asked
+  const position = `${known}/${here}`
+  // A server that forgot verdicts this device knows was restored since, perhaps to the same backup as before.
+  if (known >= here || (outbox.get("claimed") === position && last_n >= outbox.lastSettled())) return
+  for (let at = 0; at < leases.blocks.length; at += claims_per_request) {
+    const blocks = leases.blocks.slice(at, at + claims_per_request)
+    const answer = await remote.call("POST", "/api/v1/sync/leases/claim", { replica_id, blocks })
+    outbox.trimLeases(blocks, readAnswer("the server", answer, decodeLease).lease)
+  }
+  outbox.set("claimed", position)
 }

@@ -16,7 +16,7 @@ import {
 import { join } from "node:path"
 import { Schema } from "effect"
 import { wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
-import { DecodeFailure, decoderOf } from "../../protocol/decode.ts"
+import { DecodeFailure, decoderOf } from "../../protocol/wire.ts"
 import { DeviceFailure, isDamage, outboxDamaged, whatIsWrong } from "./device-failure.ts"
 import { openOutboxAt, type Outbox } from "./outbox.ts"
 

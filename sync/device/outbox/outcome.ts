@@ -1,13 +1,13 @@
 /**
  * Outcome of a command, as stored with it in the outbox: rows by table and key, people by id, values as in answers.
- * Sentences are written when it is shown (`wording.ts`), so that values its reader may no longer see can be removed by
- * kind.
+ * Sentences are written when it is shown (`describe-event.ts`), so that values its reader may no longer see can be removed
+ * by kind.
  */
 import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type Key, type Table, wordsOf } from "../../../core/kernel/tables/table.ts"
 import { Option, Schema } from "effect"
-import { anyJson } from "../../../core/kernel/tables/stored-schema.ts"
+import { storedJson } from "../../../core/kernel/tables/field-schema.ts"
 
 // Outcomes kept by release 0.1, which were sentences: `what: "stock level 7 MH-1"`, `who: "Ann"`, and for something
 // held `to: "2 by opportunity 8 Gala from … to …"`. They are taken apart here once, when they are read, and nowhere
@@ -150,8 +150,8 @@ const outcomeSchema = (): Schema.Codec<CommandOutcome, unknown> => {
           row,
           event: Schema.String,
           field,
-          from: anyJson,
-          to: anyJson,
+          from: storedJson,
+          to: storedJson,
           holding: Schema.optionalKey(holding)
         })
       )
@@ -161,15 +161,15 @@ const outcomeSchema = (): Schema.Codec<CommandOutcome, unknown> => {
         Schema.Struct({
           row,
           field: Schema.String,
-          was: anyJson,
-          theirs: anyJson,
-          mine: anyJson,
+          was: storedJson,
+          theirs: storedJson,
+          mine: storedJson,
           actor,
           when: Schema.String
         })
       )
     ),
-    differences: Schema.optionalKey(Schema.Array(Schema.Struct({ row, field, here: anyJson, there: anyJson })))
+    differences: Schema.optionalKey(Schema.Array(Schema.Struct({ row, field, here: storedJson, there: storedJson })))
   })
 }
 let decode: ((outcome: unknown) => Option.Option<CommandOutcome>) | undefined

@@ -4,6 +4,9 @@
  */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import {
+  decoderOf,
+  jsonText,
+  optionalDecoderOf,
   rowsSeen,
   type UnlessChanged,
   unlessChanged,
@@ -14,9 +17,7 @@ import {
   wirePayload
 } from "../../protocol/wire.ts"
 import { Schema } from "effect"
-import { wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
-import { jsonObject } from "../../../core/kernel/tables/stored-schema.ts"
-import { decoderOf, jsonText, optionalDecoderOf } from "../../protocol/decode.ts"
+import { jsonObject, wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
 
 // A command in the outbox: its state, and what is stored about it beside what is sent.
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
-import { DecodeFailure } from "../../protocol/decode.ts"
+import { DecodeFailure } from "../../protocol/wire.ts"
 import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
 import {
   columns,

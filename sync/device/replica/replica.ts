@@ -15,7 +15,14 @@ import {
 } from "../../../core/kernel/endpoints/endpoint.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { isJsonObject } from "../../../core/kernel/fields/field.ts"
-import { at_server, invalidField, Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
+import {
+  at_server,
+  bodyOf,
+  invalidField,
+  Rejection,
+  statusOf,
+  type Viewer
+} from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import {
   decodeError,
@@ -364,3 +371,16 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     })
   }
 }
+
+// Refusals of the rules as the answers that the server would give.
+
+/** A refusal is an answer like any other; only failures of the machine stay failures. */
+export const asAnswer = <R>(effect: Effect.Effect<QueryResult, Failure, R>): Effect.Effect<QueryResult, Failure, R> =>
+  Effect.catch(effect, (failure): Effect.Effect<QueryResult, Failure, R> =>
+    failure instanceof Rejection ? Effect.succeed(refusalAnswer(failure)) : Effect.fail(failure)
+  )
+export const refusalAnswer = (failure: Rejection): QueryResult => ({
+  status: statusOf[failure.kind],
+  body: { ...bodyOf(failure) },
+  ...(failure.headers === undefined ? {} : { headers: failure.headers })
+})

@@ -11,7 +11,7 @@ import type { Store } from "../../../core/kernel/store/store.ts"
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { WireCommand, WireError } from "../../protocol/wire.ts"
 import { readOutcome } from "../outbox/outcome.ts"
-import { type Change, changeInWords } from "../outcomes/wording.ts"
+import { type Change, changeInWords } from "../outcomes/describe-event.ts"
 import { payloadOf } from "../replica/lost-rows.ts"
 import { referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
@@ -26,11 +26,10 @@ import {
   replaceableReference,
   withId
 } from "./recorder.ts"
-import { dependentsOf, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
+import { type CommandReport, dependentsOf, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
 import { type About, billLeft, damageOf, quarantineFor } from "../../../core/offline/conflicts/short-lines.ts"
 import { intentOf } from "../../../core/offline/conflicts/intent.ts"
 import { type HireDates, settleByOrder } from "../../../core/offline/conflicts/settle.ts"
-import type { CommandReport } from "./reports.ts"
 import { type AskFacts, refusedOf, type Resolution, splitCommand, waysOut } from "./ways-out.ts"
 
 export type { Change }

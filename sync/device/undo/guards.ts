@@ -12,8 +12,7 @@ import {
   type Undoing,
   type UndoRequest
 } from "../../../core/offline/undo/compensation.ts"
-import { commandDecided } from "../../protocol/events.ts"
-import { columnOf, valueAt, watching } from "../../protocol/touches.ts"
+import { columnOf, commandDecided, valueAt, watching } from "../../protocol/events.ts"
 import { actorOf, isByOtherDevice, isWorthShowing, rowKey, touchesOf } from "../outcomes/describe-event.ts"
 import type { DoneEffects, OutboxCommand } from "../outbox/rows.ts"
 import type { Outbox } from "../outbox/outbox.ts"

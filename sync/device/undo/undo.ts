@@ -15,12 +15,11 @@ import { bodyOf, Rejection, statusOf } from "../../../core/kernel/fields/rejecti
 import { itemAt } from "../../../core/values/text.ts"
 import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/offline/undo/compensation.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
-import type { PlannedRequest, QueryResult, Replica, Rerecording } from "../replica/replica.ts"
+import { asAnswer, type PlannedRequest, type QueryResult, type Replica, type Rerecording } from "../replica/replica.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { compensationOf } from "../../../core/offline/undo/compensations.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
-import { asAnswer } from "../answer.ts"
 import { doneOf, undoContext } from "./facts.ts"
 import {
   allOrNone,

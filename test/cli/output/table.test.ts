@@ -1,7 +1,7 @@
 /** Tables on a terminal: what is cut where they are too wide, and how columns are called. */
 import { expect, it } from "vitest"
-import { bodyText } from "../../../cli/output/body.ts"
-import type { Terminal } from "../../../cli/output/terminal.ts"
+import { bodyText } from "../../../cli/context/print.ts"
+import type { Terminal } from "../../../cli/output/text.ts"
 import { columnsSeen, tableText } from "../../../cli/output/table.ts"
 
 const terminal: Terminal = { is_tty: true, progress: false, answers: false, colour: false, columns: 80 }

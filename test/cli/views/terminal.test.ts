@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { chartText, type Chart, gridText } from "../../../cli/output/grid.ts"
 import { escapeForTerminal } from "../../../cli/output/out.ts"
-import type { Terminal } from "../../../cli/output/terminal.ts"
-import { widthOf } from "../../../cli/output/text.ts"
+import { type Terminal, widthOf } from "../../../cli/output/text.ts"
 import { dayFrom } from "../../browser/sample.ts"
 
 const terminal = (columns: number, more: Partial<Terminal> = {}): Terminal => ({

@@ -16,10 +16,9 @@ import { type Demand, type DemandOfBar, packed } from "../../../cli/views/bars.t
 import { type CalendarProduct, calendarPage } from "../../../cli/views/calendar.ts"
 import { dateRangeText } from "../../../cli/output/days.ts"
 import { momentsOf } from "../../../cli/views/draw.ts"
-import type { Scene } from "../../../cli/views/frame.ts"
+import { type Scene, writeAtomically } from "../../../cli/views/frame.ts"
 import { type GanttFacts, ganttPage } from "../../../cli/views/gantt.ts"
 import { manifestPage } from "../../../cli/commands/warehouse/containers/draw-manifest.ts"
-import { writeAtomically } from "../../../cli/views/write.ts"
 import { all, classed, type Element, faultsOf, readPage, textOf } from "../../browser/page.ts"
 import { dayFrom, hostile } from "../../browser/sample.ts"
 

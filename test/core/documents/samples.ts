@@ -13,7 +13,7 @@ import {
   opportunity_costs,
   type OpportunityRow
 } from "../../../core/orders/opportunities/tables/opportunities.ts"
-import { exclusiveTax, inclusiveTax } from "../../../core/pricing/pricing/tax.ts"
+import { exclusiveTax, inclusiveTax } from "../../../core/pricing/pricing/line.ts"
 import {
   purchase_order_items,
   type PurchaseOrderItemRow,

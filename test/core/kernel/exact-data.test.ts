@@ -7,14 +7,14 @@ import { catalogue } from "../../../core/catalogue.ts"
 import { decodeData, eventType, isExactly } from "../../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import {
-  anyJson,
   jsonObject,
   keyedColumns,
   newRow,
   someColumns,
+  storedJson,
   storedValue,
   wholeRow
-} from "../../../core/kernel/tables/stored-schema.ts"
+} from "../../../core/kernel/tables/field-schema.ts"
 import { lamps } from "./lamp-shop.ts"
 
 interface Tree {
@@ -37,8 +37,8 @@ const schemas: { readonly [name: string]: Schema.Codec<unknown, unknown> } = {
   tuple: Schema.Tuple([Schema.Int, Schema.String]),
   map: Schema.Record(Schema.String, Schema.Int),
   struct,
-  "struct in a struct": Schema.Struct({ inner: struct, json: Schema.optionalKey(anyJson) }),
-  "any JSON": anyJson,
+  "struct in a struct": Schema.Struct({ inner: struct, json: Schema.optionalKey(storedJson) }),
+  "any JSON": storedJson,
   "any object": jsonObject,
   tree,
   transformed: Schema.NumberFromString,

@@ -1,7 +1,7 @@
 /** Invoices on a server: asked for again, filtered, overdue, told to an accounting program, and drawn. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { isToBeTold } from "../../../core/billing/state/overdue.ts"
+import { isToBeTold } from "../../../core/billing/accounting/postings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { overdueSweep } from "../../../server/billing/slice.ts"
 import { both_engines, type Engine, engines } from "../../app.ts"

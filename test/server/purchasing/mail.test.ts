@@ -1,7 +1,7 @@
 /** Purchase orders by e-mail. */
 import { Context, Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { contents, DocumentPreparation } from "../../../server/documents/papers/preparing.ts"
+import { contents, DocumentPreparation } from "../../../server/documents/papers/filled.ts"
 import { engines } from "../../app.ts"
 import { houseOn, poll } from "../house.ts"
 import { attachedText, mailsFor } from "../delivery/mail/mailing.ts"

@@ -34,7 +34,7 @@ import {
   readBundle,
   signBundle
 } from "../../../sync/protocol/bundle-format.ts"
-import { DecodeFailure, decoderOf } from "../../../sync/protocol/decode.ts"
+import { DecodeFailure, decoderOf } from "../../../sync/protocol/wire.ts"
 import { eventOfShapeRow } from "../../../sync/protocol/snapshot.ts"
 import { releases_folder, releasesIn, unpackFolder } from "../../fixtures/kept/folders.ts"
 

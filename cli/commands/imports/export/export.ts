@@ -13,7 +13,7 @@ import { type Endpoint, operationOf, paramNames } from "../../../../core/kernel/
 import { declareAccounting, leftBehind, leftBehindText } from "./accounting.ts"
 import { coreEndpoints } from "../../../context/routing.ts"
 import { type Cells, cellsFor } from "../../../../core/values/csv.ts"
-import { guardText } from "../../../output/csv.ts"
+import { guardText } from "../../../output/table.ts"
 import { everyRow } from "../../../context/pages.ts"
 import { type Flags, withAction } from "../../../context/program.ts"
 

@@ -7,8 +7,7 @@ import { spokenNumber } from "../../../../core/values/text.ts"
 import { isRows, plainJson } from "../../../base/answers.ts"
 import { exit_codes, refusePlan } from "../../../base/exit-codes.ts"
 import { column, columnsNamed, tableText } from "../../../output/table.ts"
-import { styled, type Terminal } from "../../../output/terminal.ts"
-import { cellText, minuteText, oneLine, sentenceText, toType } from "../../../output/text.ts"
+import { cellText, minuteText, oneLine, sentenceText, styled, type Terminal, toType } from "../../../output/text.ts"
 import type { Flags } from "../../../context/program.ts"
 
 // What is free, for the ways out of conflicts: the server knows best; where it does not answer, the replica does.

@@ -2,8 +2,7 @@
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
 import type { FollowEnd, Notification } from "../../../../sync/notification-stream.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { styled } from "../../../output/terminal.ts"
-import { oneLine, secondText } from "../../../output/text.ts"
+import { oneLine, secondText, styled } from "../../../output/text.ts"
 
 /** One's own doings, and what was read elsewhere already, are in the inbox: nobody is told of them. */
 export const isTold = ({ is_own, read_at }: Notification): boolean => !is_own && read_at === null

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { exit_codes } from "../../../base/exit-codes.ts"
-import { type Environment, homeFolder } from "../../../base/profile-folder.ts"
+import { type Environment, homeFolder } from "../../../base/server-choice.ts"
 
 export interface Unit {
   readonly name: string

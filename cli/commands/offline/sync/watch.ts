@@ -9,8 +9,7 @@ import { type Attempt, background_lock, readAttempt, saveAttempt, watch_lock } f
 import { objectBody, plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
-import { styled } from "../../../output/terminal.ts"
-import { oneLine, secondText, sentenceText } from "../../../output/text.ts"
+import { oneLine, secondText, sentenceText, styled } from "../../../output/text.ts"
 import { stopOnSignals } from "../../../base/stop-signals.ts"
 
 export const withWatch = (sync: Command): Command =>

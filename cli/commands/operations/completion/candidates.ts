@@ -1,6 +1,6 @@
 /** Completions of the word being typed: commands, flags, and names in the replica. */
 import type { Command, Option } from "commander"
-import type { AllCommands } from "../../../base/command-types.ts"
+import type { AllCommands } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { valuesOf } from "../../../derived/option-values.ts"
 import { firstWord } from "../../../base/first-word.ts"

@@ -1,6 +1,6 @@
 /** `completion`: scripts for shells, which ask this command for the words that may follow. */
 import { Argument, type Command } from "commander"
-import type { AllCommands } from "../../../base/command-types.ts"
+import type { AllCommands } from "../../../base/answers.ts"
 import { type CommandContext, openContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { withValues } from "../../../derived/option-values.ts"

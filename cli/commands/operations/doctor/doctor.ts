@@ -5,8 +5,7 @@ import type { Device, Finding } from "../../../../sync/device/device.ts"
 import { type CommandContext, withPrivateUmask } from "../../../context/context.ts"
 import { CliError, exit_codes, refusePlan } from "../../../base/exit-codes.ts"
 import { progressOf } from "../../../context/print.ts"
-import { styled } from "../../../output/terminal.ts"
-import { oneLine } from "../../../output/text.ts"
+import { oneLine, styled } from "../../../output/text.ts"
 import { withAction } from "../../../context/program.ts"
 
 export const declare = (program: Command): void => {

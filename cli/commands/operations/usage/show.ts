@@ -6,7 +6,7 @@ import { decodeAnswer, decoderOf } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { gathered, shareBar, sparkline } from "../../../output/spark.ts"
 import { type Column, tableText } from "../../../output/table.ts"
-import { styled, type Terminal } from "../../../output/terminal.ts"
+import { styled, type Terminal } from "../../../output/text.ts"
 import type { Flags } from "../../../context/program.ts"
 import { askServer, usageQuery } from "./asked.ts"
 

@@ -21,10 +21,9 @@ import {
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { Schema } from "effect"
 import type { Json } from "../../../../core/kernel/fields/field.ts"
-import { columnsNamed, recordText, tableText } from "../../../output/table.ts"
+import { blocksText, columnsNamed, recordText, tableText } from "../../../output/table.ts"
 import { formatIn } from "../../../base/parse-time.ts"
 import { type Command, Option } from "commander"
-import { blocksText } from "../../../output/blocks.ts"
 
 // `availability calendar`.
 

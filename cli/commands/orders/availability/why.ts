@@ -6,9 +6,8 @@ import { countedFrom, formatIn, readMoment, typedMoment } from "../../../base/pa
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { type ResolvedStore, resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { rowIn } from "../../../base/answers.ts"
-import { type Block, blocksText } from "../../../output/blocks.ts"
 import { withOrderNumbers } from "../../../context/order-numbers.ts"
-import { columnsNamed } from "../../../output/table.ts"
+import { type Block, blocksText, columnsNamed } from "../../../output/table.ts"
 
 // Flags that say when and where, shared by the verbs of `availability`.
 

@@ -6,7 +6,7 @@ import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
-import { styled } from "../../../output/terminal.ts"
+import { styled } from "../../../output/text.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 
 const found_kinds = Object.keys(search_kinds) as ReadonlyArray<SearchKind>

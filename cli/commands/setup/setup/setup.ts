@@ -7,8 +7,7 @@ import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
-import { type Present, presentAt, withoutClassText } from "./present.ts"
-import { proposedBy } from "./proposed.ts"
+import { type Present, presentAt, proposedBy, withoutClassText } from "./present.ts"
 import type { SetupStep } from "./steps.ts"
 
 const next_commands: ReadonlyArray<readonly [command: string, says: string]> = [

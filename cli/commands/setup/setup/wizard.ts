@@ -14,8 +14,7 @@ import {
   type StorePlace,
   type Tax
 } from "./house.ts"
-import { isNew, type Present, withoutClassText } from "./present.ts"
-import { proposedBy } from "./proposed.ts"
+import { isNew, type Present, proposedBy, withoutClassText } from "./present.ts"
 import { currencyProblem, problemIn, twiceProblem } from "./rules.ts"
 import { logoProblem } from "./steps.ts"
 

@@ -1,6 +1,6 @@
 /** The contents of a container, cases inside it included, with the code to scan for each unit and each case. */
 import { containerCode, readCode, unitCode } from "../../../../core/warehouse/scanning/read-code.ts"
-import { isServiceState, stateWords } from "../../../../core/products/service.ts"
+import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { type Row, rowIn, textOrNull } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,5 +1,6 @@
 /** The manifest as a page, and the labels that go with it. */
 import {
+  checkOutputPath,
   heading,
   html,
   isolated,
@@ -8,7 +9,8 @@ import {
   pageText,
   palette,
   type Scene,
-  words
+  words,
+  writeView
 } from "../../../views/frame.ts"
 import type { Manifest } from "./contents.ts"
 import { momentText } from "../../../output/days.ts"
@@ -17,7 +19,6 @@ import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import type { ResolvedStore } from "../../../context/resolve-id.ts"
 import { fitsQr, type Label, type LabelRequest, labelSheets, sheets, symbolOf } from "../../../views/sheet.ts"
-import { checkOutputPath, writeView } from "../../../views/write.ts"
 
 // The packing list of a case: what is in it, what is missing, with boxes to tick on paper.
 

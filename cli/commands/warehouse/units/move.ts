@@ -1,6 +1,6 @@
 /** `units quarantine|repair|release|lost|sold`: each code is a command of its own. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { isServiceState, stateWords } from "../../../../core/products/service.ts"
+import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import { type Asset, requireAsset } from "../../../context/codes.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,6 +1,6 @@
 /** `units show`: one unit, its allocations while out of service, and its history. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { isServiceState, stateWords } from "../../../../core/products/service.ts"
+import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { withOrderNumbers } from "../../../context/order-numbers.ts"

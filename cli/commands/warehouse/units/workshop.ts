@@ -2,7 +2,7 @@
 import type { Row } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
-import { out_of_service_states } from "../../../../core/products/service.ts"
+import { out_of_service_states } from "../../../../core/products/stock/schema.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"

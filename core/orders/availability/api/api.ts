@@ -18,11 +18,20 @@ import { clipped, inOrder, type Period } from "../../../values/period.ts"
 import { access, planningEndpoints, requestedStore } from "./planning.ts"
 import { type AvailabilitySnapshot, snapshotOf } from "../rules/snapshot.ts"
 import { horizonIn, loadSnapshot, resolutionIn } from "../facts/load.ts"
-import { free_shown, freeNow } from "./free-now.ts"
 import { overviewEndpoints, pastStock } from "./overviews.ts"
-import { pointAvailability } from "../rules/point.ts"
+import { pointAvailability } from "../rules/days.ts"
 import { rangeAvailability } from "../rules/line.ts"
-import { dateOrRangeCheck, freeAssets, inOrderCheck, momentIn, rejectingLimits, spanIn, withMargin } from "./window.ts"
+import {
+  dateOrRangeCheck,
+  free_shown,
+  freeAssets,
+  freeNow,
+  inOrderCheck,
+  momentIn,
+  rejectingLimits,
+  spanIn,
+  withMargin
+} from "./window.ts"
 import { availableAssetsShown, pointOrRangeShown } from "./answers.ts"
 import type * as Shown from "../../../kernel/lists/answer-schema.ts"
 

@@ -1,7 +1,13 @@
 /** The span of a request: dates of the query string, read in the store's time zone (rules/availability 4 and 6.3). */
 import { Effect } from "effect"
-import type { Json, JsonObject } from "../../../kernel/fields/field.ts"
-import { type FieldErrors, invalidField, type Rejection } from "../../../kernel/fields/rejection.ts"
+import { integer, type Json, type JsonObject, text } from "../../../kernel/fields/field.ts"
+import {
+  type FieldErrors,
+  hasAbility,
+  hasOnePermission,
+  invalidField,
+  type Rejection
+} from "../../../kernel/fields/rejection.ts"
 import { dayOfMoment, daysInclusive, inOrder, type LocalMoment, momentOf, type Period } from "../../../values/period.ts"
 import { KitNestedTooDeep } from "../rules/kits.ts"
 import { KitTooLarge } from "../rules/line-demands.ts"
@@ -10,13 +16,17 @@ import { type DemandRow, demands } from "../../demands/schema.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { bindings, columnList } from "../../../kernel/store/statement.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import { type AvailableAsset, availableAssets } from "../rules/point.ts"
+import { type AvailableAsset, availableAssets, pointAvailability } from "../rules/days.ts"
 import { type Buffers, noBuffers } from "../rules/demand.ts"
 import { loadSnapshot, loadSnapshots, type SnapshotContext } from "../facts/load.ts"
 import { boundInstant, loadStockedProducts } from "../facts/load-products.ts"
 import { millisOf } from "../../../values/time.ts"
 import type { AvailabilitySnapshot } from "../rules/snapshot.ts"
 import type { LineRequest } from "../rules/line.ts"
+import type { AnyRow } from "../../../kernel/tables/table.ts"
+import type { ViewContext } from "../../../kernel/endpoints/resource.ts"
+import * as Shown from "../../../kernel/lists/answer-schema.ts"
+import { stores } from "../../../setup/stores.ts"
 
 const isSent = (value: Json | undefined): boolean =>
   value !== undefined && value !== null && (typeof value !== "string" || value.trim() !== "")
@@ -176,4 +186,48 @@ export const snapshotsForLines = Effect.fnUntraced(function* (
     },
     context
   )
+})
+
+// Quantity of each product, or of its parts, free now at each store that has stock: an include of products.
+
+export const free_shown = Shown.objects({ store_id: integer(), store_name: text(), available: integer() })
+
+/** Undefined of kits that are nested too deeply to be counted. */
+const pointOrNothing = (snapshot: AvailabilitySnapshot, product_id: number, at: number) => {
+  try {
+    return pointAvailability(snapshot, product_id, at)
+  } catch (thrown) {
+    if (thrown instanceof KitNestedTooDeep) return undefined
+    throw thrown
+  }
+}
+
+const maySee = (viewer: ViewContext["viewer"]): boolean =>
+  hasOnePermission(viewer, "availability.view") && hasAbility(viewer, "availability:read")
+
+/** Stores without any of it are left out; all of them for a viewer who may not see availability. */
+export const freeNow = Effect.fnUntraced(function* (
+  rows: ReadonlyArray<AnyRow>,
+  context: SnapshotContext & Pick<ViewContext, "viewer">
+): Effect.fn.Return<(row: AnyRow) => typeof free_shown.Type, Failure, Store> {
+  const product_ids = rows.flatMap((row) => (row["product_type"] === "service" ? [] : [Number(row["id"])]))
+  if (product_ids.length === 0 || !maySee(context.viewer)) return () => []
+  const places = yield* Store.find(stores, { include_in_default_queries: true }, { order: ["id"] })
+  const at = millisOf(context.now)
+  const snapshots = yield* loadSnapshots(
+    { store_ids: places.map(({ id }) => id), product_ids, window: withMargin({ from: at, to: at }) },
+    context
+  )
+  const is_asked = new Set(product_ids)
+  return (row) =>
+    is_asked.has(Number(row["id"]))
+      ? places.flatMap(({ id, name }) => {
+          const snapshot = snapshots.get(id)
+          if (snapshot === undefined) return []
+          const found = pointOrNothing(snapshot, Number(row["id"]), at)
+          return found === undefined || (found.total_stock === 0 && found.total_demanded === 0)
+            ? []
+            : [{ store_id: id, store_name: name, available: found.available }]
+        })
+      : []
 })

@@ -1,5 +1,5 @@
 /** One store's stock and demands in memory: every answer about availability is computed from a snapshot. */
-import { type OutOfService, outOfServicePeriod } from "../../../products/service.ts"
+import { type OutOfService, outOfServicePeriod } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf, zoneOf } from "../../../values/time.ts"
 import { type ActiveDemand, activeDemand, type Buffers, type Demand } from "./demand.ts"

@@ -26,7 +26,7 @@ import {
   someColumns,
   type Stored,
   withoutStamps
-} from "../../../kernel/tables/stored-schema.ts"
+} from "../../../kernel/tables/field-schema.ts"
 import {
   type AnyRow,
   insertRow,

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
-import type { SomeColumns } from "../../../kernel/tables/stored-schema.ts"
+import type { SomeColumns } from "../../../kernel/tables/field-schema.ts"
 import {
   changedValues,
   type HeaderChanged,

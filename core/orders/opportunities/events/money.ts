@@ -8,7 +8,7 @@ import {
 } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { insertRow, remove, type RowChange, updateRow } from "../../../kernel/tables/table.ts"
-import { keyedColumns, newRow, type SomeColumns, someColumns } from "../../../kernel/tables/stored-schema.ts"
+import { keyedColumns, newRow, type SomeColumns, someColumns } from "../../../kernel/tables/field-schema.ts"
 import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
 import { childEvents, headerChanges, pick } from "./event-families.ts"
 import { opportunity_items } from "../tables/lines.ts"

@@ -12,7 +12,7 @@ import {
   type SomeColumns,
   someColumns,
   withoutStamps
-} from "../../../kernel/tables/stored-schema.ts"
+} from "../../../kernel/tables/field-schema.ts"
 import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
 import { changedValues, childEvents, pick, withReason } from "./event-families.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
 import { eventType } from "../../../kernel/events/event-type.ts"
 import { remove, update } from "../../../kernel/tables/table.ts"
-import { someColumns } from "../../../kernel/tables/stored-schema.ts"
+import { someColumns } from "../../../kernel/tables/field-schema.ts"
 import { opportunityStream } from "./event-families.ts"
 import { shortage_waits, type WaitRow } from "../tables/lines.ts"
 

@@ -6,7 +6,7 @@ import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/fie
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
-import { numberWritten } from "../../../setup/settings/numbering.ts"
+import { numberWritten } from "../../../setup/settings/groups.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import {
   type Customer,

@@ -13,8 +13,7 @@ import {
   withSources
 } from "../../availability/rules/snapshot.ts"
 import { withMargin } from "../../availability/api/window.ts"
-import { demandsReplacedEvent } from "../../demands/events.ts"
-import { demands, lockClaims } from "../../demands/schema.ts"
+import { demands, demandsReplacedEvent, lockClaims } from "../../demands/schema.ts"
 import type { DecideContext, Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"

@@ -15,10 +15,15 @@ import {
 } from "../../../pricing/pricing/discounts.ts"
 import {
   chargeableDays,
+  inclusiveTax,
   type LineRequest,
+  lockedTaxes,
+  noTax,
   overrideErrors,
   priceLine,
   rateTypeOfLine,
+  type ResolvedTax,
+  resolveLockedTax,
   transactionTypes
 } from "../../../pricing/pricing/line.ts"
 import {
@@ -29,7 +34,6 @@ import {
   type StagesRequest,
   surchargeGroupIn
 } from "../../../pricing/pricing/surcharges.ts"
-import { inclusiveTax, lockedTaxes, noTax, type ResolvedTax, resolveLockedTax } from "../../../pricing/pricing/tax.ts"
 import { dayOf, instantOf, millisOf, offsetAt, plusDays, zoneOf } from "../../../values/time.ts"
 import { type DecisionState, liveLines, type Opportunity } from "./aggregate.ts"
 import { fixed_charge, type ItemRow } from "../tables/lines.ts"

@@ -4,14 +4,19 @@
  */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import { demandsPhaseChanged, demandsReplaced } from "../../demands/events.ts"
-import { type DemandRow, demands as demands_table, type NewDemand } from "../../demands/schema.ts"
+import {
+  type DemandRow,
+  demands as demands_table,
+  demandsPhaseChanged,
+  demandsReplaced,
+  type NewDemand
+} from "../../demands/schema.ts"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { type Json, sameJson } from "../../../kernel/fields/field.ts"
 import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
-import { type Without, without, withoutStamps } from "../../../kernel/tables/stored-schema.ts"
+import { type Without, without, withoutStamps } from "../../../kernel/tables/field-schema.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"
 import type { PricedOpportunity } from "../../../pricing/pricing/surcharges.ts"
 import { SURCHARGE_COST_TYPE } from "../../../pricing/pricing/totals.ts"

@@ -19,7 +19,7 @@ import {
 } from "../../../kernel/fields/field.ts"
 import { allColumnsExcept } from "../../../kernel/tables/visibility.ts"
 import { type RowOf, table } from "../../../kernel/tables/table.ts"
-import type { LockedTax } from "../../../pricing/pricing/tax.ts"
+import type { LockedTax } from "../../../pricing/pricing/line.ts"
 import { open_status_conditions, states } from "./statuses.ts"
 import { inRowCurrency, opportunityId, quantity, transaction_type_labels } from "./lines.ts"
 import { costTypes } from "../../../pricing/pricing/totals.ts"

@@ -20,7 +20,7 @@ import {
   on_hire,
   prepared
 } from "../tables/lines.ts"
-import { outOfServiceIn, outOfServiceText } from "../../../products/service.ts"
+import { outOfServiceIn, outOfServiceText } from "../../../products/stock/schema.ts"
 import { millisOf } from "../../../values/time.ts"
 import { unitName } from "../state/recalculate.ts"
 import { requireTransition, type Transition } from "../tables/statuses.ts"

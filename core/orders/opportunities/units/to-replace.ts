@@ -3,15 +3,20 @@
  * one of those must be allocated (rules/availability 9).
  */
 import { Effect } from "effect"
-import { availableAssets } from "../../availability/rules/point.ts"
+import { availableAssets } from "../../availability/rules/days.ts"
 import { snapshotsForLines } from "../../availability/api/window.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { choice, integer, text, timestamp } from "../../../kernel/fields/field.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import { out_of_service_labels, outOfServiceIn, stateWords } from "../../../products/service.ts"
-import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
+import {
+  out_of_service_labels,
+  outOfServiceIn,
+  stateWords,
+  stock_levels,
+  type StockLevelRow
+} from "../../../products/stock/schema.ts"
 import { millisOf } from "../../../values/time.ts"
 import type { Opportunity } from "../state/aggregate.ts"
 import { demandSettings, linesTakingStock } from "../state/demands.ts"

@@ -11,8 +11,7 @@ import { read as invoices_read } from "../../../../core/billing/state/fields.ts"
 import { quotationAccepted } from "../../../../core/documents/links/events.ts"
 import type { AnyEventType } from "../../../../core/kernel/events/event-type.ts"
 import { opportunityCreated } from "../../../../core/orders/opportunities/events/header.ts"
-import { read as purchase_orders_read } from "../../../../core/purchasing/schema.ts"
-import { purchaseOrderReceived } from "../../../../core/purchasing/receiving/events.ts"
+import { purchaseOrderReceived, read as purchase_orders_read } from "../../../../core/purchasing/schema.ts"
 
 // Opportunities that will not take place, and lines that stock came free for.
 

@@ -2,7 +2,6 @@
 import { Clock, Context, Effect, Latch, Queue, Stream } from "effect"
 import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
-import { userById } from "../../../ports/users.ts"
 import { readerOf, shownRows } from "../api.ts"
 import { type NotificationRow, notifications } from "../schema.ts"
 import {
@@ -19,7 +18,7 @@ import {
   stream_ability,
   type Who
 } from "./listeners.ts"
-import { ServerContext } from "../../../ports/server-context.ts"
+import { ServerContext, userById } from "../../../ports/server-context.ts"
 import { Rejection } from "../../../../core/kernel/fields/rejection.ts"
 import { type Answer, type CommandRuntime, get } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { integer } from "../../../../core/kernel/fields/field.ts"

@@ -1,6 +1,6 @@
 /** Who is told by which channels, in every combination of type, setting and preference (rules/conventions 15). */
 import { describe, expect, it } from "vitest"
-import { shownPreferences, shownSettings } from "../../../../core/office/notifications/shown.ts"
+import { shownPreferences, shownSettings } from "../../../../core/office/notifications/fields.ts"
 import {
   effectiveChannels,
   type NotificationChannel,

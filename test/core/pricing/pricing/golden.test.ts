@@ -17,18 +17,16 @@ import {
 import {
   chargeableDays,
   type DayOverride,
-  priceLine,
-  type TransactionType,
-  type Window
-} from "../../../../core/pricing/pricing/line.ts"
-import {
   exclusiveTax,
   inclusiveTax,
   noTax,
+  priceLine,
   type ResolvedTax,
   resolveTax,
-  type TaxedAmount
-} from "../../../../core/pricing/pricing/tax.ts"
+  type TaxedAmount,
+  type TransactionType,
+  type Window
+} from "../../../../core/pricing/pricing/line.ts"
 import { rollUp, type TotalCost } from "../../../../core/pricing/pricing/totals.ts"
 import { formatDecimal } from "../../../../core/values/decimal.ts"
 import { convertMoney } from "../../../../core/values/currency.ts"

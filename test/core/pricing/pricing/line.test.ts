@@ -4,11 +4,15 @@ import { noRateMethod } from "../../../../core/pricing/pricing/engine.ts"
 import {
   chargeableDays,
   type LineRequest,
+  lockedTaxes,
+  noTax,
   overrideErrors,
   priceLine,
+  resolveLockedTax,
+  resolveTax,
+  type TaxRule,
   type TransactionType
 } from "../../../../core/pricing/pricing/line.ts"
-import { lockedTaxes, noTax, resolveLockedTax, resolveTax, type TaxRule } from "../../../../core/pricing/pricing/tax.ts"
 
 const line = (over: Partial<LineRequest>): LineRequest => ({
   transaction_type: "rental",

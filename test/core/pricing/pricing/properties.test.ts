@@ -11,7 +11,7 @@ import {
 import { explainCalculation } from "../../../../core/pricing/explain/explain.ts"
 import { explainTotals } from "../../../../core/pricing/explain/explain-totals.ts"
 import { priceOpportunity, type StagesRequest } from "../../../../core/pricing/pricing/surcharges.ts"
-import { exclusiveTax, inclusiveTax, type ResolvedTax } from "../../../../core/pricing/pricing/tax.ts"
+import { exclusiveTax, inclusiveTax, type ResolvedTax } from "../../../../core/pricing/pricing/line.ts"
 import { rollUp, type TotalsRequest } from "../../../../core/pricing/pricing/totals.ts"
 import { discountRule, lineFacts } from "./builders.ts"
 import { formatTotals } from "./format-totals.ts"

@@ -9,7 +9,7 @@ import {
   type Surcharge,
   type SurchargeGroup
 } from "../../../../core/pricing/pricing/surcharges.ts"
-import type { ResolvedTax } from "../../../../core/pricing/pricing/tax.ts"
+import type { ResolvedTax } from "../../../../core/pricing/pricing/line.ts"
 import { discountRule, lineFacts } from "./builders.ts"
 
 const surcharge = (id: number, over: Partial<Surcharge> = {}): Surcharge => ({

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { TransactionType } from "../../../../core/pricing/pricing/line.ts"
-import type { ResolvedTax } from "../../../../core/pricing/pricing/tax.ts"
+import type { ResolvedTax, TransactionType } from "../../../../core/pricing/pricing/line.ts"
 import { rollUp, type TotalCost, type TotalLine, type TotalsRequest } from "../../../../core/pricing/pricing/totals.ts"
 
 const rates: { readonly [product_tax_class: number]: string } = { 1: "20.0000", 2: "5.0000", 3: "0.0000", 4: "20.0000" }

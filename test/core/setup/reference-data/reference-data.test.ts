@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { resolveTax } from "../../../../core/pricing/pricing/tax.ts"
+import { resolveTax } from "../../../../core/pricing/pricing/line.ts"
 import { exchangeRateAt } from "../../../../core/setup/reference-data/currencies.ts"
 import { taxFacts } from "../../../../core/setup/reference-data/tax.ts"
 import { engines, viewerWith } from "../../../app.ts"

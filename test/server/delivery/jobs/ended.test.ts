@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { GivenUp } from "../../../../server/ports/job-kind.ts"
+import { GivenUp } from "../../../../server/ports/server-context.ts"
 import { both_engines } from "../../../app.ts"
 import { serve, type Serving } from "../../serving.ts"
 import { queueWord, rowsOf, wordKind, type WordKind } from "./words.ts"

@@ -1,8 +1,8 @@
 import { Cause, Exit, Schema } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { GivenUp } from "../../../../server/ports/job-kind.ts"
-import { failedAttempt, lineOf, shownError, waitSeconds } from "../../../../server/delivery/jobs/outcome.ts"
+import { GivenUp } from "../../../../server/ports/server-context.ts"
+import { failedAttempt, lineOf, shownError, waitSeconds } from "../../../../server/delivery/jobs/queue-table.ts"
 
 const kind = { attempts_max: 3, waits_seconds: [10, 60] }
 

@@ -1,7 +1,7 @@
 /** What jobs say of people who are erased, and jobs that never end. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
-import { GivenUp } from "../../../../server/ports/job-kind.ts"
+import { GivenUp } from "../../../../server/ports/server-context.ts"
 import { both_engines } from "../../../app.ts"
 import { serve, type Serving } from "../../serving.ts"
 import { queueWord, rowsOf, wordKind, type WordKind } from "./words.ts"

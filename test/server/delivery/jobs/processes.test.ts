@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { rebuild } from "../../../../core/kernel/runtime/schema.ts"
-import { jobOffer } from "../../../../server/ports/job-kind.ts"
+import { jobOffer } from "../../../../server/ports/server-context.ts"
 import { whatFollows } from "../../../../server/delivery/jobs/timed.ts"
 import type { ServerSlice } from "../../../../server/ports/server-slice.ts"
 import { both_engines } from "../../../app.ts"

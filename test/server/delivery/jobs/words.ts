@@ -3,8 +3,14 @@ import { Effect, Schema } from "effect"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import type { ServerApp } from "../../../../server/host/app.ts"
-import { type Attempt, type JobKind, jobKind, type JobOffer, jobOffer } from "../../../../server/ports/job-kind.ts"
-import { ServerContext } from "../../../../server/ports/server-context.ts"
+import {
+  type Attempt,
+  type JobKind,
+  jobKind,
+  type JobOffer,
+  jobOffer,
+  ServerContext
+} from "../../../../server/ports/server-context.ts"
 import type { Engine } from "../../../app.ts"
 
 export type WordKind = JobKind<{ readonly word: string }>

@@ -2,8 +2,12 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
-import { composeMail, mailAddressErrors, type MailDraft } from "../../../../server/delivery/mail/compose.ts"
-import type { MailMessage } from "../../../../server/delivery/mail/message.ts"
+import {
+  composeMail,
+  mailAddressErrors,
+  type MailDraft,
+  type MailMessage
+} from "../../../../server/delivery/mail/compose.ts"
 import { serve, type Serving } from "../../serving.ts"
 
 let serving: Serving

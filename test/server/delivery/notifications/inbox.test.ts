@@ -6,7 +6,7 @@ import { make, Store } from "../../../../core/kernel/store/store.ts"
 import { shownRows } from "../../../../server/delivery/notifications/api.ts"
 import { dropOld, tellingJob } from "../../../../server/delivery/notifications/slice.ts"
 import { notifications } from "../../../../server/delivery/notifications/schema.ts"
-import { userById } from "../../../../server/ports/users.ts"
+import { userById } from "../../../../server/ports/server-context.ts"
 import { engines } from "../../../app.ts"
 import { house, type House, type Person } from "./house.ts"
 

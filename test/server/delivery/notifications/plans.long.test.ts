@@ -5,7 +5,7 @@ import { bindings, columnList, whereSql } from "../../../../core/kernel/store/st
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { notifications } from "../../../../server/delivery/notifications/schema.ts"
 import { inboxOf, readerOf } from "../../../../server/delivery/notifications/api.ts"
-import { userById } from "../../../../server/ports/users.ts"
+import { userById } from "../../../../server/ports/server-context.ts"
 import { type Engine, engines } from "../../../app.ts"
 import { chosenPlan } from "../../../query-plan.ts"
 import { house } from "./house.ts"

@@ -5,7 +5,7 @@ import type { DocumentSource, PreparedDocument } from "../../../../core/document
 import { opportunities } from "../../../../core/orders/opportunities/tables/opportunities.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { plain, type PrintDocument } from "../../../../core/pricing/print/blocks.ts"
-import { DocumentPreparation, type Prepare } from "../../../../server/documents/papers/preparing.ts"
+import { DocumentPreparation, type Prepare } from "../../../../server/documents/papers/filled.ts"
 import { nothing_outside } from "../../../../server/ports/outside.ts"
 import type { Engine } from "../../../app.ts"
 import { houseOn } from "../../house.ts"

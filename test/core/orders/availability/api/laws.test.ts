@@ -5,7 +5,7 @@ import type { Demand } from "../../../../../core/orders/availability/rules/deman
 import { earliestFit } from "../../../../../core/orders/availability/rules/fit.ts"
 import { lineAvailability, rangeAvailability } from "../../../../../core/orders/availability/rules/line.ts"
 import { planAnswers } from "../../../../../core/orders/availability/rules/planned.ts"
-import { pointAvailability } from "../../../../../core/orders/availability/rules/point.ts"
+import { pointAvailability } from "../../../../../core/orders/availability/rules/days.ts"
 import { type Resolution, resolutions, slotBounds } from "../../../../../core/orders/availability/rules/slots.ts"
 import { wallOf } from "../../../../../core/values/time.ts"
 import { P, snapshot, bulk, demand, fixed, pool, product, unit } from "./fixtures.ts"

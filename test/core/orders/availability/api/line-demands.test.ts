@@ -20,7 +20,7 @@ import {
 } from "../../../../../core/orders/availability/rules/demand.ts"
 import { openEnd } from "../../../../../core/values/time.ts"
 import { P, S, at, snapshot, fixed, ms, pool, product, unit } from "./fixtures.ts"
-import { pointAvailability } from "../../../../../core/orders/availability/rules/point.ts"
+import { pointAvailability } from "../../../../../core/orders/availability/rules/days.ts"
 
 const settings: DemandSettings = {
   release_point: "returned",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { availableAssets } from "../../../../../core/orders/availability/rules/point.ts"
+import { availableAssets } from "../../../../../core/orders/availability/rules/days.ts"
 import { lineAvailability, lineShortage } from "../../../../../core/orders/availability/rules/line.ts"
 import { P, S, at, snapshot, bulk, demand, ms, pool, product, unit } from "./fixtures.ts"
 

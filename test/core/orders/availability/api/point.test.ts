@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { pointAvailability } from "../../../../../core/orders/availability/rules/point.ts"
+import { pointAvailability } from "../../../../../core/orders/availability/rules/days.ts"
 import type { Demand } from "../../../../../core/orders/availability/rules/demand.ts"
 import type { StockLevel } from "../../../../../core/orders/availability/rules/snapshot.ts"
 import { availabilityReasons } from "../../../../../core/orders/availability/rules/reasons.ts"

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { rangeAvailability } from "../../../../../core/orders/availability/rules/line.ts"
 import { availabilityReasons } from "../../../../../core/orders/availability/rules/reasons.ts"
-import { pointAvailability } from "../../../../../core/orders/availability/rules/point.ts"
+import { pointAvailability } from "../../../../../core/orders/availability/rules/days.ts"
 import { P, S, at, snapshot, bulk, demand, ms, product } from "./fixtures.ts"
 
 const range = (given: ReturnType<typeof snapshot>, from: string, to: string) =>

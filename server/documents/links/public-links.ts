@@ -1,9 +1,17 @@
 /** PINs of public addresses: kept as scrypt hashes, each with a salt of its own. */
-import { Context, Effect } from "effect"
-import type { Headers } from "../../ports/raw-request.ts"
+import { Context, Effect, Schema } from "effect"
+import type { Headers } from "../../ports/server-context.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { plainTable } from "../../../core/kernel/tables/table.ts"
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto"
+import { document_links, type DocumentLinkRow, type DocumentRow } from "../../../core/documents/schema.ts"
+import type { StoreRead } from "../../../core/kernel/endpoints/endpoint.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { billingTypeIds, chosenContact } from "../../../core/billing/state/parties.ts"
+import { credit_notes, invoices } from "../../../core/billing/state/tables.ts"
+import { emails } from "../../../core/people/members/schema.ts"
+import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
+import { purchase_orders } from "../../../core/purchasing/schema.ts"
 
 /** The longest form that is read at a public address, in bytes: a drawn signature is the most of it. */
 export const form_bytes_max = 196_608
@@ -33,7 +41,7 @@ export const document_link_pins = plainTable(
   "link_id",
   {
     link_id: link_id(),
-    /** With its salt and how it was made; `pin.ts`. */
+    /** With its salt and how it was made. */
     hash: text({ secret: true, max: 255 })
   },
   { entity: "document_link_pin" }
@@ -76,4 +84,55 @@ export const isPin = (pin: string, kept: string | undefined): Effect.Effect<bool
       derived(pin, Buffer.from(salt ?? "", "base64url"), cost),
       (tried) => timingSafeEqual(tried, is_known ? right : Buffer.alloc(key_bytes)) && is_known
     )
+  })
+
+// Tokens of public links, and the link of a document.
+
+export const linkOf = (document_id: number): StoreRead<DocumentLinkRow | undefined> =>
+  Store.first(document_links, { document_id })
+/** 30 bytes are 40 signs. */
+export const freshToken = (): string => randomBytes(30).toString("base64url")
+
+// A mail with a document, as its job keeps it.
+
+export const documentMail = Schema.Struct({
+  /** Id of the message: a repeated request sends a second message. */
+  id: Schema.String,
+  document_id: Schema.Int,
+  to: Schema.Array(Schema.String),
+  cc: Schema.Array(Schema.String),
+  /** Null: as layouts word it. */
+  subject: Schema.NullOr(Schema.String),
+  message: Schema.NullOr(Schema.String),
+  attach_pdf: Schema.Boolean,
+  share: Schema.Boolean,
+  sender_user_id: Schema.Int
+})
+export type DocumentMail = typeof documentMail.Type
+
+// Recipient of a document's mail.
+
+const memberOf = ({ documentable_id, documentable_type }: DocumentRow): StoreRead<number | null | undefined> =>
+  Effect.gen(function* () {
+    switch (documentable_type) {
+      case "Opportunity":
+        return (yield* Store.get(opportunities, documentable_id))?.member_id
+      case "Invoice":
+        return (yield* Store.get(invoices, documentable_id))?.member_id
+      case "CreditNote": {
+        const note = yield* Store.get(credit_notes, documentable_id)
+        return note === undefined ? undefined : (yield* Store.get(invoices, note.invoice_id))?.member_id
+      }
+      case "PurchaseOrder":
+        return (yield* Store.get(purchase_orders, documentable_id))?.supplier_id
+    }
+  })
+/** Bills go where bills go; everything else to the primary address, else the first. */
+export const customerOf = (document: DocumentRow): StoreRead<string | undefined> =>
+  Effect.gen(function* () {
+    const member_id = yield* memberOf(document)
+    if (member_id === null || member_id === undefined) return undefined
+    const rows = yield* Store.find(emails, { member_id }, { order: ["id"] })
+    const is_bill = document.documentable_type === "Invoice" || document.documentable_type === "CreditNote"
+    return chosenContact(rows, is_bill ? yield* billingTypeIds : new Set())?.address
   })
