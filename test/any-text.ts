@@ -1,6 +1,6 @@
 /** A house whose every text field holds what readers of text trip over: ends of lines, signs that turn text around, what steers a terminal. */
 import { catalogue } from "../core/catalogue.ts"
-import { match } from "../core/kernel/runtime/dispatch.ts"
+import { match } from "../core/kernel/runtime/engine.ts"
 import type { Endpoint, Request } from "../core/kernel/endpoints/endpoint.ts"
 import { type Field, type Fields, isJsonObject, type Json, type JsonObject } from "../core/kernel/fields/field.ts"
 import { Rejection } from "../core/kernel/fields/rejection.ts"

@@ -2,7 +2,7 @@
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint, Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { alsoNameable } from "../base/nameable.ts"
-import { match } from "../../core/kernel/runtime/dispatch.ts"
+import { match } from "../../core/kernel/runtime/engine.ts"
 import { Rejection } from "../../core/kernel/fields/rejection.ts"
 
 // The endpoint tables that the API's nouns derive from: the core's, and those only servers have.

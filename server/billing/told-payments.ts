@@ -13,7 +13,7 @@ import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { formatMoney, parseMoney } from "../../core/values/money.ts"
-import { type Delivery, inboundHandler } from "../ports/inbound.ts"
+import { type Delivery, inboundHandler } from "../ports/server-slice.ts"
 import {
   plainPayment,
   stripeCheckout,

@@ -42,8 +42,7 @@ import { journal } from "../../core/kernel/events/journal.ts"
 import { renderOne, viewContext } from "../../core/kernel/endpoints/resource.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { answeredLater } from "../access/idempotency/slice.ts"
-import { certificateFollows, drawCertificate, isPublicPage, linkEndpoints } from "./links/api.ts"
-import { mailDocument } from "./links/email-api.ts"
+import { certificateFollows, drawCertificate, isPublicPage, linkEndpoints, mailDocument } from "./links/api.ts"
 import { document_link_pins, document_link_tries, PublicCall } from "./links/public-links.ts"
 
 // Layouts of documents as a server checks them when they are saved: their texts with fields, and their logo.

@@ -4,22 +4,30 @@
  */
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { SqlError } from "effect/sql"
-import { dispatch, match } from "../../core/kernel/runtime/dispatch.ts"
 import type { Answer, Catalogue, CommandRuntime, Endpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import { Rejection, unauthenticated, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { settingNumber, type Settings } from "../../core/kernel/events/settings.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { revoked_message } from "../../sync/server/push.ts"
-import { authorizeCall } from "../../core/kernel/runtime/engine.ts"
+import { authorizeCall, dispatch, match } from "../../core/kernel/runtime/engine.ts"
 import { json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import { type BodyBudget, mediaType, type ReadBody, readBody, tooLarge } from "../http/body.ts"
-import { answerTo, isPreflight, originHeaders, originOf, preflightAnswer, tellingOf, told } from "../http/answered.ts"
+import {
+  answerTo,
+  isPreflight,
+  originHeaders,
+  originOf,
+  preflightAnswer,
+  replyOf,
+  streamedReply,
+  tellingOf,
+  told
+} from "../http/answered.ts"
 import { partsOf, readForm } from "./form.ts"
 import { type HttpRequest, type HttpResponse, networkOf } from "../http/http-message.ts"
 import { RawRequest, type ServerContext } from "../ports/server-context.ts"
 import type { Log } from "../ports/log.ts"
-import { replyOf, streamedReply } from "../http/reply.ts"
 import { type Limits, quotaUsed, type RateLimitState, tooMany } from "../http/limits.ts"
 import { unitsOf } from "../http/limit-month.ts"
 import type { QuotaState } from "../http/limit-quota.ts"

@@ -28,7 +28,7 @@ import {
 } from "../../core/people/users/decide.ts"
 import { type UserRow, users } from "../../core/people/users/permissions.ts"
 import { instantOf, zoneOf } from "../../core/values/time.ts"
-import { dropMail, queueMail } from "../delivery/mail/jobs.ts"
+import { dropMail, dropOldSecrets, queueMail } from "../delivery/mail/jobs.ts"
 import { jobKind, jobOffer, processOf, serverContext, timedWork } from "../ports/server-context.ts"
 import { codeWith, dropExpired, endCodes, firstCode, hashOfCode, login_codes, makeCode } from "./codes.ts"
 import type { AccountMailKind } from "./texts.ts"
@@ -42,7 +42,6 @@ import { shownWithSecret } from "../ports/secret-box.ts"
 import { issuedResource, tokenResource } from "../access/tokens/api.ts"
 import { issueOwnToken } from "../access/tokens/issue.ts"
 import { AccountMail, factsFor, grants } from "../../core/people/users/api.ts"
-import { dropOldSecrets } from "../delivery/mail/secrets.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
 // The company's setting for a type of notification.

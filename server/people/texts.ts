@@ -1,6 +1,6 @@
 /** The words of the mail about accounts. Plain text: a code must be copied, and a link in such a mail be mistrusted. */
 import { printableLine } from "../../core/values/text.ts"
-import { secret_place } from "../delivery/mail/secrets.ts"
+import { secret_place } from "../delivery/mail/jobs.ts"
 
 export type AccountMailKind = "invited" | "reset" | "reactivated" | "deactivated"
 

@@ -2,13 +2,22 @@
  * Extensions of a slice on the server: middleware around a call, within its transaction, after its answer, and in the
  * background.
  */
-import type { Context, Effect, Scope } from "effect"
+import { type Context, Effect, Schema, type Scope } from "effect"
 import type { Store } from "../../core/kernel/store/store.ts"
-import type { InboundHandler } from "./inbound.ts"
-import type { AnyJobKind, Headers, Process, ServerContext, TimedWork } from "./server-context.ts"
+import {
+  type AnyJobKind,
+  GivenUp,
+  type Headers,
+  type Process,
+  type ServerContext,
+  type TimedWork
+} from "./server-context.ts"
 import type { Answer, CommandRuntime, Failure, Slice } from "../../core/kernel/endpoints/endpoint.ts"
 import type { EndpointCall } from "../../core/kernel/runtime/engine.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
+import { createHash, createHmac } from "node:crypto"
+import type { JsonObject } from "../../core/kernel/fields/field.ts"
+import { isSameSignature } from "./secret-box.ts"
 
 /** Metrics of slices in Prometheus' text format, read on request. */
 export interface Measurement {
@@ -98,3 +107,136 @@ export interface ServerSlice extends Slice {
   /** Services its endpoints need besides store and command runtime. */
   readonly services?: (server: ServerContext["Service"]) => Context.Context<never>
 }
+
+// Webhooks from outside: their signatures, and how slices handle them. Each kind of source signs the raw body with its
+// secret, in its own headers (rules/conventions 14). Signatures are compared in constant time.
+
+export const source_kinds = {
+  generic: "X-Signals-Signature, the hex of HMAC-SHA256 over the body with the secret as shown",
+  standard: "Standard Webhooks",
+  stripe: "Stripe-Signature"
+} as const
+export type SourceKind = keyof typeof source_kinds
+
+/** Maximum distance of a signature's time from now, either way. */
+const tolerance_seconds = 300
+
+export interface Signed {
+  /** Names the delivery, the same each time it is sent, and was signed with it; null where the body says it. */
+  readonly delivery_id: string | null
+}
+interface Received {
+  readonly headers: Headers
+  readonly bytes: Uint8Array
+}
+type Verify = (secret: string, received: Received, now_millis: number) => Signed | undefined
+
+/** Undefined unless the signature holds. */
+export const signedBy = (
+  kind: SourceKind,
+  secret: string,
+  received: Received,
+  now_millis: number
+): Signed | undefined => verify_by_kind[kind](secret, received, now_millis)
+
+/**
+ * Hex HMAC of the body, keyed by the secret as its holder sees it. No time is signed, so that a copy of a delivery is
+ * known by its content alone.
+ */
+const generic: Verify = (secret, { headers, bytes }) => {
+  const given = headerOf(headers, "x-signals-signature")?.trim().toLowerCase() ?? ""
+  return isSameSignature(given, hmac(secret, [bytes]).toString("hex"))
+    ? { delivery_id: createHash("sha256").update(bytes).digest("hex") }
+    : undefined
+}
+
+/** Standard Webhooks: `v1,` and base64, several of them separated by blanks while a secret is being replaced. */
+const standard: Verify = (secret, { headers, bytes }, now_millis) => {
+  const id = headerOf(headers, "webhook-id") ?? "",
+    time = headerOf(headers, "webhook-timestamp") ?? "",
+    given = headerOf(headers, "webhook-signature") ?? ""
+  const key = standardKey(secret)
+  if (key === undefined || !isDeliveryId(id) || !isTimely(time, now_millis)) return undefined
+  const right = `v1,${hmac(key, [`${id}.${time}.`, bytes]).toString("base64")}`
+  return anyIsSame(given.split(" "), right) ? { delivery_id: id } : undefined
+}
+
+/** Stripe: `t=1755000000,v1=<hex>,v1=<hex>`; other schemes, such as `v0` of its trial mode, are ignored. */
+const stripe: Verify = (secret, { headers, bytes }, now_millis) => {
+  const parts = (headerOf(headers, "stripe-signature") ?? "").split(",").map((part) => part.trim())
+  const valuesOf = (scheme: string): ReadonlyArray<string> =>
+    parts.filter((part) => part.startsWith(`${scheme}=`)).map((part) => part.slice(scheme.length + 1))
+  const [time = "", ...more] = valuesOf("t")
+  if (more.length > 0 || !isTimely(time, now_millis)) return undefined
+  const right = hmac(secret, [`${time}.`, bytes]).toString("hex")
+  return anyIsSame(valuesOf("v1"), right) ? { delivery_id: null } : undefined
+}
+const verify_by_kind: { readonly [K in SourceKind]: Verify } = { generic, standard, stripe }
+
+const key_bytes = { min: 24, max: 64 }
+/** The key within a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. Undefined where it is none. */
+export const standardKey = (secret: string): Buffer | undefined => {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
+  const key = encoded === undefined ? undefined : Buffer.from(encoded, "base64")
+  return key !== undefined && key.length >= key_bytes.min && key.length <= key_bytes.max ? key : undefined
+}
+
+/** Valid delivery ids of senders. */
+export const isDeliveryId = (id: string): boolean => /^[\x21-\x7e]{1,255}$/.test(id)
+
+const isTimely = (seconds: string, now_millis: number): boolean =>
+  /^\d{1,12}$/.test(seconds) && Math.abs(now_millis / 1_000 - Number(seconds)) <= tolerance_seconds
+
+const headerOf = (headers: Headers, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === "string" ? value : undefined
+}
+const hmac = (key: string | Buffer, parts: ReadonlyArray<string | Uint8Array>): Buffer => {
+  const made = createHmac("sha256", key)
+  for (const part of parts) made.update(part)
+  return made.digest()
+}
+/** Senders give two while a secret is replaced; who sends more than these few is none of them. */
+const signatures_max = 10
+const anyIsSame = (given: ReadonlyArray<string>, right: string): boolean =>
+  given.length <= signatures_max && given.some((one) => isSameSignature(one, right))
+
+/** A verified delivery, for handlers. */
+export interface Delivery {
+  /** The source's name. */
+  readonly source: string
+  readonly kind: SourceKind
+  /** The sender's own name of it. */
+  readonly delivery_id: string
+  readonly received_at: string
+}
+export type Handling<A> = Effect.Effect<A, unknown, Store | CommandRuntime | ServerContext>
+
+export interface InboundHandler {
+  readonly kinds: ReadonlyArray<SourceKind>
+  /** The event's type, as the sender calls it. */
+  readonly event: string
+  readonly handle: (body: JsonObject, delivery: Delivery) => Handling<string>
+}
+
+/**
+ * Declares a handler. `run` returns a short description of its result; it runs in the transaction that marks the
+ * delivery as done, so that its effects are recorded once. A body that does not match `body` is given up.
+ */
+export const inboundHandler = <A>(draft: {
+  readonly kinds: ReadonlyArray<SourceKind>
+  readonly event: string
+  readonly body: Schema.Codec<A, unknown>
+  readonly run: (data: NoInfer<A>, delivery: Delivery) => Handling<string>
+}): InboundHandler => ({
+  kinds: draft.kinds,
+  event: draft.event,
+  handle: (body, delivery) =>
+    Effect.flatMap(
+      Effect.mapError(
+        Schema.decodeUnknownEffect(draft.body)(body),
+        (failure) => new GivenUp({ message: `${draft.event} is not of the form expected: ${failure.message}` })
+      ),
+      (data) => draft.run(data, delivery)
+    )
+})

@@ -9,7 +9,7 @@ import { type Settings, settingText } from "../../core/kernel/events/settings.ts
 import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { members } from "../../core/people/members/schema.ts"
 import { dateText } from "../../core/pricing/print/format.ts"
-import { type PurchaseOrderMail, purchaseOrderMail, PurchaseOrderMailer } from "../../core/purchasing/orders/fields.ts"
+import { type PurchaseOrderMail, purchaseOrderMail, PurchaseOrderMailer } from "../../core/purchasing/fields.ts"
 import { standardOrderMail } from "../../core/purchasing/orders/paper-words.ts"
 import {
   purchase_order_items,

@@ -3,7 +3,7 @@
  * Schema of the answer or of the refusal with no key beside those declared, and each header is described.
  */
 import { Result, Schema } from "effect"
-import { match } from "../../core/kernel/runtime/dispatch.ts"
+import { match } from "../../core/kernel/runtime/engine.ts"
 import { type Catalogue, type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { Rejection } from "../../core/kernel/fields/rejection.ts"

@@ -2,7 +2,7 @@
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
-import { answer } from "../../core/kernel/runtime/dispatch.ts"
+import { answer } from "../../core/kernel/runtime/engine.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { eventsAfter, lastPosition } from "../../core/kernel/events/journal.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"

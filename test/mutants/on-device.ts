@@ -4,7 +4,7 @@ import type { Mutant } from "./mutant.ts"
 const outbox = "sync/device/outbox/outbox.ts"
 const [outbox_tables, outbox_commands] = ["sync/device/outbox/tables.ts", "sync/device/outbox/commands.ts"]
 const [outbox_leases, outbox_needs] = ["sync/device/outbox/leases.ts", "sync/device/outbox/leases.ts"]
-const outbox_reopening = "sync/device/outbox/reopening.ts"
+const outbox_reopening = "sync/device/outbox/outbox.ts"
 const replica = "sync/device/replica/replica.ts"
 const [pending_commands, pull] = ["sync/device/replica/replica-parts.ts", "sync/device/replica/pull.ts"]
 const record_command = "sync/device/replica/record-command.ts"

@@ -19,15 +19,18 @@ import {
   foreignTax,
   frame,
   head,
+  hireOf,
+  linesTable,
   type Money,
   pairs,
+  type PaperLine,
   type PaperOptions,
   type Parties,
   shownMoney,
   taxRows,
-  text
+  text,
+  windowText
 } from "./letter.ts"
-import { hireOf, linesTable, type PaperLine, windowText } from "./lines.ts"
 import { epcCode, paymentLink, spacedIban } from "./mail-text.ts"
 import { paperLanguage, type Words, wordsOf } from "./words.ts"
 import { Effect } from "effect"

@@ -6,13 +6,15 @@ import {
   dayText,
   frame,
   head,
+  hireOf,
   pairs,
   type PaperOptions,
   type Parties,
+  shown_left_to_right,
   shownMoney,
-  text
+  text,
+  windowText
 } from "../../billing/paper/letter.ts"
-import { hireOf, shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"

@@ -1,6 +1,11 @@
 /** Lines and costs of a quotation or order as a table: charged ones by group, and optional ones separately. */
-import { addressLines, type PaperOptions, shownMoney } from "../../billing/paper/letter.ts"
-import { shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
+import {
+  addressLines,
+  type PaperOptions,
+  shown_left_to_right,
+  shownMoney,
+  windowText
+} from "../../billing/paper/letter.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import type { InvoiceItemRow, NamedParty } from "../../billing/state/tables.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"

@@ -11,9 +11,9 @@ import {
   type Parties,
   shownMoney,
   taxRows,
-  text
+  text,
+  windowText
 } from "../../billing/paper/letter.ts"
-import { windowText } from "../../billing/paper/lines.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"

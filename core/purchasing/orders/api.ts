@@ -38,7 +38,7 @@ import {
   type SentItem,
   updateFields,
   type UpdateValues
-} from "./fields.ts"
+} from "../fields.ts"
 import { billingTypeIds, chosenContact } from "../../billing/state/parties.ts"
 import { rateToBase } from "../../billing/invoices/facts.ts"
 import { customFieldFacts } from "../../kernel/lists/custom-field.ts"

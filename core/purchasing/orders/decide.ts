@@ -23,7 +23,7 @@ import {
   purchaseOrderSent,
   purchaseOrderUpdated
 } from "../schema.ts"
-import type { CreateValues, PurchaseOrderMail, SentItem, UpdateValues } from "./fields.ts"
+import type { CreateValues, PurchaseOrderMail, SentItem, UpdateValues } from "../fields.ts"
 import { type ItemFacts, itemsFrom, sumsOf, taxedItems } from "./items.ts"
 
 /** What both create and update must know of what the request names. */

@@ -11,7 +11,7 @@ import { exact, formatDecimal } from "../../values/decimal.ts"
 import { convertMoney } from "../../values/currency.ts"
 import { parseMoney } from "../../values/money.ts"
 import { purchase_order_items, type PurchaseOrderItemRow, type PurchaseOrderRow } from "../schema.ts"
-import type { SentItem } from "./fields.ts"
+import type { SentItem } from "../fields.ts"
 
 export interface ItemFacts {
   readonly products: ReadonlyMap<number, ProductRow>

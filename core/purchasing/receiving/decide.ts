@@ -15,7 +15,7 @@ import {
   purchaseOrderReceived,
   type PurchaseOrderRow
 } from "../schema.ts"
-import { orderName, type ReceivedLine, type ReceiveValues } from "./fields.ts"
+import { orderName, type ReceivedLine, type ReceiveValues } from "../fields.ts"
 
 export interface ReceiveFacts {
   readonly order: PurchaseOrderRow

@@ -38,7 +38,7 @@ import { later, withRules } from "../../kernel/fields/later.ts"
 import { ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
 import { purchaseOrderAnswer, purchaseOrderResource, purchaseOrderShown } from "../orders/api.ts"
 import type { GoodsResult } from "./decide.ts"
-import { claimText, orderName, receiveFields, returnFields, type UnitClaim, unitName } from "./fields.ts"
+import { claimText, orderName, receiveFields, returnFields, type UnitClaim, unitName } from "../fields.ts"
 
 const extendFields = {
   ends_at: timestamp({ required: true, describe: "When the hire ends now: later, or sooner" }),

@@ -8,7 +8,7 @@ import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts
 import { stores } from "../../setup/stores.ts"
 import { purchase_order_items, type PurchaseOrderItemRow, type PurchaseOrderRow } from "../schema.ts"
 import type { ReceiveFacts } from "./decide.ts"
-import { claimText, type ReceiveValues, type UnitClaim } from "./fields.ts"
+import { claimText, type ReceiveValues, type UnitClaim } from "../fields.ts"
 import { windowOf } from "./intake.ts"
 import { demands } from "../../orders/demands/schema.ts"
 import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"

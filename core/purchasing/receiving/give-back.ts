@@ -21,7 +21,7 @@ import {
   receiptRow
 } from "./decide.ts"
 import type { ReturnFacts } from "./give-back-facts.ts"
-import { orderName, type ReturnedLine, type ReturnValues, unitName } from "./fields.ts"
+import { orderName, type ReturnedLine, type ReturnValues, unitName } from "../fields.ts"
 
 interface GivenRow extends MovedRow {
   readonly stock_level_ids: ReadonlyArray<number>

@@ -35,7 +35,7 @@ import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
 import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
-import { resolveFields } from "./fields.ts"
+import { resolveFields } from "../fields.ts"
 
 // What an opportunity's orders to suppliers cost (rules/opportunities 13): its cost side, in the base currency.
 

@@ -3,8 +3,7 @@ import { Result } from "effect"
 import type { LineShortage } from "../../orders/availability/rules/line.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { PurchaseOrderType } from "../schema.ts"
-import type { SentItem } from "../orders/fields.ts"
-import type { ResolveValues } from "./fields.ts"
+import type { ResolveValues, SentItem } from "../fields.ts"
 
 /** A line of the opportunity that is short, with the time its goods are needed: buffers included, open ends without. */
 export interface ShortLine {

@@ -7,7 +7,7 @@ import { type DecisionState, withLine } from "../../orders/opportunities/state/a
 import { lineChanged } from "../../orders/opportunities/events/lines.ts"
 import { recalculate } from "../../orders/opportunities/state/recalculate.ts"
 import { requireTransition } from "../../orders/opportunities/tables/statuses.ts"
-import type { CreateValues, SentItem } from "../orders/fields.ts"
+import type { CreateValues, ResolveValues, SentItem } from "../fields.ts"
 import { purchase_orders, type PurchaseOrderRow, purchaseOrderStream, type PurchaseOrderType } from "../schema.ts"
 import { requestedUnits } from "../../orders/availability/rules/line.ts"
 import { compositionOf } from "../../orders/availability/rules/snapshot.ts"
@@ -28,7 +28,6 @@ import {
   updatePurchaseOrder
 } from "../orders/decide.ts"
 import { createFactsOf, updateFactsOf } from "../orders/api.ts"
-import type { ResolveValues } from "./fields.ts"
 import { type Resolved, resolvingLines, type ShortLine, unchanged } from "./lines.ts"
 
 // Lines that are hired from a supplier whole become sub-rentals, at the price they have (rules/availability 9).

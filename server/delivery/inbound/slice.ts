@@ -38,8 +38,7 @@ import {
   source_fields,
   type SourceRow
 } from "./work.ts"
-import { isDeliveryId, signedBy, type SourceKind, standardKey } from "../../ports/inbound.ts"
-import type { ServerSlice } from "../../ports/server-slice.ts"
+import { isDeliveryId, type ServerSlice, signedBy, type SourceKind, standardKey } from "../../ports/server-slice.ts"
 import { randomBytes } from "node:crypto"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { created, listOf, noContent, ok, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"

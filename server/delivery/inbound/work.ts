@@ -1,7 +1,7 @@
 /** Processing of deliveries after they were answered, and their retention. */
 import { choice, integer, isJsonObject, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { type RowOf, table, update } from "../../../core/kernel/tables/table.ts"
-import { type Delivery, type Handling, type InboundHandler, source_kinds } from "../../ports/inbound.ts"
+import { type Delivery, type Handling, type InboundHandler, source_kinds } from "../../ports/server-slice.ts"
 import { Clock, Effect, Schema } from "effect"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

@@ -55,7 +55,7 @@ export const mailMessage = Schema.Struct({
   attachments: Schema.Array(attached),
   /** Whom this part goes to: in the first part everybody above. */
   recipients: Schema.Array(Schema.String),
-  /** Its text has a place for a secret that is kept apart from it (`secrets.ts`). */
+  /** Its text has a place for a secret that is kept apart from it (`jobs.ts`). */
   has_secret: Schema.optionalKey(Schema.Boolean)
 })
 export type MailMessage = typeof mailMessage.Type

@@ -8,8 +8,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { accepted, accepted_shown } from "../jobs/api.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
-import { queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
-import { mail_secrets } from "./secrets.ts"
+import { mail_secrets, queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
 import { type MailMode, mailMode, MailTransport, makeMailTransport } from "./transport.ts"
 
 const modes = choice({ smtp: "Sent by the mail server", outbox: "Written to a file, not sent" })

@@ -1,7 +1,7 @@
 /** Public addresses of documents: made, changed and revoked, and the acceptances at them (interface 4.9). */
-import { Effect, Schema } from "effect"
-import { documentAccepted } from "../../../core/documents/links/events.ts"
-import { changeLink, linkErrors, revokeLink, share } from "../../../core/documents/links/decide.ts"
+import { Effect, Result, Schema } from "effect"
+import { documentAccepted, documentEmailed } from "../../../core/documents/links/events.ts"
+import { changeLink, linkErrors, revokeLink, share, whyNotShared } from "../../../core/documents/links/decide.ts"
 import {
   documentResource,
   one,
@@ -21,13 +21,140 @@ import {
   type SharedDraft,
   type StoreRead
 } from "../../../core/kernel/endpoints/endpoint.ts"
-import { text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { boolean, type Json, json, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { noContent, renderById, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { jobKind, jobOffer, processOf, serverContext } from "../../ports/server-context.ts"
-import { emailDocument } from "./email-api.ts"
-import { document_link_pins, form_bytes_max, freshToken, hashPin, linkOf } from "./public-links.ts"
+import {
+  customerOf,
+  document_link_pins,
+  type DocumentMail,
+  documentMail,
+  form_bytes_max,
+  freshToken,
+  hashPin,
+  linkOf
+} from "./public-links.ts"
+import { randomUUID } from "node:crypto"
+import { mayHandle } from "../../../core/documents/decide.ts"
+import { type FieldErrors, invalid } from "../../../core/kernel/fields/rejection.ts"
+import { parseMailAddress } from "../../../core/values/mail-address.ts"
+import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
+import { freshMailId } from "../../delivery/mail/compose.ts"
+import { mailing } from "../papers/filled.ts"
+
+// Sending a document by e-mail: with its public link, its PDF, or both.
+
+/** Draws nothing: the PDF is there. */
+export const mailDocument = jobKind<DocumentMail>({
+  ...mailing,
+  kind: "documents.mail",
+  meaning: "writes a mail with a document and queues it",
+  data: documentMail,
+  names_people: true,
+  run: (mail) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./email.ts")),
+      ({ sendDocument }) => sendDocument(mail)
+    )
+})
+
+const addresses_max = 50
+const addresses = () =>
+  json<Json>({ form: "any", nullable: true, describe: `An e-mail address, or a list of up to ${addresses_max}` })
+const mail_fields = {
+  to: addresses(),
+  cc: addresses(),
+  subject: text({ nullable: true, max: 255 }),
+  message: longText({ nullable: true, max: 5_000, describe: "Instead of the text that layouts give" }),
+  attach_pdf: boolean({ default: true, describe: "The PDF goes along" }),
+  share: boolean({ default: true, describe: "The public link stands in the text; it is made where there is none" })
+}
+
+type Errors = { [field: string]: ReadonlyArray<string> }
+const addressesIn = (field: string, given: Json | undefined, errors: Errors): ReadonlyArray<string> => {
+  const list = given === null || given === undefined || given === "" ? [] : Array.isArray(given) ? given : [given]
+  if (list.length > addresses_max)
+    errors[field] = [`The ${field} field must not have more than ${addresses_max} addresses.`]
+  return list.flatMap((entry, at): ReadonlyArray<string> => {
+    const key = Array.isArray(given) ? `${field}.${at}` : field
+    const read = parseMailAddress(typeof entry === "string" ? entry : "")
+    if (Result.isSuccess(read)) return [read.success]
+    errors[key] = [`The ${key} field ${read.failure}`]
+    return []
+  })
+}
+
+interface MailFacts {
+  readonly document: DocumentRow
+  readonly link: DocumentLinkRow | undefined
+  readonly token: string
+  /** Where the customer is written to. */
+  readonly known: string | undefined
+}
+const isOver = (link: DocumentLinkRow, now: string): boolean => link.expires_at !== null && link.expires_at <= now
+
+const emailDocument = command("POST", `${path}/{id}/email`, {
+  answer: accepted_shown,
+  name: "documents.email",
+  summary: "Send a document by e-mail, with its PDF and its public link",
+  ability: write,
+  permission: "documents.share",
+  params: one,
+  server_only: true,
+  success_status: 202,
+  fields: mail_fields,
+  facts: ({ rows: { id: document } }: Input<typeof one>) =>
+    Effect.gen(function* () {
+      const link = yield* linkOf(document.id)
+      return { document, link, token: freshToken(), known: yield* customerOf(document) } satisfies MailFacts
+    }),
+  decide: (facts: MailFacts, { values, viewer }, context) =>
+    Result.gen(function* () {
+      const { document, known, link } = facts
+      yield* mayHandle(document, viewer)
+      const refusal = whyNotShared(document)
+      if (refusal !== undefined) return yield* Result.fail(refusal)
+      const errors: Errors = {}
+      const given = addressesIn("to", values.to, errors)
+      const cc = addressesIn("cc", values.cc, errors)
+      const to = given.length > 0 || known === undefined ? given : [known]
+      if (to.length === 0 && Object.keys(errors).length === 0)
+        errors["to"] = ["The to field is required: the customer has no e-mail address."]
+      if (Object.keys(errors).length > 0) return yield* Result.fail(invalid(errors satisfies FieldErrors))
+      const shares = values.share ?? true
+      const is_new = shares && (link === undefined || isOver(link, context.now))
+      const made = is_new ? yield* share(facts, {}, context) : undefined
+      const with_pdf = values.attach_pdf ?? true
+      return {
+        events: [...(made?.events ?? []), documentEmailed.make({ id: document.id, with_pdf, with_link: shares })],
+        result: {
+          id: "",
+          document_id: document.id,
+          to,
+          cc,
+          subject: values.subject || null,
+          message: values.message || null,
+          attach_pdf: with_pdf,
+          share: shares,
+          sender_user_id: viewer.user_id
+        }
+      }
+    }),
+  creates: [document_links],
+  result: documentMail,
+  // Within the transaction that records the events.
+  respond: (mail) =>
+    Effect.gen(function* () {
+      const { jobs } = yield* serverContext
+      const id = freshMailId(`document.${mail.document_id}`)
+      const job_id = yield* jobs.offer(
+        jobOffer(mailDocument, { ...mail, id }, { uuid: randomUUID(), owner_id: mail.sender_user_id || null })
+      )
+      return accepted(job_id, `The document is on its way to ${mail.to.join(", ")}.`)
+    })
+})
 
 // Jobs of public links: the certificate of an acceptance. Loaded with the first one.
 

@@ -13,8 +13,7 @@ import {
   type WireCommand
 } from "../../protocol/wire.ts"
 import { referencesOfBody } from "../outbox/references.ts"
-import type { Outbox } from "../outbox/outbox.ts"
-import { withdrawn_name } from "../outbox/reopening.ts"
+import { type Outbox, withdrawn_name } from "../outbox/outbox.ts"
 import { snapshot_beyond_events } from "../../protocol/snapshot.ts"
 import { readAnswer, type Remote, RemoteError, Unreachable } from "./remote.ts"
 import type { Replica } from "../replica/replica.ts"

@@ -1,7 +1,7 @@
 /**
  * Outcome of a command, as stored with it in the outbox: rows by table and key, people by id, values as in answers.
- * Sentences are written when it is shown (`describe-event.ts`), so that values its reader may no longer see can be removed
- * by kind.
+ * Sentences are written when it is shown (`describe-event.ts`), so that values its reader may no longer see can be
+ * removed by kind.
  */
 import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"

@@ -39,12 +39,11 @@ import {
   isLongerThan,
   json_body_bytes_max
 } from "../../../core/kernel/fields/input.ts"
-import { checkPermission } from "../../../core/kernel/runtime/engine.ts"
+import { answer as answerRead, checkPermission, match } from "../../../core/kernel/runtime/engine.ts"
 import { includesOf } from "../../../core/kernel/lists/query.ts"
 import { restrictToToken } from "../../../core/kernel/endpoints/token-permissions.ts"
 import { visibleColumnsOf } from "../../../core/kernel/tables/visibility.ts"
 import { wordsOf } from "../../../core/kernel/tables/table.ts"
-import { answer as answerRead, match } from "../../../core/kernel/runtime/dispatch.ts"
 import { tablesAreCurrent } from "../../../core/kernel/runtime/schema.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import { redactionFor } from "../../protocol/redaction.ts"

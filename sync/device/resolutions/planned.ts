@@ -5,7 +5,7 @@ import { wishOfCommand } from "../../../core/offline/conflicts/intent.ts"
 import type { Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject } from "../../../core/kernel/fields/field.ts"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { match } from "../../../core/kernel/runtime/dispatch.ts"
+import { match } from "../../../core/kernel/runtime/engine.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { referencesOfCommand } from "../outbox/references.ts"
 

@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto"
 import { Effect, Layer, ManagedRuntime, Result } from "effect"
 import { serverRuntime } from "../../../core/kernel/runtime/server-runtime.ts"
 import { custom_fields, list_values } from "../../../core/kernel/lists/custom-field.ts"
-import { answer } from "../../../core/kernel/runtime/dispatch.ts"
+import { answer } from "../../../core/kernel/runtime/engine.ts"
 import {
   type Catalogue,
   catalogueOf,

@@ -7,7 +7,7 @@ import {
   type SendFacts,
   type UpdateFacts
 } from "../../../core/purchasing/orders/decide.ts"
-import type { SentItem } from "../../../core/purchasing/orders/fields.ts"
+import type { SentItem } from "../../../core/purchasing/fields.ts"
 import { newItem } from "../../../core/purchasing/orders/items.ts"
 import {
   procurementEvents,

@@ -8,7 +8,7 @@ import {
   sendPurchaseOrder,
   updatePurchaseOrder
 } from "../../../core/purchasing/orders/decide.ts"
-import type { CreateValues, UpdateValues } from "../../../core/purchasing/orders/fields.ts"
+import type { CreateValues, UpdateValues } from "../../../core/purchasing/fields.ts"
 import { outstandingOf } from "../../../core/purchasing/orders/api.ts"
 import type { PurchaseOrderStatus } from "../../../core/purchasing/schema.ts"
 import { decided_at, type Facts } from "../decider.ts"

@@ -1,7 +1,7 @@
 /** Events a reader may not see, or that happen while rows are read, at the server's end. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
-import { answer } from "../../../core/kernel/runtime/dispatch.ts"
+import { answer } from "../../../core/kernel/runtime/engine.ts"
 import { lastPosition } from "../../../core/kernel/events/journal.ts"
 import { catalogueOf, type CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

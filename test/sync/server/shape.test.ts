@@ -12,7 +12,7 @@ import {
 import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { catalogueOf } from "../../../core/kernel/endpoints/endpoint.ts"
-import { answer } from "../../../core/kernel/runtime/dispatch.ts"
+import { answer } from "../../../core/kernel/runtime/engine.ts"
 import { eventsAfter, lastPosition } from "../../../core/kernel/events/journal.ts"
 import type { Json } from "../../../core/kernel/fields/field.ts"
 import { bodyOf, Rejection, statusOf, type Viewer } from "../../../core/kernel/fields/rejection.ts"

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
-import { inboundHandler } from "../../../../server/ports/inbound.ts"
+import { inboundHandler } from "../../../../server/ports/server-slice.ts"
 import { plainPayment, type ToldPayment } from "../../../../server/delivery/inbound/payments.ts"
 import { forgetOld, inbound_deliveries, inbound_sources, kept_days } from "../../../../server/delivery/inbound/work.ts"
 import { type Engine, engines } from "../../../app.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { type Signed, signedBy, type SourceKind } from "../../../../server/ports/inbound.ts"
+import { type Signed, signedBy, type SourceKind } from "../../../../server/ports/server-slice.ts"
 import { signedGeneric, signedStandard, signedStripe } from "./signing.ts"
 
 const now = Date.parse("2026-06-18T12:00:00Z")
