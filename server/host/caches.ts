@@ -100,15 +100,13 @@ const rows_believed_millis = 900
 const rows_kept = 10_000
 const lists_kept = 500
 
-/** `changed`: called after a commit that changed such rows. */
-export const makeReferenceCache = (changed: () => void): ReferenceCache => {
+/** Rows and lists in memory, until they are forgotten or too old. What is read while something changes is not kept. */
+const makeKept = () => {
   let rows = new Map<Table, Map<Key, unknown>>()
   let lists = new Map<string, ReadonlyArray<unknown>>()
   let count = 0
   let until = 0
   let generation = 0
-  /** Connections of transactions that changed such rows. */
-  const changing = new WeakSet<object>()
   const forget = (): void => {
     generation++
     if (count === 0) return
@@ -121,7 +119,56 @@ export const makeReferenceCache = (changed: () => void): ReferenceCache => {
     forget()
     until = now + rows_believed_millis
   }
+  const rowsOf = <T extends Table>(
+    table: T,
+    keys: ReadonlyArray<Key>,
+    readMissing: (missing: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>,
+    now: number
+  ): Sql<ReadonlyArray<RowOf<T>>> => {
+    fresh(now)
+    let known = rows.get(table)
+    if (known === undefined) rows.set(table, (known = new Map()))
+    const distinct = [...new Set(keys)]
+    const found: ReadonlyArray<unknown> = distinct.map((key) => known.get(key)).filter((row) => row !== undefined)
+    const missing = distinct.filter((key) => !known.has(key))
+    if (missing.length === 0) return Effect.succeed(found as ReadonlyArray<RowOf<T>>)
+    const begun = generation
+    return Effect.map(readMissing(missing), (read) => {
+      read.forEach(Object.freeze)
+      if (begun === generation) {
+        count += missing.length
+        for (const key of missing) known.set(key, undefined)
+        for (const row of read) known.set((row as { readonly [column: string]: unknown })[table.key] as Key, row)
+      }
+      return [...(found as ReadonlyArray<RowOf<T>>), ...read]
+    })
+  }
+  const listOf = <Row>(
+    asked: string,
+    readList: () => Sql<ReadonlyArray<Row>>,
+    now: number
+  ): Sql<ReadonlyArray<Row>> => {
+    fresh(now)
+    const known = lists.get(asked)
+    if (known !== undefined) return Effect.succeed(known as ReadonlyArray<Row>)
+    const begun = generation
+    return Effect.map(readList(), (read) => {
+      read.forEach(Object.freeze)
+      if (begun === generation && lists.size < lists_kept) {
+        count += read.length + 1
+        lists.set(asked, Object.freeze(read))
+      }
+      return read
+    })
+  }
+  return { forget, rowsOf, listOf }
+}
 
+/** `changed`: called after a commit that changed such rows. */
+export const makeReferenceCache = (changed: () => void): ReferenceCache => {
+  const { forget, listOf, rowsOf } = makeKept()
+  /** Connections of transactions that changed such rows. */
+  const changing = new WeakSet<object>()
   const over = (store: StoreShape): StoreShape => {
     // Not within a transaction, which sees its own changes and may be rolled back; but for definitions that it has not
     // changed.
@@ -135,55 +182,15 @@ export const makeReferenceCache = (changed: () => void): ReferenceCache => {
       !table.reference || keys.length === 0
         ? store.getMany(table, keys)
         : outside(
-            (now) => {
-              fresh(now)
-              let known = rows.get(table)
-              if (known === undefined) rows.set(table, (known = new Map()))
-              const distinct = [...new Set(keys)]
-              const found: ReadonlyArray<unknown> = distinct
-                .map((key) => known.get(key))
-                .filter((row) => row !== undefined)
-              const missing = distinct.filter((key) => !known.has(key))
-              if (missing.length === 0) return Effect.succeed(found as ReadonlyArray<RowOf<T>>)
-              const begun = generation
-              return Effect.map(store.getMany(table, missing), (read) => {
-                read.forEach(Object.freeze)
-                // Not cached when something changed during the read.
-                if (begun === generation) {
-                  count += missing.length
-                  for (const key of missing) known.set(key, undefined)
-                  for (const row of read)
-                    known.set((row as { readonly [column: string]: unknown })[table.key] as Key, row)
-                }
-                return [...(found as ReadonlyArray<RowOf<T>>), ...read]
-              })
-            },
+            (now) => rowsOf(table, keys, (missing) => store.getMany(table, missing), now),
             () => store.getMany(table, keys)
           )
-
-    const find: StoreShape["find"] = <T extends Table>(
-      table: T,
-      where: Parameters<StoreShape["find"]>[1],
-      options?: Parameters<StoreShape["find"]>[2]
-    ) =>
+    const find: StoreShape["find"] = (table, where, options) =>
       !table.reference
         ? store.find(table, where, options)
         : outside(
-            (now): Sql<ReadonlyArray<RowOf<T>>> => {
-              fresh(now)
-              const asked = `${table.name} ${JSON.stringify([where, options])}`
-              const known = lists.get(asked)
-              if (known !== undefined) return Effect.succeed(known as ReadonlyArray<RowOf<T>>)
-              const begun = generation
-              return Effect.map(store.find(table, where, options), (read) => {
-                read.forEach(Object.freeze)
-                if (begun === generation && lists.size < lists_kept) {
-                  count += read.length + 1
-                  lists.set(asked, Object.freeze(read))
-                }
-                return read
-              })
-            },
+            (now) =>
+              listOf(`${table.name} ${JSON.stringify([where, options])}`, () => store.find(table, where, options), now),
             () => store.find(table, where, options),
             options?.cached
           )

@@ -98,20 +98,43 @@ const discarded_by_platform = 256 * 1_024
 class OneWriteResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
 Object.defineProperty(OneWriteResponse.prototype, "strictContentLength", { get: () => false, set: () => {} })
 
-export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }: ListenOptions): Promise<Listening> => {
-  let stopping = false
+/** Open connections. */
+interface Connections {
+  readonly opened: (socket: Socket) => void
+  readonly underWay: (socket: Socket, change: 1 | -1) => void
+  /** Destroys those without a request in flight. */
+  readonly destroyIdle: () => void
+}
+const makeConnections = (): Connections => {
   // Requests in flight by connection. Node counts a connection that has sent nothing yet among the busy ones.
   const connections = new Map<Socket, number>()
-  const under_way = (socket: Socket, change: 1 | -1): void => {
-    const before = connections.get(socket)
-    if (before !== undefined) connections.set(socket, before + change)
+  return {
+    opened: (socket) => {
+      connections.set(socket, 0)
+      socket.on("close", () => connections.delete(socket))
+    },
+    underWay: (socket, change) => {
+      const before = connections.get(socket)
+      if (before !== undefined) connections.set(socket, before + change)
+    },
+    destroyIdle: () => {
+      for (const [socket, requests] of connections) if (requests === 0) socket.destroy()
+    }
   }
-  const app = HttpServerRequest.use((hosted) => {
+}
+
+/** Passes a request to the pipeline and writes its response. */
+const serveOne = (
+  { answer, log, trusted_proxies = 0 }: ListenOptions,
+  { underWay }: Connections,
+  isStopping: () => boolean
+) =>
+  HttpServerRequest.use((hosted) => {
     // This server speaks HTTP/1 only.
     const request = toIncomingMessage(hosted) as IncomingMessage
-    under_way(request.socket, 1)
+    underWay(request.socket, 1)
     toServerResponse(hosted)
-      .on("close", () => under_way(request.socket, -1))
+      .on("close", () => underWay(request.socket, -1))
       .on("error", () => {})
     const asked: HttpRequest = {
       method: request.method ?? "GET",
@@ -129,7 +152,7 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
     return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
       onSuccess: (reply) => {
         if (isEndless(reply)) cutWhenStuck(request.socket)
-        return Effect.flatMap(compressed(asked, reply), (sent) => responseTo(request, sent, stopping))
+        return Effect.flatMap(compressed(asked, reply), (sent) => responseTo(request, sent, isStopping()))
       },
       onFailure: (cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
@@ -138,8 +161,41 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
       }
     })
   })
+
+const refuseExpectation = (_request: IncomingMessage, response: ServerResponse): ServerResponse =>
+  response
+    .writeHead(417, {
+      "content-type": "application/json",
+      "content-length": other_expectation.length,
+      connection: "close"
+    })
+    .end(other_expectation)
+
+const refuseUnreadable = (cause: NodeJS.ErrnoException, socket: Socket): void => {
+  if (cause.code === "ECONNRESET" || !socket.writable) return void socket.destroy()
+  const [status, message] =
+    cause.code === "HPE_HEADER_OVERFLOW"
+      ? ["431 Request Header Fields Too Large", "The headers are too long."]
+      : cause.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? ["408 Request Timeout", "The request took too long to arrive."]
+        : ["400 Bad Request", "This is not HTTP as this server understands it."]
+  const body = JSON.stringify({ message })
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
+  )
+}
+
+export const listenOn = async (options: ListenOptions): Promise<Listening> => {
+  const { host, port } = options
+  let stopping = false
+  const connections = makeConnections()
   const scope = Scope.makeUnsafe()
-  const handler = Effect.runSync(NodeHttpServer.makeHandler(app, { scope }))
+  const handler = Effect.runSync(
+    NodeHttpServer.makeHandler(
+      serveOne(options, connections, () => stopping),
+      { scope }
+    )
+  )
   const server = createServer(
     {
       keepAliveTimeout: 65_000,
@@ -150,32 +206,9 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
     },
     handler
   )
-  server.on("connection", (socket: Socket) => {
-    connections.set(socket, 0)
-    socket.on("close", () => connections.delete(socket))
-  })
-  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) =>
-    response
-      .writeHead(417, {
-        "content-type": "application/json",
-        "content-length": other_expectation.length,
-        connection: "close"
-      })
-      .end(other_expectation)
-  )
-  server.on("clientError", (cause: NodeJS.ErrnoException, socket: Socket) => {
-    if (cause.code === "ECONNRESET" || !socket.writable) return socket.destroy()
-    const [status, message] =
-      cause.code === "HPE_HEADER_OVERFLOW"
-        ? ["431 Request Header Fields Too Large", "The headers are too long."]
-        : cause.code === "ERR_HTTP_REQUEST_TIMEOUT"
-          ? ["408 Request Timeout", "The request took too long to arrive."]
-          : ["400 Bad Request", "This is not HTTP as this server understands it."]
-    const body = JSON.stringify({ message })
-    socket.end(
-      `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`
-    )
-  })
+  server.on("connection", connections.opened)
+  server.on("checkExpectation", refuseExpectation)
+  server.on("clientError", refuseUnreadable)
   await taken(server, host, port)
   const address = server.address()
   const taken_port = typeof address === "object" && address !== null ? address.port : port
@@ -191,7 +224,7 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
           Effect.runFork(Scope.close(scope, Exit.void))
           resolve()
         })
-        for (const [socket, requests] of connections) if (requests === 0) socket.destroy()
+        connections.destroyIdle()
       })
   }
 }

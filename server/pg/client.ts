@@ -153,12 +153,15 @@ interface PgConnection extends Connection {
   readonly session: Session
 }
 
-const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
-  const run = (
-    text: string,
-    params: ReadonlyArray<unknown>,
-    how: { readonly prepared: boolean; readonly rowMode?: "array" }
-  ): Effect.Effect<pg.QueryResult, SqlError> => {
+type Run = (
+  text: string,
+  params: ReadonlyArray<unknown>,
+  how: { readonly prepared: boolean; readonly rowMode?: "array" }
+) => Effect.Effect<pg.QueryResult, SqlError>
+
+/** Runs statements over a session, prepared ones by name; a stale plan is prepared again. */
+const runOver = (session: Session, plans: PlanNames): Run => {
+  const run: Run = (text, params, how) => {
     if (params.length === 0) {
       const result = session.query({ text, ...(how.rowMode && { rowMode: how.rowMode }) })
       return CHANGES_SCHEMA.test(text) ? Effect.tap(result, () => Effect.sync(plans.renewAll)) : result
@@ -179,6 +182,35 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
           )
     })
   }
+  return run
+}
+
+/** Streams a query's rows through a cursor; statements that write run at once. */
+const streamOver =
+  (session: Session, run: Run): Connection["executeStream"] =>
+  (sql, params, transformRows) => {
+    const select = transformRows ?? identity
+    if (!READS.test(sql) || WRITES.test(sql)) {
+      return Stream.fromIterableEffect(Effect.map(run(sql, params, { prepared: false }), ({ rows }) => select(rows)))
+    }
+    return Stream.unwrap(
+      Effect.map(openCursor(session, sql, params), (fetch) =>
+        Stream.paginate(undefined, () =>
+          Effect.map(
+            fetch,
+            ({ rows }) =>
+              [
+                select(rows as Array<object>),
+                rows.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(undefined)
+              ] as const
+          )
+        )
+      )
+    )
+  }
+
+const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
+  const run = runOver(session, plans)
   const rows =
     (prepared: boolean): Connection["execute"] =>
     (sql, params, transformRows) =>
@@ -209,26 +241,7 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
         rows: result.rows,
         rowCount: result.rowCount ?? 0
       })),
-    executeStream: (sql, params, transformRows) => {
-      const select = transformRows ?? identity
-      if (!READS.test(sql) || WRITES.test(sql)) {
-        return Stream.fromIterableEffect(Effect.map(run(sql, params, { prepared: false }), ({ rows }) => select(rows)))
-      }
-      return Stream.unwrap(
-        Effect.map(openCursor(session, sql, params), (fetch) =>
-          Stream.paginate(undefined, () =>
-            Effect.map(
-              fetch,
-              ({ rows }) =>
-                [
-                  select(rows as Array<object>),
-                  rows.length < STREAM_CHUNK_ROWS ? Option.none() : Option.some(undefined)
-                ] as const
-            )
-          )
-        )
-      )
-    }
+    executeStream: streamOver(session, run)
   }
 }
 

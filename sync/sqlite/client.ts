@@ -45,20 +45,8 @@ const STREAM_CHUNK_ROWS = 256
 export const layer = (options: SqliteOptions): Layer.Layer<SqlClient.SqlClient, SqlError> =>
   Layer.effect(SqlClient.SqlClient)(make(options))
 
-/**
- * `SqlClient` over one `node:sqlite` database, closed with the scope.
- *
- * Values: a column declared `boolean` reads true or false, one declared `jsonb` the parsed document; an integer is a
- * number, or a bigint beyond 2^53; computed columns have no declared type and read as SQLite stores them. Objects,
- * Dates and NaN are refused as parameters.
- *
- * Transactions begin IMMEDIATE, one at a time; other fibers wait for their end. While another process holds the lock
- * the writer waits without blocking the event loop or the readers of this client, and can be interrupted.
- */
-export const make = Effect.fnUntraced(function* (
-  options: SqliteOptions
-): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
-  const db = yield* Effect.acquireRelease(
+const openFile = (options: SqliteOptions): Effect.Effect<DatabaseSync, SqlError, Scope.Scope> =>
+  Effect.acquireRelease(
     attempt(
       "open",
       () =>
@@ -71,54 +59,40 @@ export const make = Effect.fnUntraced(function* (
     ),
     (db) => Effect.sync(() => db.close())
   )
-  const patiently = makePatiently(options.busy_timeout_ms ?? 30_000)
-  const usual = options.synchronous ?? "full"
-  let synchronous: "full" | "normal" | undefined
-  /** Only outside a transaction; SQLite refuses it within. */
-  const waitFor = (wanted: "full" | "normal"): void => {
-    if (synchronous === wanted || options.readOnly === true) return
-    db.exec(`pragma synchronous = ${wanted}`)
-    synchronous = wanted
-  }
-  /** A statement outside a transaction waits as long as is usual, whatever the transaction before it waited for. */
-  const asUsual = (): void => {
-    if (!db.isTransaction) waitFor(usual)
-  }
 
-  if (options.readOnly !== true) {
-    // Freed pages are written over: what is erased or taken away is gone from the file. A file begun so says it.
-    yield* patiently(
-      attempt("open", () => {
-        db.exec("pragma secure_delete = on")
-        if (db.prepare("pragma page_count").get()?.["page_count"] === 0)
-          db.exec(`pragma user_version = ${erasing_version}`)
-      })
-    )
-    yield* patiently(attempt("open", () => db.exec("pragma journal_mode = wal")))
-    yield* patiently(attempt("open", () => waitFor(usual)))
-  }
+/** Freed pages are written over: what is erased or taken away is gone from the file. A file begun so says it. */
+const overwriteFreed = (db: DatabaseSync): Effect.Effect<void, SqlError> =>
+  attempt("open", () => {
+    db.exec("pragma secure_delete = on")
+    if (db.prepare("pragma page_count").get()?.["page_count"] === 0) db.exec(`pragma user_version = ${erasing_version}`)
+  })
 
-  const statements = makeStatements(db)
+/** Runs statements on the database; `before` runs ahead of each but a stream's. */
+const connectionOver = (
+  db: DatabaseSync,
+  statements: ReturnType<typeof makeStatements>,
+  before: () => void
+): Connection => {
   const execute: Connection["execute"] = (sql, params, transformRows) => {
     const rows = attempt("execute", () => {
-      asUsual()
+      before()
       return statements.rows(sql, params)
     })
     return transformRows === undefined ? rows : Effect.map(rows, transformRows)
   }
   const executeValues: Connection["executeValues"] = (sql, params) =>
     attempt("executeValues", () => {
-      asUsual()
+      before()
       return statements.values(sql, params)
     })
-  const connection: Connection = {
+  return {
     execute,
     executeUnprepared: execute,
     executeValues,
     executeValuesUnprepared: executeValues,
     executeRaw: (sql, params) =>
       attempt("executeRaw", () => {
-        asUsual()
+        before()
         return statements.raw(sql, params)
       }),
     executeStream: (sql, params, transformRows) =>
@@ -139,7 +113,54 @@ export const make = Effect.fnUntraced(function* (
         )
       )
   }
+}
 
+const spanAttributes = [["db.system.name", "sqlite"]] as const
+const clientOver = (
+  acquirers: Pick<Parameters<typeof SqlClient.make>[0], keyof ReturnType<typeof SqlClient.makeSqliteAcquirers>>
+): Effect.Effect<SqlClient.SqlClient> =>
+  Effect.provideServiceEffect(
+    SqlClient.make({ driver: "node-sqlite", compiler: Statement.makeCompilerSqlite(), spanAttributes, ...acquirers }),
+    Reactivity.Reactivity,
+    Reactivity.make
+  )
+
+/**
+ * `SqlClient` over one `node:sqlite` database, closed with the scope.
+ *
+ * Values: a column declared `boolean` reads true or false, one declared `jsonb` the parsed document; an integer is a
+ * number, or a bigint beyond 2^53; computed columns have no declared type and read as SQLite stores them. Objects,
+ * Dates and NaN are refused as parameters.
+ *
+ * Transactions begin IMMEDIATE, one at a time; other fibers wait for their end. While another process holds the lock
+ * the writer waits without blocking the event loop or the readers of this client, and can be interrupted.
+ */
+export const make = Effect.fnUntraced(function* (
+  options: SqliteOptions
+): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
+  const db = yield* openFile(options)
+  const patiently = makePatiently(options.busy_timeout_ms ?? 30_000)
+  const usual = options.synchronous ?? "full"
+  let synchronous: "full" | "normal" | undefined
+  /** Only outside a transaction; SQLite refuses it within. */
+  const waitFor = (wanted: "full" | "normal"): void => {
+    if (synchronous === wanted || options.readOnly === true) return
+    db.exec(`pragma synchronous = ${wanted}`)
+    synchronous = wanted
+  }
+  /** A statement outside a transaction waits as long as is usual, whatever the transaction before it waited for. */
+  const asUsual = (): void => {
+    if (!db.isTransaction) waitFor(usual)
+  }
+
+  if (options.readOnly !== true) {
+    yield* patiently(overwriteFreed(db))
+    yield* patiently(attempt("open", () => db.exec("pragma journal_mode = wal")))
+    yield* patiently(attempt("open", () => waitFor(usual)))
+  }
+
+  const statements = makeStatements(db)
+  const connection = connectionOver(db, statements, asUsual)
   const acquirers = SqlClient.makeSqliteAcquirers({
     connection: Effect.succeed(connection),
     semaphore: Semaphore.makeUnsafe(1),
@@ -147,18 +168,7 @@ export const make = Effect.fnUntraced(function* (
   })
   // A writer that finds the file locked gives the connection back before it waits, or readers would wait with it.
   const borrower: Borrower = (use) => patiently(acquirers.borrower(use))
-  const spanAttributes = [["db.system.name", "sqlite"]] as const
-  const client = yield* Effect.provideServiceEffect(
-    SqlClient.make({
-      driver: "node-sqlite",
-      compiler: Statement.makeCompilerSqlite(),
-      spanAttributes,
-      ...acquirers,
-      borrower
-    }),
-    Reactivity.Reactivity,
-    Reactivity.make
-  )
+  const client = yield* clientOver({ ...acquirers, borrower })
 
   // As the client's own, except that a transaction has begun once it has the connection: it gives the connection back
   // while it waits for another process's lock, and the wait can be interrupted.

@@ -91,7 +91,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a command and the ids it took are kept in steps of their own",
     file: outbox_commands,
-    within: "openCommandStore",
+    within: "recordingOver",
     find: "append: (command, about = {}) => transaction",
     replace: "append: (command, about = {}) => ((body) => body())",
     killed_by: [{ file: outbox_test, test: "and commands leave nothing if they cannot be stored completely" }]
@@ -99,7 +99,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "the lease cursor does not move with a command",
     file: outbox_commands,
-    within: "openCommandStore",
+    within: "recordingOver",
     find: "takeIds(command.ids)",
     replace: "void takeIds",
     killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
@@ -115,7 +115,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a lease that arrives twice begins anew",
     file: outbox_leases,
-    within: "openLeases",
+    within: "blocksOver",
     in_text: true,
     find: "values (?, ?, ?, ?) on conflict do nothing",
     replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next",
@@ -124,7 +124,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "the block after this one is asked for under the same number",
     file: outbox_leases,
-    within: "openLeases",
+    within: "blocksOver",
     find: ".run(entity, request_no + 1)",
     replace: ".run(entity, request_no)",
     killed_by: [{ file: outbox_test, test: "are requested under increasing numbers" }]
@@ -132,7 +132,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a later verdict takes the place of an earlier one",
     file: outbox_commands,
-    within: "openCommandStore",
+    within: "settlingOver",
     in_text: true,
     find: "update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'",
     replace: "update commands set state = ?, error = ?, cause = ? where n = ?",
@@ -149,7 +149,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a conflict that was resolved can be resolved again",
     file: outbox_commands,
-    within: "openCommandStore",
+    within: "resolvingOver",
     in_text: true,
     find: "where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))",
     replace: "where id = ? and (? <> '')",

@@ -295,7 +295,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "what is erased stays in the free bytes of the server's file",
     file: "sync/sqlite/client.ts",
-    within: "make",
+    within: "overwriteFreed",
     in_text: true,
     find: "pragma secure_delete = on",
     replace: "pragma secure_delete = off",

@@ -70,16 +70,8 @@ const highest_settled = `select max(n) from (${command_states
 const isAboutState = (error: WireError | undefined): boolean =>
   error?.status === 404 || Object.keys(error?.errors ?? {}).some((field) => field === "state" || field === "status")
 
-/** A command, its dependencies and the ids it uses are stored in one transaction. */
-export const openCommandStore = (
-  { all, kept, prepared, sign, transaction, lastN }: OutboxTables,
-  { takeIds }: Pick<Leasing, "takeIds">,
-  { saveCreatedRows, trackDependencies, untrackDependencies, followed, seenOf }: OutboxDependencies
-): OutboxCommands => {
-  // A command is dropped or replaced only once; only held commands are released.
-  const resolveOne = prepared(
-    "update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))"
-  )
+/** How commands relate: which replace one, and what those that resolve another take over from it. */
+const relationsOf = ({ all, kept }: OutboxTables) => {
   const find = (id: string): OutboxCommand | undefined =>
     all(`select ${columns} from commands where id = ?`, id).map(kept)[0]
   const successorsOf = (id: string): ReadonlyArray<OutboxCommand> =>
@@ -97,6 +89,26 @@ export const openCommandStore = (
     const taken_back = undoes ?? (replaces === undefined ? [] : (find(replaces.id)?.undoes ?? []))
     return [...new Set(taken_back.flatMap(todayOf))]
   }
+  return { find, successorsOf, guardOf, undoesOf }
+}
+
+const resolvingOver = ({ prepared }: OutboxTables) => {
+  // A command is dropped or replaced only once; only held commands are released.
+  const resolveOne = prepared(
+    "update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))"
+  )
+  return (id: string, how: ResolutionRecorded | "dropped") => resolveOne.run(how, id, how)
+}
+
+/** A command, its dependencies and the ids it uses are stored in one transaction. */
+const recordingOver = (
+  tables: OutboxTables,
+  { takeIds }: Pick<Leasing, "takeIds">,
+  { saveCreatedRows, trackDependencies, seenOf }: OutboxDependencies
+): Pick<OutboxCommands, "append" | "extendIds"> => {
+  const { all, prepared, sign, transaction } = tables
+  const { guardOf, undoesOf } = relationsOf(tables)
+  const resolveOne = resolvingOver(tables)
   return {
     append: (command, about = {}) =>
       transaction(() => {
@@ -134,7 +146,7 @@ export const openCommandStore = (
           checksumOf({ ...command, n, payload, ids })
         )
         prepared("update commands set done = null where n = ?").run(n - undoable_commands_max)
-        if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
+        if (replaces !== undefined) resolveOne(replaces.id, replaces.how)
         takeIds(command.ids)
         return {
           ...command,
@@ -150,16 +162,17 @@ export const openCommandStore = (
         sign(n)
         saveCreatedRows(n, ids)
         takeIds(ids)
-      }),
-    pending: () => all(`select ${columns} from commands where state = 'pending' order by n`).map(kept),
-    lastN,
-    lastSettled: () => Number(all(`select coalesce((${highest_settled}), 0) as n`)[0]!["n"]),
-    lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
-    all: () => all(`select ${columns} from commands order by n`).map(kept),
-    byState: (state) => all(`select ${columns} from commands where state = ? order by n`, state).map(kept),
-    find,
-    successors: successorsOf,
-    heldBy: (id) => all(`select ${columns} from commands where state = 'held' and cause = ? order by n`, id).map(kept),
+      })
+  }
+}
+
+const settlingOver = (
+  tables: OutboxTables,
+  { followed, untrackDependencies }: OutboxDependencies
+): Pick<OutboxCommands, "settle" | "resolve" | "holdFor" | "unhold"> => {
+  const { prepared, transaction } = tables
+  const resolveOne = resolvingOver(tables)
+  return {
     settle: (verdicts) => {
       if (verdicts.length === 0) return
       transaction(() => {
@@ -178,7 +191,7 @@ export const openCommandStore = (
       })
     },
     resolve: (id, how) => {
-      transaction(() => resolveOne.run(how, id, how))
+      transaction(() => resolveOne(id, how))
     },
     holdFor: (id, cause) => {
       transaction(() => prepared("update commands set cause = ? where id = ? and state = 'held'").run(cause, id))
@@ -190,7 +203,29 @@ export const openCommandStore = (
           id
         )
       )
-    },
+    }
+  }
+}
+
+export const openCommandStore = (
+  tables: OutboxTables,
+  leasing: Pick<Leasing, "takeIds">,
+  dependencies: OutboxDependencies
+): OutboxCommands => {
+  const { all, kept, lastN } = tables
+  const { find, successorsOf } = relationsOf(tables)
+  return {
+    ...recordingOver(tables, leasing, dependencies),
+    ...settlingOver(tables, dependencies),
+    pending: () => all(`select ${columns} from commands where state = 'pending' order by n`).map(kept),
+    lastN,
+    lastSettled: () => Number(all(`select coalesce((${highest_settled}), 0) as n`)[0]!["n"]),
+    lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
+    all: () => all(`select ${columns} from commands order by n`).map(kept),
+    byState: (state) => all(`select ${columns} from commands where state = ? order by n`, state).map(kept),
+    find,
+    successors: successorsOf,
+    heldBy: (id) => all(`select ${columns} from commands where state = 'held' and cause = ? order by n`, id).map(kept),
     filesNamed: () => {
       const named = all(`select ${columns} from commands where payload like '%"sha256":"%'`).map(kept)
       const [waiting, settled] = [true, false].map((is) =>

@@ -43,9 +43,9 @@ export interface Leasing {
 }
 
 /** Lost ids are stored with the last command's number: later commands mean another row by the same id. */
-export const openLeases = ({ all, prepared, reading, transaction, lastN }: OutboxTables): Leasing => {
+const losingOver = ({ prepared, lastN }: OutboxTables): Leasing["lose"] => {
   const keepLost = prepared("insert into lost_ids (entity, first, last, up_to_n) values (?, ?, ?, ?)")
-  const lose = (block: LeaseRange, ranges: ReadonlyArray<LeaseRange>): void => {
+  return (block, ranges) => {
     const up_to_n = lastN()
     let from = block.from
     for (const range of [...ranges.filter(({ entity }) => entity === block.entity)].sort(
@@ -57,6 +57,70 @@ export const openLeases = ({ all, prepared, reading, transaction, lastN }: Outbo
     }
     if (from <= block.to) keepLost.run(block.entity, from, block.to, up_to_n)
   }
+}
+
+/** The blocks themselves: added as they are granted, reduced to what a server restored from a backup still grants. */
+const blocksOver = (
+  { all, prepared, reading, transaction }: OutboxTables,
+  lose: Leasing["lose"]
+): Pick<OutboxLeases, "addLease" | "leases" | "trimLeases"> => ({
+  addLease: (request_no, ranges) =>
+    transaction(() => {
+      for (const { entity, from, to } of ranges) {
+        prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?) on conflict do nothing").run(
+          entity,
+          from,
+          to,
+          from
+        )
+        prepared(
+          "insert into lease_requests (entity, request_no) values (?, ?) on conflict (entity) do update set request_no = max(request_no, excluded.request_no)"
+        ).run(entity, request_no + 1)
+      }
+    }),
+  leases: () => ({
+    blocks: all(
+      "select l.entity, l.first, l.last, coalesce(r.request_no - 1, 1) as request_no from leases l left join lease_requests r on r.entity = l.entity order by l.entity, l.first"
+    ).map((row) => ({
+      entity: String(row["entity"]),
+      from: Number(row["first"]),
+      to: Number(row["last"]),
+      request_no: Math.max(1, Number(row["request_no"]))
+    })),
+    blocks_asked: Number(all("select coalesce(sum(request_no - 1), 0) as n from lease_requests")[0]!["n"])
+  }),
+  trimLeases: (blocks, granted) =>
+    transaction(() => {
+      for (const block of blocks) {
+        const [row] = all(
+          "select * from leases where entity = ? and first = ? and last = ?",
+          block.entity,
+          block.from,
+          block.to
+        )
+        const left = granted.filter(
+          ({ entity, from, to }) => entity === block.entity && from >= block.from && to <= block.to
+        )
+        if (row === undefined || (left.length === 1 && left[0]!.from === block.from && left[0]!.to === block.to))
+          continue
+        const { next } = reading(() => decodeLeaseRow(row))
+        lose(block, left)
+        prepared("delete from leases where entity = ? and first = ?").run(block.entity, block.from)
+        for (const { from, to } of left) {
+          prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?)").run(
+            block.entity,
+            from,
+            to,
+            Math.min(to + 1, Math.max(from, next))
+          )
+        }
+      }
+    })
+})
+
+export const openLeases = (tables: OutboxTables): Leasing => {
+  const { all, prepared, reading } = tables
+  const lose = losingOver(tables)
   const isLost: OutboxLeases["isLost"] = ({ n }, { table, id }) =>
     all(
       "select 1 from lost_ids where entity = ? and first <= ? and last >= ? and up_to_n >= ? limit 1",
@@ -80,6 +144,7 @@ export const openLeases = ({ all, prepared, reading, transaction, lastN }: Outbo
     }
   }
   const leases: OutboxLeases = {
+    ...blocksOver(tables, lose),
     idsLeft: (table) =>
       Number(all("select coalesce(sum(last - next + 1), 0) as n from leases where entity = ?", table)[0]!["n"]),
     peekIds: (table, skip, count) => {
@@ -91,58 +156,6 @@ export const openLeases = ({ all, prepared, reading, transaction, lastN }: Outbo
       }
       return ids
     },
-    addLease: (request_no, ranges) =>
-      transaction(() => {
-        for (const { entity, from, to } of ranges) {
-          prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?) on conflict do nothing").run(
-            entity,
-            from,
-            to,
-            from
-          )
-          prepared(
-            "insert into lease_requests (entity, request_no) values (?, ?) on conflict (entity) do update set request_no = max(request_no, excluded.request_no)"
-          ).run(entity, request_no + 1)
-        }
-      }),
-    leases: () => ({
-      blocks: all(
-        "select l.entity, l.first, l.last, coalesce(r.request_no - 1, 1) as request_no from leases l left join lease_requests r on r.entity = l.entity order by l.entity, l.first"
-      ).map((row) => ({
-        entity: String(row["entity"]),
-        from: Number(row["first"]),
-        to: Number(row["last"]),
-        request_no: Math.max(1, Number(row["request_no"]))
-      })),
-      blocks_asked: Number(all("select coalesce(sum(request_no - 1), 0) as n from lease_requests")[0]!["n"])
-    }),
-    trimLeases: (blocks, granted) =>
-      transaction(() => {
-        for (const block of blocks) {
-          const [row] = all(
-            "select * from leases where entity = ? and first = ? and last = ?",
-            block.entity,
-            block.from,
-            block.to
-          )
-          const left = granted.filter(
-            ({ entity, from, to }) => entity === block.entity && from >= block.from && to <= block.to
-          )
-          if (row === undefined || (left.length === 1 && left[0]!.from === block.from && left[0]!.to === block.to))
-            continue
-          const { next } = reading(() => decodeLeaseRow(row))
-          lose(block, left)
-          prepared("delete from leases where entity = ? and first = ?").run(block.entity, block.from)
-          for (const { from, to } of left) {
-            prepared("insert into leases (entity, first, last, next) values (?, ?, ?, ?)").run(
-              block.entity,
-              from,
-              to,
-              Math.min(to + 1, Math.max(from, next))
-            )
-          }
-        }
-      }),
     leasedAmong: (command, ids) =>
       Object.fromEntries(
         Object.entries(ids).filter(([entity, used]) =>
