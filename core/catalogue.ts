@@ -38,7 +38,7 @@ import { workshopSlice } from "./warehouse/workshop/api.ts"
 import { vehiclesSlice } from "./products/vehicles.ts"
 import { viewsSlice } from "./setup/views/api.ts"
 
-export const slices: ReadonlyArray<Slice> = [
+const slices: ReadonlyArray<Slice> = [
   demandsSlice,
   settingsSlice(demands),
   viewsSlice,

@@ -8,7 +8,7 @@ import { CliError, exit_codes } from "./exit-codes.ts"
 const shortage_keys = ["shortages", "shortage", "dispatch_block"]
 
 /** Message and errors of a refusal, where present. */
-export const refusalIn = (body: Json | undefined): { readonly message?: string; readonly errors?: JsonObject } => {
+const refusalIn = (body: Json | undefined): { readonly message?: string; readonly errors?: JsonObject } => {
   const { errors, message }: JsonObject = isJsonObject(body) ? body : {}
   return { ...(typeof message === "string" ? { message } : {}), ...(isJsonObject(errors) ? { errors } : {}) }
 }

@@ -82,7 +82,7 @@ export const asOfText = (synced_at: string | null, now: number, zone: string | u
   return `As of ${day === today ? "" : `${day} `}${time}, ${ago} ago`
 }
 /** Whether reads say how old they are. */
-export const isStale = (synced_at: string | null, now: number): boolean =>
+const isStale = (synced_at: string | null, now: number): boolean =>
   synced_at !== null && now - Date.parse(synced_at) >= stale_millis
 
 const isSet = (value: string | undefined): boolean =>

@@ -8,7 +8,7 @@ export interface Verb {
   /** Path parameters, in order. */
   readonly params: ReadonlyArray<string>
 }
-export const crud: ReadonlySet<string> = new Set(["list", "show", "create", "update", "delete"])
+const crud: ReadonlySet<string> = new Set(["list", "show", "create", "update", "delete"])
 
 export const kebab = (name: string): string => name.replaceAll("_", "-")
 

@@ -15,7 +15,7 @@ const mapBeside = (url: string): SourceMap | undefined => {
 /** Cached instead of the source maps, so that a repeated error reads them once. */
 const known = new Map<string, string>()
 
-export const mappedStack = (stack: string): string => {
+const mappedStack = (stack: string): string => {
   const maps = new Map<string, SourceMap | undefined>()
   const mapped = (place: string, url: string, line: string, column: string): string => {
     if (!maps.has(url)) maps.set(url, mapBeside(url))

@@ -17,7 +17,7 @@ interface Subscription {
   readonly id: number
   readonly secret: string
 }
-export interface Delivered {
+interface Delivered {
   readonly headers: IncomingHttpHeaders
   readonly text: string
 }

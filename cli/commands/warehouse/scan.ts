@@ -21,7 +21,7 @@ const scanRequest = (path: string | undefined, direction: "out" | "in", code: st
     : { method: "POST", path: `${path}/scan`, body: { direction, code, ...more } }
 
 /** The answer in words; a refusal is thrown, one about a seal as the question whether to break it. */
-export const scanned = async (context: CommandContext, asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
+const scanned = async (context: CommandContext, asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
   if (answer.status < 400) {
     noteWarnings(context, answer.body)
     return resultOf(rowIn(answer.body, "scan"))
@@ -100,7 +100,7 @@ const unfitOf = (flags: Flags): JsonObject => {
 }
 
 /** What becomes of units and of so many of a bulk product that are checked in so. */
-export const withState = (result: ScanResult, { condition }: JsonObject): ScanResult =>
+const withState = (result: ScanResult, { condition }: JsonObject): ScanResult =>
   (result.asset_id === undefined && result.kind !== "bulk") || typeof condition !== "number"
     ? result
     : { ...result, done: `${result.done}, ${condition === missing ? "lost" : "in quarantine"}` }

@@ -123,7 +123,7 @@ const netOf = (rows: ReadonlyArray<Pick<InvoiceItemRow, "subtotal">>): number =>
 
 const isPart = ({ amount, lines, percent }: PartAsked): boolean => percent !== null || amount !== null || lines !== null
 
-export const partRows = (parts: Parts, asked: PartAsked): Rows => {
+const partRows = (parts: Parts, asked: PartAsked): Rows => {
   const { amount, lines, percent } = asked
   const given = (["percent", "amount", "lines"] as const).filter((name) => asked[name] !== null)
   const [first] = given

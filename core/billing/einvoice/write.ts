@@ -31,7 +31,7 @@ import { eInvoice } from "./build.ts"
 
 // Reads what an electronic invoice is made from: in a fixed number of queries, whatever the number of rows.
 
-export interface Reading {
+interface Reading {
   readonly settings: Settings
   /** With what was empty at the issue taken as it is now. */
   readonly is_mended: boolean

@@ -120,7 +120,7 @@ const exactSums = (rows: ReadonlyArray<InvoiceItemRow>): Result.Result<ReturnTyp
 }
 
 const columns_of_any_status: ReadonlySet<string> = new Set(["custom_fields"])
-export const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<void, Rejection> =>
+const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<void, Rejection> =>
   status === "draft"
     ? Result.succeed(undefined)
     : reject("status", `The invoice is ${invoice_statuses[status].toLowerCase()}; only a draft can be ${words}.`)

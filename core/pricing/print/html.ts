@@ -34,15 +34,14 @@ export interface HtmlOptions {
   readonly symbolOf?: (code: Code) => string
 }
 
-export interface Writing {
+interface Writing {
   readonly look: (...names: ReadonlyArray<Look>) => string
   readonly options: HtmlOptions
   readonly is_mail: boolean
 }
 
 /** Attributes and content are markup already: each begins with a space. */
-export const tag = (name: string, attributes: string, content: string): string =>
-  `<${name}${attributes}>${content}</${name}>`
+const tag = (name: string, attributes: string, content: string): string => `<${name}${attributes}>${content}</${name}>`
 
 /** Text with its line ends. */
 const textHtml = (text: string): string => escaped(text.replace(/\r\n?/g, "\n")).replaceAll("\n", "<br>")

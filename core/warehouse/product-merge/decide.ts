@@ -18,7 +18,7 @@ import { stock_levels, stockLevelMerged, type StockLevelRow } from "../../produc
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import { type ContainerTemplate, type ProductRow, products } from "../../products/products/schema.ts"
 
-export interface MergeFacts {
+interface MergeFacts {
   readonly secondary: ProductRow | undefined
   /** Stock levels, accessories and components of both products, from either side. */
   readonly levels: ReadonlyArray<StockLevelRow>

@@ -20,7 +20,7 @@ import { type MailServer, mailServer, MailTransport } from "./transport.ts"
 // The content of attachments, and the message as the mail library takes it.
 
 /** The same bytes for the same message: headers, order and boundaries are all settled by it. */
-export const composed = Effect.fnUntraced(function* (
+const composed = Effect.fnUntraced(function* (
   message: MailMessage
 ): Effect.fn.Return<SendMailOptions, BlobMissing | BlobStoreFailure, Scope.Scope> {
   const attachments = yield* Effect.forEach(message.attachments, (one) =>
@@ -119,21 +119,19 @@ interface Signing {
 }
 
 /** Undefined where messages are not signed; a text where they are to be, but cannot be by what is set. */
-export const signing: Effect.Effect<Signing | string | undefined, Failure, Store | CommandRuntime> = Effect.gen(
-  function* () {
-    const settings = yield* (yield* CommandRuntime).settings
-    const domainName = settingText(settings, "mail", "dkim_domain")
-    const keySelector = settingText(settings, "mail", "dkim_selector")
-    const privateKey = yield* secretSetting("mail", "dkim_private_key")
-    if (domainName === "" || keySelector === "" || privateKey === undefined) return undefined
-    if (![domainName, keySelector].every((one) => /^[A-Za-z0-9.-]+$/.test(one)))
-      return "The settings mail.dkim_domain and mail.dkim_selector must be names of the DNS."
-    // A message would go out unsigned if its key were none.
-    return isRsaKey(privateKey)
-      ? { domainName, keySelector, privateKey }
-      : "The setting mail.dkim_private_key must be an RSA private key as PEM, without a passphrase."
-  }
-)
+const signing: Effect.Effect<Signing | string | undefined, Failure, Store | CommandRuntime> = Effect.gen(function* () {
+  const settings = yield* (yield* CommandRuntime).settings
+  const domainName = settingText(settings, "mail", "dkim_domain")
+  const keySelector = settingText(settings, "mail", "dkim_selector")
+  const privateKey = yield* secretSetting("mail", "dkim_private_key")
+  if (domainName === "" || keySelector === "" || privateKey === undefined) return undefined
+  if (![domainName, keySelector].every((one) => /^[A-Za-z0-9.-]+$/.test(one)))
+    return "The settings mail.dkim_domain and mail.dkim_selector must be names of the DNS."
+  // A message would go out unsigned if its key were none.
+  return isRsaKey(privateKey)
+    ? { domainName, keySelector, privateKey }
+    : "The setting mail.dkim_private_key must be an RSA private key as PEM, without a passphrase."
+})
 const isRsaKey = (text: string): boolean => {
   try {
     return createPrivateKey(text).asymmetricKeyType === "rsa"

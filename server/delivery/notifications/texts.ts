@@ -27,9 +27,9 @@ import { printableLine } from "../../../core/values/text.ts"
 // What notifications are about, in words: rows loaded by table, once for a page of them.
 
 /** What the words of a notification are made of. */
-export type Telling = Pick<NotificationRow, "notification_type" | "subject_type" | "subject_id" | "details" | "user_id">
+type Telling = Pick<NotificationRow, "notification_type" | "subject_type" | "subject_id" | "details" | "user_id">
 
-export interface Named {
+interface Named {
   /** "Order 0000012 for ACME Events"; "An opportunity" where the row is gone. */
   readonly subject: string
   /** A second line about it. */
@@ -189,7 +189,7 @@ const moneyOf = (row: RowOf<typeof payments> | undefined, currency: string | und
   row === undefined || currency === undefined ? null : moneyText(formatMoney(row.amount, currency), currency, language)
 
 /** The names of each, in the company's language for figures. */
-export const namesOf = (rows: ReadonlyArray<Telling>, settings: Settings): StoreRead<(row: Telling) => Named> =>
+const namesOf = (rows: ReadonlyArray<Telling>, settings: Settings): StoreRead<(row: Telling) => Named> =>
   Effect.map(loaded(rows), (all) => {
     const locale = {
       language: settingText(settings, "company", "locale") || "en-GB",
@@ -211,7 +211,7 @@ export const namesOf = (rows: ReadonlyArray<Telling>, settings: Settings): Store
     }
   })
 
-export interface Words {
+interface Words {
   readonly title: string
   readonly body: string | null
 }

@@ -55,7 +55,7 @@ const passCookie = (
   const held = `Path=${at.path}; Max-Age=${pass_seconds}; HttpOnly; SameSite=Lax`
   return `${name}=${value}; ${held}${at.is_secure ? "; Secure" : ""}`
 }
-export const hasPass = (key: string, link_id: number, pin_hash: string, now_millis: number, cookies: string): boolean =>
+const hasPass = (key: string, link_id: number, pin_hash: string, now_millis: number, cookies: string): boolean =>
   cookies.split(";").some((cookie) => {
     const [, expires = "", mac = ""] = /^\s*document_pass=(\d{1,12})\.([\w-]{43})\s*$/.exec(cookie) ?? []
     if (expires === "" || Number(expires) * 1_000 <= now_millis) return false

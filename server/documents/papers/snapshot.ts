@@ -53,7 +53,7 @@ export const keepSnapshot = Effect.fnUntraced(function* (
   return files
 })
 
-export const contentOf = Effect.fnUntraced(function* (
+const contentOf = Effect.fnUntraced(function* (
   sha256: string
 ): Effect.fn.Return<Uint8Array, BlobStoreFailure | BlobMissing> {
   const { blobs } = yield* serverContext

@@ -32,7 +32,7 @@ export const errorSchemas = {
 
 // Settings of each group by their keys: the answer of GET /settings/{group}, and the body of PUT.
 
-export const settings_path = "/api/v1/settings/{group}"
+const settings_path = "/api/v1/settings/{group}"
 
 /** `SettingsOfCompany`. */
 const nameOf = (group: string): string =>

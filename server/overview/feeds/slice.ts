@@ -68,7 +68,7 @@ const signedQuery = (
   const kinds = chosen === undefined ? chosenKinds(undefined) : kindsIn(chosen)
   return kinds === undefined ? undefined : { signature, kinds }
 }
-export const isSignedFor = (key: string, of: FeedOf, person_id: number, signature: string): boolean =>
+const isSignedFor = (key: string, of: FeedOf, person_id: number, signature: string): boolean =>
   isSameSignature(signature, feedSignature(key, of, person_id))
 
 /** The complete address to subscribe to. */

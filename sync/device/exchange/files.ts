@@ -28,7 +28,7 @@ import type { Remote } from "./remote.ts"
 import type { WaitingFiles } from "./sync.ts"
 
 /** A local file to send with a request; its type is as the caller detected it. */
-export interface SourceFile extends UploadedFile {
+interface SourceFile extends UploadedFile {
   readonly path: string
 }
 export interface SourceFiles {

@@ -55,7 +55,7 @@ export type Profile = ReturnType<typeof profileSchema>["Type"]
 const decodeProfile = decoderOf("the profile", profileSchema)
 
 /** There is no device in this folder yet. */
-export class NoProfile extends Error {
+class NoProfile extends Error {
   override readonly name = "NoProfile"
   constructor(folder: string) {
     super(`There is no profile in ${folder}; run flightcase login URL --token T first.`)

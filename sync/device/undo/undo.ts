@@ -48,7 +48,7 @@ import { isInEffect, isUndone, isUnsent, lastRun, redo, refusedUndoerOf, undoabl
 type Ids = WireCommand["ids"] | undefined
 
 /** Builds a request of a compensation once the ids created by earlier ones are known. */
-export const requestOf = (
+const requestOf = (
   catalogue: Catalogue,
   { body = {}, name, params }: UndoRequest,
   made: ReadonlyArray<Ids>

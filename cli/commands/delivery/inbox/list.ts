@@ -64,7 +64,7 @@ export const keep = (folder: string, kept: KeptInbox): void => {
 const limit_usual = 20
 const limit_max = 100
 
-export interface Wanted {
+interface Wanted {
   readonly all: boolean
   readonly type: string | undefined
   readonly limit: number

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { exit_codes } from "../../../base/exit-codes.ts"
 import { type Environment, homeFolder } from "../../../base/server-choice.ts"
 
-export interface Unit {
+interface Unit {
   readonly name: string
   readonly path: string
   readonly text: string

@@ -51,7 +51,7 @@ export const forBash = (candidate: string, { quote, words }: Line): string => {
  * What shells are given: functions that ask this program for the words that may follow. None of them prints anything of
  * its own, and where there is no word to offer, paths are completed.
  */
-export const scripts: { readonly [shell: string]: string } = {
+const scripts: { readonly [shell: string]: string } = {
   // Bash breaks words at = and : too, and leaves quotes in them: the line is read here, which gives words as bash wants
   // them. Its version 3.2, which macOS has, knows no mapfile.
   bash: `_flightcase() {

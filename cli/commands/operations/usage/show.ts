@@ -22,7 +22,7 @@ const usage = decoderOf(() =>
     })
   })
 )
-export type Usage = ReturnType<typeof usage>
+type Usage = ReturnType<typeof usage>
 type Row = Usage["usage"][number]
 
 export const showUsage = async (context: CommandContext, flags: Flags): Promise<void> => {

@@ -47,7 +47,7 @@ const showCalendar = async (context: CommandContext, _args: ReadonlyArray<string
 // What `availability what-if` and `availability fit` share: the list of products, and moments.
 
 /** `AURA*12` is twelve of a product. */
-export const planLines = async (
+const planLines = async (
   context: CommandContext,
   given: ReadonlyArray<string>
 ): Promise<ReadonlyArray<{ readonly product_id: number; readonly quantity: number }>> => {
@@ -63,7 +63,7 @@ export const planLines = async (
  * The moment a flag names; a day without a time is sent as a date, but as the end of a hire it is the whole of it. Exit
  * 2 where it is missing.
  */
-export const momentGiven = (
+const momentGiven = (
   context: CommandContext,
   flags: Flags,
   name: "from" | "to" | "until",
@@ -167,7 +167,7 @@ const showGantt = async (
 // `availability what-if`.
 
 /** Prints per line what would be free and what short. Nothing is written. */
-export const whatIf = async (context: CommandContext, products: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+const whatIf = async (context: CommandContext, products: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   const dates = {
     starts_at: momentGiven(context, flags, "from", "the start of the hire", store),

@@ -19,7 +19,7 @@ import { declareReprice, listOpportunities, withListFlags } from "../orders/list
 // `quote add`.
 
 /** Adds a line to a quote. */
-export const addLine = async (
+const addLine = async (
   context: CommandContext,
   [named = "", code = ""]: ReadonlyArray<string>,
   flags: Flags

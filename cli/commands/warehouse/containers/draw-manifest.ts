@@ -163,7 +163,7 @@ export const drawLabels = async (
 }
 
 /** A label for the container and one for each unit; a case inside gets only the label of its container. */
-export const labelsOf = (whole: Manifest, position: string | null | undefined): ReadonlyArray<Label> => [
+const labelsOf = (whole: Manifest, position: string | null | undefined): ReadonlyArray<Label> => [
   { code: whole.code, title: whole.name, more: position ?? undefined, is_case: true },
   ...whole.items.flatMap((item) => {
     const child = whole.containers.find((one) => one.serialised_item_id === item.serialised_item_id)

@@ -13,7 +13,7 @@ import { resolveStore } from "../../../context/resolve-id.ts"
 import { attachPhotos } from "../../documents/attach/attach.ts"
 import { opportunityPath } from "../../orders/shared/show.ts"
 
-export type Move = "quarantine" | "repair" | "release" | "lost" | "sold"
+type Move = "quarantine" | "repair" | "release" | "lost" | "sold"
 
 /** Moves every unit named; a refused one is told, and the others go on. The exit code is that of the first refusal. */
 export const moveUnits = async (

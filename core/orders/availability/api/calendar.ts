@@ -6,7 +6,7 @@ import { type DayCell, dayCells, type DayGrid, dayGrid, kitCells } from "../rule
 import type { ActiveDemand } from "../rules/demand.ts"
 import type { FreeUnitsCache } from "../rules/kits.ts"
 
-export interface CalendarDay {
+interface CalendarDay {
   readonly date: string
   /** The day's lowest. */
   readonly available: number
@@ -14,7 +14,7 @@ export interface CalendarDay {
   readonly pending_checkin: number
 }
 
-export interface CalendarProduct {
+interface CalendarProduct {
   readonly product_id: number
   /** Null once the product is deleted. */
   readonly product_name: string | null

@@ -41,7 +41,7 @@ interface Bottleneck {
   /** Indexes of the lines that need it, from 0; a part of a kit is needed by the kit's lines. */
   readonly lines: ReadonlyArray<number>
 }
-export interface Fit {
+interface Fit {
   readonly window: { readonly starts_at: string; readonly ends_at: string } | null
   readonly reason: FitFailure | null
   readonly bottleneck: Bottleneck | null

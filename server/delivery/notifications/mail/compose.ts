@@ -15,12 +15,12 @@ export interface Told extends NotificationText {
   readonly notification_type: string
   readonly created_at: string
 }
-export interface Composed {
+interface Composed {
   readonly subject: string
   readonly text: string
   readonly html: string
 }
-export interface About {
+interface About {
   /** The server's address, without a slash at its end. */
   readonly public_url: string
   /** In which times are shown. */
