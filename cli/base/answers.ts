@@ -5,15 +5,8 @@
  * a new status, and the command still works. What a command cannot do without is decoded by a Schema of its own.
  */
 import { Schema } from "effect"
-import {
-  type AsJson,
-  type BodyShown,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  type KeysShown,
-  type ValueShown
-} from "../../core/kernel/fields/field.ts"
+import type { AsJson, BodyShown, Json, JsonObject, KeysShown, ValueShown } from "../../core/kernel/fields/field.ts"
+import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import type { AnswerRow, Resource } from "../../core/kernel/lists/resource-types.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
 import { storedJson } from "../../core/kernel/tables/field-schema.ts"

@@ -8,18 +8,15 @@ import type { Device, QueryResult } from "../../sync/device/device.ts"
 import { type Globals, objectBody } from "../base/answers.ts"
 import { clocksOver } from "./clocks.ts"
 import { CliError, exit_codes, noPlan, notLoggedIn, usageError } from "../base/exit-codes.ts"
+import type { Environment, ServerChoice, ServerPlace, Written } from "../base/server-choice.ts"
 import {
   choiceOf,
-  type Environment,
   loginOf,
   nothing_written,
   profileExists,
   profileFolder,
   profileName,
-  type ServerChoice,
-  type ServerPlace,
-  tellWritten,
-  type Written
+  tellWritten
 } from "../base/server-choice.ts"
 import { printContent, printErr, printJsonOut, printOut, ringBell } from "../output/out.ts"
 import { type Terminal, terminalOf } from "../output/text.ts"

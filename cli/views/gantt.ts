@@ -2,21 +2,8 @@
 import { heading, html, isolated, type Markup, nothing, pageText, palette, type Scene, words } from "./frame.ts"
 import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
-import {
-  type Axis,
-  bar,
-  type Demand,
-  type DemandOfBar,
-  type Group,
-  groupsOf,
-  isOpen,
-  opportunityLabel,
-  packed,
-  phaseClass,
-  phaseText,
-  type Unit,
-  xOf
-} from "./bars.ts"
+import type { Axis, Demand, DemandOfBar, Group, Unit } from "./bars.ts"
+import { bar, groupsOf, isOpen, opportunityLabel, packed, phaseClass, phaseText, xOf } from "./bars.ts"
 import type { CalendarDay } from "./calendar.ts"
 import {
   dateRangeText,

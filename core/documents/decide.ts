@@ -3,29 +3,20 @@ import { Result } from "effect"
 import { nextDocumentNumber } from "../billing/state/events.ts"
 import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
-import {
-  forbidden,
-  hasOnePermission,
-  invalid,
-  reject,
-  type Rejection,
-  type Viewer
-} from "../kernel/fields/rejection.ts"
+import type { Rejection, Viewer } from "../kernel/fields/rejection.ts"
+import { forbidden, hasOnePermission, invalid, reject } from "../kernel/fields/rejection.ts"
 import { wordsOf } from "../kernel/tables/table.ts"
+import type { DocumentableType, DocumentRow, DocumentType, DrawnBy } from "./schema.ts"
 import {
   document_statuses,
   document_types,
   documentable_types,
-  type DocumentableType,
   documentChange,
   documentFinalised,
   documentRequested,
-  type DocumentRow,
   documents,
   documentsBatched,
-  type DocumentType,
   documentVoided,
-  type DrawnBy,
   names_costs
 } from "./schema.ts"
 

@@ -7,55 +7,26 @@ import { visibleColumnsOf } from "../kernel/tables/visibility.ts"
 import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
 import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
 import { purchase_orders } from "../purchasing/schema.ts"
-import {
-  type Asked,
-  type Batched,
-  finaliseDocument,
-  type FinaliseFacts,
-  requestBatch,
-  requestDocument,
-  seesDocument,
-  type Source,
-  type SourceFacts,
-  voidDocument
-} from "./decide.ts"
+import type { Asked, Batched, FinaliseFacts, Source, SourceFacts } from "./decide.ts"
+import { finaliseDocument, requestBatch, requestDocument, seesDocument, voidDocument } from "./decide.ts"
+import type { DocumentableType, DocumentLinkRow, DocumentRow, DocumentStatus, DocumentType } from "./schema.ts"
 import {
   document_links,
   document_statuses,
   document_types,
   documentable_tables,
   documentable_types,
-  type DocumentableType,
-  type DocumentLinkRow,
-  type DocumentRow,
   documents,
-  type DocumentStatus,
-  type DocumentType,
   linkAddress
 } from "./schema.ts"
 import * as Shown from "../kernel/lists/answer-schema.ts"
 import { boolean, choice, integer, list, longText, ref, text, timestamp } from "../kernel/fields/field.ts"
-import {
-  created,
-  listOf,
-  ok,
-  renderById,
-  renderOne,
-  resource,
-  type Status,
-  viewContext
-} from "../kernel/endpoints/resource.ts"
+import type { Status } from "../kernel/endpoints/resource.ts"
+import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../kernel/endpoints/resource.ts"
 import type { Settings } from "../kernel/events/settings.ts"
 import { stores } from "../setup/stores.ts"
-import {
-  type Answer,
-  command,
-  CommandRuntime,
-  type Endpoint,
-  get,
-  type Id,
-  type Input
-} from "../kernel/endpoints/endpoint.ts"
+import type { Answer, Endpoint, Id, Input } from "../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get } from "../kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../kernel/tables/field-schema.ts"
 
 // What the rules of documents must know, read in the transaction.

@@ -8,16 +8,8 @@ import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud
 import { columnList, quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { foldCase, type Table } from "../kernel/tables/table.ts"
-import {
-  contact_kinds,
-  type ContactKind,
-  contactTables,
-  type MemberRow,
-  members,
-  relationshipFields,
-  type RelationshipRow,
-  relationships
-} from "../people/members/schema.ts"
+import type { ContactKind, MemberRow, RelationshipRow } from "../people/members/schema.ts"
+import { contact_kinds, contactTables, members, relationshipFields, relationships } from "../people/members/schema.ts"
 import { countries } from "../setup/reference-data/currencies.ts"
 import { assignedClass, organisation_tax_classes } from "../setup/reference-data/tax.ts"
 import { type ImportContext, type memberImportFields, readRows, type Row, textCell } from "./rows.ts"

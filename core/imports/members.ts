@@ -8,30 +8,14 @@ import { type FieldErrors, hasOnePermission, type Viewer } from "../kernel/field
 import { baseCurrency } from "../kernel/events/settings.ts"
 import { type AnyRow, foldCase } from "../kernel/tables/table.ts"
 import { memberProblems } from "../people/members/decide.ts"
-import {
-  contact_kinds,
-  type ContactKind,
-  member_tax_columns,
-  memberFields,
-  type MemberRow,
-  members
-} from "../people/members/schema.ts"
+import type { ContactKind, MemberRow } from "../people/members/schema.ts"
+import { contact_kinds, member_tax_columns, memberFields, members } from "../people/members/schema.ts"
 import { classesFor } from "../setup/reference-data/tax.ts"
 import { decideRows, importContext, type Plan, rejectedPlan, type Row, textCell, type VerdictsDecided } from "./rows.ts"
 import { type ContactPlan, type ContactRecord, contactKinds, planContacts } from "./contact-rows.ts"
 import { address_columns, type NamedColumn, named_columns, peopleIn, readMember, typeIn } from "./member-columns.ts"
-import {
-  isLive,
-  isPromised,
-  type MemberFacts,
-  type MemberInput,
-  planOrganisations,
-  relate,
-  relationsOf,
-  relationTypeIn,
-  remember,
-  type Working
-} from "./member-facts.ts"
+import type { MemberFacts, MemberInput, Working } from "./member-facts.ts"
+import { isLive, isPromised, planOrganisations, relate, relationsOf, relationTypeIn, remember } from "./member-facts.ts"
 
 export { memberFacts } from "./member-facts.ts"
 

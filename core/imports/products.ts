@@ -13,16 +13,8 @@ import { bulk, product_tax_columns, productFields, type ProductRow, products } f
 import { classesFor } from "../setup/reference-data/tax.ts"
 import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup, type ProductFacts } from "./product-facts.ts"
 import { partEvents, type PartsPlan, planParts, type ReadProduct, readProduct } from "./part-rows.ts"
-import {
-  decideRows,
-  importContext,
-  type importFields,
-  type Plan,
-  rejectedPlan,
-  type Row,
-  textCell,
-  type VerdictsDecided
-} from "./rows.ts"
+import type { importFields, Plan, Row, VerdictsDecided } from "./rows.ts"
+import { decideRows, importContext, rejectedPlan, textCell } from "./rows.ts"
 import { type Definitions, definitionsOf, planRates, rateEvents, type RatesPlan } from "./rate-rows.ts"
 import { planStock, stockEvents, type StockFacts, type StockPlan, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
 

@@ -13,18 +13,8 @@ import { composeMethod, presets, type SubmittedMethod, updateMethod } from "../p
 import type { RateMethod } from "../pricing/pricing/engine.ts"
 import { basePeriods, strategies } from "../pricing/pricing/modifiers.ts"
 import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../products/rates/schema.ts"
-import {
-  decideRows,
-  importContext,
-  type ImportContext,
-  type importFields,
-  type Plan,
-  readRows,
-  rejectedPlan,
-  type Row,
-  textCell,
-  type VerdictsDecided
-} from "./rows.ts"
+import type { ImportContext, importFields, Plan, Row, VerdictsDecided } from "./rows.ts"
+import { decideRows, importContext, readRows, rejectedPlan, textCell } from "./rows.ts"
 import { methodColumns, rateColumns } from "./rate-columns.ts"
 import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 

@@ -2,19 +2,8 @@
  * Shared by imports: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop the
  * others; importing the same rows again changes nothing; a dry run gives the same verdicts and writes nothing.
  */
-import {
-  boolean,
-  choice,
-  type Fields,
-  integer,
-  isJsonObject,
-  type Json,
-  json,
-  json_levels_max,
-  type JsonObject,
-  list,
-  text
-} from "../kernel/fields/field.ts"
+import type { Fields, Json, JsonObject } from "../kernel/fields/field.ts"
+import { boolean, choice, integer, isJsonObject, json, json_levels_max, list, text } from "../kernel/fields/field.ts"
 import { findUnstorableText, isStorableText } from "../kernel/fields/input.ts"
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"

@@ -7,17 +7,8 @@ import { type Catalogue, CommandRuntime, type Failure, get, type Slice } from ".
 import { ignoredMeta, ignoredOf } from "../kernel/endpoints/ignored.ts"
 import { wholeNumber } from "../kernel/fields/input.ts"
 import { journal } from "../kernel/events/journal.ts"
-import {
-  type Condition,
-  conditionsOf,
-  conditionSql,
-  type Listing,
-  offersFilter,
-  pageOf,
-  type Query,
-  snakeCase,
-  sortOf
-} from "../kernel/lists/query.ts"
+import type { Condition, Listing, Query } from "../kernel/lists/query.ts"
+import { conditionsOf, conditionSql, offersFilter, pageOf, snakeCase, sortOf } from "../kernel/lists/query.ts"
 import { ok } from "../kernel/endpoints/resource.ts"
 import { type Bindings, bindings, columnList } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"

@@ -2,19 +2,8 @@
 import { Result } from "effect"
 import { permissionsOfArea, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { accessOf, crudResource } from "../kernel/endpoints/crud-resource.ts"
-import {
-  boolean,
-  choice,
-  date,
-  decimal,
-  integer,
-  json,
-  type JsonObject,
-  longText,
-  ref,
-  tags,
-  text
-} from "../kernel/fields/field.ts"
+import type { JsonObject } from "../kernel/fields/field.ts"
+import { boolean, choice, date, decimal, integer, json, longText, ref, tags, text } from "../kernel/fields/field.ts"
 import { resource } from "../kernel/endpoints/resource.ts"
 import { type RowOf, table } from "../kernel/tables/table.ts"
 import { stores } from "../setup/stores.ts"

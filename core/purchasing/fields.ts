@@ -1,19 +1,17 @@
 /** Fields of requests about purchase orders (rules/billing 2.3). */
+import type { Json, JsonObject, ValuesOf } from "../kernel/fields/field.ts"
 import {
   boolean,
   choice,
   decimal,
   integer,
-  type Json,
   json,
-  type JsonObject,
   list,
   longText,
   object,
   ref,
   text,
-  timestamp,
-  type ValuesOf
+  timestamp
 } from "../kernel/fields/field.ts"
 import { purchase_order_types, type PurchaseOrderRow } from "./schema.ts"
 import { Context, Schema } from "effect"

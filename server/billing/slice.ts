@@ -6,15 +6,8 @@ import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
 import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"
 import type { ServerCall, ServerSlice } from "../ports/server-slice.ts"
-import {
-  GivenUp,
-  type JobKind,
-  jobKind,
-  type JobOffer,
-  jobOffer,
-  serverContext,
-  timedWork
-} from "../ports/server-context.ts"
+import type { JobKind, JobOffer } from "../ports/server-context.ts"
+import { GivenUp, jobKind, jobOffer, serverContext, timedWork } from "../ports/server-context.ts"
 import { type InvoiceMail, invoiceMail, InvoiceMailer } from "../../core/billing/mailing.ts"
 import { invoices } from "../../core/billing/state/tables.ts"
 import type { DocumentSource, PreparedDocument } from "../../core/documents/content/prepare.ts"
@@ -45,13 +38,8 @@ import {
   read_credit_notes
 } from "../../core/billing/state/fields.ts"
 import { drawing_weight } from "../../core/documents/lifecycle-api.ts"
-import {
-  type Answer,
-  CommandRuntime,
-  get,
-  recordEvents,
-  type SharedDraft
-} from "../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
 import { choice, isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { tellPdf } from "../delivery/webhooks/fan-out.ts"
 import { accounting_exports, accountingEndpoints } from "./accounting.ts"

@@ -14,14 +14,8 @@ import { Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { formatMoney, parseMoney } from "../../core/values/money.ts"
 import { type Delivery, inboundHandler } from "../ports/server-slice.ts"
-import {
-  plainPayment,
-  stripeCheckout,
-  stripePayment,
-  stripeRefund,
-  type ToldPayment,
-  type ToldRefund
-} from "../delivery/inbound/payments.ts"
+import type { ToldPayment, ToldRefund } from "../delivery/inbound/payments.ts"
+import { plainPayment, stripeCheckout, stripePayment, stripeRefund } from "../delivery/inbound/payments.ts"
 import { GivenUp } from "../ports/server-context.ts"
 
 const nobody: Viewer = {

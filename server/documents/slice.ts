@@ -2,27 +2,20 @@
 import { Clock, Effect, Latch, Option, Schema } from "effect"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import { mail_places, text_places } from "../../core/documents/brand.ts"
+import type { DocumentRow, DocumentType } from "../../core/documents/schema.ts"
 import {
   document_layouts,
   document_types,
   documentFailed,
   documentRequested,
-  type DocumentRow,
   documents,
   documentsBatched,
-  documentStream,
-  type DocumentType
+  documentStream
 } from "../../core/documents/schema.ts"
 import { type Answer, CommandRuntime, type Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
-import {
-  bodyOf,
-  type FieldErrors,
-  invalid,
-  invalidField,
-  Rejection,
-  statusOf
-} from "../../core/kernel/fields/rejection.ts"
+import type { FieldErrors } from "../../core/kernel/fields/rejection.ts"
+import { bodyOf, invalid, invalidField, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { authorizeCall } from "../../core/kernel/runtime/prepare.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"

@@ -9,14 +9,8 @@ import type { RowChange } from "../../core/kernel/tables/table.ts"
 import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { serverContext } from "../ports/server-context.ts"
-import {
-  type BlobMissing,
-  BlobStoreFailure,
-  type BlobTooLarge,
-  type Receiving,
-  receiveAll,
-  type StoredBlob
-} from "../ports/blob-store.ts"
+import type { BlobMissing, BlobTooLarge, Receiving, StoredBlob } from "../ports/blob-store.ts"
+import { BlobStoreFailure, receiveAll } from "../ports/blob-store.ts"
 
 /** Stores received content. Not within a transaction: others that store the same would wait for its end. */
 export const keepReceived = Effect.fnUntraced(function* (

@@ -3,14 +3,8 @@ import { mkdir, open, readdir, readFile, rename, stat, unlink, utimes, writeFile
 import { createReadStream, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect, Stream } from "effect"
-import {
-  BlobMissing,
-  type BlobStore,
-  type BlobStoreFailure,
-  type ByteRange,
-  isSha256,
-  type StoredBlob
-} from "../ports/blob-store.ts"
+import type { BlobStore, BlobStoreFailure, ByteRange, StoredBlob } from "../ports/blob-store.ts"
+import { BlobMissing, isSha256 } from "../ports/blob-store.ts"
 import { folderFailure, isMissing, spool, sweepSpool } from "./spool.ts"
 import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"

@@ -3,13 +3,8 @@ import { createHash, randomUUID } from "node:crypto"
 import { type FileHandle, mkdir, open, readdir, stat, unlink } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
-import {
-  BlobStoreFailure,
-  type BlobStoreFault,
-  BlobTooLarge,
-  type Receiving,
-  type StoredBlob
-} from "../ports/blob-store.ts"
+import type { BlobStoreFault, Receiving, StoredBlob } from "../ports/blob-store.ts"
+import { BlobStoreFailure, BlobTooLarge } from "../ports/blob-store.ts"
 import { sample_bytes, typeOfContent } from "./content-type.ts"
 
 interface Spooling extends Omit<Receiving, "keep"> {

@@ -30,13 +30,8 @@ import { listen } from "../pg/session.ts"
 import { type HttpRequest, type HttpResponse, makePipeline } from "./pipeline.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { type StorageFailure, storageFailureOf } from "../ports/storage-fault.ts"
-import {
-  makePeerNotifier,
-  makeReferenceCache,
-  makeSettingsCache,
-  mayChangeSettings,
-  type PeerNotifier
-} from "./caches.ts"
+import type { PeerNotifier } from "./caches.ts"
+import { makePeerNotifier, makeReferenceCache, makeSettingsCache, mayChangeSettings } from "./caches.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 

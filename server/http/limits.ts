@@ -3,16 +3,8 @@
  * memory. On Postgres all processes share the limit: each takes some of it from a counter in the database before it
  * lets requests in, so that together they never let in more than it.
  */
-import {
-  makeMonthQuota,
-  makeOutage,
-  type MonthQuota,
-  type OutageOptions,
-  type QuotaState,
-  type TakenUnits,
-  type TakingUnits,
-  unitsGrantedSql
-} from "./limit-quota.ts"
+import type { MonthQuota, OutageOptions, QuotaState, TakenUnits, TakingUnits } from "./limit-quota.ts"
+import { makeMonthQuota, makeOutage, unitsGrantedSql } from "./limit-quota.ts"
 import { Rejection } from "../../core/kernel/fields/rejection.ts"
 import { Context, Duration, Effect } from "effect"
 import type { SqlError } from "effect/sql"

@@ -5,12 +5,8 @@ import { lockStreams, retryOnConflict } from "../../core/kernel/runtime/engine.t
 import { type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
-import {
-  effectiveChannels,
-  notification_settings,
-  notificationType,
-  type TypeSetting
-} from "../../core/office/notifications/types.ts"
+import type { TypeSetting } from "../../core/office/notifications/types.ts"
+import { effectiveChannels, notification_settings, notificationType } from "../../core/office/notifications/types.ts"
 import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
 import { momentText } from "../../core/pricing/print/format.ts"
 import { secret_settings } from "../../core/setup/settings/secrets.ts"

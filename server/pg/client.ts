@@ -12,16 +12,8 @@ import * as Stream from "effect/Stream"
 import pg from "pg"
 import type { RawResult } from "../../sync/sqlite/statement.ts"
 import { isStalePlan, makePlanNames, pgError, type PlanNames } from "./error.ts"
-import {
-  bind,
-  connectionConfig,
-  releaseSession,
-  type Restore,
-  type Session,
-  type SessionLimits,
-  type SessionQuery,
-  takeSession
-} from "./session.ts"
+import type { Restore, Session, SessionLimits, SessionQuery } from "./session.ts"
+import { bind, connectionConfig, releaseSession, takeSession } from "./session.ts"
 
 interface PgOptions {
   /** `postgres://user:password@host:port/database`, with `pg`'s query parameters (sslmode …). */

@@ -4,14 +4,8 @@
  */
 import { type Context, Effect, Schema, type Scope } from "effect"
 import type { Store } from "../../core/kernel/store/store.ts"
-import {
-  type AnyJobKind,
-  GivenUp,
-  type Headers,
-  type Process,
-  type ServerContext,
-  type TimedWork
-} from "./server-context.ts"
+import type { AnyJobKind, Headers, Process, ServerContext, TimedWork } from "./server-context.ts"
+import { GivenUp } from "./server-context.ts"
 import type { Answer, CommandRuntime, Failure, Slice } from "../../core/kernel/endpoints/endpoint.ts"
 import type { EndpointCall } from "../../core/kernel/runtime/engine.ts"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"

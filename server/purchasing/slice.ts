@@ -11,27 +11,19 @@ import { members } from "../../core/people/members/schema.ts"
 import { dateText } from "../../core/pricing/print/format.ts"
 import { type PurchaseOrderMail, purchaseOrderMail, PurchaseOrderMailer } from "../../core/purchasing/fields.ts"
 import { standardOrderMail } from "../../core/purchasing/orders/paper-words.ts"
+import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../../core/purchasing/schema.ts"
 import {
   purchase_order_items,
   purchase_orders,
   purchaseOrderChange,
-  type PurchaseOrderItemRow,
   purchaseOrderReturnDue,
-  type PurchaseOrderRow,
   purchaseOrderStream
 } from "../../core/purchasing/schema.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { queueMail } from "../delivery/mail/jobs.ts"
 import { mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
-import {
-  GivenUp,
-  type JobKind,
-  jobKind,
-  type JobOffer,
-  jobOffer,
-  serverContext,
-  timedWork
-} from "../ports/server-context.ts"
+import type { JobKind, JobOffer } from "../ports/server-context.ts"
+import { GivenUp, jobKind, jobOffer, serverContext, timedWork } from "../ports/server-context.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
 import { dueBackAt, isHere, isReminderDue, reminderDaysIn } from "../../core/purchasing/receiving/intake.ts"

@@ -8,32 +8,23 @@ import type { Alternative, CommandRuntime, Failure, Request } from "../../core/k
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
+import type { CommandsBody, EventsBody, Page } from "../protocol/bundle-format.ts"
 import {
   bundle_bytes_max,
   bundle_content_bytes_max,
   BundleError,
   commands_per_bundle_max,
-  type CommandsBody,
   decodeAddress,
   decodeEventsBody,
-  type EventsBody,
   isComplete,
   isSignedBy,
-  type Page,
   publicKeyOf,
   readBundle,
   signBundle,
   unreadableBundle
 } from "../protocol/bundle-format.ts"
-import {
-  contentsNamed,
-  DecodeFailure,
-  leasedTables,
-  type LeaseRange,
-  toWireCommand,
-  type WireCommand,
-  type WireError
-} from "../protocol/wire.ts"
+import type { LeaseRange, WireCommand, WireError } from "../protocol/wire.ts"
+import { contentsNamed, DecodeFailure, leasedTables, toWireCommand } from "../protocol/wire.ts"
 import type { Profile } from "./outbox/folder.ts"
 import { referencesOfBody } from "./outbox/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"

@@ -6,13 +6,8 @@ import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomByte
 import { Schema } from "effect"
 import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
 import { jsonObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
-import {
-  canonicalJson,
-  canonicalPieces,
-  isJsonObject,
-  type Json,
-  type JsonObject
-} from "../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
+import { canonicalJson, canonicalPieces, isJsonObject } from "../../core/kernel/fields/field.ts"
 import { DecodeFailure, decoderOf, type LeaseRange, leaseRange, verdict, type WireCommand } from "./wire.ts"
 
 // Ed25519 signatures of bundles. Device and server each keep their private key and know the other's public key, so

@@ -4,14 +4,8 @@ import { type DataOf, eventType, streamOf } from "../../core/kernel/events/event
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../../core/kernel/fields/field.ts"
 import { type Catalogue, foldStored } from "../../core/kernel/endpoints/endpoint.ts"
 import { settings_table } from "../../core/kernel/events/settings.ts"
-import {
-  type AnyRow,
-  caseFoldedName,
-  isSearchable,
-  type Key,
-  type RowChange,
-  type Table
-} from "../../core/kernel/tables/table.ts"
+import type { AnyRow, Key, RowChange, Table } from "../../core/kernel/tables/table.ts"
+import { caseFoldedName, isSearchable } from "../../core/kernel/tables/table.ts"
 
 const verdictError = () =>
   Schema.Struct({

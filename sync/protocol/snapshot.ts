@@ -10,13 +10,8 @@ import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/field
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { anyJson, anyObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
 import { createHash } from "node:crypto"
-import {
-  canonicalJson,
-  type FieldType,
-  isJsonObject,
-  type Json,
-  type JsonObject
-} from "../../core/kernel/fields/field.ts"
+import type { FieldType, Json, JsonObject } from "../../core/kernel/fields/field.ts"
+import { canonicalJson, isJsonObject } from "../../core/kernel/fields/field.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
 import { DecodeFailure, decoderOf, leaseRange, verdictStatus, wireError } from "./wire.ts"
 

@@ -4,17 +4,8 @@
  */
 import { Clock, Effect } from "effect"
 import { CommandRuntime, type Failure, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
-import {
-  boolean,
-  integer,
-  isJsonObject,
-  json,
-  type JsonObject,
-  list,
-  object,
-  text,
-  type ValueOf
-} from "../../core/kernel/fields/field.ts"
+import type { JsonObject, ValueOf } from "../../core/kernel/fields/field.ts"
+import { boolean, integer, isJsonObject, json, list, object, text } from "../../core/kernel/fields/field.ts"
 import {
   forbidden,
   hasAbility,
@@ -47,14 +38,13 @@ import { schema_version } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"
+import type { EventsBody, Page } from "../protocol/bundle-format.ts"
 import {
   bundle_bytes_max,
   BundleError,
   bundleFrom,
   commands_per_bundle_max,
-  type EventsBody,
   isSignedByInPieces,
-  type Page,
   signBundleInPieces
 } from "../protocol/bundle-format.ts"
 import { commands_per_push_max, leasedTables, type LeaseRange, type Verdict } from "../protocol/wire.ts"

@@ -13,15 +13,8 @@ import { statusOf, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/people/users/permissions.ts"
-import {
-  columnOf,
-  commandDecided,
-  rowKey,
-  type RowTouch,
-  touchesOf,
-  type WatchedChange,
-  watching
-} from "../protocol/events.ts"
+import type { RowTouch, WatchedChange } from "../protocol/events.ts"
+import { columnOf, commandDecided, rowKey, touchesOf, watching } from "../protocol/events.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../protocol/wire.ts"
 

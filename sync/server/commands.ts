@@ -2,28 +2,12 @@
 import { Effect } from "effect"
 import { body_depth_max } from "../../core/kernel/fields/input.ts"
 import type { CommandRuntime, Failure } from "../../core/kernel/endpoints/endpoint.ts"
-import {
-  integer,
-  json,
-  type JsonObject,
-  list,
-  object,
-  text,
-  timestamp,
-  type ValueOf
-} from "../../core/kernel/fields/field.ts"
+import type { JsonObject, ValueOf } from "../../core/kernel/fields/field.ts"
+import { integer, json, list, object, text, timestamp } from "../../core/kernel/fields/field.ts"
 import { invalid, Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
-import {
-  dependencies_max,
-  optionalDecoderOf,
-  rowsSeen,
-  unlessChanged,
-  type Verdict,
-  type WireCommand,
-  wireIds,
-  wirePayload
-} from "../protocol/wire.ts"
+import type { Verdict, WireCommand } from "../protocol/wire.ts"
+import { dependencies_max, optionalDecoderOf, rowsSeen, unlessChanged, wireIds, wirePayload } from "../protocol/wire.ts"
 import { decidePushed } from "./push.ts"
 
 export const command_fields = object({

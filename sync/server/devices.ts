@@ -1,16 +1,14 @@
 /** Devices as the server knows them: met, listed, renamed, revoked. */
 import { Clock, Effect } from "effect"
-import {
-  type Answer,
-  type CallerContext,
-  CommandRuntime,
-  type ErrorBody,
-  type Failure,
-  get,
-  type Input,
-  postQuery,
-  type SharedDraft
+import type {
+  Answer,
+  CallerContext,
+  ErrorBody,
+  Failure,
+  Input,
+  SharedDraft
 } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
 import { integer, list, object, text } from "../../core/kernel/fields/field.ts"
 import { wholeNumber } from "../../core/kernel/fields/input.ts"
 import { valueOf } from "../../core/kernel/lists/query.ts"

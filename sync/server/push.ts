@@ -3,12 +3,8 @@
  */
 import { Clock, Effect } from "effect"
 import { isLongerThan, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
-import {
-  type CommandEndpoint,
-  CommandRuntime,
-  type Failure,
-  recordEvents
-} from "../../core/kernel/endpoints/endpoint.ts"
+import type { CommandEndpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
 import { decideInSavepoint, retryOnConflict } from "../../core/kernel/runtime/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/fields/field.ts"
 import { streamOf } from "../../core/kernel/events/event-type.ts"
@@ -19,16 +15,8 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { type AnyRow, type RowChange, type RowOf, update, wordsOf } from "../../core/kernel/tables/table.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { commandDecided } from "../protocol/events.ts"
-import {
-  blocked_status,
-  decoderOf,
-  idReusedError,
-  replicaStream,
-  type Verdict,
-  type WireCommand,
-  type WireError,
-  wireError
-} from "../protocol/wire.ts"
+import type { Verdict, WireCommand, WireError } from "../protocol/wire.ts"
+import { blocked_status, decoderOf, idReusedError, replicaStream, wireError } from "../protocol/wire.ts"
 import { lockReplica, lostFile, receivedFiles, replica_verdicts, replicas, textDigest, verdictKey } from "./tables.ts"
 import { changedSince } from "./changed-since.ts"
 

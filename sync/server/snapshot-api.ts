@@ -1,34 +1,15 @@
 /** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
 import { Effect } from "effect"
-import {
-  type Answer,
-  type Catalogue,
-  CommandRuntime,
-  type Endpoint,
-  type Failure,
-  get,
-  type Input,
-  type SharedDraft
-} from "../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, Catalogue, Endpoint, Failure, Input, SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get } from "../../core/kernel/endpoints/endpoint.ts"
 import { scrubsOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { eventsAfter, journal, lastPosition, redacted_event } from "../../core/kernel/events/journal.ts"
 import { invalidField, type Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { columnList, quote } from "../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import type { AnyRow, Key, Table } from "../../core/kernel/tables/table.ts"
-import {
-  type Checksum,
-  type ChecksumPage,
-  checksumPage,
-  cursorOf,
-  rowsDigest,
-  type Section,
-  type SnapshotPage,
-  snapshotPage,
-  type SnapshotPlan,
-  snapshotPlan,
-  splitCursor
-} from "../protocol/snapshot.ts"
+import type { Checksum, ChecksumPage, Section, SnapshotPage, SnapshotPlan } from "../protocol/snapshot.ts"
+import { checksumPage, cursorOf, rowsDigest, snapshotPage, snapshotPlan, splitCursor } from "../protocol/snapshot.ts"
 import { decodeStoredError, requireOwnReplica } from "./push.ts"
 import { replica_devices } from "./devices.ts"
 import {

@@ -3,14 +3,8 @@ import { exclusiveTax, inclusiveTax } from "../../pricing/pricing/line.ts"
 import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
 import { groupKey, type RowTax, sumsOf } from "../state/amounts.ts"
 import { newItem } from "../state/items.ts"
-import {
-  invoice_items,
-  type InvoiceItemRow,
-  type InvoiceRow,
-  invoices,
-  type InvoiceType,
-  type TaxSummaryRow
-} from "../state/tables.ts"
+import type { InvoiceItemRow, InvoiceRow, InvoiceType, TaxSummaryRow } from "../state/tables.ts"
+import { invoice_items, invoices } from "../state/tables.ts"
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"

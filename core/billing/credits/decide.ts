@@ -8,24 +8,10 @@ import { balanceAfter, taxSummary } from "../state/amounts.ts"
 import { creditNoteIssued, invoiceChange, nextDocumentNumber } from "../state/events.ts"
 import { isInFuture } from "../../values/time.ts"
 import { amountOf, invoiceName, noMoneyReason } from "../payments/decide.ts"
-import {
-  type CreditNoteItemRow,
-  credit_note_items,
-  credit_notes,
-  type InvoiceItemRow,
-  type InvoiceRow
-} from "../state/tables.ts"
-import {
-  type Amounts,
-  grossOf,
-  hundredths,
-  isUsedUp,
-  leftOf,
-  ofQuantity,
-  quantityText,
-  type RowLeft,
-  spread
-} from "../state/credited.ts"
+import type { CreditNoteItemRow, InvoiceItemRow, InvoiceRow } from "../state/tables.ts"
+import { credit_note_items, credit_notes } from "../state/tables.ts"
+import type { Amounts, RowLeft } from "../state/credited.ts"
+import { grossOf, hundredths, isUsedUp, leftOf, ofQuantity, quantityText, spread } from "../state/credited.ts"
 import type { creditFields } from "../state/fields.ts"
 
 export type CreditInput = Partial<ValuesOf<typeof creditFields>>

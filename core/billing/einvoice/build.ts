@@ -4,25 +4,8 @@
  */
 import { countries } from "../../values/country.ts"
 import type { NamedParty } from "../state/tables.ts"
-import {
-  amountText,
-  type DatePeriod,
-  type EInvoice,
-  type EInvoiceForm,
-  type Endpoint,
-  fits,
-  inBaseCurrency,
-  isOtherTax,
-  type Line,
-  linePrice,
-  type Party,
-  type RowVat,
-  type Source,
-  type SourceRow,
-  vatGroups,
-  vatOfRows,
-  vatSums
-} from "./amounts.ts"
+import type { DatePeriod, EInvoice, EInvoiceForm, Endpoint, Line, Party, RowVat, Source, SourceRow } from "./amounts.ts"
+import { amountText, fits, inBaseCurrency, isOtherTax, linePrice, vatGroups, vatOfRows, vatSums } from "./amounts.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../kernel/fields/rejection.ts"
 import { Result } from "effect"
 import { scaleOf } from "../../values/currency.ts"

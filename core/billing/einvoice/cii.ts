@@ -2,16 +2,8 @@
  * Writes an electronic invoice as UN/CEFACT Cross Industry Invoice, in the profile of EN 16931, as used by Factur-X and
  * ZUGFeRD. The schema defines the order of elements.
  */
-import {
-  type DatePeriod,
-  discount_code,
-  type EInvoice,
-  type Line,
-  type Party,
-  paymentMeansCode,
-  unit_code,
-  type VatGroup
-} from "./amounts.ts"
+import type { DatePeriod, EInvoice, Line, Party, VatGroup } from "./amounts.ts"
+import { discount_code, paymentMeansCode, unit_code } from "./amounts.ts"
 
 // XML as a tree of elements, written as text in one place: the only one that escapes.
 

@@ -3,28 +3,11 @@ import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
-import {
-  credit_note_items,
-  type CreditNoteRow,
-  invoice_items,
-  type InvoiceRow,
-  invoices,
-  type NamedParty
-} from "../state/tables.ts"
+import type { CreditNoteRow, InvoiceRow, NamedParty } from "../state/tables.ts"
+import { credit_note_items, invoice_items, invoices } from "../state/tables.ts"
 import { eInvoiceFactsNow, ratesReported, vatReportsNow } from "./rates.ts"
-import {
-  type DatePeriod,
-  discount_code,
-  type EInvoice,
-  type EInvoiceForm,
-  type Line,
-  type Party,
-  paymentMeansCode,
-  type Source,
-  unit_code,
-  type VatCategory,
-  type VatGroup
-} from "./amounts.ts"
+import type { DatePeriod, EInvoice, EInvoiceForm, Line, Party, Source, VatCategory, VatGroup } from "./amounts.ts"
+import { discount_code, paymentMeansCode, unit_code } from "./amounts.ts"
 import { ciiText, group, leaf, xmlDocument, type XmlElement } from "./cii.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { eInvoice } from "./build.ts"

@@ -23,14 +23,8 @@ import {
   invoiceVoided,
   nextDocumentNumber
 } from "../state/events.ts"
-import {
-  invoice_statuses,
-  type InvoiceItemRow,
-  type InvoiceRow,
-  invoices,
-  type NamedParty,
-  type VatReport
-} from "../state/tables.ts"
+import type { InvoiceItemRow, InvoiceRow, NamedParty, VatReport } from "../state/tables.ts"
+import { invoice_statuses, invoices } from "../state/tables.ts"
 import type { CreateValues, SentItem, UpdateValues } from "../state/fields.ts"
 import { type ItemFacts, itemsFrom, taxedItems } from "../state/items.ts"
 

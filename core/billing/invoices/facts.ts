@@ -15,14 +15,8 @@ import { billingOf, nameOfInvoice } from "../state/billed.ts"
 import { eInvoiceFactsNow, vatReportsNow } from "../einvoice/rates.ts"
 import { invoiceStream } from "../state/events.ts"
 import { buyerOf, sellerOf } from "../state/parties.ts"
-import {
-  credit_note_items,
-  credit_notes,
-  invoice_items,
-  type InvoiceRow,
-  invoices,
-  standing_statuses
-} from "../state/tables.ts"
+import type { InvoiceRow } from "../state/tables.ts"
+import { credit_note_items, credit_notes, invoice_items, invoices, standing_statuses } from "../state/tables.ts"
 import type { CreateFacts, HeaderFacts, IssueFacts, UpdateFacts, VoidFacts } from "./decide.ts"
 import type { CreateValues, SentItem, UpdateValues } from "../state/fields.ts"
 

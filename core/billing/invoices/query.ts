@@ -13,17 +13,8 @@ import { createFactsOf, issueFactsOf, itemsOf, updateFactsOf, voidFactsOf } from
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { list, text } from "../../kernel/fields/field.ts"
 import type { Query } from "../../kernel/lists/query.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  type One,
-  renderOne,
-  type Status,
-  type ViewContext,
-  viewContext
-} from "../../kernel/endpoints/resource.ts"
+import type { One, Status, ViewContext } from "../../kernel/endpoints/resource.ts"
+import { created, listOf, noContent, ok, renderOne, viewContext } from "../../kernel/endpoints/resource.ts"
 import { invoiceResource } from "../state/resources.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { createFields, issueFields, one, path, read, updateFields, voidFields, write } from "../state/fields.ts"

@@ -4,16 +4,9 @@
  */
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { formatMoney } from "../../values/money.ts"
-import {
-  credit_note_items,
-  type CreditNoteItemRow,
-  type CreditNoteRow,
-  invoice_items,
-  type InvoiceItemRow,
-  type InvoiceRow,
-  invoices,
-  type NamedParty
-} from "../state/tables.ts"
+import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, NamedParty } from "../state/tables.ts"
+import { credit_note_items, invoice_items, invoices } from "../state/tables.ts"
+import type { Money, PaperLine, PaperOptions, Parties } from "./letter.ts"
 import {
   dayText,
   foreignTax,
@@ -21,11 +14,7 @@ import {
   head,
   hireOf,
   linesTable,
-  type Money,
   pairs,
-  type PaperLine,
-  type PaperOptions,
-  type Parties,
   shownMoney,
   taxRows,
   text,

@@ -1,13 +1,6 @@
 /** Common parts of letters: the head with both parties, the foot, sums of tax. Pure. */
-import {
-  type Block,
-  type Column,
-  type Page,
-  plain,
-  type PrintDocument,
-  type Row,
-  type Table
-} from "../../pricing/print/blocks.ts"
+import type { Block, Column, Page, PrintDocument, Row, Table } from "../../pricing/print/blocks.ts"
+import { plain } from "../../pricing/print/blocks.ts"
 import { dateText, moneyText, pageLabel, percentText, quantityText } from "../../pricing/print/format.ts"
 import { countries } from "../../values/country.ts"
 import { convertMoney } from "../../values/currency.ts"

@@ -8,22 +8,13 @@ import { groupKey, type RowTax } from "./amounts.ts"
 import { quantityAndPrice, quantityIn } from "./rows.ts"
 import { hundredths, isUsedUp, leftOf, quantityText } from "./credited.ts"
 import { newItem } from "./items.ts"
-import {
-  credit_note_items,
-  invoice_items,
-  type InvoiceItemRow,
-  type InvoiceRow,
-  invoices,
-  standing_statuses
-} from "./tables.ts"
+import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
+import { credit_note_items, invoice_items, invoices, standing_statuses } from "./tables.ts"
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
-import {
-  opportunities,
-  opportunity_versions,
-  type OpportunityRow
-} from "../../orders/opportunities/tables/opportunities.ts"
+import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities, opportunity_versions } from "../../orders/opportunities/tables/opportunities.ts"
 import { exact } from "../../values/decimal.ts"
 import { convertMoney } from "../../values/currency.ts"
 

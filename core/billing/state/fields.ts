@@ -1,19 +1,18 @@
 /** Fields of requests about invoices (rules/billing 1.3). */
+import type { JsonObject, ValuesOf } from "../../kernel/fields/field.ts"
 import {
   boolean,
   choice,
   decimal,
   integer,
   json,
-  type JsonObject,
   list,
   longText,
   money,
   object,
   ref,
   text,
-  timestamp,
-  type ValuesOf
+  timestamp
 } from "../../kernel/fields/field.ts"
 import { credit_notes, invoice_types, invoices, payment_methods } from "./tables.ts"
 import type { SharedDraft } from "../../kernel/endpoints/endpoint.ts"

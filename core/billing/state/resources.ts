@@ -12,6 +12,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
 import { members } from "../../people/members/schema.ts"
 import { stores } from "../../setup/stores.ts"
+import type { InvoiceRow, InvoiceStatus, TaxSummaryRow } from "./tables.ts"
 import {
   credit_note_items,
   credit_note_statuses,
@@ -19,12 +20,9 @@ import {
   invoice_items,
   invoice_statuses,
   invoice_types,
-  type InvoiceRow,
   invoices,
-  type InvoiceStatus,
   payment_methods,
-  payments,
-  type TaxSummaryRow
+  payments
 } from "./tables.ts"
 
 // `billed_total` and `left_to_bill_total` of opportunities and of the invoices that bill them (rules/billing 1.9).

@@ -2,14 +2,13 @@
 import type { PrintDocument } from "../../pricing/print/blocks.ts"
 import { type DocumentType, typeOfInvoice } from "../schema.ts"
 import { Effect } from "effect"
+import type { CreditNotePaper, InvoicePaper } from "../../billing/paper/document.ts"
 import {
   creditNoteDocument,
   creditNoteFileName,
-  type CreditNotePaper,
   creditNotePaper,
   invoiceDocument,
   invoiceFileName,
-  type InvoicePaper,
   invoicePaper,
   paperOptions
 } from "../../billing/paper/document.ts"
@@ -27,18 +26,8 @@ import { type Failure, Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { formatMoney } from "../../values/money.ts"
 import { branded, brandOf, fragmentsOf, mail_places, text_places } from "../brand.ts"
-import {
-  type CommonFacts,
-  companyGroup,
-  type CustomerFacts,
-  dataOf,
-  documentGroup,
-  type FieldGroup,
-  group,
-  memberGroup,
-  rowGroup,
-  storeGroup
-} from "./shared-fields.ts"
+import type { CommonFacts, CustomerFacts, FieldGroup } from "./shared-fields.ts"
+import { companyGroup, dataOf, documentGroup, group, memberGroup, rowGroup, storeGroup } from "./shared-fields.ts"
 import { plainMail } from "./words.ts"
 
 // What a document is asked for with, and what is prepared of it.

@@ -1,6 +1,7 @@
 /** Purchase orders as the supplier gets them (rules/billing 2, 3). */
 import { Effect } from "effect"
 import { paperOptions } from "../../billing/paper/document.ts"
+import type { PaperOptions, Parties } from "../../billing/paper/letter.ts"
 import {
   addressLines,
   dayText,
@@ -8,8 +9,6 @@ import {
   head,
   hireOf,
   pairs,
-  type PaperOptions,
-  type Parties,
   shown_left_to_right,
   shownMoney,
   text,
@@ -20,12 +19,11 @@ import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
+import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../../purchasing/schema.ts"
 import {
   purchase_order_items,
   purchase_order_statuses,
   purchase_order_types,
-  type PurchaseOrderItemRow,
-  type PurchaseOrderRow,
   purchase_orders
 } from "../../purchasing/schema.ts"
 import { type Block, type Column, plain as run, type PrintDocument, type Table } from "../../pricing/print/blocks.ts"
@@ -33,16 +31,8 @@ import { percentText, quantityText } from "../../pricing/print/format.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { compareDecimals } from "../../values/decimal.ts"
 import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../brand.ts"
-import {
-  type CommonFacts,
-  companyGroup,
-  dataOf,
-  documentGroup,
-  type FieldGroup,
-  group,
-  rowGroup,
-  storeGroup
-} from "./shared-fields.ts"
+import type { CommonFacts, FieldGroup } from "./shared-fields.ts"
+import { companyGroup, dataOf, documentGroup, group, rowGroup, storeGroup } from "./shared-fields.ts"
 import { letterWordsOf, plainMail } from "./words.ts"
 import type { DocumentSource, PreparedDocument } from "./invoices.ts"
 import { withValues } from "../../values/text.ts"

@@ -1,21 +1,12 @@
 /** Lines and costs of a quotation or order as a table: charged ones by group, and optional ones separately. */
-import {
-  addressLines,
-  type PaperOptions,
-  shown_left_to_right,
-  shownMoney,
-  windowText
-} from "../../billing/paper/letter.ts"
+import type { PaperOptions } from "../../billing/paper/letter.ts"
+import { addressLines, shown_left_to_right, shownMoney, windowText } from "../../billing/paper/letter.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import type { InvoiceItemRow, NamedParty } from "../../billing/state/tables.ts"
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { isBelow } from "../../orders/opportunities/state/aggregate.ts"
-import {
-  type CostRow,
-  opportunity_versions,
-  type OpportunityRow,
-  type VersionRow
-} from "../../orders/opportunities/tables/opportunities.ts"
+import type { CostRow, OpportunityRow, VersionRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunity_versions } from "../../orders/opportunities/tables/opportunities.ts"
 import { type Column, plain, type Row, type Table } from "../../pricing/print/blocks.ts"
 import { percentText, quantityText } from "../../pricing/print/format.ts"
 import { exact, formatDecimal, roundHalfAway, wholeUnits } from "../../values/decimal.ts"

@@ -2,18 +2,8 @@
 import { Effect } from "effect"
 import { taxSummary } from "../../billing/state/amounts.ts"
 import { paperOptions } from "../../billing/paper/document.ts"
-import {
-  dayText,
-  frame,
-  head,
-  pairs,
-  type PaperOptions,
-  type Parties,
-  shownMoney,
-  taxRows,
-  text,
-  windowText
-} from "../../billing/paper/letter.ts"
+import type { PaperOptions, Parties } from "../../billing/paper/letter.ts"
+import { dayText, frame, head, pairs, shownMoney, taxRows, text, windowText } from "../../billing/paper/letter.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"

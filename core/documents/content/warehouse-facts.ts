@@ -14,20 +14,11 @@ import { buyerOf, chosenContact, sellerOf } from "../../billing/state/parties.ts
 import type { NamedParty } from "../../billing/state/tables.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { addresses, members } from "../../people/members/schema.ts"
-import {
-  asset_assignments,
-  type AssignmentRow,
-  type ItemRow,
-  opportunity_items
-} from "../../orders/opportunities/tables/lines.ts"
+import type { AssignmentRow, ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { asset_assignments, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import {
-  container_items,
-  type ContainerItemRow,
-  type ContainerRow,
-  containers,
-  live_statuses
-} from "../../products/packing.ts"
+import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
+import { container_items, containers, live_statuses } from "../../products/packing.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 
 // Codes on papers that `scan` and `pack` read as what stands beside them. Scanning looks for a unit by barcode, asset

@@ -4,16 +4,8 @@ import type { CellCode } from "../../pricing/print/blocks.ts"
 import { quantityText } from "../../pricing/print/format.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
-import {
-  hasGoneOut,
-  inWalkingOrder,
-  movedOf,
-  type Parcel,
-  partsOf,
-  partsWeight,
-  type Shelves,
-  type Unit
-} from "./warehouse-parcels.ts"
+import type { Parcel, Shelves, Unit } from "./warehouse-parcels.ts"
+import { hasGoneOut, inWalkingOrder, movedOf, partsOf, partsWeight } from "./warehouse-parcels.ts"
 import type { WarehouseWords } from "./warehouse-words.ts"
 import { withValues } from "../../values/text.ts"
 

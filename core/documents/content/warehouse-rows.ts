@@ -3,29 +3,16 @@ import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { parentPath } from "../../orders/opportunities/state/aggregate.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
+import type { Counted, PaperKind, PaperRow, Writing } from "./warehouse-lines.ts"
+import { hiredIn, lesser, nameOfUnit, none, pieceRow, rowsOf } from "./warehouse-lines.ts"
+import type { Case, Parcel, Place, Unit } from "./warehouse-parcels.ts"
 import {
-  type Counted,
-  hiredIn,
-  lesser,
-  nameOfUnit,
-  none,
-  type PaperKind,
-  type PaperRow,
-  pieceRow,
-  rowsOf,
-  type Writing
-} from "./warehouse-lines.ts"
-import {
-  type Case,
   casesAround,
   hasGoneOut,
   inWalkingOrder,
   movedOf,
-  type Parcel,
   parcelsOf,
-  type Place,
   shelvesIn,
-  type Unit,
   unitName
 } from "./warehouse-parcels.ts"
 import { warehouseWords, type WarehouseWords } from "./warehouse-words.ts"

@@ -2,15 +2,8 @@
 import { Effect } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
 import type { Failure, Store } from "../../kernel/store/store.ts"
-import {
-  type Block,
-  type Cell,
-  type Column,
-  type Group,
-  plain,
-  type PrintDocument,
-  type Row
-} from "../../pricing/print/blocks.ts"
+import type { Block, Cell, Column, Group, PrintDocument, Row } from "../../pricing/print/blocks.ts"
+import { plain } from "../../pricing/print/blocks.ts"
 import { momentText, pageLabel, quantityText } from "../../pricing/print/format.ts"
 import type { ExactNumber } from "../../values/decimal.ts"
 import { type DocumentType } from "../schema.ts"

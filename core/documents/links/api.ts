@@ -2,14 +2,8 @@
 import { Effect, Option, Result } from "effect"
 import { boolean, choice, text } from "../../kernel/fields/field.ts"
 import { listOf, ok, render, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import {
-  document_acceptances,
-  document_links,
-  document_snapshots,
-  type DocumentLinkRow,
-  type DocumentRow,
-  documents
-} from "../schema.ts"
+import type { DocumentLinkRow, DocumentRow } from "../schema.ts"
+import { document_acceptances, document_links, document_snapshots, documents } from "../schema.ts"
 import { invoices } from "../../billing/state/tables.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { CommandRuntime, type Endpoint, type Failure, get, postQuery } from "../../kernel/endpoints/endpoint.ts"

@@ -4,35 +4,24 @@
  */
 import { Effect, Result } from "effect"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "../lists/custom-field.ts"
-import {
-  type Answer,
-  command,
-  type CommandRuntime,
-  type DecideContext,
-  type Endpoint,
-  type Failure,
-  get,
-  type Input,
-  type Params,
-  type Slice,
-  type StoreRead,
-  type Streams
+import type {
+  Answer,
+  CommandRuntime,
+  DecideContext,
+  Endpoint,
+  Failure,
+  Input,
+  Params,
+  Slice,
+  StoreRead,
+  Streams
 } from "./endpoint.ts"
+import { command, get } from "./endpoint.ts"
 import type { NewEvent } from "../events/event-type.ts"
 import { type Fields, integer, type JsonObject, list, text } from "../fields/field.ts"
 import { invalid, type Rejection } from "../fields/rejection.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  type One,
-  renderById,
-  renderOne,
-  type Resource,
-  type Status,
-  viewContext
-} from "./resource.ts"
+import type { One, Resource, Status } from "./resource.ts"
+import { created, listOf, noContent, ok, renderById, renderOne, viewContext } from "./resource.ts"
 import * as Shown from "../lists/answer-schema.ts"
 import type { Defaults } from "../tables/field-schema.ts"
 import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "../events/row-events.ts"

@@ -29,14 +29,8 @@ import { type AnswerShown, type BodyShown, type Fields, type JsonObject, typed }
 import { wholeNumber } from "../tables/field-schema.ts"
 import type { Failure, Store, StoreRead } from "../store/store.ts"
 import type { Table } from "../tables/table.ts"
-import {
-  type AnyEventType,
-  decodeData,
-  type NewEvent,
-  type Projection,
-  type ProjectionContext,
-  type Projector
-} from "../events/event-type.ts"
+import type { AnyEventType, NewEvent, Projection, ProjectionContext, Projector } from "../events/event-type.ts"
+import { decodeData } from "../events/event-type.ts"
 import { type EventMetadata, rowsToldEvent } from "../events/journal.ts"
 import { reactionsOf } from "../events/react.ts"
 import { clearableTables, referenceClearedEvent, referencesOf, withReferences } from "../events/references.ts"

@@ -4,18 +4,8 @@ import { customFieldFacts, searchableCustomFields } from "../lists/custom-field.
 import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "../lists/custom-view.ts"
 import { ignoredMeta, ignoredOf } from "./ignored.ts"
 import { otherScales } from "../lists/filter-target.ts"
-import {
-  type Condition,
-  conditionsOf,
-  conditionSql,
-  includesOf,
-  type Listing,
-  offersFilter,
-  pageOf,
-  type Query,
-  sortOf,
-  valueOf
-} from "../lists/query.ts"
+import type { Condition, Listing, Query } from "../lists/query.ts"
+import { conditionsOf, conditionSql, includesOf, offersFilter, pageOf, sortOf, valueOf } from "../lists/query.ts"
 import { render } from "../lists/render.ts"
 import type {
   Includes,

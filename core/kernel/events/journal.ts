@@ -3,16 +3,8 @@
  * that a reader who follows positions misses nothing (sync.md 2).
  */
 import { Effect, Schema } from "effect"
-import {
-  type EventType,
-  eventType,
-  type NewEvent,
-  projectEvent,
-  type Projection,
-  type Scrub,
-  type Scrubs,
-  type StoredEvent
-} from "./event-type.ts"
+import type { EventType, NewEvent, Projection, Scrub, Scrubs, StoredEvent } from "./event-type.ts"
+import { eventType, projectEvent } from "./event-type.ts"
 import { redactedValue } from "../tables/visibility.ts"
 import { jsonObject, type Stored } from "../tables/field-schema.ts"
 import { insert, type Key, plainTable, type RowChange, type Table, update } from "../tables/table.ts"

@@ -4,16 +4,8 @@
  */
 import { Schema } from "effect"
 import { type JsonObject, typed } from "../fields/field.ts"
-import {
-  type KeyedColumns,
-  keyedColumns,
-  type NewRow,
-  newRow,
-  newRowWith,
-  type SomeColumns,
-  someColumns,
-  without
-} from "../tables/field-schema.ts"
+import type { KeyedColumns, NewRow, SomeColumns } from "../tables/field-schema.ts"
+import { keyedColumns, newRow, newRowWith, someColumns, without } from "../tables/field-schema.ts"
 import { type AnyRow, insertRow, remove, type RowChange, type Table, update, updateRow } from "../tables/table.ts"
 import { type EventType, eventType, streamOf } from "./event-type.ts"
 

@@ -7,17 +7,8 @@ import { Schema } from "effect"
 import { type EventType, eventType, type Projection, type Projector } from "./event-type.ts"
 import { type ColumnValues, isJsonObject, type Json, type OnDelete, type ReferenceRule } from "../fields/field.ts"
 import { type SomeColumns, someColumns } from "../tables/field-schema.ts"
-import {
-  type AnyRow,
-  type MergedBy,
-  oneOf,
-  remove,
-  removeWhere,
-  type RowChange,
-  type Table,
-  update,
-  updateWhere
-} from "../tables/table.ts"
+import type { AnyRow, MergedBy, RowChange, Table } from "../tables/table.ts"
+import { oneOf, remove, removeWhere, update, updateWhere } from "../tables/table.ts"
 
 export interface Reference {
   readonly holder: Table

@@ -1,27 +1,11 @@
 /** Events of tables with plain rows: their declarations, and how rules create them. */
 import { Schema } from "effect"
-import {
-  type ActivityValues,
-  type AnyEventType,
-  event,
-  type EventType,
-  eventType,
-  type NewEvent,
-  streamOfRow
-} from "./event-type.ts"
+import type { ActivityValues, AnyEventType, EventType, NewEvent } from "./event-type.ts"
+import { event, eventType, streamOfRow } from "./event-type.ts"
 import { type Json, type JsonObject, sameJson } from "../fields/field.ts"
 import { keyedColumns, type KeyedColumns, newRow, type NewRow, withoutStamps } from "../tables/field-schema.ts"
-import {
-  type AnyRow,
-  capitalised,
-  insertRow,
-  oneOf,
-  remove,
-  type RowChange,
-  type Table,
-  update,
-  updateRow
-} from "../tables/table.ts"
+import type { AnyRow, RowChange, Table } from "../tables/table.ts"
+import { capitalised, insertRow, oneOf, remove, update, updateRow } from "../tables/table.ts"
 
 /** Further changes made when a row is deleted. */
 export type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>

@@ -1,16 +1,6 @@
 /** Reads input: body → values of declared fields, or errors with field and advice. */
-import {
-  codeLabelled,
-  type Field,
-  type Fields,
-  type FieldType,
-  isJsonObject,
-  isParsedJson,
-  type Json,
-  type JsonObject,
-  keyInAnyCase,
-  type TextFormat
-} from "./field.ts"
+import type { Field, Fields, FieldType, Json, JsonObject, TextFormat } from "./field.ts"
+import { codeLabelled, isJsonObject, isParsedJson, keyInAnyCase } from "./field.ts"
 import { isCountry } from "../../values/country.ts"
 import { isCurrency, normaliseCurrency } from "../../values/currency.ts"
 import { parseDecimal } from "../../values/decimal.ts"

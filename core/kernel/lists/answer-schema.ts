@@ -5,20 +5,19 @@
  * other and most processes need none.
  */
 import { Schema } from "effect"
-import {
-  type AnswerShown,
-  type AnyField,
-  type Json,
-  type JsonObject,
-  type Keys,
-  type KeysShown,
-  type OptionalKey,
-  type Part,
-  type Shown,
-  text,
-  typed,
-  type ValueShown
+import type {
+  AnswerShown,
+  AnyField,
+  Json,
+  JsonObject,
+  Keys,
+  KeysShown,
+  OptionalKey,
+  Part,
+  Shown,
+  ValueShown
 } from "../fields/field.ts"
+import { text, typed } from "../fields/field.ts"
 import { anyJson, schemaOfField, wholeNumber } from "../tables/field-schema.ts"
 import { as_declared, type Composed, type ShownResource } from "./resource-types.ts"
 

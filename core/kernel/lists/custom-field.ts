@@ -1,16 +1,14 @@
 /** Fields a business adds itself: defined as rows, kept with the thing they describe under the definition's id. */
 import { Effect } from "effect"
+import type { Field, Json, JsonObject } from "../fields/field.ts"
 import {
   boolean,
   code,
   date,
   decimal,
-  type Field,
   integer,
   isJsonObject,
-  type Json,
   json,
-  type JsonObject,
   longText,
   ref,
   text,

@@ -4,20 +4,8 @@
  */
 import { itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
-import {
-  boolean,
-  choice,
-  integer,
-  isJsonObject,
-  type Json,
-  json,
-  type JsonObject,
-  list,
-  longText,
-  object,
-  ref,
-  text
-} from "../fields/field.ts"
+import type { Json, JsonObject } from "../fields/field.ts"
+import { boolean, choice, integer, isJsonObject, json, list, longText, object, ref, text } from "../fields/field.ts"
 import { type Condition, conditionSql, type Listing, type Predicate, predicates, type Query, valueOf } from "./query.ts"
 import { hasOnePermission, notFound, type Viewer } from "../fields/rejection.ts"
 import type { Dialect } from "../store/dialect.ts"

@@ -7,17 +7,8 @@ import { exact, isNumericText } from "../../values/decimal.ts"
 import { itemAt } from "../../values/text.ts"
 import { parseDate, parseTimestamp } from "../../values/time.ts"
 import { codeLabelled, type Field, sameJson } from "../fields/field.ts"
-import {
-  type CustomColumn,
-  documentColumn,
-  type FilterTarget,
-  type FlagFilter,
-  flagSql,
-  moneySql,
-  type NamedFilterValue,
-  plainColumn,
-  type RelatedFilter
-} from "./filter-target.ts"
+import type { CustomColumn, FilterTarget, FlagFilter, NamedFilterValue, RelatedFilter } from "./filter-target.ts"
+import { documentColumn, flagSql, moneySql, plainColumn } from "./filter-target.ts"
 import { isStorableText, wholeNumber } from "../fields/input.ts"
 import type { Dialect } from "../store/dialect.ts"
 import { type Bindings, quote } from "../store/statement.ts"

@@ -8,16 +8,8 @@ import { type Fields, isJsonObject, type JsonObject } from "../fields/field.ts"
 import { missingReferenceText, readFields, type Reference } from "../fields/input.ts"
 import { strictErrors } from "../endpoints/ignored.ts"
 import { isDeletable } from "../events/references.ts"
-import {
-  forbidden,
-  hasAbility,
-  hasOnePermission,
-  invalid,
-  invalidField,
-  notFound,
-  type Rejection,
-  type Viewer
-} from "../fields/rejection.ts"
+import type { Rejection, Viewer } from "../fields/rejection.ts"
+import { forbidden, hasAbility, hasOnePermission, invalid, invalidField, notFound } from "../fields/rejection.ts"
 import { baseCurrency } from "../events/settings.ts"
 import { type Failure, Store } from "../store/store.ts"
 import { type AnyRow, type Table, wordsOf } from "../tables/table.ts"

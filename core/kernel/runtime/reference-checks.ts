@@ -6,15 +6,8 @@ import { Effect } from "effect"
 import { SqlError } from "effect/sql"
 import { event, type NewEvent, projectEvent, type Projection, streamOfRow } from "../events/event-type.ts"
 import type { ColumnValues, JsonObject } from "../fields/field.ts"
-import {
-  clearedColumns,
-  type Doubled,
-  followersOnce,
-  onDeleteEffect,
-  type Reference,
-  referenceCleared,
-  type References
-} from "../events/references.ts"
+import type { Doubled, Reference, References } from "../events/references.ts"
+import { clearedColumns, followersOnce, onDeleteEffect, referenceCleared } from "../events/references.ts"
 import { invalidField, type Rejection, type Viewer } from "../fields/rejection.ts"
 import { visibleColumnsOf } from "../tables/visibility.ts"
 import { type Bindings, bindings, chunked, columnList, quote, whereSql } from "../store/statement.ts"

@@ -4,16 +4,8 @@
  * applied at once, in order.
  */
 import { itemAt } from "../../values/text.ts"
-import {
-  type AnyRow,
-  caseFoldedName,
-  caseFoldedValue,
-  isSearchable,
-  type Key,
-  type RowChange,
-  type Table,
-  type Where
-} from "../tables/table.ts"
+import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
+import { caseFoldedName, caseFoldedValue, isSearchable } from "../tables/table.ts"
 import { type Dialect, encodeRow } from "./dialect.ts"
 import { bindings, chunked, inPowersOfTwo, type Insert, quote } from "./statement.ts"
 import { Effect } from "effect"

@@ -1,15 +1,7 @@
 /** Declared fields as Schemas: the form their values have in answers. */
 import { Schema, SchemaAST } from "effect"
-import {
-  type Field,
-  type Fields,
-  type FieldType,
-  isJsonObject,
-  isParsedJson,
-  type Json,
-  type JsonObject,
-  typed
-} from "../fields/field.ts"
+import type { Field, Fields, FieldType, Json, JsonObject } from "../fields/field.ts"
+import { isJsonObject, isParsedJson, typed } from "../fields/field.ts"
 import { type AnyRow, type RowOf, type Table, wordsOf } from "./table.ts"
 
 type JsonSchema = { readonly [word: string]: unknown }

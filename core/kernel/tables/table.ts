@@ -1,13 +1,6 @@
 /** Tables, declared once: columns, the indexes lists need, and the constraints that the database enforces. */
-import {
-  type ColumnValues,
-  type Field,
-  type Fields,
-  id as idField,
-  type ReferenceRule,
-  timestamp,
-  type ValuesOf
-} from "../fields/field.ts"
+import type { ColumnValues, Field, Fields, ReferenceRule, ValuesOf } from "../fields/field.ts"
+import { id as idField, timestamp } from "../fields/field.ts"
 import type { Viewer } from "../fields/rejection.ts"
 import { spokenNumber } from "../../values/text.ts"
 

@@ -13,16 +13,14 @@ import {
 } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type AnyRow, type RowOf, type Table, update } from "../../kernel/tables/table.ts"
+import type { ActivityRow, ParticipantRow, RegardingType } from "./schema.ts"
 import {
   activities,
   activity_participants,
   activity_statuses,
   activityFields,
-  type ActivityRow,
   completed,
-  type ParticipantRow,
   priorities,
-  type RegardingType,
   task_code,
   time_statuses
 } from "./schema.ts"

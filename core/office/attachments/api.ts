@@ -1,30 +1,20 @@
 /** Endpoints of attachments (interface 4.10 and 4.11, rules/members-activities 4). */
 import { Effect, Option, Result } from "effect"
-import {
-  command,
-  CommandRuntime,
-  type Decided,
-  type Endpoint,
-  get,
-  type Input,
-  type Params,
-  type Slice,
-  type UploadedFile
-} from "../../kernel/endpoints/endpoint.ts"
+import type { Decided, Endpoint, Input, Params, Slice, UploadedFile } from "../../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get } from "../../kernel/endpoints/endpoint.ts"
 import type { DecideContext } from "../../kernel/events/settings.ts"
 import { upload_bytes_max } from "../../kernel/fields/input.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { forbidden, notFound, reject, type Viewer } from "../../kernel/fields/rejection.ts"
 import { shownFileName } from "../../values/file-name.ts"
+import type { Attachable, AttachmentRow } from "./attachables.ts"
 import {
-  type Attachable,
   attachableOf,
   attachables,
   attachableStream,
   attachmentCreated,
   attachmentDeleted,
   attachmentFields,
-  type AttachmentRow,
   attachments,
   deletedAttachment,
   mayRead,

@@ -4,19 +4,11 @@ import { createdEvent, deletedEvent, rowEvents, updatedEvent } from "../../kerne
 import { type AnyEventType, eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { insert, remove, removeWhere } from "../../kernel/tables/table.ts"
 import { storedValue } from "../../kernel/tables/field-schema.ts"
+import type { CallerContext, DecideContext, Decided, SharedDraft, Slice } from "../../kernel/endpoints/endpoint.ts"
+import { command, get } from "../../kernel/endpoints/endpoint.ts"
+import type { Change, ChannelChanges } from "./fields.ts"
 import {
-  type CallerContext,
-  command,
-  type DecideContext,
-  type Decided,
-  get,
-  type SharedDraft,
-  type Slice
-} from "../../kernel/endpoints/endpoint.ts"
-import {
-  type Change,
   changesIn,
-  type ChannelChanges,
   entryProblems,
   preferenceFields,
   preferences_shown,
@@ -25,16 +17,13 @@ import {
   shownPreferences,
   shownSettings
 } from "./fields.ts"
-import {
-  notification_channels,
-  notification_preferences,
-  notification_settings,
-  type NotificationChannel,
-  type NotificationPreferenceRow,
-  notificationRules,
-  type NotificationSettingRow,
-  type NotificationType
+import type {
+  NotificationChannel,
+  NotificationPreferenceRow,
+  NotificationSettingRow,
+  NotificationType
 } from "./types.ts"
+import { notification_channels, notification_preferences, notification_settings, notificationRules } from "./types.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { sameJson, text } from "../../kernel/fields/field.ts"

@@ -1,28 +1,16 @@
 /** Types and channels in bodies, and the errors that can be found without reading rows. */
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
-import {
-  boolean,
-  choice,
-  type Fields,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  list,
-  object,
-  text
-} from "../../kernel/fields/field.ts"
-import {
-  notification_categories,
-  notification_channels,
-  type NotificationCategory,
-  type NotificationChannel,
-  type NotificationRules,
-  type NotificationType,
-  notificationType,
-  notificationTypes,
-  type TypePreference,
-  type TypeSetting
+import type { Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
+import { boolean, choice, isJsonObject, list, object, text } from "../../kernel/fields/field.ts"
+import type {
+  NotificationCategory,
+  NotificationChannel,
+  NotificationRules,
+  NotificationType,
+  TypePreference,
+  TypeSetting
 } from "./types.ts"
+import { notification_categories, notification_channels, notificationType, notificationTypes } from "./types.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 const entries_max = 100

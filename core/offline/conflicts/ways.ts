@@ -1,9 +1,8 @@
 /** Ways out of refusals that the trade knows: fewer, other dates, or to wait for goods. */
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import { instantOfWall, wallOf, zoneOf } from "../../values/time.ts"
+import type { About, AskFacts, Refused, ShortLine } from "./short-lines.ts"
 import {
-  type About,
-  type AskFacts,
   canBeReduced,
   damageOf,
   invoiceOf,
@@ -11,8 +10,6 @@ import {
   isOverbilled,
   objectOf,
   objectsIn,
-  type Refused,
-  type ShortLine,
   shortLines
 } from "./short-lines.ts"
 

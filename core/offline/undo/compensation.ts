@@ -3,14 +3,8 @@
  * and its changes; it returns requests by endpoint name, or the reason why there are none.
  */
 import type { Catalogue, Endpoint } from "../../kernel/endpoints/endpoint.ts"
-import {
-  type Field,
-  type Fields,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  sameJson
-} from "../../kernel/fields/field.ts"
+import type { Field, Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
+import { isJsonObject, sameJson } from "../../kernel/fields/field.ts"
 
 /** A row that the command changed, as the device remembers it. */
 export interface ChangedRow {

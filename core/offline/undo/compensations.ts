@@ -5,15 +5,13 @@
  */
 import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json } from "../../kernel/fields/field.ts"
+import type { ChangedRow, Compensation, Done } from "./compensation.ts"
 import {
   asSet,
   backToBefore,
   cannot,
-  type ChangedRow,
-  type Compensation,
   deleteMade,
   deleteRestored,
-  type Done,
   madeIn,
   makeAgain,
   never,

@@ -1,14 +1,12 @@
 /** Compensations of opportunity commands: lines, status, and the units that leave with them. */
 import type { JsonObject } from "../../kernel/fields/field.ts"
+import type { ChangedRow, Compensation, Done, UndoRequest } from "./compensation.ts"
 import {
   asSet,
   backToBefore,
   bodyAgain,
   cannot,
-  type ChangedRow,
-  type Compensation,
   deleteMade,
-  type Done,
   makeAgain,
   never,
   opposite,
@@ -16,8 +14,7 @@ import {
   requests,
   rowOfParam,
   rowsOf,
-  subjectOf,
-  type UndoRequest
+  subjectOf
 } from "./compensation.ts"
 import { unitsBack } from "./units.ts"
 

@@ -1,19 +1,7 @@
 /** Compensations of commands on units and counted lines of an order: each is moved back step by step. */
 import type { JsonObject } from "../../kernel/fields/field.ts"
-import {
-  cannot,
-  type ChangedRow,
-  type Compensation,
-  type Done,
-  type Expected,
-  type MadeBy,
-  madeIn,
-  requests,
-  rowsOf,
-  subjectOf,
-  type Undoing,
-  type UndoRequest
-} from "./compensation.ts"
+import type { ChangedRow, Compensation, Done, Expected, MadeBy, Undoing, UndoRequest } from "./compensation.ts"
+import { cannot, madeIn, requests, rowsOf, subjectOf } from "./compensation.ts"
 
 /** Steps of a unit's assignment, by status: the action that leads there, and the time it takes. */
 const forward: ReadonlyArray<readonly [action: string, time: string | undefined]> = [

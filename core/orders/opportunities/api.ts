@@ -1,17 +1,8 @@
 /** The slice of opportunities: its tables, events and endpoints, facet by facet. */
 import { Effect, Result, Schema } from "effect"
 import { loadStockedProducts } from "../availability/facts/load-products.ts"
-import {
-  type Catalogue,
-  command,
-  CommandRuntime,
-  type DecideContext,
-  type Endpoint,
-  type Failure,
-  get,
-  type Input,
-  type Slice
-} from "../../kernel/endpoints/endpoint.ts"
+import type { Catalogue, DecideContext, Endpoint, Failure, Input, Slice } from "../../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get } from "../../kernel/endpoints/endpoint.ts"
 import { type AnyEventType, decodeData, follow, type StoredEvent } from "../../kernel/events/event-type.ts"
 import { later } from "../../kernel/fields/later.ts"
 import { journal } from "../../kernel/events/journal.ts"

@@ -20,15 +20,8 @@ import { stores } from "../../setup/stores.ts"
 import { type UserRow, users } from "../../people/users/permissions.ts"
 import { instantOf, zoneOf } from "../../values/time.ts"
 import type { FeedActivity, FeedEntry } from "./feed.ts"
-import {
-  calendar_access,
-  type CalendarKind,
-  chosenKinds,
-  feedHeaders,
-  feedName,
-  requireKinds,
-  with_field
-} from "./kinds.ts"
+import type { CalendarKind } from "./kinds.ts"
+import { calendar_access, chosenKinds, feedHeaders, feedName, requireKinds, with_field } from "./kinds.ts"
 
 // The right-hand side of UIDs in calendars.
 

@@ -8,14 +8,8 @@ import {
   searchedTextOf,
   searchWords
 } from "../../kernel/store/search-index.ts"
-import {
-  type AnyRow,
-  caseFoldedName,
-  foldCase,
-  isSearchable,
-  type RowOf,
-  type Table
-} from "../../kernel/tables/table.ts"
+import type { AnyRow, RowOf, Table } from "../../kernel/tables/table.ts"
+import { caseFoldedName, foldCase, isSearchable } from "../../kernel/tables/table.ts"
 import { Effect } from "effect"
 import { CommandRuntime, type Failure, type Input, type StoreRead } from "../../kernel/endpoints/endpoint.ts"
 import { type Bindings, bindings, columnsNamed, quote } from "../../kernel/store/statement.ts"

@@ -13,10 +13,9 @@ import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf, instantOf, millisOf, zoneOf } from "../../values/time.ts"
+import type { Day, Due, OrderOfDay } from "./orders.ts"
 import {
-  type Day,
   dayIn,
-  type Due,
   dueBack,
   dueIn,
   isBackAt,
@@ -25,7 +24,6 @@ import {
   isWithin,
   leavesAt,
   leaving,
-  type OrderOfDay,
   orders_max,
   papers_max,
   piecesOfOrders,

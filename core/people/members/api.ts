@@ -24,15 +24,8 @@ import {
 } from "../../kernel/endpoints/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type AnyRow, type Stamped, type Table, update } from "../../kernel/tables/table.ts"
-import {
-  memberEvents,
-  memberProblems,
-  memberRestored,
-  type MergeFacts,
-  mergeMembers,
-  type Related,
-  relationshipProblem
-} from "./decide.ts"
+import type { MergeFacts, Related } from "./decide.ts"
+import { memberEvents, memberProblems, memberRestored, mergeMembers, relationshipProblem } from "./decide.ts"
 import {
   addressResource,
   emailResource,
@@ -41,9 +34,9 @@ import {
   phoneResource,
   relationshipResource
 } from "./resource.ts"
+import type { ContactKind, RelationshipRow } from "./schema.ts"
 import {
   addressFields,
-  type ContactKind,
   contactTables,
   emailFields,
   linkFields,
@@ -52,7 +45,6 @@ import {
   members,
   phoneFields,
   relationshipFields,
-  type RelationshipRow,
   relationships
 } from "./schema.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"

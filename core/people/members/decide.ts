@@ -2,14 +2,8 @@
 import { Result, Schema } from "effect"
 import { remove, update, updateWhere } from "../../kernel/tables/table.ts"
 import { type DataOf, eventType, streamOf } from "../../kernel/events/event-type.ts"
-import {
-  type ContactKind,
-  contactTables,
-  type MemberRow,
-  members,
-  type RelationshipRow,
-  relationships
-} from "./schema.ts"
+import type { ContactKind, MemberRow, RelationshipRow } from "./schema.ts"
+import { contactTables, members, relationships } from "./schema.ts"
 import type { Decided } from "../../kernel/endpoints/endpoint.ts"
 import { type FieldErrors, reject } from "../../kernel/fields/rejection.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"

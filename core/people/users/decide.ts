@@ -4,16 +4,15 @@ import { type AnyEventType, eventType, type NewEvent } from "../../kernel/events
 import { createdEvent, initialRow, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { memberFields, type MemberRow, members } from "../members/schema.ts"
 import { Store } from "../../kernel/store/store.ts"
+import type { RoleRow, UserRow } from "./permissions.ts"
 import {
   beyondToken,
   rightsOfUser,
   roleChangeRefusal,
   roleFields,
-  type RoleRow,
   roles,
   systemRoles,
   userChangeRefusal,
-  type UserRow,
   users
 } from "./permissions.ts"
 import type { Catalogue, Decided, LaterSeed } from "../../kernel/endpoints/endpoint.ts"

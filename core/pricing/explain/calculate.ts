@@ -3,12 +3,8 @@ import { Result } from "effect"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import { parseMoment } from "../../values/moment.ts"
-import {
-  isRateTransactionType,
-  type RateBreakdown,
-  type RateTransactionType,
-  rateTransactionTypes
-} from "../pricing/modifiers.ts"
+import type { RateBreakdown, RateTransactionType } from "../pricing/modifiers.ts"
+import { isRateTransactionType, rateTransactionTypes } from "../pricing/modifiers.ts"
 import { calculateRate, noRateMethod, type PricedRate, resolveProductRate } from "../pricing/engine.ts"
 import { explainRate } from "./explain.ts"
 import type { Step } from "./explain-step.ts"

@@ -4,22 +4,11 @@
  */
 import { exact, wholeUnits } from "../../values/decimal.ts"
 import { formatMoney } from "../../values/money.ts"
-import {
-  discountCandidates,
-  type DiscountRule,
-  type Discounts,
-  type LineCurrency,
-  type LineRate
-} from "../pricing/discounts.ts"
+import type { DiscountRule, Discounts, LineCurrency, LineRate } from "../pricing/discounts.ts"
+import { discountCandidates } from "../pricing/discounts.ts"
 import { countText, roundingWords, type Step } from "./explain-step.ts"
-import {
-  type CalculatedSurcharge,
-  calculateSurcharges,
-  discountRequestOf,
-  type PricedOpportunity,
-  type StagesRequest,
-  surchargeRequestOf
-} from "../pricing/surcharges.ts"
+import type { CalculatedSurcharge, PricedOpportunity, StagesRequest } from "../pricing/surcharges.ts"
+import { calculateSurcharges, discountRequestOf, surchargeRequestOf } from "../pricing/surcharges.ts"
 import { netCost, type TaxGroup, type TotalCost } from "../pricing/totals.ts"
 import { Result } from "effect"
 import { applicableRates, type PricedRate, type RateLookup } from "../pricing/engine.ts"

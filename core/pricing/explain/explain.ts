@@ -6,26 +6,12 @@ import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
 import { type Moment, parseMoment, parseTimeOfDay, plainDateOf } from "../../values/moment.ts"
 import { countText, roundingWords, type Step } from "./explain-step.ts"
-import {
-  type BasePeriod,
-  basePeriods,
-  type CalculatedModifier,
-  factorFor,
-  integerOr,
-  measureUnits,
-  type RateCalculation,
-  strategyLabel,
-  type UnitCount
-} from "../pricing/modifiers.ts"
+import type { BasePeriod, CalculatedModifier, RateCalculation, UnitCount } from "../pricing/modifiers.ts"
+import { basePeriods, factorFor, integerOr, measureUnits, strategyLabel } from "../pricing/modifiers.ts"
 import { exact } from "../../values/decimal.ts"
 import { formatMoney } from "../../values/money.ts"
-import {
-  applicableRates,
-  calculateRateMinor,
-  type PricedRate,
-  type RateLookup,
-  type RateRequest
-} from "../pricing/engine.ts"
+import type { PricedRate, RateLookup, RateRequest } from "../pricing/engine.ts"
+import { applicableRates, calculateRateMinor } from "../pricing/engine.ts"
 
 // How the time of a hire was counted in units, in words (rules/rates 4.1).
 

@@ -4,14 +4,8 @@
  */
 import { Result } from "effect"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
-import {
-  type CalculationStrategy,
-  type Modifier,
-  modifierOf,
-  modifiers as allModifiers,
-  strategies,
-  strategyOf
-} from "./modifiers.ts"
+import type { CalculationStrategy, Modifier } from "./modifiers.ts"
+import { modifierOf, modifiers as allModifiers, strategies, strategyOf } from "./modifiers.ts"
 
 interface Named {
   readonly key: string

@@ -2,26 +2,18 @@
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import { compareDecimals, isPlainDecimalText } from "../../values/decimal.ts"
 import { parseTimeOfDay } from "../../values/moment.ts"
-import {
-  type ConfigField,
-  modifierFields,
-  type RepeaterField,
-  strategyFields,
-  type ValueField
-} from "./config-schema.ts"
+import type { ConfigField, RepeaterField, ValueField } from "./config-schema.ts"
+import { modifierFields, strategyFields } from "./config-schema.ts"
 import { Result } from "effect"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import type { RateMethod } from "./engine.ts"
+import type { BasePeriod, CalculationStrategy, Modifier, StrategyFacts } from "./modifiers.ts"
 import {
-  type BasePeriod,
-  type CalculationStrategy,
   isBasePeriod,
-  type Modifier,
   modifierOf,
   modifiers,
   runningModifiers,
   strategies,
-  type StrategyFacts,
   strategyOf,
   supportsModifier
 } from "./modifiers.ts"

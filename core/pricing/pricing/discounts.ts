@@ -4,17 +4,8 @@ import type { Json } from "../../kernel/fields/field.ts"
 import { compareDecimals, exact, formatDecimal, parseDecimal, roundHalfAway } from "../../values/decimal.ts"
 import { parseMoment, plainDateOf } from "../../values/moment.ts"
 import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
-import {
-  type Condition,
-  type Criteria,
-  type CriteriaField,
-  criteriaFields,
-  type CriteriaKind,
-  readCriteria,
-  stateWord,
-  transactionWord,
-  weekdayOf
-} from "./criteria.ts"
+import type { Condition, Criteria, CriteriaField, CriteriaKind } from "./criteria.ts"
+import { criteriaFields, readCriteria, stateWord, transactionWord, weekdayOf } from "./criteria.ts"
 import { scaleOf } from "../../values/currency.ts"
 import { type PricedRate, type RateLookup, type RateMethod, resolveProductRate } from "./engine.ts"
 import { integerOr } from "./modifiers.ts"

@@ -4,15 +4,8 @@ import { parseDecimal } from "../../values/decimal.ts"
 import { formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
 import type { TransactionType } from "./line.ts"
 import { type AppliedRule, applyDiscountRules, type DiscountRequest, fromBase, type LineCurrency } from "./discounts.ts"
-import {
-  type NetCharge,
-  type RollUp,
-  rollUp,
-  SURCHARGE_COST_TYPE,
-  type TotalCost,
-  type TotalLine,
-  type TotalsRequest
-} from "./totals.ts"
+import type { NetCharge, RollUp, TotalCost, TotalLine, TotalsRequest } from "./totals.ts"
+import { rollUp, SURCHARGE_COST_TYPE } from "./totals.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 
 export const surchargeCalculations = {

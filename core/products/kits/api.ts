@@ -1,13 +1,7 @@
 /** Endpoints of accessories and components (rules/availability 7.2, 7.3). */
 import { ok, resource } from "../../kernel/endpoints/resource.ts"
-import {
-  checkin_modes,
-  container_modes,
-  type ContainerTemplate,
-  type ProductRow,
-  products,
-  type TemplateSlot
-} from "../products/schema.ts"
+import type { ContainerTemplate, ProductRow, TemplateSlot } from "../products/schema.ts"
+import { checkin_modes, container_modes, products } from "../products/schema.ts"
 import {
   accessoryFields,
   componentFields,
@@ -25,14 +19,8 @@ import { Store } from "../../kernel/store/store.ts"
 import { crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import {
-  type ComponentFacts,
-  type Composed,
-  deleteComponent,
-  productTouched,
-  saveAccessory,
-  saveComponent
-} from "./decide.ts"
+import type { ComponentFacts, Composed } from "./decide.ts"
+import { deleteComponent, productTouched, saveAccessory, saveComponent } from "./decide.ts"
 
 // How answers show accessories and components (rules/availability 7.2, 7.3).
 

@@ -1,19 +1,8 @@
 /** Discount rules: their table, endpoints and facts for pricing (rules/billing 4). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../../kernel/endpoints/endpoint.ts"
-import {
-  boolean,
-  choice,
-  date,
-  integer,
-  type Json,
-  json,
-  type JsonObject,
-  longText,
-  money,
-  ref,
-  text
-} from "../../kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../kernel/fields/field.ts"
+import { boolean, choice, date, integer, json, longText, money, ref, text } from "../../kernel/fields/field.ts"
 import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import { resource } from "../../kernel/endpoints/resource.ts"

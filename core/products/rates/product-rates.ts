@@ -2,13 +2,8 @@
 import { created, renderById, type Resource, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { basePeriodLabel, rateTransactionTypes, strategyLabel } from "../../pricing/pricing/modifiers.ts"
 import { stores } from "../../setup/stores.ts"
-import {
-  product_rates,
-  productRateFields,
-  type ProductRateRow,
-  rate_definitions,
-  rateDefinitionFields
-} from "./schema.ts"
+import type { ProductRateRow } from "./schema.ts"
+import { product_rates, productRateFields, rate_definitions, rateDefinitionFields } from "./schema.ts"
 import { integer, type JsonObject, list, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { Effect, Result } from "effect"
@@ -21,14 +16,8 @@ import { products } from "../products/schema.ts"
 import { scaleOf } from "../../values/currency.ts"
 import { bindings, chunked, columnList, quote } from "../../kernel/store/statement.ts"
 import { parseMoment, plainDateOf } from "../../values/moment.ts"
-import {
-  composeMethod,
-  copyName,
-  deletionErrors,
-  presets,
-  type SubmittedMethod,
-  updateMethod
-} from "../../pricing/pricing/definition.ts"
+import type { SubmittedMethod } from "../../pricing/pricing/definition.ts"
+import { composeMethod, copyName, deletionErrors, presets, updateMethod } from "../../pricing/pricing/definition.ts"
 
 // How answers show product rates (rules/rates 6.2).
 

@@ -1,27 +1,11 @@
 /**
  * Rate definitions, which say how time and quantity are charged, and product rates, their prices (rules/rates 2, 5).
  */
-import {
-  boolean,
-  choice,
-  date,
-  integer,
-  json,
-  type JsonObject,
-  list,
-  longText,
-  money,
-  ref,
-  text
-} from "../../kernel/fields/field.ts"
+import type { JsonObject } from "../../kernel/fields/field.ts"
+import { boolean, choice, date, integer, json, list, longText, money, ref, text } from "../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
-import {
-  type BasePeriod,
-  basePeriods,
-  type CalculationStrategy,
-  rateTransactionTypes,
-  strategies
-} from "../../pricing/pricing/modifiers.ts"
+import type { BasePeriod, CalculationStrategy } from "../../pricing/pricing/modifiers.ts"
+import { basePeriods, rateTransactionTypes, strategies } from "../../pricing/pricing/modifiers.ts"
 
 const strategyNames = Object.fromEntries(strategies.map(({ identifier, label }) => [identifier, label])) as {
   [S in CalculationStrategy]: string

@@ -1,25 +1,9 @@
 /** Endpoints and rules of surcharge groups (rules/billing 5). */
-import {
-  boolean,
-  choice,
-  integer,
-  type Json,
-  json,
-  list,
-  longText,
-  money,
-  object,
-  ref,
-  text,
-  type ValuesOf
-} from "../../kernel/fields/field.ts"
+import type { Json, ValuesOf } from "../../kernel/fields/field.ts"
+import { boolean, choice, integer, json, list, longText, money, object, ref, text } from "../../kernel/fields/field.ts"
 import { type RowOf, table, updateWhere } from "../../kernel/tables/table.ts"
-import {
-  readSurchargeValue,
-  surchargeCalculations,
-  type SurchargeGroup,
-  surchargeScopes
-} from "../../pricing/pricing/surcharges.ts"
+import type { SurchargeGroup } from "../../pricing/pricing/surcharges.ts"
+import { readSurchargeValue, surchargeCalculations, surchargeScopes } from "../../pricing/pricing/surcharges.ts"
 import { Effect, Result, Schema } from "effect"
 import type { DecideContext, Slice } from "../../kernel/endpoints/endpoint.ts"
 import { follow, type NewEvent } from "../../kernel/events/event-type.ts"

@@ -12,35 +12,22 @@ import {
 } from "../../kernel/endpoints/resource.ts"
 import { bulk, products, serialised } from "../products/schema.ts"
 import { stores } from "../../setup/stores.ts"
+import type { StockLevelRow, TransactionType } from "./schema.ts"
 import {
   stock_categories,
   stock_levels,
   stock_transactions,
   stockEvents,
   stockLevelFields,
-  type StockLevelRow,
-  transaction_types,
-  type TransactionType
+  transaction_types
 } from "./schema.ts"
 import { integer, type JsonObject, text } from "../../kernel/fields/field.ts"
-import {
-  command,
-  type Failure,
-  get,
-  type Input,
-  type SharedDraft,
-  type Slice
-} from "../../kernel/endpoints/endpoint.ts"
+import type { Failure, Input, SharedDraft, Slice } from "../../kernel/endpoints/endpoint.ts"
+import { command, get } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, type SaveInput } from "../../kernel/endpoints/crud-resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import {
-  deleteLevel,
-  deleteTransaction,
-  type LevelFacts,
-  postTransaction,
-  productStocked,
-  saveLevel
-} from "./decide.ts"
+import type { LevelFacts } from "./decide.ts"
+import { deleteLevel, deleteTransaction, postTransaction, productStocked, saveLevel } from "./decide.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // How answers show stock levels and their ledger.

@@ -13,15 +13,8 @@ import {
 import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
-import {
-  stock_levels,
-  stock_transactions,
-  stockLevelFields,
-  type StockLevelRow,
-  type StockTransactionRow,
-  transaction_types,
-  type TransactionType
-} from "./schema.ts"
+import type { StockLevelRow, StockTransactionRow, TransactionType } from "./schema.ts"
+import { stock_levels, stock_transactions, stockLevelFields, transaction_types } from "./schema.ts"
 import { type Happened, reaction } from "../../kernel/events/react.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"

@@ -15,6 +15,7 @@ import {
 } from "../../kernel/endpoints/resource.ts"
 import { boolean, decimal, text } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
+import type { PurchaseOrderItemRow, PurchaseOrderRow, PurchaseOrderStatus } from "../schema.ts"
 import {
   one,
   path,
@@ -22,22 +23,17 @@ import {
   purchase_order_statuses,
   purchase_order_types,
   purchase_orders,
-  type PurchaseOrderItemRow,
-  type PurchaseOrderRow,
-  type PurchaseOrderStatus,
   read,
   write
 } from "../schema.ts"
+import type { CreateValues, SentItem, UpdateValues } from "../fields.ts"
 import {
   cancelFields,
   createFields,
-  type CreateValues,
   purchaseOrderMail,
   PurchaseOrderMailer,
   sendFields,
-  type SentItem,
-  updateFields,
-  type UpdateValues
+  updateFields
 } from "../fields.ts"
 import { billingTypeIds, chosenContact } from "../../billing/state/parties.ts"
 import { rateToBase } from "../../billing/invoices/facts.ts"

@@ -11,6 +11,7 @@ import type { AnyRow } from "../../kernel/tables/table.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import { exact } from "../../values/decimal.ts"
+import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../schema.ts"
 import {
   purchase_order_statuses,
   purchase_orders,
@@ -18,8 +19,6 @@ import {
   purchaseOrderChange,
   purchaseOrderCreated,
   purchaseOrderDeleted,
-  type PurchaseOrderItemRow,
-  type PurchaseOrderRow,
   purchaseOrderSent,
   purchaseOrderUpdated
 } from "../schema.ts"

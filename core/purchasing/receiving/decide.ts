@@ -7,13 +7,12 @@ import type { KeyedColumns } from "../../kernel/tables/field-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
+import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../schema.ts"
 import {
   purchase_order_receipt_lines,
   purchase_order_receipts,
   purchaseOrderChange,
-  type PurchaseOrderItemRow,
-  purchaseOrderReceived,
-  type PurchaseOrderRow
+  purchaseOrderReceived
 } from "../schema.ts"
 import { orderName, type ReceivedLine, type ReceiveValues } from "../fields.ts"
 

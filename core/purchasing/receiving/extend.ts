@@ -4,14 +4,8 @@
  */
 import { Effect, Result, Schema } from "effect"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import {
-  command,
-  type DecideContext,
-  type Decided,
-  type Endpoint,
-  type Failure,
-  type Input
-} from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
+import { command } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { boolean, decimal, integer, list, longText, text, timestamp, type ValuesOf } from "../../kernel/fields/field.ts"
 import { reaction } from "../../kernel/events/react.ts"
@@ -20,6 +14,7 @@ import { Store } from "../../kernel/store/store.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact } from "../../values/decimal.ts"
 import { isHere, windowOf } from "./intake.ts"
+import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../schema.ts"
 import {
   one,
   path,
@@ -27,8 +22,6 @@ import {
   purchase_order_receipts,
   purchaseOrderChange,
   purchaseOrderExtended,
-  type PurchaseOrderItemRow,
-  type PurchaseOrderRow,
   write
 } from "../schema.ts"
 import { claimsOf, itemsOfOrder, receiveFactsOf, returnFactsOf } from "./give-back-facts.ts"

@@ -10,16 +10,8 @@ import { serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
 import { purchaseOrderChange, type PurchaseOrderItemRow, purchaseOrderReturned } from "../schema.ts"
-import {
-  type GoodsResult,
-  itemNamed,
-  type MovedRow,
-  noted,
-  productOf,
-  quantityText,
-  receiptLine,
-  receiptRow
-} from "./decide.ts"
+import type { GoodsResult, MovedRow } from "./decide.ts"
+import { itemNamed, noted, productOf, quantityText, receiptLine, receiptRow } from "./decide.ts"
 import type { ReturnFacts } from "./give-back-facts.ts"
 import { orderName, type ReturnedLine, type ReturnValues, unitName } from "../fields.ts"
 

@@ -14,15 +14,8 @@ import { stock_levels, stockLevelFields, type StockLevelRow } from "../../produc
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
 import { dayOf, instantOf, millisOf, startOfDay, zoneOf } from "../../values/time.ts"
-import {
-  type GoodsMoved,
-  purchase_order_items,
-  purchase_orders,
-  type PurchaseOrderItemRow,
-  purchaseOrderReceived,
-  purchaseOrderReturned,
-  type PurchaseOrderRow
-} from "../schema.ts"
+import type { GoodsMoved, PurchaseOrderItemRow, PurchaseOrderRow } from "../schema.ts"
+import { purchase_order_items, purchase_orders, purchaseOrderReceived, purchaseOrderReturned } from "../schema.ts"
 import { integer } from "../../kernel/fields/field.ts"
 import type { SettingGroups, Settings } from "../../kernel/events/settings.ts"
 import { dateAfter } from "../../values/period.ts"

@@ -10,6 +10,7 @@ import { Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { convertMoney } from "../../values/currency.ts"
 import { formatMoney } from "../../values/money.ts"
+import type { PurchaseOrderRow, PurchaseOrderStatus, PurchaseOrderType } from "../schema.ts"
 import {
   purchase_order_items,
   purchase_order_statuses,
@@ -19,9 +20,6 @@ import {
   purchaseOrderCreated,
   purchaseOrderDeleted,
   purchaseOrderReceived,
-  type PurchaseOrderRow,
-  type PurchaseOrderStatus,
-  type PurchaseOrderType,
   purchaseOrderUpdated,
   write
 } from "../schema.ts"

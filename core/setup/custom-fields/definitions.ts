@@ -3,11 +3,10 @@
  */
 import { Effect, Result } from "effect"
 import { autoNumberProblem } from "../../kernel/runtime/decide.ts"
+import type { CustomFieldFacts, CustomFieldRow } from "../../kernel/lists/custom-field.ts"
 import {
   auto_number,
   custom_fields,
-  type CustomFieldFacts,
-  type CustomFieldRow,
   defaultProblem,
   field_types,
   list_values,

@@ -2,17 +2,8 @@
 import { Effect, Result } from "effect"
 import type { Failure, Slice } from "../../kernel/endpoints/endpoint.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import {
-  boolean,
-  choice,
-  decimal,
-  integer,
-  type JsonObject,
-  list,
-  longText,
-  ref,
-  text
-} from "../../kernel/fields/field.ts"
+import type { JsonObject } from "../../kernel/fields/field.ts"
+import { boolean, choice, decimal, integer, list, longText, ref, text } from "../../kernel/fields/field.ts"
 import {
   createdEvent,
   crudResource,

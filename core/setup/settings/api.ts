@@ -10,12 +10,11 @@ import { nearest } from "../../values/nearest.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { Table } from "../../kernel/tables/table.ts"
 import { settingGroups } from "./groups.ts"
+import type { KnownSecrets, SecretChanges } from "./secrets.ts"
 import {
   keepSecrets,
   knownSecrets,
-  type KnownSecrets,
   secret_settings,
-  type SecretChanges,
   secretEvents,
   secretFields,
   secretsGiven,

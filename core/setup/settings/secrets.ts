@@ -5,15 +5,8 @@
 import { Effect, Option, Schema } from "effect"
 import { CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
-import {
-  type Field,
-  type Fields,
-  type Json,
-  type JsonObject,
-  longText,
-  text,
-  timestamp
-} from "../../kernel/fields/field.ts"
+import type { Field, Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
+import { longText, text, timestamp } from "../../kernel/fields/field.ts"
 import { at_server, Rejection } from "../../kernel/fields/rejection.ts"
 import { type Failure, Store, type StoreRead } from "../../kernel/store/store.ts"
 import { insert, plainTable, remove, type RowChange } from "../../kernel/tables/table.ts"

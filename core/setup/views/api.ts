@@ -1,32 +1,11 @@
 /** Endpoints of saved views (rules/conventions 6): they need an ability only; `decide.ts` says who may change which. */
 import { Effect, Result } from "effect"
-import {
-  custom_views,
-  type CustomViewRow,
-  isVisible,
-  valueless,
-  viewFields,
-  type ViewFilter
-} from "../../kernel/lists/custom-view.ts"
-import {
-  command,
-  CommandRuntime,
-  type Endpoint,
-  get,
-  type Input,
-  type SharedDraft,
-  type Slice
-} from "../../kernel/endpoints/endpoint.ts"
-import {
-  forbidden,
-  hasOnePermission,
-  invalid,
-  invalidField,
-  notFound,
-  reject,
-  type Rejection,
-  type Viewer
-} from "../../kernel/fields/rejection.ts"
+import type { CustomViewRow, ViewFilter } from "../../kernel/lists/custom-view.ts"
+import { custom_views, isVisible, valueless, viewFields } from "../../kernel/lists/custom-view.ts"
+import type { Endpoint, Input, SharedDraft, Slice } from "../../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get } from "../../kernel/endpoints/endpoint.ts"
+import type { Rejection, Viewer } from "../../kernel/fields/rejection.ts"
+import { forbidden, hasOnePermission, invalid, invalidField, notFound, reject } from "../../kernel/fields/rejection.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, crudResource, initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { startingColumns, viewableAs } from "./columns.ts"

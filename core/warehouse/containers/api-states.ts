@@ -9,13 +9,8 @@ import { type ComponentRow, product_components } from "../../products/kits/schem
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { asset_assignments } from "../../orders/opportunities/tables/lines.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
-import {
-  container_items,
-  type ContainerItemRow,
-  type ContainerRow,
-  containers,
-  live_statuses
-} from "../../products/packing.ts"
+import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
+import { container_items, containers, live_statuses } from "../../products/packing.ts"
 import { firstOf } from "../../values/text.ts"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { list, longText, ref, text } from "../../kernel/fields/field.ts"
@@ -32,15 +27,14 @@ import {
   unsealContainer
 } from "./lifecycle.ts"
 import { repackUnit } from "./pack.ts"
+import type { ManifestResult, Names } from "./endpoint-parts.ts"
 import {
   containerItemShown,
   containerShown,
   findDuplicateBarcode,
   itemsShown,
   manifest,
-  type ManifestResult,
   manifestShown,
-  type Names,
   oneContainer,
   read_access,
   renderContainer,

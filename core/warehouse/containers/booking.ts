@@ -7,14 +7,8 @@ import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
-import {
-  dataOf,
-  type DataOf,
-  type EventOf,
-  isEventOf,
-  type NewEvent,
-  streamOf
-} from "../../kernel/events/event-type.ts"
+import type { DataOf, EventOf, NewEvent } from "../../kernel/events/event-type.ts"
+import { dataOf, isEventOf, streamOf } from "../../kernel/events/event-type.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"

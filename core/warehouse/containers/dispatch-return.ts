@@ -5,25 +5,13 @@ import { demands, demandsReplaced } from "../../orders/demands/schema.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import {
-  type DecisionState,
-  type HeldDemand,
-  holderText,
-  liveLines,
-  stockedProductOf,
-  withLine
-} from "../../orders/opportunities/state/aggregate.ts"
+import type { DecisionState, HeldDemand } from "../../orders/opportunities/state/aggregate.ts"
+import { holderText, liveLines, stockedProductOf, withLine } from "../../orders/opportunities/state/aggregate.ts"
 import { checking, dispatching, moveUnits, returning } from "../../orders/opportunities/units/lifecycle.ts"
 import { allocate } from "../../orders/opportunities/units/decide.ts"
 import { ownUnits } from "../../orders/opportunities/state/pieces.ts"
-import {
-  type AssignmentRow,
-  checked_in,
-  dispatched,
-  type ItemRow,
-  on_hire,
-  prepared
-} from "../../orders/opportunities/tables/lines.ts"
+import type { AssignmentRow, ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { checked_in, dispatched, on_hire, prepared } from "../../orders/opportunities/tables/lines.ts"
 import { statusNameOf } from "../../orders/opportunities/tables/statuses.ts"
 import { outOfServiceIn, outOfServiceText, type StockLevelRow } from "../../products/stock/schema.ts"
 import { millisOf, openEnd } from "../../values/time.ts"

@@ -1,13 +1,8 @@
 /** Events of containers and of the units packed in them (rules/availability 8). */
 import { Schema } from "effect"
 import { remove, type RowChange, update, updateWhere } from "../../kernel/tables/table.ts"
-import {
-  type AnyEventType,
-  eventType,
-  type NewEvent,
-  type ProjectionContext,
-  streamOf
-} from "../../kernel/events/event-type.ts"
+import type { AnyEventType, NewEvent, ProjectionContext } from "../../kernel/events/event-type.ts"
+import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { keyedColumns, type KeyedColumns, storedValue } from "../../kernel/tables/field-schema.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"

@@ -10,13 +10,8 @@ import { caseOf, type CaseProduct, product_components } from "../../products/kit
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { out_of_service_states, stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
-import {
-  container_items,
-  type ContainerItemRow,
-  type ContainerRow,
-  containers,
-  live_statuses
-} from "../../products/packing.ts"
+import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
+import { container_items, containers, live_statuses } from "../../products/packing.ts"
 import { type AssignmentRow, checked_in, finalised } from "../../orders/opportunities/tables/lines.ts"
 import { demandOfPackedUnit, isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import { type DemandRow, demands, demandsReplaced } from "../../orders/demands/schema.ts"

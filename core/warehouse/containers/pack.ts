@@ -12,13 +12,8 @@ import { serialised } from "../../products/products/schema.ts"
 import { outOfServiceText, stock_levels } from "../../products/stock/schema.ts"
 import { itemPacked, itemRepacked, itemUnpacked, nestedUnder } from "./events.ts"
 import { type ContainerFacts, holdUnit, releaseUnit, type Unit } from "./facts.ts"
-import {
-  container_items,
-  type ContainerItemRow,
-  type ContainerRow,
-  type ContainerStatus,
-  type NewContainerItem
-} from "../../products/packing.ts"
+import type { ContainerItemRow, ContainerRow, ContainerStatus, NewContainerItem } from "../../products/packing.ts"
+import { container_items } from "../../products/packing.ts"
 import { integer, list } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 

@@ -7,13 +7,8 @@ import { productMerged } from "./events.ts"
 import { deletedEvent, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
 import { type Composed, contains, depthThrough } from "../../products/kits/decide.ts"
-import {
-  type AccessoryRow,
-  caseOf,
-  type ComponentRow,
-  product_accessories,
-  product_components
-} from "../../products/kits/schema.ts"
+import type { AccessoryRow, ComponentRow } from "../../products/kits/schema.ts"
+import { caseOf, product_accessories, product_components } from "../../products/kits/schema.ts"
 import { stock_levels, stockLevelMerged, type StockLevelRow } from "../../products/stock/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import { type ContainerTemplate, type ProductRow, products } from "../../products/products/schema.ts"

@@ -1,18 +1,8 @@
 /** Scanning: what is booked out and checked in by the code on it, one code, one verdict (rules/opportunities 9.6). */
 import { Effect } from "effect"
 import { command, type DecideContext, type Endpoint, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import {
-  boolean,
-  choice,
-  code,
-  integer,
-  list,
-  longText,
-  ref,
-  text,
-  timestamp,
-  type ValuesOf
-} from "../../kernel/fields/field.ts"
+import type { ValuesOf } from "../../kernel/fields/field.ts"
+import { boolean, choice, code, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { ok } from "../../kernel/endpoints/resource.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"

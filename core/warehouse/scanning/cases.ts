@@ -3,12 +3,8 @@
  * goes out unit by unit on the lines of the order, all of it or nothing, and stays packed.
  */
 import { countedParts, type DemandSettings } from "../../orders/availability/rules/line-demands.ts"
-import {
-  type DecisionState,
-  holderText,
-  liveLines,
-  stockedProductOf
-} from "../../orders/opportunities/state/aggregate.ts"
+import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
+import { holderText, liveLines, stockedProductOf } from "../../orders/opportunities/state/aggregate.ts"
 import { type AssignmentRow, type ItemRow, prepared } from "../../orders/opportunities/tables/lines.ts"
 import { partsOfLine, roomOf, unitsOfProduct } from "../../orders/opportunities/state/pieces.ts"
 import { exact } from "../../values/decimal.ts"

@@ -10,12 +10,8 @@ import { type Failure, Store } from "../../kernel/store/store.ts"
 import { type DecisionState, type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import {
-  asset_assignments,
-  type AssignmentRow,
-  checked_in,
-  finalised
-} from "../../orders/opportunities/tables/lines.ts"
+import type { AssignmentRow } from "../../orders/opportunities/tables/lines.ts"
+import { asset_assignments, checked_in, finalised } from "../../orders/opportunities/tables/lines.ts"
 import { type ContainerRow, containers } from "../../products/packing.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"

@@ -5,27 +5,13 @@ import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { invalidField, reject } from "../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, withLine } from "../../orders/opportunities/state/aggregate.ts"
 import { demandSettings } from "../../orders/opportunities/state/demands.ts"
-import {
-  asset_assignments,
-  checked_in,
-  dispatched,
-  type ItemRow,
-  on_hire
-} from "../../orders/opportunities/tables/lines.ts"
+import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
+import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders/opportunities/tables/lines.ts"
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/bulk.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
-import {
-  containerOf,
-  decidedAs,
-  loadScan,
-  lockNamed,
-  orderWords,
-  type ScanDecided,
-  type ScanFacts,
-  scannedOf,
-  type Wanted
-} from "./facts.ts"
+import type { ScanDecided, ScanFacts, Wanted } from "./facts.ts"
+import { containerOf, decidedAs, loadScan, lockNamed, orderWords, scannedOf } from "./facts.ts"
 import { caseOut, kitsWith, spread } from "./cases.ts"
 import { labelOf } from "../containers/events.ts"
 import { caseIn, dispatchedAt, timeTold, unitIn } from "./coming-in.ts"

@@ -1,16 +1,6 @@
 /** Endpoints of the workshop: what is out of service, and the moves of stock levels (rules/availability 13). */
-import {
-  boolean,
-  type Fields,
-  integer,
-  list,
-  longText,
-  money,
-  ref,
-  text,
-  timestamp,
-  type ValuesOf
-} from "../../kernel/fields/field.ts"
+import type { Fields, ValuesOf } from "../../kernel/fields/field.ts"
+import { boolean, integer, list, longText, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { products } from "../../products/products/schema.ts"
 import { service_states, stock_levels, stock_transactions, type StockLevelRow } from "../../products/stock/schema.ts"
@@ -18,15 +8,8 @@ import { stores } from "../../setup/stores.ts"
 import { service_records } from "./schema.ts"
 import { Effect, Result } from "effect"
 import { crudResource, rowEvents, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import {
-  command,
-  type DecideContext,
-  type Endpoint,
-  get,
-  type Input,
-  permissionsOfArea,
-  type Slice
-} from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Endpoint, Input, Slice } from "../../kernel/endpoints/endpoint.ts"
+import { command, get, permissionsOfArea } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { invalidField, notFound, reject } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"

@@ -18,13 +18,8 @@ import {
 } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
-import {
-  outOfServiceIn,
-  type OutOfServiceState,
-  stock_levels,
-  stock_transactions,
-  type StockLevelRow
-} from "../../products/stock/schema.ts"
+import type { OutOfServiceState, StockLevelRow } from "../../products/stock/schema.ts"
+import { outOfServiceIn, stock_levels, stock_transactions } from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"
 import { followLedger, release, type ServiceFacts, takeOut } from "./decide.ts"
 import { service_records } from "./schema.ts"

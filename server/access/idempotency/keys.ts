@@ -5,16 +5,8 @@
 import { Effect, Schema } from "effect"
 import { insert, plainTable, remove, type RowOf, update } from "../../../core/kernel/tables/table.ts"
 import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
-import {
-  choice,
-  integer,
-  isJsonObject,
-  type Json,
-  json,
-  type JsonObject,
-  longText,
-  text
-} from "../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
+import { choice, integer, isJsonObject, json, longText, text } from "../../../core/kernel/fields/field.ts"
 import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"

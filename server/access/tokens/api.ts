@@ -7,16 +7,8 @@ import { remove, type RowChange, update, updateWhere } from "../../../core/kerne
 import { command, type Failure, get } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer } from "../../../core/kernel/fields/field.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
-import {
-  type FieldErrors,
-  forbidden,
-  hasAbility,
-  hasOnePermission,
-  invalid,
-  notFound,
-  type Rejection,
-  type Viewer
-} from "../../../core/kernel/fields/rejection.ts"
+import type { FieldErrors, Rejection, Viewer } from "../../../core/kernel/fields/rejection.ts"
+import { forbidden, hasAbility, hasOnePermission, invalid, notFound } from "../../../core/kernel/fields/rejection.ts"
 import {
   created,
   listOf,

@@ -2,32 +2,20 @@
 import { Clock, Effect, Result, Schema } from "effect"
 import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
-import {
-  type Catalogue,
-  command,
-  CommandRuntime,
-  type Failure,
-  get,
-  postQuery,
-  type SharedDraft
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Failure, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
-import {
-  type FieldErrors,
-  forbidden,
-  invalidField,
-  notFound,
-  Rejection
-} from "../../../core/kernel/fields/rejection.ts"
+import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
+import { forbidden, invalidField, notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { madeWithSecret, secretBox, withSecret } from "../../ports/secret-box.ts"
 import { jobOffer, RawRequest, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
+import type { DeliveryWork, SourceRow } from "./work.ts"
 import {
-  type DeliveryWork,
   deliveryWork,
   excerpt_chars_max,
   forgetBodies,
@@ -35,8 +23,7 @@ import {
   inbound_body_bytes_max,
   inbound_deliveries,
   inbound_sources,
-  source_fields,
-  type SourceRow
+  source_fields
 } from "./work.ts"
 import { isDeliveryId, type ServerSlice, signedBy, type SourceKind, standardKey } from "../../ports/server-slice.ts"
 import { randomBytes } from "node:crypto"

@@ -6,29 +6,16 @@ import { Effect, Result, Schema } from "effect"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { command, CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
-import {
-  forbidden,
-  hasAbility,
-  hasOnePermission,
-  invalidField,
-  type Viewer
-} from "../../../core/kernel/fields/rejection.ts"
+import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
+import { forbidden, hasAbility, hasOnePermission, invalidField } from "../../../core/kernel/fields/rejection.ts"
 import { listOf, noContent, ok, renderOne, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { serverPermissions } from "../../../core/people/users/permissions.ts"
 import { grantToSystemRoles } from "../../../core/people/users/decide.ts"
 import { type AnyJobKind, asking_abilities, serverContext, timedWork } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
-import {
-  dropJob,
-  emptyEnded,
-  job_notes,
-  type JobRow,
-  requeue,
-  shownError,
-  system_jobs,
-  timed_work
-} from "./queue-table.ts"
+import type { JobRow } from "./queue-table.ts"
+import { dropJob, emptyEnded, job_notes, requeue, shownError, system_jobs, timed_work } from "./queue-table.ts"
 
 const manage = "system.manage"
 const all = serverPermissions.map(({ key }) => key)

@@ -3,13 +3,8 @@ import { Clock, Effect, Schema } from "effect"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { notificationTypes } from "../../../core/office/notifications/types.ts"
 import type { Measurement, ServerEndpoint, ServerSlice } from "../../ports/server-slice.ts"
-import {
-  notification_burst_commands,
-  notification_bursts,
-  notification_mailings,
-  type NotificationRow,
-  notifications
-} from "./schema.ts"
+import type { NotificationRow } from "./schema.ts"
+import { notification_burst_commands, notification_bursts, notification_mailings, notifications } from "./schema.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { settingNumber } from "../../../core/kernel/events/settings.ts"
 import { instantOf } from "../../../core/values/time.ts"

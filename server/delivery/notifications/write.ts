@@ -1,9 +1,6 @@
 /** Records notifications, once each. */
-import {
-  type NotificationChannel,
-  notificationRules,
-  notificationType
-} from "../../../core/office/notifications/types.ts"
+import type { NotificationChannel } from "../../../core/office/notifications/types.ts"
+import { notificationRules, notificationType } from "../../../core/office/notifications/types.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { type Happening, type People, peopleFor } from "./causes/happening.ts"

@@ -1,23 +1,8 @@
 /** Every kind of event that webhooks may be subscribed to. */
-import {
-  boolean,
-  decimal,
-  integer,
-  isJsonObject,
-  type JsonObject,
-  list,
-  text
-} from "../../../core/kernel/fields/field.ts"
-import {
-  idOnly,
-  kindsOf,
-  lean,
-  merged,
-  settingValues,
-  type WebhookKind,
-  type WebhookKinds,
-  wholeRow
-} from "./payloads.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import { boolean, decimal, integer, isJsonObject, list, text } from "../../../core/kernel/fields/field.ts"
+import type { WebhookKind, WebhookKinds } from "./payloads.ts"
+import { idOnly, kindsOf, lean, merged, settingValues, wholeRow } from "./payloads.ts"
 import { documentGenerated } from "../../../core/documents/schema.ts"
 import { pdf_generated } from "./fan-out.ts"
 import { opportunityEvents } from "../../../core/orders/opportunities/events/participants.ts"

@@ -8,15 +8,8 @@ import { insert, type RowChange, update, updateWhere } from "../../../core/kerne
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import {
-  type DeliveryRow,
-  lockWebhook,
-  type LogRow,
-  webhook_deliveries,
-  webhook_logs,
-  type WebhookRow,
-  webhooks
-} from "./schema.ts"
+import type { DeliveryRow, LogRow, WebhookRow } from "./schema.ts"
+import { lockWebhook, webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
 import type { Outcome } from "./send.ts"
 
 /** Seconds between attempts: six in all. */

@@ -7,10 +7,9 @@ import { instantOf } from "../../../core/values/time.ts"
 import { ServerContext } from "../../ports/server-context.ts"
 import { bodiesOf, firstKeyOf, type WebhookKinds } from "./payloads.ts"
 import { type DisabledReason, dropQueuedForInactive, recordAttempt, usual_waits_seconds } from "./outcomes.ts"
+import type { Claimed, DeliveryRow, WebhookRow } from "./schema.ts"
 import {
   claim,
-  type Claimed,
-  type DeliveryRow,
   dueWebhooks,
   headersOf,
   in_flight_per_webhook,
@@ -20,7 +19,6 @@ import {
   renewClaims,
   secretsOf,
   webhook_deliveries,
-  type WebhookRow,
   webhookSecrets
 } from "./schema.ts"
 import type { Outcome, Send } from "./send.ts"

@@ -13,22 +13,20 @@ import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/k
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
+import type { Following, NotAccepted } from "../../../core/documents/links/acceptance.ts"
 import {
   acceptanceEffect,
-  type Following,
   isAcceptable,
-  type NotAccepted,
   offerText,
   whatFollows,
   whyNotAccepted
 } from "../../../core/documents/links/acceptance.ts"
 import { documentAccepted, quotationAccepted } from "../../../core/documents/links/events.ts"
+import type { DocumentAcceptanceRow, DocumentRow } from "../../../core/documents/schema.ts"
 import {
   document_acceptances,
-  type DocumentAcceptanceRow,
   documentChange,
   documentFinalised,
-  type DocumentRow,
   documentStream
 } from "../../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"

@@ -12,15 +12,8 @@ import {
 } from "../../../core/documents/lifecycle-api.ts"
 import { document_links, type DocumentLinkRow, type DocumentRow } from "../../../core/documents/schema.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import {
-  command,
-  type Endpoint,
-  get,
-  type Input,
-  postQuery,
-  type SharedDraft,
-  type StoreRead
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Endpoint, Input, SharedDraft, StoreRead } from "../../../core/kernel/endpoints/endpoint.ts"
+import { command, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
 import { boolean, type Json, json, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { noContent, renderById, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { insert, remove } from "../../../core/kernel/tables/table.ts"

@@ -8,14 +8,8 @@ import { chosenContact } from "../../../core/billing/state/parties.ts"
 import { certified } from "../../../core/documents/links/certificate.ts"
 import { certificateKept } from "../../../core/documents/links/events.ts"
 import { linkWords } from "../../../core/documents/links/words.ts"
-import {
-  document_acceptances,
-  document_links,
-  type DocumentAcceptanceRow,
-  type DocumentRow,
-  documents,
-  documentStream
-} from "../../../core/documents/schema.ts"
+import type { DocumentAcceptanceRow, DocumentRow } from "../../../core/documents/schema.ts"
+import { document_acceptances, document_links, documents, documentStream } from "../../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../../core/kernel/runtime/engine.ts"
 import { changesOf } from "../../../core/kernel/runtime/reference-checks.ts"

@@ -1,14 +1,8 @@
 /** Content behind a link's token, and parts of a document's page. */
 import { timingSafeEqual } from "node:crypto"
 import { Effect, Result, Stream } from "effect"
-import {
-  document_links,
-  document_snapshots,
-  type DocumentLinkRow,
-  type DocumentRow,
-  documents,
-  type DocumentSnapshotRow
-} from "../../../core/documents/schema.ts"
+import type { DocumentLinkRow, DocumentRow, DocumentSnapshotRow } from "../../../core/documents/schema.ts"
+import { document_links, document_snapshots, documents } from "../../../core/documents/schema.ts"
 import { whyNotShared } from "../../../core/documents/links/decide.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { picturesOf, type PrintDocument, readDocument } from "../../../core/pricing/print/blocks.ts"

@@ -2,16 +2,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Clock, Effect, Result } from "effect"
 import { isAcceptable, isPastValidity } from "../../../core/documents/links/acceptance.ts"
-import {
-  documentPage,
-  expiredPage,
-  gonePage,
-  type Page,
-  pinPage,
-  type Sent,
-  type Shown,
-  triesPage
-} from "../../../core/documents/links/page.ts"
+import type { Page, Sent, Shown } from "../../../core/documents/links/page.ts"
+import { documentPage, expiredPage, gonePage, pinPage, triesPage } from "../../../core/documents/links/page.ts"
 import { strokesIn } from "../../../core/documents/links/signature.ts"
 import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
 import { type DocumentAcceptanceRow, type DocumentRow, linkAddress } from "../../../core/documents/schema.ts"

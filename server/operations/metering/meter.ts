@@ -9,18 +9,8 @@ import { settingText } from "../../../core/kernel/events/settings.ts"
 import { chunked, inPowersOfTwo, quote } from "../../../core/kernel/store/statement.ts"
 import { type Failure, Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import { Durability } from "../../../sync/sqlite/client.ts"
-import {
-  address_forms,
-  type AddressForm,
-  answeredOf,
-  hourSums,
-  logRows,
-  type Metered,
-  monthSums,
-  request_logs,
-  type RequestLogRow,
-  sentOf
-} from "./metered.ts"
+import type { AddressForm, Metered, RequestLogRow } from "./metered.ts"
+import { address_forms, answeredOf, hourSums, logRows, monthSums, request_logs, sentOf } from "./metered.ts"
 import { SqlError } from "effect/sql"
 import type { AnsweredServerCall, Measurement } from "../../ports/server-slice.ts"
 import type { AttemptTold } from "../../delivery/webhooks/sending.ts"

@@ -11,13 +11,8 @@ import { hoursOf, type UsageWindow, windowErrors, windowOf, type WindowPreset, w
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { randomUUID } from "node:crypto"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import {
-  type Catalogue,
-  CommandRuntime,
-  get,
-  type Input,
-  type SharedDraft
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Input, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
 import { choice, date, integer, text } from "../../../core/kernel/fields/field.ts"
 import { ok } from "../../../core/kernel/endpoints/resource.ts"
 import { keepDownload } from "../../files/downloads.ts"

@@ -1,24 +1,11 @@
 /** The files of a business: its owner downloads them one by one, and uploads them before the journal. */
 import { Effect, Schema } from "effect"
-import {
-  canonicalJson,
-  id,
-  integer,
-  type Json,
-  json,
-  type JsonObject,
-  text,
-  timestamp
-} from "../../../core/kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
+import { canonicalJson, id, integer, json, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { type Key, plainTable, type RowOf, type Table } from "../../../core/kernel/tables/table.ts"
 import { createHash } from "node:crypto"
-import {
-  type Catalogue,
-  CommandRuntime,
-  type Failure,
-  get,
-  postQuery
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
 import {
   advanceIdSequence,
   ensureSequences,

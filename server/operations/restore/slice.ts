@@ -4,13 +4,8 @@
  * the export's checksums, and only on a server without other events.
  */
 import { Effect } from "effect"
-import {
-  type Catalogue,
-  CommandRuntime,
-  get,
-  postQuery,
-  type SharedDraft
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
 import { retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
 import { type AnyEventType, decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import {
@@ -32,17 +27,8 @@ import { schema_version, withoutTimeouts } from "../../../core/kernel/runtime/sc
 import { Store } from "../../../core/kernel/store/store.ts"
 import { serverContext } from "../../ports/server-context.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
-import {
-  applyRestore,
-  bringFiles,
-  fileEndpoints,
-  type Manifest,
-  manifestOf,
-  ownManifest,
-  restored_events,
-  type RestoreRow,
-  restores
-} from "./files.ts"
+import type { Manifest, RestoreRow } from "./files.ts"
+import { applyRestore, bringFiles, fileEndpoints, manifestOf, ownManifest, restored_events, restores } from "./files.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { storedEvent } from "../../../sync/protocol/snapshot.ts"
 

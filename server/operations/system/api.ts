@@ -5,13 +5,8 @@ import { formatUnsafe } from "effect/observability/PrometheusMetrics"
 import type { JobCount, KindCount } from "../../ports/offers.ts"
 import { type AnsweredServerCall, measurementsText, type ServerSlice } from "../../ports/server-slice.ts"
 import { hash } from "node:crypto"
-import {
-  type Answer,
-  type Catalogue,
-  CommandRuntime,
-  get,
-  type SharedDraft
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, Catalogue, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
 import { lastPosition } from "../../../core/kernel/events/journal.ts"
 import { notFound } from "../../../core/kernel/fields/rejection.ts"
 import { ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"

@@ -6,13 +6,8 @@ import { boolean, integer, ref, text, timestamp } from "../../../core/kernel/fie
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
 import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
 import { escaped } from "../../../core/pricing/print/escape.ts"
-import {
-  leftText,
-  order_list_names,
-  order_lists,
-  type OrderList,
-  replaceText
-} from "../../../core/overview/today/words.ts"
+import type { OrderList } from "../../../core/overview/today/words.ts"
+import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
 import type { Today } from "../../../core/overview/today/today.ts"
 import { dayText, numberText, wallText } from "../../../core/values/text.ts"
 import { isSameSignature, signatureOf } from "../../ports/secret-box.ts"

@@ -1,41 +1,27 @@
 /** Boards: made, listed and removed over the API, and shown at their signed addresses (rules/today 5). */
 import { type Cause, type Context, Effect, Latch, Queue, Result, Stream } from "effect"
 import { Sse } from "effect/encoding"
-import {
-  forbidden,
-  hasOnePermission,
-  invalidField,
-  Rejection,
-  type Viewer
-} from "../../../core/kernel/fields/rejection.ts"
+import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
+import { forbidden, hasOnePermission, invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { ServerContext, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
+import type { BoardRow, BoardTheme, GivenAddress } from "./page.ts"
 import {
   board_fields,
   boardAddressIn,
   boardPage,
-  type BoardRow,
   boards,
   boards_with_marks,
   boardShown,
-  type BoardTheme,
   boardUrl,
   dayHtml,
   endedHtml,
-  endedPage,
-  type GivenAddress
+  endedPage
 } from "./page.ts"
 import { createHash, randomBytes } from "node:crypto"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import {
-  type Answer,
-  command,
-  CommandRuntime,
-  type Failure,
-  get,
-  type Input,
-  type SharedDraft
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, Failure, Input, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
 import { created, noContent, ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"

@@ -17,14 +17,8 @@ import {
 } from "../../../core/overview/calendar/kinds.ts"
 import { Effect } from "effect"
 import { feedText } from "../../../core/overview/calendar/api.ts"
-import {
-  type Answer,
-  type CommandRuntime,
-  type Failure,
-  get,
-  type Input,
-  type SharedDraft
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, CommandRuntime, Failure, Input, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
+import { get } from "../../../core/kernel/endpoints/endpoint.ts"
 import { notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"

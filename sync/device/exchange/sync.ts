@@ -4,14 +4,8 @@ import { catalogue } from "../../../core/catalogue.ts"
 import type { CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
-import {
-  contentsNamed,
-  isIdReusedError,
-  leasedTables,
-  toWireCommand,
-  type Verdict,
-  type WireCommand
-} from "../../protocol/wire.ts"
+import type { Verdict, WireCommand } from "../../protocol/wire.ts"
+import { contentsNamed, isIdReusedError, leasedTables, toWireCommand } from "../../protocol/wire.ts"
 import { referencesOfBody } from "../outbox/references.ts"
 import { type Outbox, withdrawn_name } from "../outbox/outbox.ts"
 import { snapshot_beyond_events } from "../../protocol/snapshot.ts"

@@ -1,13 +1,7 @@
 /** Commands and their states: from acknowledgement to the journal's verdict, and how people resolve refused ones. */
 import { contentsNamed, dependencies_max, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
-import {
-  columns,
-  command_states,
-  type CommandContext,
-  type CommandState,
-  type OutboxCommand,
-  type ResolutionRecorded
-} from "./rows.ts"
+import type { CommandContext, CommandState, OutboxCommand, ResolutionRecorded } from "./rows.ts"
+import { columns, command_states } from "./rows.ts"
 import type { Leasing, OutboxDependencies } from "./leases.ts"
 import { checksumOf, type OutboxTables } from "./tables.ts"
 

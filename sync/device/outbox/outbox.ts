@@ -6,6 +6,7 @@
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { dependencies_max, type LeaseRange, type WireCommand } from "../../protocol/wire.ts"
 import type { CommandOutcome } from "./outcome.ts"
+import type { DoneEffects, OutboxCommand, RecordedEffects } from "./rows.ts"
 import {
   columns,
   decodeDoneEffects,
@@ -13,10 +14,7 @@ import {
   decodeMetaRow,
   decodeOutcome,
   decodeRecordedEffects,
-  decodeWithdrawn,
-  type DoneEffects,
-  type OutboxCommand,
-  type RecordedEffects
+  decodeWithdrawn
 } from "./rows.ts"
 import { openTables, type OutboxTables } from "./tables.ts"
 import { DatabaseSync } from "node:sqlite"

@@ -12,15 +12,8 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import type { Key, Table } from "../../../core/kernel/tables/table.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import type { Redaction } from "../../protocol/redaction.ts"
-import {
-  type Actor,
-  type CommandOutcome,
-  type ConcurrentChange,
-  type OverwrittenValue,
-  readOutcome,
-  type RowLabel,
-  type ValueDifference
-} from "./outcome.ts"
+import type { Actor, CommandOutcome, ConcurrentChange, OverwrittenValue, RowLabel, ValueDifference } from "./outcome.ts"
+import { readOutcome } from "./outcome.ts"
 import type { WireFile } from "../../protocol/wire.ts"
 import { decodeErased, readMeta } from "./replica-tables.ts"
 import type { Outbox } from "./outbox.ts"

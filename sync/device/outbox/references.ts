@@ -1,14 +1,8 @@
 /** Which rows a command names: those in its path, and those its body refers to as its fields declare. */
 import { Effect } from "effect"
 import type { Catalogue, Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
-import {
-  type Field,
-  type Fields,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  tableNamedBy
-} from "../../../core/kernel/fields/field.ts"
+import type { Field, Fields, Json, JsonObject } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, tableNamedBy } from "../../../core/kernel/fields/field.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { hasOwnIds } from "../../../core/kernel/runtime/ids.ts"
 import { wholeNumber } from "../../../core/kernel/fields/input.ts"

@@ -3,15 +3,13 @@
  * protocol. An invalid row throws DecodeFailure, and the outbox counts as damaged.
  */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { UnlessChanged, WireCommand, WireError } from "../../protocol/wire.ts"
 import {
   decoderOf,
   jsonText,
   optionalDecoderOf,
   rowsSeen,
-  type UnlessChanged,
   unlessChanged,
-  type WireCommand,
-  type WireError,
   wireError,
   wireIds,
   wirePayload

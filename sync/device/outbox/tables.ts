@@ -6,14 +6,8 @@ import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
 import { DecodeFailure } from "../../protocol/wire.ts"
 import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
-import {
-  columns,
-  type CommandState,
-  decodeCommandRow,
-  decodeLeaseRequestRow,
-  decodeLeaseRow,
-  type OutboxCommand
-} from "./rows.ts"
+import type { CommandState, OutboxCommand } from "./rows.ts"
+import { columns, decodeCommandRow, decodeLeaseRequestRow, decodeLeaseRow } from "./rows.ts"
 
 // A command's checksum: a row that is not what was acknowledged is reported as damaged.
 

@@ -12,16 +12,15 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
 import { dayOf, millisOf } from "../../../core/values/time.ts"
 import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
+import type { DescriptionContext, RowTouch } from "./describe-event.ts"
 import {
   actorOf,
   describeValue,
-  type DescriptionContext,
   isByOtherDevice,
   isSameValue,
   isWorthShowing,
   rowKey,
   rowLabel,
-  type RowTouch,
   touchesOf
 } from "./describe-event.ts"
 import type { OverwrittenValue, ValueDifference } from "../outbox/outcome.ts"

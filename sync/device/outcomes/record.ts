@@ -14,16 +14,15 @@ import type { AnyRow, Key, Occupancy, Table } from "../../../core/kernel/tables/
 import { replicaStream, type WireError } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { OutboxCommand, RecordedEffects } from "../outbox/rows.ts"
+import type { DescriptionContext, RowTouch } from "./describe-event.ts"
 import {
   actorOf,
   describeValue,
-  type DescriptionContext,
   isByOtherDevice,
   isSameValue,
   isWorthShowing,
   rowKey,
   rowLabel,
-  type RowTouch,
   touchesOf
 } from "./describe-event.ts"
 import type { CommandOutcome, ConcurrentChange } from "../outbox/outcome.ts"

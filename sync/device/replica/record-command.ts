@@ -5,22 +5,11 @@
 import { Clock, Effect } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { decodeImage, decodeKey, readMeta, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
-import {
-  type Catalogue,
-  CommandRuntime,
-  type Failure,
-  operationOf,
-  type Params
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Failure, Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, operationOf } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { EndpointCall, Outcome } from "../../../core/kernel/runtime/engine.ts"
-import {
-  type Field,
-  type Fields,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  sameJson
-} from "../../../core/kernel/fields/field.ts"
+import type { Field, Fields, Json, JsonObject } from "../../../core/kernel/fields/field.ts"
+import { isJsonObject, sameJson } from "../../../core/kernel/fields/field.ts"
 import { readFields, wholeNumber } from "../../../core/kernel/fields/input.ts"
 import { render, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { baseCurrency, type Settings } from "../../../core/kernel/events/settings.ts"

@@ -1,26 +1,12 @@
 /** A replica's dependencies, its operations, and types its parts share. */
 import { Effect, Layer } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"
-import {
-  type FillState,
-  projectProvisionally,
-  readMeta,
-  recordProvisionally,
-  saveLastRun
-} from "../outbox/replica-tables.ts"
-import {
-  type Answer,
-  type Catalogue,
-  CommandRuntime,
-  type Failure,
-  type Request
-} from "../../../core/kernel/endpoints/endpoint.ts"
-import {
-  type CommandMetadata,
-  decideInSavepoint,
-  type EndpointCall,
-  type Outcome
-} from "../../../core/kernel/runtime/engine.ts"
+import type { FillState } from "../outbox/replica-tables.ts"
+import { projectProvisionally, readMeta, recordProvisionally, saveLastRun } from "../outbox/replica-tables.ts"
+import type { Answer, Catalogue, Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { CommandMetadata, EndpointCall, Outcome } from "../../../core/kernel/runtime/engine.ts"
+import { decideInSavepoint } from "../../../core/kernel/runtime/engine.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { Durability } from "../../sqlite/client.ts"

@@ -15,14 +15,8 @@ import {
 } from "../../../core/kernel/endpoints/endpoint.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { isJsonObject } from "../../../core/kernel/fields/field.ts"
-import {
-  at_server,
-  bodyOf,
-  invalidField,
-  Rejection,
-  statusOf,
-  type Viewer
-} from "../../../core/kernel/fields/rejection.ts"
+import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
+import { at_server, bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import {
   decodeError,

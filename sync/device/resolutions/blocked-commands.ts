@@ -5,12 +5,8 @@ import { referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { readOutcome } from "../outbox/outcome.ts"
-import {
-  type Difference,
-  differenceInWords,
-  type OverwrittenField,
-  overwrittenInWords
-} from "../outcomes/describe-event.ts"
+import type { Difference, OverwrittenField } from "../outcomes/describe-event.ts"
+import { differenceInWords, overwrittenInWords } from "../outcomes/describe-event.ts"
 
 /** The command in words. */
 export const summaryOf = (name: string): string => catalogue.endpoint(name)?.summary ?? name

@@ -17,15 +17,8 @@ import { referencesOfCommand, rowReference } from "../outbox/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { CommandState, OutboxCommand } from "../outbox/rows.ts"
 import type { QueryResult } from "../replica/replica.ts"
-import {
-  findAlternatives,
-  planningOver,
-  type Recorder,
-  recorderOver,
-  type RecorderParts,
-  replaceableReference,
-  withId
-} from "./recorder.ts"
+import type { Recorder, RecorderParts } from "./recorder.ts"
+import { findAlternatives, planningOver, recorderOver, replaceableReference, withId } from "./recorder.ts"
 import { type CommandReport, dependentsOf, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
 import { type About, billLeft, damageOf, quarantineFor } from "../../../core/offline/conflicts/short-lines.ts"
 import { intentOf } from "../../../core/offline/conflicts/intent.ts"

@@ -5,13 +5,8 @@ import { journal } from "../../../core/kernel/events/journal.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import type { Catalogue, CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import {
-  type Done,
-  type Expected,
-  sentence,
-  type Undoing,
-  type UndoRequest
-} from "../../../core/offline/undo/compensation.ts"
+import type { Done, Expected, Undoing, UndoRequest } from "../../../core/offline/undo/compensation.ts"
+import { sentence } from "../../../core/offline/undo/compensation.ts"
 import { columnOf, commandDecided, valueAt, watching } from "../../protocol/events.ts"
 import { actorOf, isByOtherDevice, isWorthShowing, rowKey, touchesOf } from "../outcomes/describe-event.ts"
 import type { DoneEffects, OutboxCommand } from "../outbox/rows.ts"

@@ -15,21 +15,8 @@ import { remapBody, remapParams } from "../replica/id-remap.ts"
 import { commandRequest, isRefusal } from "../replica/lost-rows.ts"
 import { asAnswer, type QueryResult, type Rerecording } from "../replica/replica.ts"
 import { doneOf, eventsOf, type UndoContext, undoContext } from "./facts.ts"
-import {
-  allOrNone,
-  described,
-  eventsAfter,
-  failed,
-  insteadOf,
-  type Later,
-  laterText,
-  named,
-  plain,
-  type UndoGuard,
-  type UndoParts,
-  type UndoResult,
-  type UndoStep
-} from "./guards.ts"
+import type { Later, UndoGuard, UndoParts, UndoResult, UndoStep } from "./guards.ts"
+import { allOrNone, described, eventsAfter, failed, insteadOf, laterText, named, plain } from "./guards.ts"
 
 // Which recorded commands can be undone, which were, and which belong together.
 

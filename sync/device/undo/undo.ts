@@ -21,25 +21,8 @@ import { instantOf } from "../../../core/values/time.ts"
 import { compensationOf } from "../../../core/offline/undo/compensations.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { doneOf, undoContext } from "./facts.ts"
-import {
-  allOrNone,
-  type DeviceUndo,
-  failed,
-  guardOf,
-  insteadOf,
-  type Later,
-  laterChange,
-  laterText,
-  latestChange,
-  named,
-  plain,
-  type UndoFailure,
-  type UndoListed,
-  type UndoParts,
-  type UndoPlan,
-  type UndoResult,
-  type UndoStep
-} from "./guards.ts"
+import type { DeviceUndo, Later, UndoFailure, UndoListed, UndoParts, UndoPlan, UndoResult, UndoStep } from "./guards.ts"
+import { allOrNone, failed, guardOf, insteadOf, laterChange, laterText, latestChange, named, plain } from "./guards.ts"
 import { isInEffect, isUndone, isUnsent, lastRun, redo, refusedUndoerOf, undoable } from "./redo.ts"
 
 // Undoing is tried out before it is promised: the commands that would follow are decided on the replica and nothing is

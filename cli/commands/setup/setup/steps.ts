@@ -10,15 +10,8 @@ import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { localFile } from "../../../base/input.ts"
 import { codeText } from "../../people/users/access.ts"
 import { type House, numbered, type Person, short_prefixes, type StorePlace, type Tax } from "./house.ts"
-import {
-  atServer,
-  classed_kinds,
-  type ClassedKind,
-  isNew,
-  type Present,
-  type TaxClass,
-  withoutClass
-} from "./present.ts"
+import type { ClassedKind, Present, TaxClass } from "./present.ts"
+import { atServer, classed_kinds, isNew, withoutClass } from "./present.ts"
 import { asStored, parts, prefixes, settingsOf } from "./rules.ts"
 
 export interface SetupStep {

@@ -2,18 +2,8 @@
 import type { Json } from "../../../../core/kernel/fields/field.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import * as terminal from "../../../output/prompt.ts"
-import {
-  addressOf,
-  type Company,
-  type House,
-  type Person,
-  plainAddress,
-  plainHouse,
-  plainRate,
-  short_prefixes,
-  type StorePlace,
-  type Tax
-} from "./house.ts"
+import type { Company, House, Person, StorePlace, Tax } from "./house.ts"
+import { addressOf, plainAddress, plainHouse, plainRate, short_prefixes } from "./house.ts"
 import { isNew, type Present, proposedBy, withoutClassText } from "./present.ts"
 import { currencyProblem, problemIn, twiceProblem } from "./rules.ts"
 import { logoProblem } from "./steps.ts"

@@ -1,14 +1,13 @@
 /** The manifest as a page, and the labels that go with it. */
+import type { Markup, Scene } from "../../../views/frame.ts"
 import {
   checkOutputPath,
   heading,
   html,
   isolated,
-  type Markup,
   nothing,
   pageText,
   palette,
-  type Scene,
   words,
   writeView
 } from "../../../views/frame.ts"

@@ -1,13 +1,7 @@
 /** Endpoints of availability for one product (rules/availability 6). */
 import { Effect } from "effect"
-import {
-  type Answer,
-  type CommandRuntime,
-  type Failure,
-  get,
-  type Input,
-  type Slice
-} from "../../../kernel/endpoints/endpoint.ts"
+import type { Answer, CommandRuntime, Failure, Input, Slice } from "../../../kernel/endpoints/endpoint.ts"
+import { get } from "../../../kernel/endpoints/endpoint.ts"
 import { integer, ref, timestamp } from "../../../kernel/fields/field.ts"
 import { ok } from "../../../kernel/endpoints/resource.ts"
 import { Store } from "../../../kernel/store/store.ts"

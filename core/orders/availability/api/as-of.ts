@@ -19,13 +19,8 @@ import { kitDepthIn, kitPartOf, product_components } from "../../../products/kit
 import { products } from "../../../products/products/schema.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import type { StoreRow } from "../../../setup/stores.ts"
-import {
-  type AvailabilitySnapshot,
-  type PackedItem,
-  type SnapshotEntries,
-  snapshotOf,
-  withProducts
-} from "../rules/snapshot.ts"
+import type { AvailabilitySnapshot, PackedItem, SnapshotEntries } from "../rules/snapshot.ts"
+import { snapshotOf, withProducts } from "../rules/snapshot.ts"
 import { horizonIn, resolutionIn, type SnapshotContext, stockLevelOf } from "../facts/load.ts"
 import { asStockedProduct } from "../facts/load-products.ts"
 

@@ -1,13 +1,8 @@
 /** The span of a request: dates of the query string, read in the store's time zone (rules/availability 4 and 6.3). */
 import { Effect } from "effect"
 import { integer, type Json, type JsonObject, text } from "../../../kernel/fields/field.ts"
-import {
-  type FieldErrors,
-  hasAbility,
-  hasOnePermission,
-  invalidField,
-  type Rejection
-} from "../../../kernel/fields/rejection.ts"
+import type { FieldErrors, Rejection } from "../../../kernel/fields/rejection.ts"
+import { hasAbility, hasOnePermission, invalidField } from "../../../kernel/fields/rejection.ts"
 import { dayOfMoment, daysInclusive, inOrder, type LocalMoment, momentOf, type Period } from "../../../values/period.ts"
 import { KitNestedTooDeep } from "../rules/kits.ts"
 import { KitTooLarge } from "../rules/line-demands.ts"

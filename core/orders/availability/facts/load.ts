@@ -12,14 +12,8 @@ import { demands } from "../../demands/schema.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
-import {
-  type AvailabilitySnapshot,
-  defaultHorizon,
-  type Horizon,
-  snapshotOf,
-  type StockLevel,
-  withProducts
-} from "../rules/snapshot.ts"
+import type { AvailabilitySnapshot, Horizon, StockLevel } from "../rules/snapshot.ts"
+import { defaultHorizon, snapshotOf, withProducts } from "../rules/snapshot.ts"
 import type { Demand, ReleasePoint } from "../rules/demand.ts"
 import {
   boundInstant,

@@ -1,13 +1,6 @@
 /** Availability of composed products: as many as their parts allow, slot by slot (rules/availability 7.3). */
-import {
-  type AvailabilitySnapshot,
-  compositionOf,
-  type PackedContainer,
-  type PackedItem,
-  type StockedProduct,
-  type StockPeriod,
-  wholeUnits
-} from "./snapshot.ts"
+import type { AvailabilitySnapshot, PackedContainer, PackedItem, StockedProduct, StockPeriod } from "./snapshot.ts"
+import { compositionOf, wholeUnits } from "./snapshot.ts"
 import type { ActiveDemand } from "./demand.ts"
 import { slotsTouched } from "./slots.ts"
 import { millisOf } from "../../../values/time.ts"

@@ -8,35 +8,19 @@
  */
 import { Schema } from "effect"
 import { columnsBefore, type RecordChange } from "../../../kernel/events/record-events.ts"
-import {
-  type ActivityValues,
-  type AnyEventType,
-  type EventType,
-  eventType,
-  type NewEvent,
-  type ProjectionContext,
-  streamOf
+import type {
+  ActivityValues,
+  AnyEventType,
+  EventType,
+  NewEvent,
+  ProjectionContext
 } from "../../../kernel/events/event-type.ts"
+import { eventType, streamOf } from "../../../kernel/events/event-type.ts"
 import { type Json, type JsonObject, typed } from "../../../kernel/fields/field.ts"
-import {
-  jsonObject,
-  newRow,
-  type NewRow,
-  type SomeColumns,
-  someColumns,
-  type Stored,
-  withoutStamps
-} from "../../../kernel/tables/field-schema.ts"
-import {
-  type AnyRow,
-  insertRow,
-  remove,
-  type RowChange,
-  type RowOf,
-  type Table,
-  update,
-  updateRow
-} from "../../../kernel/tables/table.ts"
+import type { NewRow, SomeColumns, Stored } from "../../../kernel/tables/field-schema.ts"
+import { jsonObject, newRow, someColumns, withoutStamps } from "../../../kernel/tables/field-schema.ts"
+import type { AnyRow, RowChange, RowOf, Table } from "../../../kernel/tables/table.ts"
+import { insertRow, remove, update, updateRow } from "../../../kernel/tables/table.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 
 /** The stream that holds all events of an opportunity. */

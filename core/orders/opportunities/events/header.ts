@@ -4,14 +4,8 @@ import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import type { SomeColumns } from "../../../kernel/tables/field-schema.ts"
-import {
-  changedValues,
-  type HeaderChanged,
-  headerChanges,
-  opportunityStream,
-  pick,
-  withReason
-} from "./event-families.ts"
+import type { HeaderChanged } from "./event-families.ts"
+import { changedValues, headerChanges, opportunityStream, pick, withReason } from "./event-families.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 import { update } from "../../../kernel/tables/table.ts"
 import { acknowledgements } from "../tables/lines.ts"

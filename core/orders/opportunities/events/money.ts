@@ -1,24 +1,15 @@
 /** Events of costs, prices and totals (rules/opportunities 8, 11). */
 import { Schema } from "effect"
-import {
-  type AnyEventType,
-  eventType,
-  type NewEvent,
-  type ProjectionContext
-} from "../../../kernel/events/event-type.ts"
+import type { AnyEventType, NewEvent, ProjectionContext } from "../../../kernel/events/event-type.ts"
+import { eventType } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { insertRow, remove, type RowChange, updateRow } from "../../../kernel/tables/table.ts"
 import { keyedColumns, newRow, type SomeColumns, someColumns } from "../../../kernel/tables/field-schema.ts"
 import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
 import { childEvents, headerChanges, pick } from "./event-families.ts"
 import { opportunity_items } from "../tables/lines.ts"
-import {
-  type CostRow,
-  opportunities,
-  opportunity_costs,
-  opportunity_versions,
-  type OpportunityRow
-} from "../tables/opportunities.ts"
+import type { CostRow, OpportunityRow } from "../tables/opportunities.ts"
+import { opportunities, opportunity_costs, opportunity_versions } from "../tables/opportunities.ts"
 
 const { added, changes, removed } = childEvents("cost", opportunity_costs)
 /** Values of a cost in the activity (rules/opportunities 15). */

@@ -6,13 +6,8 @@ import { Schema } from "effect"
 import { insertRow, remove, removeWhere, type RowChange, updateRow, updateWhere } from "../../../kernel/tables/table.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
-import {
-  keyedColumns,
-  newRow,
-  type SomeColumns,
-  someColumns,
-  withoutStamps
-} from "../../../kernel/tables/field-schema.ts"
+import type { SomeColumns } from "../../../kernel/tables/field-schema.ts"
+import { keyedColumns, newRow, someColumns, withoutStamps } from "../../../kernel/tables/field-schema.ts"
 import { alterRow, columnsBefore } from "../../../kernel/events/record-events.ts"
 import { changedValues, childEvents, pick, withReason } from "./event-families.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"

@@ -28,18 +28,17 @@ import {
 import { order, requireTransition } from "../tables/statuses.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import { hireExtended } from "../events/header.ts"
-import {
-  asPlanned,
-  type dateFields,
-  type Extended,
-  type ExtensionPlan,
-  type ExtensionShown,
-  type HireShown,
-  planExtension,
-  type seenFields,
-  type ShownShortage,
-  type WhichLines
+import type {
+  dateFields,
+  Extended,
+  ExtensionPlan,
+  ExtensionShown,
+  HireShown,
+  seenFields,
+  ShownShortage,
+  WhichLines
 } from "./plan.ts"
+import { asPlanned, planExtension } from "./plan.ts"
 import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
 import type { ValuesOf } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"

@@ -4,17 +4,8 @@
  */
 import { Result } from "effect"
 import { calendarErrors } from "../../../kernel/fields/input.ts"
-import {
-  boolean,
-  choice,
-  integer,
-  type Json,
-  type JsonObject,
-  list,
-  text,
-  timestamp,
-  type ValuesOf
-} from "../../../kernel/fields/field.ts"
+import type { Json, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
+import { boolean, choice, integer, list, text, timestamp } from "../../../kernel/fields/field.ts"
 import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { liveLines, type Opportunity, unitsOf } from "../state/aggregate.ts"
 import { windowErrors } from "../header/decide.ts"

@@ -1,13 +1,7 @@
 /** Endpoints of an opportunity as a whole: create, change, delete, restore, clone (rules/opportunities 4, 5). */
 import { Effect, Result } from "effect"
-import {
-  command,
-  type DecideContext,
-  type Decided,
-  type Endpoint,
-  type Failure,
-  type Input
-} from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
+import { command } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, depthOf, liveLines, type Opportunity, restructured } from "../state/aggregate.ts"
@@ -16,15 +10,8 @@ import { lineAdded } from "../events/lines.ts"
 import { costAdded } from "../events/money.ts"
 import { costTaxRateOf } from "../state/pricing.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import {
-  type CostRow,
-  createFields,
-  opportunities,
-  opportunity_costs,
-  type OpportunityRow,
-  phases,
-  updateFields
-} from "../tables/opportunities.ts"
+import type { CostRow, OpportunityRow } from "../tables/opportunities.ts"
+import { createFields, opportunities, opportunity_costs, phases, updateFields } from "../tables/opportunities.ts"
 import { recalculate } from "../state/recalculate.ts"
 import { zoneOf } from "../../../values/time.ts"
 import {

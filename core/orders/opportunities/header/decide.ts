@@ -8,14 +8,8 @@ import { type FieldErrors, invalid, reject, type Rejection } from "../../../kern
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
 import { numberWritten } from "../../../setup/settings/groups.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
-import {
-  type Customer,
-  type DecisionState,
-  type Opportunity,
-  type Owed,
-  type Warned,
-  withHeader
-} from "../state/aggregate.ts"
+import type { Customer, DecisionState, Opportunity, Owed, Warned } from "../state/aggregate.ts"
+import { withHeader } from "../state/aggregate.ts"
 import { headerUpdated, opportunityCreated } from "../events/header.ts"
 import { opportunities, type OpportunityRow, phases } from "../tables/opportunities.ts"
 import { recalculate } from "../state/recalculate.ts"

@@ -1,12 +1,7 @@
 /** Lines of an opportunity: add, change, remove, restructure (rules/opportunities 7). */
 import { Effect, Result } from "effect"
-import {
-  command,
-  type DecideContext,
-  type Decided,
-  type Endpoint,
-  type Input
-} from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
+import { command } from "../../../kernel/endpoints/endpoint.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, type Node, restructured } from "../state/aggregate.ts"
 import { recalculate } from "../state/recalculate.ts"

@@ -3,14 +3,8 @@ import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
-import {
-  type DecisionState,
-  inActiveVersion,
-  type Opportunity,
-  unitsOf,
-  type Warned,
-  withLine
-} from "../state/aggregate.ts"
+import type { DecisionState, Opportunity, Warned } from "../state/aggregate.ts"
+import { inActiveVersion, unitsOf, withLine } from "../state/aggregate.ts"
 import type { DemandSettings } from "../../availability/rules/line-demands.ts"
 import { demandSettings } from "../state/demands.ts"
 import { recalculate } from "../state/recalculate.ts"

@@ -10,27 +10,11 @@ import type { ProductRow } from "../../../products/products/schema.ts"
 import { exact, formatDecimal, truncateAt, wholeUnits } from "../../../values/decimal.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { plusDays } from "../../../values/time.ts"
-import {
-  type DecisionState,
-  inActiveVersion,
-  isBelow,
-  liveLines,
-  nextPath,
-  type Opportunity,
-  unitsOf,
-  type Warned
-} from "../state/aggregate.ts"
+import type { DecisionState, Opportunity, Warned } from "../state/aggregate.ts"
+import { inActiveVersion, isBelow, liveLines, nextPath, unitsOf } from "../state/aggregate.ts"
 import { lineAdded, lineRemoved } from "../events/lines.ts"
-import {
-  type addItemFields,
-  type ItemRow,
-  type ItemType,
-  kindOfProduct,
-  line_quantity_max,
-  opportunity_items,
-  rental_line,
-  sale_line
-} from "../tables/lines.ts"
+import type { addItemFields, ItemRow, ItemType } from "../tables/lines.ts"
+import { kindOfProduct, line_quantity_max, opportunity_items, rental_line, sale_line } from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import { shareOf } from "../../../pricing/pricing/line.ts"
 import { comesToNothing } from "../state/warnings.ts"

@@ -1,12 +1,7 @@
 /** Costs and the deal price (rules/opportunities 8 and 11, rules/rates 9.4). */
 import { Effect, Result } from "effect"
-import {
-  command,
-  type DecideContext,
-  type Decided,
-  type Endpoint,
-  type Input
-} from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
+import { command } from "../../../kernel/endpoints/endpoint.ts"
 import { choice, integer, text, type ValuesOf } from "../../../kernel/fields/field.ts"
 import { forbidden, hasOnePermission, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"

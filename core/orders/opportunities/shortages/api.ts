@@ -3,15 +3,8 @@
  * rules/availability 9).
  */
 import { Effect, Result } from "effect"
-import {
-  command,
-  type DecideContext,
-  type Decided,
-  type Endpoint,
-  type Failure,
-  get,
-  type Input
-} from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
+import { command, get } from "../../../kernel/endpoints/endpoint.ts"
 import { type FieldErrors, reject } from "../../../kernel/fields/rejection.ts"
 import { demandSettings, hasShortageCheck, linesTakingStock, shortagesOf } from "../state/demands.ts"
 import type { DecisionState, Opportunity } from "../state/aggregate.ts"
@@ -25,17 +18,8 @@ import { acknowledgements, asset_assignments, opportunity_items } from "../table
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
 import { spanMaxIn } from "../../availability/facts/load.ts"
 import { inOrderCheck, snapshotsForLines, spanIn } from "../../availability/api/window.ts"
-import {
-  boolean,
-  choice,
-  date,
-  integer,
-  type JsonObject,
-  longText,
-  ref,
-  text,
-  timestamp
-} from "../../../kernel/fields/field.ts"
+import type { JsonObject } from "../../../kernel/fields/field.ts"
+import { boolean, choice, date, integer, longText, ref, text, timestamp } from "../../../kernel/fields/field.ts"
 import { created, ok, renderById, resource, unpagedMeta, viewContext } from "../../../kernel/endpoints/resource.ts"
 import { columnsSeen } from "../../../kernel/tables/visibility.ts"
 import { members } from "../../../people/members/schema.ts"

@@ -6,12 +6,8 @@ import { Effect, Result } from "effect"
 import { activeDemand, type Demand } from "../../availability/rules/demand.ts"
 import { lowestFree } from "../../availability/rules/line.ts"
 import { loadSnapshots, stockLevelOf } from "../../availability/facts/load.ts"
-import {
-  type AvailabilitySnapshot,
-  type StockLevel,
-  withLevels,
-  withSources
-} from "../../availability/rules/snapshot.ts"
+import type { AvailabilitySnapshot, StockLevel } from "../../availability/rules/snapshot.ts"
+import { withLevels, withSources } from "../../availability/rules/snapshot.ts"
 import { withMargin } from "../../availability/api/window.ts"
 import { demands, demandsReplacedEvent, lockClaims } from "../../demands/schema.ts"
 import type { DecideContext, Failure } from "../../../kernel/endpoints/endpoint.ts"

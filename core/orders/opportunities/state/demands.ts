@@ -4,33 +4,14 @@
  */
 import { Result } from "effect"
 import { type AvailabilitySnapshot, compositionOf } from "../../availability/rules/snapshot.ts"
-import {
-  type ActiveDemand,
-  activeDemand,
-  bufferedWindow,
-  type Demand,
-  holdsStock,
-  noBuffers,
-  phaseOf
-} from "../../availability/rules/demand.ts"
+import type { ActiveDemand, Demand } from "../../availability/rules/demand.ts"
+import { activeDemand, bufferedWindow, holdsStock, noBuffers, phaseOf } from "../../availability/rules/demand.ts"
 import { KitNestedTooDeep } from "../../availability/rules/kits.ts"
-import {
-  type LineAvailability,
-  lineAvailability,
-  type LineShortage,
-  lineShortage,
-  lowestFree,
-  requestedUnits
-} from "../../availability/rules/line.ts"
+import type { LineAvailability, LineShortage } from "../../availability/rules/line.ts"
+import { lineAvailability, lineShortage, lowestFree, requestedUnits } from "../../availability/rules/line.ts"
 import type { NewDemand } from "../../demands/schema.ts"
-import {
-  type DemandSettings,
-  demandsOfLine,
-  KitTooLarge,
-  lineWindow,
-  type OpportunityFacts,
-  storeOfLine
-} from "../../availability/rules/line-demands.ts"
+import type { DemandSettings, OpportunityFacts } from "../../availability/rules/line-demands.ts"
+import { demandsOfLine, KitTooLarge, lineWindow, storeOfLine } from "../../availability/rules/line-demands.ts"
 import type { LineAtStore } from "../../availability/api/window.ts"
 import { kitDepthIn } from "../../../products/kits/schema.ts"
 import { demandDateSourceIn, releasePointIn } from "../../availability/facts/load.ts"
@@ -38,14 +19,8 @@ import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { inOrder, meets } from "../../../values/period.ts"
 import { millisOf } from "../../../values/time.ts"
-import {
-  type DecisionState,
-  liveLines,
-  type Opportunity,
-  stockedProductOf,
-  type UnitHold,
-  unitsByLine
-} from "./aggregate.ts"
+import type { DecisionState, Opportunity, UnitHold } from "./aggregate.ts"
+import { liveLines, stockedProductOf, unitsByLine } from "./aggregate.ts"
 import { checked_in, type ItemRow } from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import { order } from "../tables/statuses.ts"

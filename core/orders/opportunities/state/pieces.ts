@@ -3,13 +3,12 @@
  */
 import { type DemandSettings, serialisedParts } from "../../availability/rules/line-demands.ts"
 import { type DecisionState, type Opportunity, stockedProductOf, unitsOf } from "./aggregate.ts"
+import type { AssignmentRow, ItemRow } from "../tables/lines.ts"
 import {
   asset_assignments,
-  type AssignmentRow,
   checked_in,
   damaged,
   dispatched,
-  type ItemRow,
   missing,
   opportunity_items,
   prepared

@@ -5,13 +5,8 @@
  */
 import { Effect, Result } from "effect"
 import { CommandRuntime, type DecideContext, type Failure } from "../../../kernel/endpoints/endpoint.ts"
-import {
-  type FieldErrors,
-  hasOnePermission,
-  invalid,
-  type Rejection,
-  type Viewer
-} from "../../../kernel/fields/rejection.ts"
+import type { FieldErrors, Rejection, Viewer } from "../../../kernel/fields/rejection.ts"
+import { hasOnePermission, invalid } from "../../../kernel/fields/rejection.ts"
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
 import { decodeValue } from "../../../kernel/store/dialect.ts"
 import { bindings } from "../../../kernel/store/statement.ts"

@@ -7,33 +7,22 @@ import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { sameJson } from "../../../kernel/fields/field.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../../kernel/fields/rejection.ts"
 import type { PricedRate, RateLookup } from "../../../pricing/pricing/engine.ts"
-import {
-  discountRuleIn,
-  type LineCurrency,
-  type LineRate,
-  resolveLineRate
-} from "../../../pricing/pricing/discounts.ts"
+import type { LineCurrency, LineRate } from "../../../pricing/pricing/discounts.ts"
+import { discountRuleIn, resolveLineRate } from "../../../pricing/pricing/discounts.ts"
+import type { LineRequest, ResolvedTax } from "../../../pricing/pricing/line.ts"
 import {
   chargeableDays,
   inclusiveTax,
-  type LineRequest,
   lockedTaxes,
   noTax,
   overrideErrors,
   priceLine,
   rateTypeOfLine,
-  type ResolvedTax,
   resolveLockedTax,
   transactionTypes
 } from "../../../pricing/pricing/line.ts"
-import {
-  type PricedOpportunity,
-  priceOpportunity,
-  type RuleOutcome,
-  type StageLine,
-  type StagesRequest,
-  surchargeGroupIn
-} from "../../../pricing/pricing/surcharges.ts"
+import type { PricedOpportunity, RuleOutcome, StageLine, StagesRequest } from "../../../pricing/pricing/surcharges.ts"
+import { priceOpportunity, surchargeGroupIn } from "../../../pricing/pricing/surcharges.ts"
 import { dayOf, instantOf, millisOf, offsetAt, plusDays, zoneOf } from "../../../values/time.ts"
 import { type DecisionState, liveLines, type Opportunity } from "./aggregate.ts"
 import { fixed_charge, type ItemRow } from "../tables/lines.ts"

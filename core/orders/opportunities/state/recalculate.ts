@@ -4,13 +4,8 @@
  */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import {
-  type DemandRow,
-  demands as demands_table,
-  demandsPhaseChanged,
-  demandsReplaced,
-  type NewDemand
-} from "../../demands/schema.ts"
+import type { DemandRow, NewDemand } from "../../demands/schema.ts"
+import { demands as demands_table, demandsPhaseChanged, demandsReplaced } from "../../demands/schema.ts"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"

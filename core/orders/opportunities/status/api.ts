@@ -1,12 +1,7 @@
 /** Endpoints that move an opportunity from status to status, and lock it (rules/opportunities 1, 6). */
 import { Effect } from "effect"
-import {
-  command,
-  type DecideContext,
-  type Decided,
-  type Endpoint,
-  type Input
-} from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
+import { command } from "../../../kernel/endpoints/endpoint.ts"
 import { integer, longText, text } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { DecisionState, Warned } from "../state/aggregate.ts"

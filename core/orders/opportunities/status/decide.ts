@@ -18,14 +18,8 @@ import {
   shortageToldText,
   standingWarnings
 } from "../state/policies.ts"
-import {
-  isAbandoned,
-  requireTransition,
-  statusLabelOf,
-  statusNamed,
-  targetStatus,
-  type Transition
-} from "../tables/statuses.ts"
+import type { Transition } from "../tables/statuses.ts"
+import { isAbandoned, requireTransition, statusLabelOf, statusNamed, targetStatus } from "../tables/statuses.ts"
 import { opportunityDeleted, type StatusChange, statusChanged } from "../events/header.ts"
 import { unitChanged, unitDeallocated } from "../events/lines.ts"
 import { confirmVersion } from "../versions/decide.ts"

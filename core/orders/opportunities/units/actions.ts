@@ -11,19 +11,8 @@ import type {
   RefusedReference
 } from "../../../kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../../../kernel/fields/input.ts"
-import {
-  choice,
-  code,
-  integer,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  longText,
-  ref,
-  text,
-  timestamp,
-  type ValuesOf
-} from "../../../kernel/fields/field.ts"
+import type { Json, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
+import { choice, code, integer, isJsonObject, longText, ref, text, timestamp } from "../../../kernel/fields/field.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
 import type { DecisionState } from "../state/aggregate.ts"
 import type { UnitDecided } from "../state/progress.ts"

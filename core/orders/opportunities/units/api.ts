@@ -3,26 +3,19 @@
  * (rules/opportunities 9.1, 9.2).
  */
 import { Effect } from "effect"
-import {
-  command,
-  type DecideContext,
-  type Endpoint,
-  type Input,
-  type Streams
-} from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Endpoint, Input, Streams } from "../../../kernel/endpoints/endpoint.ts"
+import { command } from "../../../kernel/endpoints/endpoint.ts"
+import type { Fields, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
 import {
   boolean,
   code,
-  type Fields,
   integer,
   isJsonObject,
-  type JsonObject,
   list,
   longText,
   object,
   ref,
-  text,
-  type ValuesOf
+  text
 } from "../../../kernel/fields/field.ts"
 import { lockStreams } from "../../../kernel/runtime/engine.ts"
 import { invalid, notFound } from "../../../kernel/fields/rejection.ts"

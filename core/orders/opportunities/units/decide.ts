@@ -11,14 +11,8 @@ import { millisOf } from "../../../values/time.ts"
 import { conflictingHold, demandSettings, unitHeldText, unitWindow } from "../state/demands.ts"
 import { type DecisionState, inActiveVersion, type Opportunity, unitsOf, withLine } from "../state/aggregate.ts"
 import { lineChanged, unitAllocated, unitChanged, unitDeallocated } from "../events/lines.ts"
-import {
-  allocated,
-  asset_assignments,
-  type AssignmentRow,
-  checked_in,
-  type ItemRow,
-  prepared
-} from "../tables/lines.ts"
+import type { AssignmentRow, ItemRow } from "../tables/lines.ts"
+import { allocated, asset_assignments, checked_in, prepared } from "../tables/lines.ts"
 import { recalculate, unitName } from "../state/recalculate.ts"
 import { roomOf, unitsOfProduct } from "../state/pieces.ts"
 import { requireTransition } from "../tables/statuses.ts"

@@ -9,14 +9,13 @@ import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, inActiveVersion, type Opportunity, withLine, withUnit } from "../state/aggregate.ts"
 import { lineChanged, type UnitChange, unitChanged } from "../events/lines.ts"
+import type { AssignmentRow, ItemRow } from "../tables/lines.ts"
 import {
   allocated,
   assignment_statuses,
-  type AssignmentRow,
   checked_in,
   dispatched,
   finalised,
-  type ItemRow,
   on_hire,
   prepared
 } from "../tables/lines.ts"

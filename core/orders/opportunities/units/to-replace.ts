@@ -10,13 +10,8 @@ import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { choice, integer, text, timestamp } from "../../../kernel/fields/field.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import {
-  out_of_service_labels,
-  outOfServiceIn,
-  stateWords,
-  stock_levels,
-  type StockLevelRow
-} from "../../../products/stock/schema.ts"
+import type { StockLevelRow } from "../../../products/stock/schema.ts"
+import { out_of_service_labels, outOfServiceIn, stateWords, stock_levels } from "../../../products/stock/schema.ts"
 import { millisOf } from "../../../values/time.ts"
 import type { Opportunity } from "../state/aggregate.ts"
 import { demandSettings, linesTakingStock } from "../state/demands.ts"

@@ -4,17 +4,8 @@ import { type ItemRow, opportunity_items } from "../tables/lines.ts"
 import { opportunity_versions, version_types, type VersionRow } from "../tables/opportunities.ts"
 import { Effect } from "effect"
 import { command, type Endpoint, get, type Id, type Input } from "../../../kernel/endpoints/endpoint.ts"
-import {
-  code,
-  integer,
-  type Json,
-  type JsonObject,
-  longText,
-  money,
-  ref,
-  sameJson,
-  text
-} from "../../../kernel/fields/field.ts"
+import type { Json, JsonObject } from "../../../kernel/fields/field.ts"
+import { code, integer, longText, money, ref, sameJson, text } from "../../../kernel/fields/field.ts"
 import {
   created,
   listOf,

@@ -8,19 +8,10 @@ import { settingNumber } from "../../../kernel/events/settings.ts"
 import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"
 import { versionActivated, versionChanged, versionCreated, versionDeleted } from "../events/versions.ts"
 import { type ItemRow, opportunity_items } from "../tables/lines.ts"
-import {
-  opportunity_versions,
-  type OpportunityRow,
-  version_statuses,
-  type VersionRow
-} from "../tables/opportunities.ts"
-import {
-  recalculate,
-  type Recalculated,
-  type RecalculationScope,
-  unstamped,
-  versionTotals
-} from "../state/recalculate.ts"
+import type { OpportunityRow, VersionRow } from "../tables/opportunities.ts"
+import { opportunity_versions, version_statuses } from "../tables/opportunities.ts"
+import type { Recalculated, RecalculationScope } from "../state/recalculate.ts"
+import { recalculate, unstamped, versionTotals } from "../state/recalculate.ts"
 import { requireTransition } from "../tables/statuses.ts"
 import { removable } from "../lines/decide.ts"
 

@@ -1,11 +1,7 @@
 /** Lines are put on the waiting list and taken off it (rules/availability 9). */
 import { Result } from "effect"
-import {
-  type LineAvailability,
-  lineAvailability,
-  type LineRequest,
-  type LineShortage
-} from "../../availability/rules/line.ts"
+import type { LineAvailability, LineRequest, LineShortage } from "../../availability/rules/line.ts"
+import { lineAvailability } from "../../availability/rules/line.ts"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import { invalidField, reject } from "../../../kernel/fields/rejection.ts"
 import { type LeaveReason, leaves, matches, waitChanged, waitJoined } from "../events/waiting.ts"

@@ -3,12 +3,8 @@ import type { NotificationChannel } from "../../../../core/office/notifications/
 import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { Effect } from "effect"
-import {
-  activities,
-  activity_participants,
-  type ActivityRow,
-  completed
-} from "../../../../core/office/activities/schema.ts"
+import type { ActivityRow } from "../../../../core/office/activities/schema.ts"
+import { activities, activity_participants, completed } from "../../../../core/office/activities/schema.ts"
 import { journal } from "../../../../core/kernel/events/journal.ts"
 import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { Store, type StoreRead } from "../../../../core/kernel/store/store.ts"

@@ -1,10 +1,7 @@
 /** Notifications of a user as a message: as text, and as HTML readable on a phone. */
 import { escaped } from "../../../../core/pricing/print/escape.ts"
-import {
-  notification_categories,
-  type NotificationCategory,
-  notificationType
-} from "../../../../core/office/notifications/types.ts"
+import type { NotificationCategory } from "../../../../core/office/notifications/types.ts"
+import { notification_categories, notificationType } from "../../../../core/office/notifications/types.ts"
 import { wallOf } from "../../../../core/values/time.ts"
 import type { NotificationText } from "../api.ts"
 

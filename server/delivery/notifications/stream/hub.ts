@@ -4,19 +4,16 @@ import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { readerOf, shownRows } from "../api.ts"
 import { type NotificationRow, notifications } from "../schema.ts"
+import type { Frame, Listener, Listeners, Who } from "./listeners.ts"
 import {
   endWhoMayNot,
-  type Frame,
   frameOf,
   keep_alive,
-  type Listener,
-  type Listeners,
   makeListeners,
   opening,
   per_process_max,
   per_token_max,
-  stream_ability,
-  type Who
+  stream_ability
 } from "./listeners.ts"
 import { ServerContext, userById } from "../../../ports/server-context.ts"
 import { Rejection } from "../../../../core/kernel/fields/rejection.ts"
