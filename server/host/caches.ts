@@ -1,4 +1,4 @@
-/** Cached settings: used for less than a second, and never after a change made by this server. */
+/** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import type { Catalogue, Failure } from "../../core/kernel/endpoints/endpoint.ts"

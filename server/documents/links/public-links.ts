@@ -1,4 +1,4 @@
-/** PINs of public addresses: kept as scrypt hashes, each with a salt of its own. */
+/** Public links of documents: callers, PINs (scrypt hashes, each with a salt of its own), tokens, mails, recipients. */
 import { Context, Effect, Schema } from "effect"
 import type { Headers } from "../../ports/server-context.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"

@@ -1,4 +1,4 @@
-/** Lines untaxed for lack of a tax class, with the reason and the fix: `meta.warnings` (rules/rates 8). */
+/** Warnings about an opportunity's lines: untaxed, unpriced, or left behind by new dates. */
 import { Effect } from "effect"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -14,6 +14,8 @@ import { formatMoney } from "../../../values/money.ts"
 import { loadDecisionState, type Now } from "./load.ts"
 import { pricingRequestOf } from "./pricing.ts"
 import { liveLines, type Opportunity, typedOrder } from "./aggregate.ts"
+
+// Lines untaxed for lack of a tax class, with the reason and the fix: `meta.warnings` (rules/rates 8).
 
 const listed_max = 3
 /** "PAR 64, Truss, Stand and 2 more" */
