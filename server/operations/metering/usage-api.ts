@@ -7,18 +7,94 @@ import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { tokenChanged, tokenIssued, tokens } from "../../access/tokens/issue.ts"
 import { hour_millis, metering_channels, type MeteringChannel, sent_label, sent_route } from "./metered.ts"
-import { hoursOf, type UsageWindow, windowErrors, windowOf, type WindowPreset, windows } from "./window.ts"
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { randomUUID } from "node:crypto"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import type { Catalogue, Input, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
-import { choice, date, integer, text } from "../../../core/kernel/fields/field.ts"
+import { choice, date, integer, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
 import { ok } from "../../../core/kernel/endpoints/resource.ts"
 import { keepDownload } from "../../files/downloads.ts"
 import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
 import { jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import type { Meter } from "./meter.ts"
+import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
+
+// Resolves the requested calls and hours of a usage query. Pure.
+
+const windows = {
+  "24h": "The last 24 hours",
+  "7d": "The last seven days",
+  "30d": "The last thirty days",
+  custom: "Whole days, from one to another"
+} as const
+type WindowPreset = keyof typeof windows
+const day_millis = 24 * hour_millis
+const rolling_millis = { "24h": day_millis, "7d": 7 * day_millis, "30d": 30 * day_millis } as const
+
+interface UsageWindow {
+  readonly preset: WindowPreset
+  /** Instants of rolling windows, the days of a custom one. */
+  readonly from: string
+  readonly to: string
+  /** Milliseconds since 1970; `end_millis` is no part of it. */
+  readonly begin_millis: number
+  readonly end_millis: number
+}
+
+/** Errors of a custom window's dates. */
+const windowErrors = ({ from, to, window }: JsonObject): FieldErrors => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  if (window === "custom") {
+    if (typeof from !== "string") errors["from"] = ["Say from which day, as 2026-06-18: the window is custom."]
+    if (typeof to !== "string") errors["to"] = ["Say to which day, as 2026-06-18: the window is custom."]
+  }
+  if (typeof from === "string" && typeof to === "string" && to < from)
+    errors["to"] = ["The last day must not be before the first."]
+  return errors
+}
+
+/** Days are full UTC days; other windows end now. */
+export const windowOf = (
+  preset: WindowPreset,
+  { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },
+  now_millis: number
+): UsageWindow => {
+  if (preset === "custom") {
+    const days = { from: from ?? "", to: to ?? "" }
+    const begin_millis = Date.parse(`${days.from}T00:00:00.000Z`)
+    return { preset, ...days, begin_millis, end_millis: Date.parse(`${days.to}T00:00:00.000Z`) + day_millis }
+  }
+  const begin_millis = now_millis - rolling_millis[preset]
+  return {
+    preset,
+    from: instantOf(begin_millis),
+    to: instantOf(now_millis),
+    begin_millis,
+    // Includes calls within this millisecond.
+    end_millis: now_millis + 1
+  }
+}
+
+/** A window in terms of its sums: full hours, and the partial first hour, which is read from the logs. */
+interface Hours {
+  /** Hours since 1970; `end` is no part of them. */
+  readonly first: number
+  readonly end: number
+  /** The part of the hour before `first`, in milliseconds; undefined where the window begins with an hour. */
+  readonly part: { readonly from_millis: number; readonly to_millis: number } | undefined
+}
+/**
+ * `logs_from_millis`: since when logs are kept. Where those of the first hour are gone, all of that hour counts. The
+ * hour it ends in has no calls beyond its end but where clocks differ.
+ */
+const hoursOf = ({ begin_millis, end_millis }: UsageWindow, logs_from_millis: number): Hours => {
+  const end = Math.ceil(end_millis / hour_millis)
+  const begun = Math.floor(begin_millis / hour_millis)
+  const is_whole = begin_millis === begun * hour_millis
+  if (is_whole || begin_millis < logs_from_millis) return { first: begun, end, part: undefined }
+  return { first: begun + 1, end, part: { from_millis: begin_millis, to_millis: (begun + 1) * hour_millis } }
+}
 
 // Usage: calls in a window, summed by one dimension (rules/conventions 16), from the hourly sums.
 
