@@ -71,21 +71,12 @@ const knownOf = (catalogue: Catalogue): Known => {
   return known
 }
 
-/** For this person and their token: what either may not see is kept from the device. */
-export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: number): Redaction => {
+/** A reader's view of tables, rows and columns. */
+const readerOf = (catalogue: Catalogue, viewer: Viewer) => {
   const known = knownOf(catalogue)
-  const viewer = restrictToToken(catalogue, person)
   const asks = hasBusinessAbility(viewer)
   const seen = new Map<Table, VisibleColumns>(catalogue.tables.map((table) => [table, visibleColumnsOf(table, viewer)]))
-  const { entities } = known
-  const whole = [...seen.values()].every((one) => one === "whole")
   const guarded = known.guarded.filter(({ by }) => !hasOnePermission(viewer, by))
-  // Events may carry rows of their subject and of its parts: a guarded name is guarded in all of them.
-  const hidden = new Map<string, Set<string>>()
-  for (const { table, column } of guarded) {
-    for (const subject of [table.entity, table.stream?.entity ?? table.entity])
-      hidden.set(subject, (hidden.get(subject) ?? new Set()).add(column))
-  }
   const sentOf = (table: Table): ReadonlyArray<string> => {
     const away = guarded.filter((one) => one.table === table).map(({ column }) => column)
     const columns = known.columns.get(table)!
@@ -134,6 +125,12 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
         )
   }
 
+  return { viewer, asks, seen, guarded, sentOf, seenRow, isVisible, visible, blanked }
+}
+type Reader = ReturnType<typeof readerOf>
+
+/** Cuts a row change to what the reader sees. */
+const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Reader) => {
   const cut = (change: RowChange): ReadonlyArray<RowChange> => {
     const { table } = change
     if (!seen.has(table)) return [change]
@@ -184,6 +181,23 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
     const { by_row, says_by = [] } = change.table.visibility ?? {}
     const is_said = says_by.length > 0 && says_by.every((column) => column in change.where && !(column in change.set))
     return is_said && asks && by_row?.(change.where, viewer) === true ? [change] : []
+  }
+  return cut
+}
+
+/** For this person and their token: what either may not see is kept from the device. */
+export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: number): Redaction => {
+  const viewer = restrictToToken(catalogue, person)
+  const reader = readerOf(catalogue, viewer)
+  const { asks, blanked, guarded, isVisible, seen, seenRow, sentOf } = reader
+  const { entities } = knownOf(catalogue)
+  const cut = cutFor(reader)
+  const whole = [...seen.values()].every((one) => one === "whole")
+  // Events may carry rows of their subject and of its parts: a guarded name is guarded in all of them.
+  const hidden = new Map<string, Set<string>>()
+  for (const { table, column } of guarded) {
+    for (const subject of [table.entity, table.stream?.entity ?? table.entity])
+      hidden.set(subject, (hidden.get(subject) ?? new Set()).add(column))
   }
   /** Undefined when the event touches only what this reader sees. */
   const cutEvent = (event: Parameters<Redaction["see"]>[0]): VisibleEvent | "nothing" | undefined => {

@@ -102,7 +102,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   {
     name: "readers are sent every row whole",
     file: "sync/protocol/redaction.ts",
-    within: "redactionFor",
+    within: "readerOf",
     find: "[table, visibleColumnsOf(table, viewer)]",
     replace: '[table, "whole"]',
     killed_by: [

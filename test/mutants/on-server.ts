@@ -241,7 +241,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "rows are sent with the columns their reader may not see",
     file: redaction,
-    within: "redactionFor",
+    within: "readerOf",
     find: "known.guarded.filter(({ by }) => !hasOnePermission(viewer, by))",
     replace: 'known.guarded.filter(({ by }) => by === "")',
     killed_by: [
@@ -360,7 +360,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "rows of others that say so are sent to everybody",
     file: redaction,
-    within: "redactionFor",
+    within: "readerOf",
     find: 'table.visibility.by_row(row, viewer) ? "whole" : "none"',
     replace: 'table.visibility.by_row(row, viewer) || key !== "" ? "whole" : "none"',
     killed_by: [
