@@ -18,6 +18,12 @@ const options = {
     if (!(log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message))) next(level, log)
   }
 }
+/** Inquirer names all its prompts. No question of ours opens an editor, whose tables of character sets are 300 kB. */
+const without_editor = {
+  name: "without-editor",
+  resolveId: (id) => (id === "@inquirer/editor" ? { id, external: false } : null),
+  load: (id) => (id === "@inquirer/editor" ? "export default undefined" : null)
+}
 const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
 const isOwnShared = (id) => [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder))
@@ -68,6 +74,7 @@ const bundle = await rolldown({
   input,
   external: isExternal,
   plugins: [
+    without_editor,
     {
       name: "start",
       buildEnd() {
@@ -100,6 +107,22 @@ const { output } = await bundle.write({
   chunkFileNames: "parts/[name]-[hash].js"
 })
 await bundle.close()
+
+// What help and completion say of each command, so that they need not load it. Without a Node of 24 they load it.
+try {
+  const text = execFileSync(process.execPath, [`${root}cli/bin.mjs`, "completion", "data"], {
+    encoding: "utf8",
+    maxBuffer: 64_000_000,
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+  const { index, commands } = JSON.parse(text)
+  mkdirSync(`${root}out/words`)
+  writeFileSync(`${root}out/words/index.json`, JSON.stringify(index))
+  for (const [word, command] of Object.entries(commands))
+    writeFileSync(`${root}out/words/command-${word}.json`, JSON.stringify(command))
+} catch {
+  console.warn("Help and completion will load each command: they could not be written down.")
+}
 
 // What draws documents runs in threads of its own: a program apart, which the others find in out/print. The libraries in
 // it look for their data beside themselves by the name that CommonJS has for that.

@@ -26,10 +26,10 @@ interface Read {
   readonly query: Query
 }
 export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clocks => {
-  const zones = new Map<unknown, string>()
+  const zones = new Map<unknown, unknown>()
   const names = new Map<unknown, string>()
-  let company: string | undefined
-  let here: string | undefined
+  let company: unknown
+  let default_store: unknown
   let looked: Promise<void> | undefined
   const answerTo = async (path: string, query: Query): Promise<JsonObject> => {
     const answer = await request({ method: "GET", path, query }).catch(() => undefined)
@@ -38,17 +38,19 @@ export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clo
   const look = async (): Promise<void> => {
     const { settings } = await answerTo("/api/v1/settings/company", [])
     const stores = rowsIn({ stores: [], ...(await answerTo("/api/v1/stores", [["per_page", "100"]])) }, "stores")
-    company = zoneOr(objectBody(settings ?? {}).timezone, "") || undefined
+    company = objectBody(settings ?? {}).timezone
     for (const { id, name, timezone } of stores) {
-      const zone = zoneOr(timezone, company ?? "")
-      if (zone !== "") zones.set(id, zone)
+      zones.set(id, timezone)
       names.set(id, name)
     }
-    here = zones.get(stores.find(({ is_default }) => is_default)?.id)
-    // Users who may not see settings use the default store's clock.
-    company ??= here
+    default_store = stores.find(({ is_default }) => is_default)?.id
   }
-  const zoneOf = (row: JsonObject): string | undefined => zones.get(row.store_id) ?? company
+  // Zones are checked where a time is shown: looking one up takes longer than most commands do.
+  const known = (timezone: unknown): string | undefined => zoneOr(timezone, "") || undefined
+  const zoneHere = (): string | undefined => known(zones.get(default_store)) ?? known(company)
+  // Users who may not see settings use the default store's clock.
+  const zoneOf = ({ store_id }: JsonObject): string | undefined =>
+    known(zones.get(store_id)) ?? known(company) ?? zoneHere()
   /** The store named by a request, or the one of the row in its path. */
   const zoneAsked = async ({ body, path }: Asking): Promise<string | undefined> => {
     if (isJsonObject(body) && typeof body.store_id === "number") return zoneOf(body)
@@ -61,13 +63,7 @@ export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clo
     const zone = await zoneAsked(asking)
     return { ...answer, body: onClock(answer.body, zone) }
   }
-  return {
-    look: () => (looked ??= look()),
-    storeName: (id) => names.get(id),
-    zoneOf,
-    zoneHere: () => here ?? company,
-    refusal
-  }
+  return { look: () => (looked ??= look()), storeName: (id) => names.get(id), zoneOf, zoneHere, refusal }
 }
 /** Every text of a document as a sentence for people. */
 const onClock = (value: Json, zone: string | undefined): Json =>

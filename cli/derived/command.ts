@@ -5,7 +5,7 @@ import { document_types } from "../../core/documents/schema.ts"
 import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { withAction, repeatable } from "../context/program.ts"
 import { describeFlag, type Flag, flagsOf, placeholder, valuesFor } from "./flags.ts"
-import { withValues } from "./option-values.ts"
+import { withValues } from "../output/program.ts"
 import { runDerivedCommand } from "./run.ts"
 import { argumentName, isList, type Verb, verb_aliases } from "./names.ts"
 

@@ -4,7 +4,7 @@ import type { Field, Fields, FieldType, Json } from "../../core/kernel/fields/fi
 import { scaleOf } from "../../core/values/currency.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { kebab } from "./names.ts"
-import type { OfferedValues } from "./option-values.ts"
+import type { OfferedValues } from "../output/program.ts"
 
 export interface Flag {
   /** `--product-group-id` */

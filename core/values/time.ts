@@ -89,8 +89,9 @@ const years = new Map<string, ReadonlyArray<Stretch>>()
 export const zoneOf = (timezone: string | null | undefined): string =>
   timezone === null || timezone === undefined || timezone.trim() === "" ? "UTC" : timezone.trim()
 
-/** Whether the name is a time zone this machine knows. */
+/** Whether the name is a time zone this machine knows. The first other than UTC takes some milliseconds to look up. */
 export const isZone = (name: string): boolean => {
+  if (name === "UTC") return true
   try {
     clockOf(name)
     return true

@@ -1,9 +1,10 @@
 /** The help of every command: what it says of the API is so. */
 import type { Command } from "commander"
 import { expect, it } from "vitest"
+import { builtFrom, declareBuilt } from "../../cli/frame/built-commands.ts"
 import { all_commands } from "../../cli/frame/command-loader.ts"
 import { allEndpoints } from "../../cli/context/routing.ts"
-import { makeProgram } from "../../cli/context/program.ts"
+import { makeProgram, valuesOf } from "../../cli/output/program.ts"
 
 /** The help of a command and of all below it. */
 const helpOf = (command: Command): string => {
@@ -48,4 +49,21 @@ it("names no address that the server does not have", async () => {
   }
   expect(wrong).toEqual([])
   expect(looked_at).toBeGreaterThan(300)
+})
+
+it("is the same where it is read from what the build wrote, as are the values that completion offers", async () => {
+  const { commands } = await builtFrom(all_commands, () => "")
+  const valuesBelow = (command: Command): ReadonlyArray<unknown> => [
+    ...[...command.options, ...command.registeredArguments].map(valuesOf),
+    ...command.commands.map(valuesBelow)
+  ]
+  const words = await all_commands.firstWords()
+  expect(Object.keys(commands)).toEqual(words)
+  for (const word of words) {
+    const [live, built] = [makeProgram(), makeProgram()]
+    await all_commands.load(live, word, [word, "--help"])
+    declareBuilt(built, JSON.parse(JSON.stringify(commands[word])))
+    expect(built.commands.map(helpOf)).toEqual(live.commands.map(helpOf))
+    expect(built.commands.map(valuesBelow)).toEqual(live.commands.map(valuesBelow))
+  }
 })

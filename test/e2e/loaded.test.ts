@@ -85,14 +85,16 @@ describe("the built command line", () => {
     const { bytes } = await loadedBy("--version")
     expect(bytes).toBeLessThan(11_000)
   })
-  it("lists server commands without loading their code", async () => {
-    const { bytes, of_node, sources } = await loadedBy("help")
-    // What is looked for is found where it is: the maps name the modules.
-    expect(sources).toContain("server/delivery/webhooks/api.ts")
-    expect(ofServer(sources)).toEqual([])
-    expect(among(seldom, sources)).toEqual([])
-    expect(of_node.filter((name) => network.test(name))).toEqual([])
-    expect(bytes).toBeLessThan(1_420_000)
+  it.each([
+    [["help"]],
+    [["orders", "items", "create", "--help"]],
+    [["completion", "words", "products", ""]],
+    [["completion", "words", "products", "create", "--stock-method", ""]]
+  ])("answers from what the build wrote, without loading the core: %s", async (words) => {
+    const { bytes, sources } = await loadedBy(...words)
+    expect(sources).toContain("cli/frame/built-commands.ts")
+    expect(sources.filter((source) => !/^(cli|core\/values)\/|commander/.test(source))).toEqual([])
+    expect(bytes).toBeLessThan(70_000)
   })
   it.each([
     [["products", "list", "--offline"]],

@@ -1,7 +1,7 @@
 /** `notifications`: types of notifications and their channels, as tables. The verbs of the API's noun are added. */
 import { Argument, type Command } from "commander"
 import { notificationTypes } from "../../../../core/office/notifications/types.ts"
-import { withValues } from "../../../derived/option-values.ts"
+import { withValues } from "../../../output/program.ts"
 import { withAction } from "../../../context/program.ts"
 
 const channels = [

@@ -1,16 +1,98 @@
 /** Completions of the word being typed: commands, flags, and names in the replica. */
 import type { Command, Option } from "commander"
 import type { AllCommands } from "../../../base/answers.ts"
+import type { Environment } from "../../../base/server-choice.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { valuesOf } from "../../../derived/option-values.ts"
+import { makeProgram, valuesOf } from "../../../output/program.ts"
 import { firstWord } from "../../../base/first-word.ts"
-import { oneLine } from "../../../output/text.ts"
-import { makeProgram } from "../../../context/program.ts"
 
-/** `context`: undefined where no replica answers for what is being typed. */
-export const candidates = async (
+/** A line as bash hands it over: its words, and candidates in the form in which bash puts them into the line. */
+interface Line {
+  /** Without quotes and backslashes. The last one is what is being typed; it is empty after a space. */
+  readonly words: ReadonlyArray<string>
+  /** The quote that the last word has opened and not closed. */
+  readonly quote: '"' | "'" | undefined
+}
+
+export const readLine = (line: string): Line => {
+  const words: Array<string> = []
+  let word: string | undefined
+  let quote: Line["quote"]
+  for (let at = 0; at < line.length; at++) {
+    const sign = line.charAt(at)
+    if (quote === "'" || (quote === '"' && sign !== "\\")) {
+      if (sign === quote) quote = undefined
+      else word = (word ?? "") + sign
+    } else if (sign === "\\") {
+      at++
+      word = (word ?? "") + line.charAt(at)
+    } else if (sign === '"' || sign === "'") {
+      quote = sign
+      word ??= ""
+    } else if (/\s/.test(sign)) {
+      if (word !== undefined) words.push(word)
+      word = undefined
+    } else word = (word ?? "") + sign
+  }
+  return { words: [...words, word ?? ""], quote }
+}
+
+/** Bash replaces what stands after the last = or : alone. Outside quotes it takes words with backslashes. */
+export const forBash = (candidate: string, { quote, words }: Line): string => {
+  const current = words.at(-1) ?? ""
+  const kept = quote === undefined ? Math.max(current.lastIndexOf("="), current.lastIndexOf(":")) + 1 : 0
+  const rest = candidate.slice(kept)
+  if (quote === "'") return rest
+  if (quote === '"') return rest.replace(/["\\$`]/g, "\\$&")
+  return rest.replace(/[^\p{L}\p{N}_./,:=@%+-]/gu, "\\$&")
+}
+
+/**
+ * Candidates for the last word, one a line; none after an error. Never uses the network. `given`: the words typed so
+ * far, or the line as bash hands it over, after a `--` that keeps flags in it from being read as this command's.
+ */
+export const complete = async (
+  shell: "words" | "line",
+  given: ReadonlyArray<string>,
+  env: Environment,
+  all: AllCommands
+): Promise<string> => {
+  const typed = given[0] === "--" ? given.slice(1) : given
+  const line = shell === "line" ? readLine(typed[0] ?? "") : undefined
+  const found = await wordsFor(line?.words.slice(1) ?? typed, env, all)
+  return found.map((word) => `${line === undefined ? word : forBash(word, line)}\n`).join("")
+}
+/** Opens the replica where names are looked for in it. */
+type Replica = () => Promise<CommandContext>
+
+const wordsFor = async (
   typed: ReadonlyArray<string>,
-  context: CommandContext | undefined,
+  env: Environment,
+  all: AllCommands
+): Promise<ReadonlyArray<string>> => {
+  const at = typed.lastIndexOf("--profile")
+  const profile = at < 0 || at >= typed.length - 2 ? undefined : typed[at + 1]
+  const names_server = typed.some((word) => word === "--url" || word.startsWith("--url="))
+  let context: CommandContext | undefined
+  const open = async (): Promise<CommandContext> => {
+    const { openContext } = await import("../../../context/context.ts")
+    return (context ??= openContext({ offline: true, ...(profile === undefined ? {} : { profile }) }, env, {
+      is_quiet: true
+    }))
+  }
+  try {
+    return await candidates(typed, names_server ? undefined : open, all)
+  } catch {
+    return []
+  } finally {
+    await context?.close()
+  }
+}
+
+/** `replica`: undefined where none answers for what is being typed. */
+const candidates = async (
+  typed: ReadonlyArray<string>,
+  replica: Replica | undefined,
   all: AllCommands
 ): Promise<ReadonlyArray<string>> => {
   const current = typed.at(-1) ?? ""
@@ -18,12 +100,12 @@ export const candidates = async (
   const program = makeProgram()
   const { word } = firstWord(before)
   if (word === undefined) {
-    const [value] = await valueWords(program, before, current, context)
+    const [value] = await valueWords(program, before, current, replica)
     return value ?? matching(current.startsWith("-") ? flagsOf(program) : await all.firstWords(), current)
   }
   await all.load(program, word, before).catch(() => undefined)
   const { command, operands } = commandAt(program, before)
-  const [value] = await valueWords(command, before, current, context)
+  const [value] = await valueWords(command, before, current, replica)
   if (value !== undefined) return value
   if (current.startsWith("-")) return matching(flagsOf(command), current)
   const argument = command.registeredArguments[operands] ?? lastVariadic(command)
@@ -32,7 +114,7 @@ export const candidates = async (
   const { words } = valuesOf(argument)
   return [
     ...matching([...inner, ...(words ?? [])], current),
-    ...(words === undefined ? await namesOf(context, await tableNamed(argument.name()), current) : [])
+    ...(words === undefined ? await namesOf(replica, await tableNamed(argument.name()), current) : [])
   ]
 }
 const lastVariadic = ({ registeredArguments }: Command) => registeredArguments.findLast(({ variadic }) => variadic)
@@ -49,20 +131,20 @@ const valueWords = async (
   command: Command,
   before: ReadonlyArray<string>,
   current: string,
-  context: CommandContext | undefined
+  replica: Replica | undefined
 ): Promise<ReadonlyArray<ReadonlyArray<string>>> => {
   const joined = /^(--[\w-]+=)(.*)$/s.exec(current)
   const [, head = "", typed = current] = joined ?? []
   const named = joined === null ? before.at(-1) : head.slice(0, -1)
   const option = command.options.find(({ long, short }) => named !== undefined && (long === named || short === named))
   if (option === undefined || option.isBoolean() || (joined === null && option.optional)) return []
-  return [(await wordsOf(option, typed, context)).map((word) => `${head}${word}`)]
+  return [(await wordsOf(option, typed, replica)).map((word) => `${head}${word}`)]
 }
-const wordsOf = async (option: Option, typed: string, context: CommandContext | undefined) => {
+const wordsOf = async (option: Option, typed: string, replica: Replica | undefined) => {
   if (option.argChoices !== undefined) return matching(option.argChoices, typed)
   const { table, words } = valuesOf(option)
   if (words !== undefined) return matching(words, typed)
-  return namesOf(context, table ?? (await tableNamed(option.long ?? "")), typed)
+  return namesOf(replica, table ?? (await tableNamed(option.long ?? "")), typed)
 }
 
 /** The innermost command these words lead to, and how many of its arguments they give. */
@@ -97,11 +179,14 @@ const tableNamed = async (what: string): Promise<string | undefined> =>
  * command line cannot hold, such as those with a line break.
  */
 const namesOf = async (
-  context: CommandContext | undefined,
+  replica: Replica | undefined,
   table: string | undefined,
   beginning: string
 ): Promise<ReadonlyArray<string>> => {
-  if (table === undefined || context === undefined || !context.isDevice()) return []
+  if (table === undefined || replica === undefined) return []
+  const context = await replica()
+  if (!context.isDevice()) return []
+  const { oneLine } = await import("../../../output/text.ts")
   const { namesStartingWith } = await import("../../../context/resolve-id.ts")
   return namesStartingWith(context, table, beginning).then(
     (names) => [...new Set(names)].filter((name) => name === oneLine(name)),

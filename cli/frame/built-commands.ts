@@ -1,0 +1,158 @@
+/** Commands as data, which the build writes: help and completion read them without loading what the commands do. */
+import { readFileSync } from "node:fs"
+import { Argument, type Command, Option } from "commander"
+import type { AllCommands } from "../base/answers.ts"
+import { isGlobal, makeProgram, type OfferedValues, valuesOf, withGlobals, withValues } from "../output/program.ts"
+import { printOut } from "../output/out.ts"
+
+interface BuiltValue {
+  /** As commander writes it: `--name <name>`, `[words...]`. */
+  readonly flags: string
+  readonly text?: string
+  readonly heading?: string | undefined
+  readonly default?: readonly [value: unknown, text: string | undefined]
+  readonly choices?: ReadonlyArray<string> | undefined
+  readonly values?: OfferedValues
+  readonly is_hidden?: boolean
+}
+/** Empty and false members are left out. */
+interface BuiltCommand {
+  readonly name: string
+  readonly aliases?: ReadonlyArray<string>
+  readonly text?: string
+  /** Its line in lists, where shorter than `text`. */
+  readonly summary?: string
+  /** The end of its help. */
+  readonly after?: string
+  readonly arguments?: ReadonlyArray<BuiltValue>
+  readonly options?: ReadonlyArray<BuiltValue>
+  readonly takes_globals?: boolean
+  readonly lists_help?: boolean
+  readonly commands?: ReadonlyArray<BuiltCommand>
+}
+interface BuiltIndex {
+  readonly overview: string
+  readonly first_words: ReadonlyArray<string>
+}
+
+const isSaid = (value: unknown): boolean =>
+  value !== undefined &&
+  value !== "" &&
+  value !== false &&
+  !(typeof value === "object" && Object.keys(value ?? {}).length === 0)
+const said = <T extends object>(all: T): T =>
+  Object.fromEntries(Object.entries(all).filter(([, value]) => isSaid(value))) as T
+
+const valueOf = (flags: string, one: Option | Argument): BuiltValue =>
+  said({
+    flags,
+    text: one.description,
+    choices: one.argChoices,
+    ...(one.defaultValue === undefined ? {} : { default: [one.defaultValue, one.defaultValueDescription] as const }),
+    values: valuesOf(one)
+  })
+const argumentFlags = (argument: Argument): string => {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`
+  return argument.required ? `<${name}>` : `[${name}]`
+}
+const builtOf = (command: Command): BuiltCommand => {
+  let shown = ""
+  command.configureOutput({ writeOut: (part) => void (shown += part) }).outputHelp()
+  const after = shown.slice(command.helpInformation().length)
+  return said({
+    name: command.name(),
+    aliases: command.aliases(),
+    text: command.description(),
+    summary: command.summary(),
+    after: after.replace(/\n$/, ""),
+    arguments: command.registeredArguments.map((one) => valueOf(argumentFlags(one), one)),
+    options: command.options
+      .filter((one) => !isGlobal(one))
+      .map((one) => said({ ...valueOf(one.flags, one), heading: one.helpGroupHeading, is_hidden: one.hidden })),
+    takes_globals: command.options.some(isGlobal),
+    lists_help: command.createHelp().visibleCommands(command).length > command.commands.length,
+    commands: command.commands.map(builtOf)
+  })
+}
+
+/** Every first word, with the commands that are declared for it, and the overview. */
+export const builtFrom = async (
+  { firstWords, load }: AllCommands,
+  overview: (words: ReadonlyArray<string>) => string
+): Promise<{ readonly index: BuiltIndex; readonly commands: { readonly [word: string]: BuiltCommand } }> => {
+  const words = await firstWords()
+  const commands: { [word: string]: BuiltCommand } = {}
+  for (const word of words) {
+    const program = makeProgram()
+    await load(program, word, [word, "--help"])
+    const [command] = program.commands
+    if (command !== undefined) commands[word] = builtOf(command)
+  }
+  return { index: { overview: overview(words), first_words: words }, commands }
+}
+
+/** Declares what the build wrote of a command. */
+export const declareBuilt = (parent: Command, built: BuiltCommand): void => {
+  const command = parent.createCommand(built.name).copyInheritedSettings(parent).enablePositionalOptions()
+  command
+    .aliases(built.aliases ?? [])
+    .description(built.text ?? "")
+    .summary(built.summary ?? "")
+  if (built.after !== undefined) command.addHelpText("after", built.after)
+  for (const one of built.arguments ?? []) command.addArgument(withMore(new Argument(one.flags, one.text), one))
+  for (const one of built.options ?? []) {
+    const option = withMore(new Option(one.flags, one.text), one)
+    if (one.heading !== undefined) option.helpGroup(one.heading)
+    command.addOption(option.hideHelp(one.is_hidden === true))
+  }
+  if (built.takes_globals === true) withGlobals(command)
+  if (built.lists_help !== true) command.helpCommand(false)
+  for (const inner of built.commands ?? []) declareBuilt(command, inner)
+  parent.addCommand(command)
+}
+const withMore = <T extends Option | Argument>(made: T, { choices, values, ...more }: BuiltValue): T => {
+  if (choices !== undefined) made.choices(choices)
+  if (more.default !== undefined) made.default(...more.default)
+  return withValues(made, values ?? {})
+}
+
+/** A file that this program's build wrote; undefined if there is none, as when sources are run. */
+const read = (folder: URL, name: string): string | undefined => {
+  try {
+    return readFileSync(new URL(`${name}.json`, folder), "utf8")
+  } catch {
+    return undefined
+  }
+}
+const index = (folder: URL): BuiltIndex | undefined => {
+  const text = read(folder, "index")
+  return text === undefined ? undefined : JSON.parse(text)
+}
+const declareWord = (folder: URL, program: Command, word: string): boolean => {
+  const text = /^[a-z-]+$/.test(word) ? read(folder, `command-${word}`) : undefined
+  if (text !== undefined) declareBuilt(program, JSON.parse(text))
+  return text !== undefined
+}
+
+export const builtOverview = (folder: URL): string | undefined => index(folder)?.overview
+/** Prints the help requested; false if the build wrote none, or the words request no help. */
+export const printBuiltHelp = async (folder: URL, word: string, argv: ReadonlyArray<string>): Promise<boolean> => {
+  const program = makeProgram()
+  let text = ""
+  program.configureOutput({ writeOut: (part) => void (text += part), writeErr: () => {} })
+  if (!declareWord(folder, program, word)) return false
+  try {
+    await program.parseAsync(argv, { from: "user" })
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "commander.helpDisplayed")) return false
+    printOut(text)
+    return true
+  }
+  return false
+}
+/** Commands from the build's files; those without a file are declared by `live`. */
+export const builtCommands = (folder: URL, live: () => Promise<AllCommands>): AllCommands => ({
+  firstWords: async () => index(folder)?.first_words ?? (await live()).firstWords(),
+  load: async (program, word, argv) =>
+    declareWord(folder, program, word) ? [...argv] : (await live()).load(program, word, argv)
+})

@@ -1,0 +1,81 @@
+/**
+ * The program that commands are declared on: commander, with the global flags on every verb. Completion and `--help`
+ * load this and no command.
+ */
+import { type Argument, Command, Option, type ParseOptionsResult } from "commander"
+import { usageError } from "../base/exit-codes.ts"
+import { printErr, printOut } from "./out.ts"
+
+/** The heading under which help lists them. */
+const global_flags = "Global flags:"
+const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
+  ["--json", "data only, as JSON with stable fields"],
+  ["--offline", "never touch the network"],
+  ["--no-input", "never ask; a missing value is an error that names its flag"],
+  ["--plan", "print what a write would do, write nothing"],
+  ["--profile <name>", "which replica (default: default)"],
+  ["--remote", "answered by the server, not by the replica"],
+  ["--url <url>", "a server to ask directly"],
+  ["--token <token>", "its token"]
+]
+/** Adds the global flags, except where the verb has a flag of that name. */
+export const withGlobals = (command: Command): Command => {
+  const taken = new Set(command.options.map((option) => option.long))
+  for (const [flags, text] of globals) {
+    const option = new Option(flags, text).helpGroup(global_flags)
+    if (!taken.has(option.long)) command.addOption(option)
+  }
+  return command
+}
+
+/** Commands in which a flag is no value of the flag before it: `--name --plan` would name something "--plan". */
+class StrictCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new StrictCommand(name)
+  }
+  override parseOptions(words: Array<string>): ParseOptionsResult {
+    refuseFlagsAsValues(this, words)
+    return super.parseOptions(words)
+  }
+}
+/** Looks at the words up to those of an inner command, which looks at its own. */
+const refuseFlagsAsValues = ({ commands, options }: Command, words: ReadonlyArray<string>): void => {
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? ""
+    if (word === "--" || commands.some((one) => one.name() === word || one.aliases().includes(word))) return
+    const option = options.find(({ long, short }) => long === word || short === word)
+    if (option?.required !== true) continue
+    at++
+    const value = words[at]
+    if (value?.startsWith("--") === true)
+      throw usageError(
+        `${word} wants a value, and what follows is ${value}.`,
+        `If that is its value, write ${option.long ?? word}=${value}.`
+      )
+  }
+}
+
+export const makeProgram = (): Command =>
+  withGlobals(new StrictCommand("flightcase"))
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ writeOut: printOut, writeErr: printErr, outputError: () => {} })
+    .configureHelp({ showGlobalOptions: false })
+
+export const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === global_flags
+
+// Values that completion offers, registered where flags and arguments are created: commander would validate its own
+// choices, with its own messages.
+
+export interface OfferedValues {
+  /** The table whose rows it names. */
+  readonly table?: string
+  /** Words it may be. */
+  readonly words?: ReadonlyArray<string>
+}
+const noted = new WeakMap<Option | Argument, OfferedValues>()
+export const withValues = <T extends Option | Argument>(made: T, values: OfferedValues): T => {
+  noted.set(made, values)
+  return made
+}
+export const valuesOf = (made: Option | Argument): OfferedValues => noted.get(made) ?? {}
