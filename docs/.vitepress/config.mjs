@@ -5,7 +5,10 @@ import { defineConfig } from "vitepress"
 /** Addresses are lower case, and a folder's README is its index: `docs/TOUR.md` is read at /guide/tour. */
 const addressOf = (page) => page.toLowerCase().replace(/(^|\/)readme\.md$/, "$1index.md")
 
-/** Points links between sources at their addresses; what lies outside docs/ is no page, and keeps its words only. */
+/** For those who work on the source alone: no pages of the guide. */
+const left_out = ["decisions/archive.md"]
+
+/** Points links between sources at their addresses; what is no page keeps its words only. */
 const linksBetweenPages = (markdown) => {
   markdown.core.ruler.push("links_between_pages", ({ env, tokens }) => {
     for (const { children } of tokens)
@@ -20,7 +23,8 @@ const linksBetweenPages = (markdown) => {
           continue
         }
         const [, page, anchor] = /^([^#]*)(.*)$/.exec(href)
-        if (posix.join(posix.dirname(env.relativePath), page).startsWith("..")) token.attrs = []
+        const path = posix.join(posix.dirname(env.relativePath), page)
+        if (path.startsWith("..") || left_out.includes(path)) token.attrs = []
         else token.attrSet("href", addressOf(page) + anchor)
       }
   })
@@ -36,6 +40,7 @@ export default defineConfig({
   outDir: "../out/site/guide",
   cacheDir: "../node_modules/.cache/guide",
   head: [["link", { rel: "icon", href: "data:," }]],
+  srcExclude: left_out,
   cleanUrls: true,
   metaChunk: true,
   rewrites: addressOf,
