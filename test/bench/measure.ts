@@ -72,6 +72,17 @@ export interface Shown {
   readonly as: "rate" | "duration"
 }
 
+/** One ratio of a run: its peer, and the median of its rounds with their ends. */
+export interface Result {
+  readonly title: string
+  readonly peer: string
+  readonly median: number
+  readonly least: number
+  readonly most: number
+}
+/** All ratios printed by this process. */
+export const results: Array<Result> = []
+
 /** Prints medians with their spread, then the first side's ratio to each other side, round by round. */
 export const print = (title: string, taken: ReadonlyArray<Taken>, { unit, as }: Shown): void => {
   const figure = ({ seconds, count }: Sample): number => (as === "rate" ? count / seconds : (seconds * 1000) / count)
@@ -89,6 +100,8 @@ export const print = (title: string, taken: ReadonlyArray<Taken>, { unit, as }: 
   const [first, ...others] = taken
   for (const other of others) {
     const ratios = first!.samples.map((sample, at) => figure(sample) / figure(other.samples[at]!))
+    const [least, most] = [Math.min(...ratios), Math.max(...ratios)]
+    results.push({ title, peer: other.name, median: median(ratios), least, most })
     console.log(
       `  ${"ratio".padEnd(width)}${spread(ratios, ratio)} ${as === "rate" ? "of the rate of" : "times as long as"} ${other.name}, ${ratios.length} rounds in turns`
     )

@@ -1,11 +1,13 @@
 /**
  * `npm run bench` measures the product against the least that could do the same, in one run, in turns, and prints the
- * ratios; `npm run bench -- http` runs one by name. Builds first, unless told `--no-build`.
+ * ratios; `npm run bench -- http` runs one by name. Builds first, unless told `--no-build`. Ratios are kept in
+ * bench-results.json and compared with those of the run before.
  */
 import { execFileSync } from "node:child_process"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { machine } from "./measure.ts"
+import { machine, type Result, results } from "./measure.ts"
 import { root } from "./processes.ts"
 
 const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } = {
@@ -44,5 +46,25 @@ if (unknown !== undefined) {
 }
 if (!values["no-build"]) execFileSync(process.execPath, [join(root, "build.mjs")], { stdio: "inherit" })
 console.log(machine())
-for (const name of names) await (await benches[name]!())()
+const kept = join(root, "bench-results.json")
+const before: { readonly [bench: string]: ReadonlyArray<Result> } = existsSync(kept)
+  ? JSON.parse(readFileSync(kept, "utf8"))
+  : {}
+const all: { [bench: string]: ReadonlyArray<Result> } = { ...before }
+const changes: Array<string> = []
+for (const name of names) {
+  results.length = 0
+  await (
+    await benches[name]!()
+  )()
+  all[name] = [...results]
+  writeFileSync(kept, `${JSON.stringify(all, null, 2)}\n`)
+  for (const { least, median, most, peer, title } of results) {
+    const old = before[name]?.find((one) => one.title === title && one.peer === peer)
+    // Apart by more than either run's rounds were among themselves.
+    if (old !== undefined && (old.median < least || old.median > most) && (median < old.least || median > old.most))
+      changes.push(`  ${old.median.toFixed(2)} -> ${median.toFixed(2)}  of ${peer}: ${title}`)
+  }
+}
+if (changes.length > 0) console.log(`\nRatios that differ from the run before:\n${changes.join("\n")}`)
 process.exit(0)
