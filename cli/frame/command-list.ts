@@ -204,6 +204,13 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["serve", "the server itself; --help tells what it can be set to"],
     load: () => import("../commands/operations/serve.ts")
   },
+  backup: {
+    usage_line: [
+      "backup create FOLDER | list|verify|restore|prune",
+      "the server's database and files in one file, while it runs; verify --restore tries it"
+    ],
+    load: () => import("../commands/operations/backup.ts")
+  },
   completion: {
     usage_line: ["completion bash|zsh|fish", "completion for a shell"],
     load: () => import("../commands/operations/completion/completion.ts")

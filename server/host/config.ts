@@ -74,7 +74,7 @@ export const configFrom = (environment: Environment): ServerConfig => {
   }
 }
 
-const bucketKeys = (given: Values): Credentials => {
+export const bucketKeys = (given: Values): Credentials => {
   const { AWS_ACCESS_KEY_ID: access_key_id, AWS_SECRET_ACCESS_KEY: secret_access_key } = given
   if (access_key_id === undefined || secret_access_key === undefined)
     throw new StartupError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set beside FLIGHTCASE_BLOBS.")

@@ -1,0 +1,154 @@
+/** `backup`: backups of the server at its own machine, of its SQLite file or its Postgres, and of its files. */
+import { type Command, Option } from "commander"
+import type { CommandContext } from "../../context/context.ts"
+import { CliError, exit_codes, refusePlan, usageError } from "../../base/exit-codes.ts"
+import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { columnsNamed, recordText, tableText } from "../../output/table.ts"
+import type { Backup, BackupPlace } from "../../../server/host/backup.ts"
+
+const host = () => import("../../../server/host/backup.ts")
+
+/** Refusals in plain words; the network is never used. */
+const atTheMachine = async <A>(
+  { options }: CommandContext,
+  work: (backups: Awaited<ReturnType<typeof host>>) => Promise<A> | A
+): Promise<A> => {
+  if (options.remote === true || options.url !== undefined || options.token !== undefined)
+    throw usageError(
+      "Backups are made at the server's own machine, not over the network.",
+      "Run it there, with FLIGHTCASE_DATA or DATABASE_URL as the server has it, without --url, --token and --remote."
+    )
+  const { StartupError } = await import("../../../server/ports/startup-error.ts")
+  try {
+    return await work(await host())
+  } catch (error) {
+    if (error instanceof StartupError) throw new CliError(exit_codes.failed, error.message, { cause: error })
+    const { code, path } = error as NodeJS.ErrnoException
+    if (code === "ENOSPC" || code === "EACCES" || code === "EROFS")
+      throw new CliError(exit_codes.failed, `${path ?? "The folder"} cannot be written (${code}).`, { cause: error })
+    throw error
+  }
+}
+const placeOf = ({ placeFrom }: Awaited<ReturnType<typeof host>>, { env }: CommandContext, flags: Flags): BackupPlace =>
+  placeFrom(env, textFlag(flags, "data"))
+
+/** From a file, or FLIGHTCASE_BACKUP_PASSPHRASE; undefined where there is neither. */
+const passphraseOf = async ({ env }: CommandContext, flags: Flags): Promise<string | undefined> => {
+  const file = textFlag(flags, "passphraseFile")
+  const given =
+    file === undefined
+      ? env["FLIGHTCASE_BACKUP_PASSPHRASE"]
+      : (await (await import("node:fs/promises")).readFile(file, "utf8")).trim()
+  if (given === undefined || given === "") {
+    if (file !== undefined) throw usageError(`${file} is empty.`, "Write the passphrase into it.")
+    return undefined
+  }
+  if (given.length < 12) throw usageError("A passphrase has 12 characters or more.")
+  return given
+}
+const shown = ({ engine, file, files, is_sealed, made_at, position, size_bytes }: Backup) => ({
+  file,
+  made_at,
+  engine: engine === "pg" ? "postgres" : "sqlite",
+  position,
+  files,
+  size_bytes,
+  is_sealed
+})
+const printOne = (context: CommandContext, backup: Backup): void => {
+  if (context.options.json === true) context.printJson({ backup: shown(backup) })
+  else context.print(recordText(shown(backup), context.terminal))
+}
+const printAll = (context: CommandContext, backups: ReadonlyArray<Backup>): void => {
+  const rows = backups.map(shown)
+  if (context.options.json === true) return context.printJson({ backups: rows })
+  const columns = columnsNamed(
+    "made_at=MADE, engine=ENGINE, position=EVENTS, files=FILES, size_bytes=BYTES, is_sealed=SEALED, file=FILE"
+  )
+  context.print(tableText(columns, rows, context.terminal))
+}
+
+const key_apart =
+  "The signing key (FLIGHTCASE_KEY, or the file key in FLIGHTCASE_DATA) is not in it: keep it in another place."
+
+const create = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
+  atTheMachine(context, async (backups) => {
+    refusePlan(context)
+    const made = await backups.createBackup(placeOf(backups, context, flags), folder, {
+      now: new Date(),
+      passphrase: await passphraseOf(context, flags)
+    })
+    printOne(context, made)
+    context.note(key_apart)
+  })
+
+const restore = (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
+  atTheMachine(context, async (backups) => {
+    refusePlan(context)
+    const place = placeOf(backups, context, flags)
+    printOne(context, await backups.restoreBackup(file, place, await passphraseOf(context, flags)))
+    context.note(
+      `Restored into ${place.data_folder}${place.database.kind === "pg" ? " and the Postgres of DATABASE_URL" : ""}. ` +
+        "Start the server with FLIGHTCASE_KEY as it was, or in that folder's file key: with another key, links and feeds " +
+        "that were given out end, and sealed secrets (mail password, webhooks) must be set again. Mail, webhooks and " +
+        "jobs that waited are held: flightcase jobs list -q status_eq=failed, jobs retry ID."
+    )
+  })
+
+export const declare = (program: Command): void => {
+  const backup = program
+    .command("backup")
+    .description(
+      "Backups of the server, at its own machine while it runs: one file each, with the database and its files"
+    )
+  const data = () => new Option("--data <folder>", "the server's data folder (default: FLIGHTCASE_DATA)")
+  const passphrase = () => new Option("--passphrase-file <file>", "seals the backup (or FLIGHTCASE_BACKUP_PASSPHRASE)")
+  withAction(
+    backup
+      .command("create")
+      .description("Write a backup into a folder")
+      .argument("<folder>", "made where it is missing")
+      .addOption(data())
+      .addOption(passphrase()),
+    create
+  )
+  withAction(
+    backup.command("list").description("The backups of a folder, newest first").argument("<folder>"),
+    (context, [folder = ""]) => atTheMachine(context, ({ backupsIn }) => printAll(context, backupsIn(folder)))
+  )
+  withAction(
+    backup
+      .command("verify")
+      .description("Read all of a backup and check it; exit 1 if a part is damaged")
+      .argument("<file>")
+      .option("--restore", "also restore it into a temporary folder and check its journal")
+      .addOption(passphrase()),
+    (context, [file = ""], flags) =>
+      atTheMachine(context, async ({ drillBackup, verifyBackup }) => {
+        const check = flags.restore === true ? drillBackup : verifyBackup
+        printOne(context, await check(file, await passphraseOf(context, flags)))
+      })
+  )
+  withAction(
+    backup
+      .command("restore")
+      .description("Restore a backup into an empty folder, or an empty Postgres")
+      .argument("<file>")
+      .addOption(data())
+      .addOption(passphrase()),
+    restore
+  )
+  withAction(
+    backup
+      .command("prune")
+      .description("Delete old backups of a folder; --plan lists them")
+      .argument("<folder>")
+      .requiredOption("--keep <n>", "how many of the newest stay"),
+    (context, [folder = ""], flags) =>
+      atTheMachine(context, ({ pruneBackups }) => {
+        const keep = Number(textFlag(flags, "keep"))
+        if (!Number.isInteger(keep) || keep < 1) throw usageError("--keep must be a whole number from 1.")
+        printAll(context, pruneBackups(folder, keep, context.options.plan === true))
+      })
+  )
+}

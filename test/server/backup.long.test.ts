@@ -1,0 +1,204 @@
+/** Backups of a server that goes on writing, and what is restored from them. */
+import { execFile } from "node:child_process"
+import { createHash, randomBytes } from "node:crypto"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { createBackup, drillBackup, placeFrom, restoreBackup } from "../../server/host/backup.ts"
+import { hasProgram } from "../installed-tools.ts"
+import { freshDatabase } from "../postgres.ts"
+import { cli_program, compiled_code } from "../programs.ts"
+import { call, environment, token } from "./killing.ts"
+import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "./process.ts"
+
+const authorization = `Bearer ${token}`
+const content = randomBytes(1_500_000)
+const file_sha256 = createHash("sha256").update(content).digest("hex")
+
+let env: Env, server: ServerProcess, folder: string, file: string
+const acknowledged: Array<number> = []
+
+const flightcase = (env: Env, ...words: ReadonlyArray<string>) =>
+  new Promise<{ readonly code: number; readonly out: string; readonly err: string }>((resolve) => {
+    const more = { ...compiled_code, FLIGHTCASE_HOME: folder, PATH: process.env["PATH"] }
+    execFile(process.execPath, [cli_program, "backup", ...words], { env: { ...more, ...env } }, (error, out, err) =>
+      resolve({ code: error === null ? 0 : Number(error.code), out, err })
+    )
+  })
+const made = async (): Promise<number> =>
+  (await call(server, "POST", "product_groups", { name: `Group ${acknowledged.length}` })).product_group.id
+
+beforeAll(async () => {
+  folder = await folderOfItsOwn()
+  env = await environment()
+  server = await startServer(env)
+  for (let at = 0; at < 20; at++) acknowledged.push(await made())
+  const form = new FormData()
+  form.set("attachable_type", "Member")
+  form.set("attachable_id", "1")
+  form.set("file", new Blob([content]), "plan.bin")
+  await call(server, "POST", "members", { name: "Ann Ltd", membership_type: "organisation" })
+  const attached = await fetch(`${server.url}/api/v1/attachments`, {
+    method: "POST",
+    headers: { authorization },
+    body: form
+  })
+  expect(attached.status, await attached.text()).toBe(201)
+})
+afterAll(cleanUp)
+
+describe("a backup", () => {
+  it("is made while the server writes, and holds all that was acknowledged before", async () => {
+    const before = [...acknowledged]
+    let is_writing = true
+    const writer = (async () => {
+      while (is_writing) acknowledged.push(await made())
+    })()
+    const { code, err, out } = await flightcase(env, "create", join(folder, "backups"), "--json")
+    is_writing = false
+    await writer
+    expect([code, err]).toEqual([0, expect.stringContaining("signing key")])
+    const { backup }: { readonly backup: { readonly file: string } } = JSON.parse(out)
+    file = backup.file
+    expect(backup).toMatchObject({ engine: "sqlite", files: 1, is_sealed: false })
+    // One file, and nothing beside it.
+    expect(readdirSync(join(folder, "backups"))).toHaveLength(1)
+
+    const restored = join(folder, "restored")
+    expect(await flightcase({}, "restore", file, "--data", restored)).toMatchObject({ code: 0 })
+    const again = await startServer({ ...env, FLIGHTCASE_DATA: restored, FLIGHTCASE_KEY: undefined })
+    const { product_groups } = await call(again, "GET", "product_groups?per_page=100&sort=id")
+    expect(product_groups.map(({ id }: { readonly id: number }) => id)).toEqual(
+      expect.arrayContaining(before.slice(0, 20))
+    )
+    const { attachments } = await call(again, "GET", "attachments")
+    const download = await fetch(attachments[0].url.replace(/^https?:\/\/[^/]+/, again.url), {
+      headers: { authorization }
+    })
+    expect(
+      createHash("sha256")
+        .update(Buffer.from(await download.arrayBuffer()))
+        .digest("hex")
+    ).toBe(file_sha256)
+    await again.kill("SIGTERM")
+  })
+
+  it("is verified, tried, listed and pruned", async () => {
+    expect(await flightcase({}, "verify", file)).toMatchObject({ code: 0 })
+    expect(await flightcase({}, "verify", file, "--restore")).toMatchObject({ code: 0 })
+    expect(await flightcase(env, "create", join(folder, "backups"))).toMatchObject({ code: 0 })
+    const listed = await flightcase({}, "list", join(folder, "backups"), "--json")
+    const { backups }: { readonly backups: ReadonlyArray<{ readonly file: string; readonly made_at: string }> } =
+      JSON.parse(listed.out)
+    expect(backups.map((one) => one.file).indexOf(file)).toBe(1)
+    const planned = await flightcase({}, "prune", join(folder, "backups"), "--keep", "1", "--plan", "--json")
+    expect(JSON.parse(planned.out).backups.map((one: { readonly file: string }) => one.file)).toEqual([file])
+    expect(existsSync(file)).toBe(true)
+    expect(await flightcase({}, "prune", join(folder, "backups"), "--keep", "0")).toMatchObject({ code: 2 })
+  })
+
+  it("is refused by verify and restore where a byte of it is another one", async () => {
+    const damaged = join(folder, "damaged.backup")
+    const bytes = readFileSync(file)
+    // Within the attachment, which does not compress.
+    const at = bytes.indexOf(content.subarray(700_000, 700_016))
+    expect(at).toBeGreaterThan(0)
+    bytes[at] = bytes[at]! ^ 1
+    writeFileSync(damaged, bytes)
+    const data = join(folder, "from-damaged")
+    for (const words of [
+      ["verify", damaged],
+      ["restore", damaged, "--data", data]
+    ])
+      expect(await flightcase({}, ...words)).toMatchObject({ code: 1, err: expect.stringContaining("damaged") })
+    expect(existsSync(data)).toBe(false)
+  })
+
+  it("is restored into an empty folder only", async () => {
+    const data = env["FLIGHTCASE_DATA"] ?? ""
+    const refused = await flightcase({}, "restore", file, "--data", data)
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("is not empty") })
+  })
+
+  it("is opened by its passphrase alone where it was sealed", async () => {
+    const sealed_folder = join(folder, "sealed")
+    const secret = { FLIGHTCASE_BACKUP_PASSPHRASE: "correct horse battery" }
+    expect(await flightcase({ ...env, ...secret }, "create", sealed_folder)).toMatchObject({ code: 0 })
+    const sealed = join(sealed_folder, readdirSync(sealed_folder)[0] ?? "")
+    expect(readFileSync(sealed).indexOf(content.subarray(700_000, 700_016))).toBe(-1)
+    expect(await flightcase(secret, "verify", sealed, "--restore")).toMatchObject({ code: 0 })
+    expect(await flightcase({}, "verify", sealed)).toMatchObject({ code: 1, err: expect.stringContaining("sealed") })
+    const wrong = { FLIGHTCASE_BACKUP_PASSPHRASE: "incorrect horse battery" }
+    expect(await flightcase(wrong, "verify", sealed)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("not the passphrase")
+    })
+  })
+
+  it("sends nothing again that waited when it was made", async () => {
+    const restored = join(folder, "held")
+    const db = new DatabaseSync(join(env["FLIGHTCASE_DATA"] ?? "", "flightcase.sqlite"))
+    db.exec(
+      "insert into effect_queue (id, queue_name, element, state, attempts, visible_at, created_at, updated_at) " +
+        "values ('waiting', 'mail.send', '{}', 'pending', 0, '2099-01-01', '2026-01-01', '2026-01-01')"
+    )
+    db.close()
+    const { out } = await flightcase(env, "create", join(folder, "held-backup"), "--json")
+    const { backup }: { readonly backup: { readonly file: string } } = JSON.parse(out)
+    expect(await flightcase({}, "restore", backup.file, "--data", restored)).toMatchObject({ code: 0 })
+    const after = new DatabaseSync(join(restored, "flightcase.sqlite"), { readOnly: true })
+    expect(after.prepare("select state, last_failure from effect_queue where id = 'waiting'").get()).toEqual({
+      state: "failed",
+      last_failure: expect.stringContaining("may have been done since")
+    })
+    after.close()
+  })
+
+  it("is made at the server's machine alone", async () => {
+    const refused = await flightcase({}, "list", folder, "--url", "http://localhost:1")
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("at the server's own machine") })
+  })
+})
+
+it.skipIf(!hasProgram("pg_dump"))("all that was acknowledged before is in a backup of Postgres", async () => {
+  const { drop, url } = await freshDatabase()
+  const empty = await freshDatabase()
+  const env = await environment(url)
+  const server = await startServer(env)
+  const acknowledged: Array<number> = []
+  const make = async (): Promise<void> => {
+    const { product_group } = await call(server, "POST", "product_groups", { name: crypto.randomUUID() })
+    acknowledged.push(product_group.id)
+  }
+  await make()
+  let is_writing = true
+  const writers = Array.from({ length: 16 }, async () => {
+    while (is_writing) await make()
+  })
+  while (acknowledged.length < 50) await make()
+  const before = [...acknowledged]
+  const folder = await folderOfItsOwn()
+  const { file } = await createBackup(placeFrom(env, undefined), folder, { now: new Date(), passphrase: undefined })
+  is_writing = false
+  await Promise.all(writers)
+  await server.kill("SIGTERM")
+  await drillBackup(file, undefined)
+
+  const data = join(folder, "data")
+  mkdirSync(data)
+  const there = { ...env, DATABASE_URL: empty.url, FLIGHTCASE_DATA: data }
+  await restoreBackup(file, placeFrom(there, undefined), undefined)
+  await expect(restoreBackup(file, placeFrom(there, join(folder, "other")), undefined)).rejects.toThrow("is not empty")
+  const again = await startServer(there)
+  const ids: Array<number> = []
+  for (let page = 1; ; page++) {
+    const { product_groups } = await call(again, "GET", `product_groups?per_page=100&sort=id&page=${page}`)
+    if (product_groups.length === 0) break
+    ids.push(...product_groups.map(({ id }: { readonly id: number }) => id))
+  }
+  expect(ids).toEqual(expect.arrayContaining(before))
+  await again.kill("SIGTERM")
+  await drop()
+  await empty.drop()
+})
