@@ -1,7 +1,6 @@
 /**
- * The file of a backup: an SQLite file of parts by name, each in chunks that are compressed, and sealed where there is a
- * passphrase (AES-256-GCM; the key by scrypt). A file under its final name is complete: it is written under another one
- * and renamed once it is on disk.
+ * The file of a backup: an SQLite file of parts by name, in chunks that are compressed and, with a passphrase, sealed
+ * (AES-256-GCM; the key by scrypt). It is written under another name and renamed once it is whole and on disk.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync, timingSafeEqual } from "node:crypto"
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs"

@@ -61,10 +61,16 @@ export interface Backup extends About {
 const database_part = "database"
 const file_name = /^flightcase-\d{8}T\d{9}Z\.backup$/
 
-/** Runs a program of Postgres; a StartupError where it is not installed, or fails. */
-const runProgram = async (program: string, args: ReadonlyArray<string>): Promise<void> => {
+/** Runs a program of Postgres; a StartupError where it is not installed, or fails. Other users see no password. */
+const runProgram = async (program: string, args: ReadonlyArray<string>, url?: string): Promise<void> => {
+  const address = url === undefined ? undefined : new URL(url)
+  const password = address === undefined ? "" : decodeURIComponent(address.password)
+  if (address !== undefined) address.password = ""
   try {
-    await promisify(execFile)(program, args, { maxBuffer: 64 * 1_048_576 })
+    await promisify(execFile)(program, address === undefined ? args : [...args, `--dbname=${address.href}`], {
+      maxBuffer: 64 * 1_048_576,
+      env: password === "" ? process.env : { ...process.env, PGPASSWORD: password }
+    })
   } catch (cause) {
     const { code, stderr } = cause as { readonly code?: unknown; readonly stderr?: string }
     if (code === "ENOENT")
@@ -105,13 +111,7 @@ const copied = async (
   const path = join(folder, "database")
   if (database.kind === "pg") {
     const [row] = await onPostgres(database.url, [position_sql])
-    await runProgram("pg_dump", [
-      "--format=custom",
-      "--no-owner",
-      "--no-privileges",
-      `--file=${path}`,
-      `--dbname=${database.url}`
-    ])
+    await runProgram("pg_dump", ["--format=custom", "--no-owner", "--no-privileges", `--file=${path}`], database.url)
     return { path, position: Number(row?.["position"]) }
   }
   if (!existsSync(database.path)) throw new StartupError(`There is no database at ${database.path}.`)
@@ -200,7 +200,7 @@ export const pruneBackups = (folder: string, keep: number, is_plan: boolean): Re
   return old
 }
 
-/** Reads all of a backup. Throws a StartupError where a part is not what it was, or a file is missing. */
+/** Reads all of a backup. Throws a StartupError if a part is damaged or missing. */
 export const verifyBackup = async (file: string, passphrase: string | undefined): Promise<Backup> => {
   const reader = readBackup(file)
   try {
@@ -297,13 +297,7 @@ const restoredDatabase = async (
     }
   }
   try {
-    await runProgram("pg_restore", [
-      "--no-owner",
-      "--no-privileges",
-      "--exit-on-error",
-      `--dbname=${database.url}`,
-      path
-    ])
+    await runProgram("pg_restore", ["--no-owner", "--no-privileges", "--exit-on-error", path], database.url)
   } finally {
     rmSync(path)
   }
@@ -314,7 +308,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === "string
 
 /**
  * A drill: brings the backup of an SQLite file into a folder that is removed again, and looks whether its journal is
- * whole. Of a Postgres `pg_restore` reads the list of what is in it.
+ * whole. For a Postgres, `pg_restore` lists the content.
  */
 export const drillBackup = async (file: string, passphrase: string | undefined): Promise<Backup> =>
   withFolder(tmpdir(), async (folder) => {
