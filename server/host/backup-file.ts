@@ -12,7 +12,7 @@ import { StartupError } from "../ports/startup-error.ts"
 
 /** The description of a backup, readable without its passphrase. */
 const About = Schema.Struct({
-  /** Of this file's form. */
+  /** The version of this file's form. */
   format: Schema.Literal(1),
   made_at: Schema.String,
   engine: Schema.Literals(["sqlite", "pg"]),
