@@ -2,7 +2,7 @@
 import { CliError, exit_codes } from "../base/exit-codes.ts"
 import type { AskFacts, WayOut } from "../../core/offline/conflicts/ways.ts"
 import { isJsonObject } from "../../core/kernel/fields/field.ts"
-import { numberText } from "../../core/values/text.ts"
+import { typedNumber } from "../../core/values/text.ts"
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn } from "../base/answers.ts"
@@ -122,7 +122,7 @@ const waysText = async ({ request, terminal }: Asked, id: number): Promise<strin
   const { body } = await request({ method: "GET", path: `/api/v1/opportunities/${id}` })
   const order: Partial<Row<"opportunity">> = isJsonObject(body) ? rowIn(body, "opportunity") : {}
   const number = order.number
-  const named = typeof number === "string" ? `'#${numberText(number, id)}'` : String(id)
+  const named = typedNumber(typeof number === "string" ? number : null, id)
   const texts = ways.flatMap((way) => wayText(way, named) ?? [])
   return toType(`${texts.join("; ")}.`, terminal.zoneOf?.(order))
 }

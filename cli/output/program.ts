@@ -2,7 +2,7 @@
  * The program that commands are declared on: commander, with the global flags on every verb. Completion and `--help`
  * load this and no command.
  */
-import { type Argument, Command, Option, type ParseOptionsResult } from "commander"
+import { type Argument, Command, Help, Option, type ParseOptionsResult } from "commander"
 import { usageError } from "../base/exit-codes.ts"
 import { printErr, printOut } from "./out.ts"
 
@@ -55,12 +55,19 @@ const refuseFlagsAsValues = ({ commands, options }: Command, words: ReadonlyArra
   }
 }
 
+/** Words with hyphens may be typed with underscores, which help need not say. */
+const withoutTwin = (term: string): string => term.replaceAll(/\|[a-z]+(?:_[a-z]+)+/g, "")
+
 export const makeProgram = (): Command =>
   withGlobals(new StrictCommand("flightcase"))
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: printOut, writeErr: printErr, outputError: () => {} })
-    .configureHelp({ showGlobalOptions: false })
+    .configureHelp({
+      showGlobalOptions: false,
+      subcommandTerm: (command) => withoutTwin(Help.prototype.subcommandTerm(command)),
+      commandUsage: (command) => withoutTwin(Help.prototype.commandUsage(command))
+    })
 
 export const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === global_flags
 

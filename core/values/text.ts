@@ -75,10 +75,10 @@ export const spokenNumber = (number: string): string => number.replace(/^0+(?=\d
  * prefixes, and with as many zeros before its digits as may be. Empty of any other text.
  */
 export const numberForms = (text: string, prefixes: ReadonlyArray<string> = []): ReadonlyArray<string> => {
-  const typed = text.trim()
+  const typed = text.trim().replace(/^#/, "")
   const named = prefixes.filter((prefix) => typed.toLowerCase().startsWith(prefix.toLowerCase()))
   const forms = named.flatMap((prefix) => zeroForms(typed.slice(prefix.length)).map((form) => prefix + form))
-  const bare = zeroForms(typed.replace(/^#/, ""))
+  const bare = zeroForms(typed)
   return [...bare, ...forms, ...prefixes.flatMap((prefix) => bare.map((form) => prefix + form))]
 }
 const zeroForms = (text: string): ReadonlyArray<string> => {
@@ -90,3 +90,11 @@ const number_digits_max = 12
 /** Where it has no number yet, its id. */
 export const numberText = (number: string | null, id: number): string =>
   number === null ? `id ${id}` : spokenNumber(number)
+/** A number as it is typed at a shell; without one the id. Digits alone would be read as an id: `'#12'`, `Q-0001`. */
+export const typedNumber = (number: string | null, id: number): string => {
+  const text = number === null ? `${id}` : spokenNumber(number)
+  return number !== null && /^\d+$/.test(text) ? `'#${text}'` : shellWord(text)
+}
+/** Text as one word of a shell. */
+export const shellWord = (text: string): string =>
+  /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`

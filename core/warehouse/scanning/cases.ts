@@ -137,7 +137,9 @@ export const caseOut = (
       return yield* reject(
         wanted.field,
         `${container.name} is ${container.status}; only a sealed case goes out whole. ` +
-          `${container.status === "open" ? "" : `${toBeOpen(container)} `}Seal it first, or scan what is in it.`
+          (container.status === "open"
+            ? "Seal it first, or scan what is in it."
+            : `${toBeOpen(container)} Then seal it, or scan its units one by one.`)
       )
     if (isKit(target)) {
       const gone = yield* Result.mapError(

@@ -3,7 +3,7 @@ import type { Conflict, Device, NamedReport } from "../../../../sync/device/devi
 import type { AskFacts } from "../../../../sync/device/resolutions/ways-out.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { spokenNumber } from "../../../../core/values/text.ts"
+import { spokenNumber, typedNumber } from "../../../../core/values/text.ts"
 import { isRows, plainJson } from "../../../base/answers.ts"
 import { exit_codes, refusePlan } from "../../../base/exit-codes.ts"
 import { column, columnsNamed, tableText } from "../../../output/table.ts"
@@ -148,11 +148,18 @@ const reportRows = (reports: ReadonlyArray<NamedReport>): ReadonlyArray<JsonObje
     ]
   })
 const deeds: { readonly [op: string]: string } = { insert: "made", update: "changed", delete: "removed" }
-const reportLine = ({ n, kind, what, field, here = null, there = null, who }: JsonObject, zone?: string): string => {
+const reportLine = (row: JsonObject, zone?: string): string => {
+  const { field, here = null, kind, n, order, there = null, what, who } = row
   const of = `${n}  ${what}: `
   const named = fieldText(String(field))
   if (kind === "merged")
     return `${of}${named} is ${inText(here, zone)} as you set it; ${who} had set ${inText(there, zone)} meanwhile.`
+  if (field === "has_shortage") {
+    const typed = typeof order === "string" ? ` ${typedNumber(order, 0)}` : ""
+    return there === true
+      ? `${of}short: others hold what was free here. flightcase orders shortages${typed} shows what is missing.`
+      : `${of}no longer short.`
+  }
   // How many entries a list has says nothing of what they are.
   if (isRows(there) && isRows(here)) return `${of}${named} is not as it was shown here.`
   if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`

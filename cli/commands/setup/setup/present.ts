@@ -165,3 +165,23 @@ export const proposedBy = (
       : {})
   }
 }
+
+export const usualClass = (kind: ClassedKind, { tax_classes }: Present): TaxClass | undefined =>
+  tax_classes[kind].find((one) => one.is_default)
+/** The rule for usual customers and a class of products. */
+export const ruleFor = (product_class: TaxClass | undefined, present: Present): RowOfList<"tax_rules"> | undefined =>
+  present.tax_rules.find(
+    (one) =>
+      one.is_active &&
+      one.organisation_tax_class_id === usualClass("members", present)?.id &&
+      one.product_tax_class_id === product_class?.id
+  )
+/** The rate of a new server, which the first tax of the house replaces. */
+export const seededRate = ({ tax_rates }: Present): RowOfList<"tax_rates"> | undefined =>
+  tax_rates.find((one) => one.name === "Standard" && Number(one.rate) === 20)
+/** The usual tax that the house has chosen; undefined on a new server. */
+export const usualTax = (present: Present): RowOfList<"tax_rates"> | undefined => {
+  const rule = ruleFor(usualClass("products", present), present)
+  const rate = present.tax_rates.find((one) => one.id === rule?.tax_rate_id)
+  return rate?.id === seededRate(present)?.id ? undefined : rate
+}

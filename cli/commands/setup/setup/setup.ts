@@ -3,11 +3,12 @@ import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import type { Command } from "commander"
 import type { CommandContext } from "../../../context/context.ts"
+import { shellWord } from "../../../../core/values/text.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
-import { type Present, presentAt, proposedBy, withoutClassText } from "./present.ts"
+import { type Present, presentAt, proposedBy, usualTax, withoutClassText } from "./present.ts"
 import type { SetupStep } from "./steps.ts"
 
 const next_commands: ReadonlyArray<readonly [command: string, says: string]> = [
@@ -37,7 +38,10 @@ export const declare = (program: Command): void => {
       .option("--phone <number>")
       .option("--tax-number <text>")
       .addOption(
-        repeatable("--tax <name=rate>", "such as VAT=20 or VAT=20%; the first is the usual one, others get a tax class")
+        repeatable(
+          "--tax <name=rate>",
+          "such as VAT=20; the first of a new server is the usual tax, others get a tax class"
+        )
       )
       .option("--assign-tax-classes", "give customers and products without a tax class the default one")
       .addOption(repeatable("--store <name>", "a store; the first takes the place of the one a new server has"))
@@ -58,8 +62,8 @@ const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
   if (flags.example === true) return context.print(`${JSON.stringify(example, null, 2)}\n`)
   const file = textFlag(flags, "file")
   const by_flags = houseOfFlags(flags)
-  const given = file === undefined ? by_flags : withFlags(await houseOfFile(file), by_flags)
-  const is_given = Object.keys(given).length > 0
+  const of_file = file === undefined ? undefined : await houseOfFile(file)
+  const is_given = Object.keys(of_file ?? by_flags).length > 0 || Object.keys(by_flags).length > 0
   const is_plan = context.options.plan === true
   if (!is_given && !context.interactive && !is_plan)
     throw new CliError(exit_codes.usage, "What to set up is missing: give --file, or flags such as --name.", {
@@ -67,7 +71,11 @@ const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
       way_out: "flightcase setup --example prints a file; flightcase setup --help lists the flags."
     })
   const present = await presentAt(context)
-  if (is_given) return setUp(context, withProposed(context, plainHouse(given), present), present)
+  if (is_given) {
+    const flagged = keepingUsualTax(context, by_flags, present)
+    const given = of_file === undefined ? flagged : withFlags(of_file, flagged)
+    return setUp(context, withProposed(context, plainHouse(given), present), present)
+  }
   if (is_plan) {
     const { stepsFor } = await import("./steps.ts")
     return told(context, await stepsFor(context, presentHouse(present), present), "plan")
@@ -121,6 +129,23 @@ const carriedOut = async (one: SetupStep, at: number, due: ReadonlyArray<SetupSt
       cause: error
     })
   }
+}
+
+/**
+ * The first --tax is the usual tax of a new server. A house that has chosen one keeps it: other taxes get a class of
+ * their own, and only a file with `standard` changes which one is usual.
+ */
+const keepingUsualTax = (context: CommandContext, house: House, present: Present): House => {
+  const usual = usualTax(present)
+  if (usual === undefined || house.taxes === undefined) return house
+  const others = house.taxes.filter(({ name }) => name !== usual.name).map(({ name }) => name)
+  if (others.length > 0)
+    context.note(
+      `${usual.name} stays the usual tax. For products taxed otherwise: flightcase products update SKU --tax-class-id ` +
+        `${shellWord(others[0] ?? "")}`
+    )
+  const taxes = house.taxes.map(({ name, rate }) => ({ name, rate, standard: name === usual.name }))
+  return { ...house, taxes }
 }
 
 /** At the first set-up the country's time zone and currency are the company's, unless others are named. */

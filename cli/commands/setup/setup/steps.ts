@@ -4,14 +4,23 @@ import { basename } from "node:path"
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { readPicture } from "../../../../core/pricing/print/picture.ts"
-import { rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
+import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { localFile } from "../../../base/input.ts"
 import { codeText } from "../../people/users/access.ts"
 import { type House, numbered, type Person, short_prefixes, type StorePlace, type Tax } from "./house.ts"
-import type { ClassedKind, Present, TaxClass } from "./present.ts"
-import { atServer, classed_kinds, isNew, withoutClass } from "./present.ts"
+import {
+  atServer,
+  classed_kinds,
+  type ClassedKind,
+  isNew,
+  type Present,
+  ruleFor,
+  seededRate,
+  usualClass,
+  withoutClass
+} from "./present.ts"
 import { asStored, parts, prefixes, settingsOf } from "./rules.ts"
 
 export interface SetupStep {
@@ -155,16 +164,6 @@ const currencyEnabled = (
       ]
 }
 
-const usualClass = (kind: ClassedKind, { tax_classes }: Present): TaxClass | undefined =>
-  tax_classes[kind].find((one) => one.is_default)
-/** The rule for usual customers and a class of products. */
-const ruleFor = (product_class: TaxClass | undefined, present: Present): RowOfList<"tax_rules"> | undefined =>
-  present.tax_rules.find(
-    (one) =>
-      one.is_active &&
-      one.organisation_tax_class_id === usualClass("members", present)?.id &&
-      one.product_tax_class_id === product_class?.id
-  )
 /** The usual tax is that of the default class of products; every other one has a class of its name. */
 const taxSteps = (context: CommandContext, tax: Tax, present: Present): ReadonlyArray<SetupStep> => {
   const rate = Number(tax.rate).toFixed(4)
@@ -212,7 +211,7 @@ const retireSeeded = (
   taxes: ReadonlyArray<Tax>,
   present: Present
 ): ReadonlyArray<SetupStep> => {
-  const row = present.tax_rates.find((one) => one.name === "Standard" && Number(one.rate) === 20)
+  const row = seededRate(present)
   const usual = ruleFor(usualClass("products", present), present)
   const is_used = present.tax_rules.some((one) => one.tax_rate_id === row?.id && one.id !== usual?.id)
   const is_replaced = taxes.some(({ standard }) => standard === true) && taxes.every(({ name }) => name !== row?.name)

@@ -17,7 +17,7 @@ import type { StoreRow } from "../../../setup/stores.ts"
 import { type AssignmentRow, type ItemRow, type ItemType, service_line } from "../tables/lines.ts"
 import { type CostRow, opportunities, type OpportunityRow, type VersionRow } from "../tables/opportunities.ts"
 import { type Failure, Store } from "../../../kernel/store/store.ts"
-import { numberText } from "../../../values/text.ts"
+import { numberText, typedNumber } from "../../../values/text.ts"
 import { order } from "../tables/statuses.ts"
 
 export interface Opportunity {
@@ -140,8 +140,7 @@ export const opportunityName = (id: number, opportunity: OpportunityRow | undefi
   return `"${opportunity.subject}" (${kind} ${numberText(opportunity.number, id)})`
 }
 /** As an order is typed at a shell; without a number yet by its id. */
-export const typedOrder = ({ id, number }: OpportunityRow): string =>
-  number === null ? `${id}` : `'#${numberText(number, id)}'`
+export const typedOrder = ({ id, number }: OpportunityRow): string => typedNumber(number, id)
 
 /** A demand with its opportunity's name; absent if it has none. */
 export interface HeldDemand extends DemandRow {

@@ -51,6 +51,34 @@ it("changes only on the server or only on this device are described in words", (
   ])
   expect(report("insert", null)).toEqual(["9  shortage acknowledgement 101: made here; the server did not do that."])
 })
+it("an order that others left short says so, and where to look", () => {
+  const report = (there: boolean) =>
+    reportLines([
+      {
+        ...{ n: 9, id: "a", name: "opportunities.convert_to_order", summary: "", issued_at: "", merged: [] },
+        ...{
+          intent: "",
+          about: {
+            ...about,
+            order: {
+              id: 7,
+              number: "Q-0001",
+              name: "Gala",
+              store_id: 1,
+              state_name: "Order",
+              starts_at: null,
+              ends_at: null
+            }
+          }
+        },
+        differences: [{ what: "order Q-0001 Gala", field: "has_shortage", here: !there, there }]
+      }
+    ])
+  expect(report(true)).toEqual([
+    "9  order Q-0001 Gala: short: others hold what was free here. flightcase orders shortages Q-0001 shows what is missing."
+  ])
+  expect(report(false)).toEqual(["9  order Q-0001 Gala: no longer short."])
+})
 it("a conflict's times are in its order's zone; in commands with an offset", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
   const zones: { readonly [store: string]: string } = { 7: "Europe/Berlin" }
