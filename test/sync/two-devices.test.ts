@@ -321,6 +321,11 @@ describe.each(engines)("two devices on %s", (engine) => {
       expect(await server.show(path + (include === undefined ? "" : `?include=${include}`))).toMatchObject(stands)
     }
   )
+  it("a container keeps the uuid under which its device made it", async () => {
+    const { id, uuid } = await van.create("/containers", { name: "Case", store_id: 1 })
+    await van.sync()
+    expect(await server.show(`/containers/${id}`)).toMatchObject({ uuid })
+  })
   it("credit notes are numbered in sequence, wherever they were created", async () => {
     const numbers = (await server.show("/credit_notes?sort=number")).map(({ number }: any) => Number(number))
     expect(numbers).toEqual(numbers.map((_: number, at: number) => at + 1))

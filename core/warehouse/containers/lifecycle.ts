@@ -17,9 +17,9 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
 
-/** A UUID (version 8) made of the instant and the id: unique, because ids are. */
-const uuidOf = (now: string, id: number): string => {
-  const time = millisOf(now).toString(16).padStart(12, "0").slice(-12)
+/** A UUID (version 8) made of the instant and the id, the same on a device and its server: unique, because ids are. */
+const uuidOf = (at: string, id: number): string => {
+  const time = millisOf(at).toString(16).padStart(12, "0").slice(-12)
   const own = id.toString(16).padStart(15, "0")
   return `${time.slice(0, 8)}-${time.slice(8)}-8${own.slice(0, 3)}-8000-${own.slice(3)}`
 }
@@ -53,7 +53,7 @@ const newContainer = (
       ...initialRow(containers, containers.columns),
       ...row,
       id,
-      uuid: uuidOf(context.now, id)
+      uuid: uuidOf(context.happened_at, id)
     })
   }
 }
