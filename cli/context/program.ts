@@ -21,7 +21,7 @@ export const listFlag = (flags: Flags, name: string): ReadonlyArray<string> => {
   return typeof given === "object" ? given : []
 }
 
-/** What the actions of a program ended with, where that is not 0. */
+/** Exit codes of programs whose actions gave one. */
 const endings = new WeakMap<Command, number>()
 export const exitCodeOf = (program: Command): number => endings.get(program) ?? 0
 

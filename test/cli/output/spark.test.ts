@@ -1,6 +1,6 @@
 /** Figures as blocks of text. */
 import { describe, expect, it } from "vitest"
-import { gathered, shareBar, sparkline } from "../../../cli/output/spark.ts"
+import { gathered, shareBar, sparkline } from "../../../cli/commands/operations/usage/show.ts"
 
 describe("a line of blocks", () => {
   it("has one for each figure: the highest as high as a line, the least there is still seen, none a dot", () => {

@@ -4,11 +4,42 @@ import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { daysThrough } from "../../../output/days.ts"
 import { decodeAnswer, decoderOf } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { gathered, shareBar, sparkline } from "../../../output/spark.ts"
 import { type Column, tableText } from "../../../output/table.ts"
 import { styled, type Terminal } from "../../../output/text.ts"
-import type { Flags } from "../../../context/program.ts"
-import { askServer, usageQuery } from "./asked.ts"
+import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
+import { askServer, atServer, tokenId, usageQuery } from "./asked.ts"
+import { usageError } from "../../../base/exit-codes.ts"
+import { printAnswer } from "../../../context/print.ts"
+import { wholeList } from "../../../context/pages.ts"
+import { typedMoment } from "../../../base/parse-time.ts"
+import { listQuery, queryPart } from "../../../context/query.ts"
+
+// Figures as block characters: a line for a series of days, a bar for a share.
+
+const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
+const nothing = "·"
+/** A block for each figure, the highest of them as high as a line; a dot for none. */
+export const sparkline = (figures: ReadonlyArray<number>): string => {
+  const most = Math.max(0, ...figures)
+  return figures
+    .map((figure) => (figure <= 0 ? nothing : (heights[Math.ceil((figure / most) * heights.length) - 1] ?? nothing)))
+    .join("")
+}
+/** So many figures in no more than so many: neighbours are added up, the same number of them each time. */
+export const gathered = (figures: ReadonlyArray<number>, most: number): ReadonlyArray<number> => {
+  const each = Math.max(1, Math.ceil(figures.length / Math.max(1, most)))
+  return Array.from({ length: Math.ceil(figures.length / each) }, (_, at) =>
+    figures.slice(at * each, (at + 1) * each).reduce((sum, figure) => sum + figure, 0)
+  )
+}
+
+const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
+/** A bar of a share from 0 to 1, to an eighth of a column; what there is is never shown as nothing. */
+export const shareBar = (share: number, width: number): string => {
+  if (!(share > 0)) return ""
+  const parts = Math.max(1, Math.round(Math.min(1, share) * width * eighths.length))
+  return "█".repeat(Math.floor(parts / eighths.length)) + (eighths[parts % eighths.length] ?? "")
+}
 
 const usage_path = "/api/v1/usage"
 const figures = { request_count: Schema.Finite, weighted_units: Schema.Finite }
@@ -133,4 +164,44 @@ const everyDay = ({ meta: { window }, usage: rows }: Usage): ReadonlyArray<Row> 
   return (ends_before ? days.slice(0, -1) : days).map(
     (key) => of.get(key) ?? { key, label: null, request_count: 0, weighted_units: 0 }
   )
+}
+
+// `usage logs`: single calls as the server answered them.
+
+const logs_path = "/api/v1/request_logs"
+/** The last second of a day ends with it. */
+const last_millis = 999
+
+export const showLogs = async (context: CommandContext, flags: Flags): Promise<void> => {
+  atServer(context)
+  const { refuseUnknownParts } = await import("../../../base/ignored.ts")
+  await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "request_logs", [])
+  const filters: ReadonlyArray<readonly [filter: string, value: string | undefined]> = [
+    ["route_name_eq", textFlag(flags, "route")],
+    ["status_code_eq", statusOf(flags)],
+    ["channel_eq", textFlag(flags, "channel")],
+    ["personal_access_token_id_eq", await tokenId(context, textFlag(flags, "token"))],
+    ["created_at_gteq", timeOf(flags, "from")],
+    ["created_at_lteq", timeOf(flags, "to")]
+  ]
+  const query: Query = [
+    ...filters.flatMap(([filter, value]): Query => (value === undefined ? [] : [[`q[${filter}]`, value]])),
+    ...listQuery(flags)
+  ]
+  const body =
+    flags.all === true ? await wholeList(context, logs_path, query) : await askServer(context, logs_path, query)
+  await printAnswer(context, { status: 200, body: body ?? null })
+}
+const statusOf = (flags: Flags): string | undefined => {
+  const text = textFlag(flags, "status")
+  if (text !== undefined && !/^[1-5]\d\d$/.test(text))
+    throw usageError(`--status takes one status code, such as 422, not ${JSON.stringify(text)}.`)
+  return text
+}
+/** An instant; a day as an end is all of that day. */
+const timeOf = (flags: Flags, name: "from" | "to"): string | undefined => {
+  const text = textFlag(flags, name)
+  if (text === undefined) return undefined
+  const { at, day } = typedMoment(text, "UTC", `--${name}`)
+  return new Date(Date.parse(at) + (name === "to" && day !== undefined ? last_millis : 0)).toISOString()
 }

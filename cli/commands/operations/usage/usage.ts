@@ -37,6 +37,6 @@ export const declare = (program: Command): void => {
       .option("--page <number>")
       .option("--per-page <number>", "rows of a page, at most 100")
       .option("--all", "all pages"),
-    async (context, _args, flags) => (await import("./logs.ts")).showLogs(context, flags)
+    async (context, _args, flags) => (await import("./show.ts")).showLogs(context, flags)
   )
 }

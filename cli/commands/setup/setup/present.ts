@@ -23,7 +23,7 @@ export interface Present {
   /** The logo's file: name and SHA-256; undefined where none is set. */
   readonly logo: Row<"attachment"> | undefined
 }
-export type TaxClass = RowOfList<"product_tax_classes">
+type TaxClass = RowOfList<"product_tax_classes">
 
 /** What may be without a tax class, where it keeps the class, and which of it are customers or goods. */
 export const classed_kinds = {
@@ -176,10 +176,10 @@ export const ruleFor = (product_class: TaxClass | undefined, present: Present): 
       one.organisation_tax_class_id === usualClass("members", present)?.id &&
       one.product_tax_class_id === product_class?.id
   )
-/** The rate of a new server, which the first tax of the house replaces. */
+/** The rate of a new server, which the first tax given replaces. */
 export const seededRate = ({ tax_rates }: Present): RowOfList<"tax_rates"> | undefined =>
   tax_rates.find((one) => one.name === "Standard" && Number(one.rate) === 20)
-/** The usual tax that the house has chosen; undefined on a new server. */
+/** The usual tax, once one was chosen; undefined on a new server. */
 export const usualTax = (present: Present): RowOfList<"tax_rates"> | undefined => {
   const rule = ruleFor(usualClass("products", present), present)
   const rate = present.tax_rates.find((one) => one.id === rule?.tax_rate_id)

@@ -132,7 +132,7 @@ const carriedOut = async (one: SetupStep, at: number, due: ReadonlyArray<SetupSt
 }
 
 /**
- * The first --tax is the usual tax of a new server. A house that has chosen one keeps it: other taxes get a class of
+ * The first --tax is the usual tax of a new server. Once one was chosen it stays: other taxes get a class of
  * their own, and only a file with `standard` changes which one is usual.
  */
 const keepingUsualTax = (context: CommandContext, house: House, present: Present): House => {
@@ -141,8 +141,8 @@ const keepingUsualTax = (context: CommandContext, house: House, present: Present
   const others = house.taxes.filter(({ name }) => name !== usual.name).map(({ name }) => name)
   if (others.length > 0)
     context.note(
-      `${usual.name} stays the usual tax. For products taxed otherwise: flightcase products update SKU --tax-class-id ` +
-        `${shellWord(others[0] ?? "")}`
+      `${usual.name} stays the usual tax. For products taxed otherwise: flightcase products update SKU ` +
+        `--tax-class-id ${shellWord(others[0] ?? "")}`
     )
   const taxes = house.taxes.map(({ name, rate }) => ({ name, rate, standard: name === usual.name }))
   return { ...house, taxes }

@@ -10,17 +10,8 @@ import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { localFile } from "../../../base/input.ts"
 import { codeText } from "../../people/users/access.ts"
 import { type House, numbered, type Person, short_prefixes, type StorePlace, type Tax } from "./house.ts"
-import {
-  atServer,
-  classed_kinds,
-  type ClassedKind,
-  isNew,
-  type Present,
-  ruleFor,
-  seededRate,
-  usualClass,
-  withoutClass
-} from "./present.ts"
+import type { ClassedKind, Present } from "./present.ts"
+import { atServer, classed_kinds, isNew, ruleFor, seededRate, usualClass, withoutClass } from "./present.ts"
 import { asStored, parts, prefixes, settingsOf } from "./rules.ts"
 
 export interface SetupStep {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { failedJobs, jobsFinding } from "../../../../../cli/commands/operations/doctor/jobs.ts"
+import { failedJobs, jobsFinding } from "../../../../../cli/commands/operations/doctor/doctor.ts"
 
 const none = { total: 0, jobs: [] }
 const job = { id: "mail.send:a.b", error: "No such mailbox" }
