@@ -1,4 +1,4 @@
-/** Which rows people may call by something else than their ids, as their resources say. */
+/** Names that users may use for rows instead of ids, as declared by resources. */
 import { catalogue } from "../../core/catalogue.ts"
 import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
@@ -22,7 +22,7 @@ const nameableIn = ({ endpoints, resources }: Named): ReadonlyArray<readonly [ta
   })
 /** Tables whose rows users can name, by table name. */
 export const nameable_tables = new Map<string, NameableTable>(nameableIn(catalogue))
-/** Rows that only servers have are called by name as well, once their endpoints are loaded. */
+/** Server-only rows have names as well, once their endpoints are loaded. */
 export const alsoNameable = (of_server: Named): void => {
   for (const [table, how] of nameableIn(of_server)) nameable_tables.set(table, how)
 }

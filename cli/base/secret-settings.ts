@@ -1,4 +1,4 @@
-/** Settings with their secrets: replicas hold no secrets, so the server is asked which are set. */
+/** Settings with their secrets: replicas hold none, so the server reports which are set. */
 import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../sync/device/device.ts"

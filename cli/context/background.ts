@@ -47,7 +47,7 @@ const decodeAttempt = decoderOf<Attempt>(() =>
   })
 )
 const attemptPath = (folder: string): string => join(folder, "background.json")
-/** The last attempt; undefined where there was none, or its note cannot be read. */
+/** The last attempt; undefined if there was none or its file is unreadable. */
 export const readAttempt = (folder: string): Attempt | undefined => {
   try {
     return decodeAttempt(JSON.parse(readFileSync(attemptPath(folder), "utf8")))

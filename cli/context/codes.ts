@@ -99,7 +99,7 @@ const is_yes = /^y(es)?$/i,
 export interface ScanResult {
   readonly done: string
   readonly asset_id?: number
-  /** What was scanned: a unit, a container, or a quantity of a bulk product. */
+  /** The scanned item: a unit, a container, or a quantity of a bulk product. */
   readonly kind?: string
   /** Total progress, shown on a terminal instead of the number of codes. */
   readonly progress?: string

@@ -37,7 +37,7 @@ export const readFilterValues = async (context: CommandContext, query: Query, pl
     }
     const of_many = list_predicates[split.predicate]
     if (column === "number" && field.type.kind === "text" && of_many !== undefined) {
-      // One value that is looked for in two forms is looked for in a list.
+      // A value with two forms is searched for as a list.
       const listed = value.split(",").flatMap((one) => {
         const forms = numberForms(one)
         return forms.length === 0 ? [one] : forms

@@ -1,4 +1,4 @@
-/** At a terminal, the numbers of orders in the place of their ids: the form that people know and type. */
+/** On a terminal, order numbers instead of ids, as users type them. */
 import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import { numberText } from "../../core/values/text.ts"
 import { rowsIn } from "../base/answers.ts"
@@ -7,8 +7,8 @@ import type { CommandContext } from "./context.ts"
 const ids_per_request = 100
 
 /**
- * The rows with each `opportunity_id` as its order's number, or as `id:N` where the order has none or may not be seen.
- * In a pipe the rows as they are.
+ * The rows with each `opportunity_id` as its order's number, or as `id:N` without a visible number. In a pipe the rows
+ * unchanged.
  */
 export const withOrderNumbers = async <R extends JsonObject & { readonly opportunity_id: Json }>(
   context: CommandContext,

@@ -8,15 +8,15 @@ import { type Column, column, columnsSeen, recordText, tableText } from "../outp
 import { sentenceText, type Terminal, toType } from "../output/text.ts"
 import { columnsOf } from "../output/columns.ts"
 
-// An answer's body for people: rows as a table, a single record as lines.
+// A response body for display: rows as a table, a record as lines.
 
 interface Rendered {
   readonly text: string
-  /** Which rows of how many these are, when there are more. */
+  /** "N of M", if there are more rows. */
   readonly more: string | undefined
 }
 
-/** `words`: rows under this key with words in place of codes. */
+/** `words`: rows under this key with labels instead of codes. */
 export const bodyText = (
   body: Json | undefined,
   terminal: Terminal,
@@ -37,7 +37,7 @@ export const bodyText = (
         text: value.map((one: Json) => `${typeof one === "string" ? one : JSON.stringify(one)}\n`).join(""),
         more: undefined
       }
-    // Through a saved view, rows have the view's columns and no others.
+    // Through a saved view, rows have only its columns.
     const columns =
       metaIn(body).view !== undefined
         ? Object.keys(value[0] ?? {}).map((name) => column(name))
@@ -52,7 +52,7 @@ export const bodyText = (
   return { text: `${recordText(ordered(record), terminal, chosenFor)}${noteOf(body.meta, terminal)}`, more: undefined }
 }
 
-/** Columns of rows inside a record: those of their lists, where the rows have all of them. */
+/** Columns of nested rows: those of their lists, if present. */
 const chosenFor = (key: string, rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> | undefined => {
   const columns = columnsOf(key)
   return columns?.every(({ of }) => rows.some((row) => of(row) !== undefined)) === true ? columns : undefined
@@ -66,11 +66,11 @@ const pageNote = (count: number, meta: Json | undefined): string | undefined => 
     ? `${(page - 1) * per_page + 1} to ${(page - 1) * per_page + count} of ${total}; --page ${page + 1} goes on, --all shows all.`
     : undefined
 }
-/** Details beside the record, such as the ids of overlapping rates. */
+/** Details beside the record, such as ids of overlapping rates. */
 const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   if (!isJsonObject(meta)) return ""
   const details = Object.fromEntries(
-    // Warnings are told apart from the data, terminal or not.
+    // Warnings are separate from the data, on terminals and in pipes.
     Object.entries(meta).filter(
       ([key, value]) => key !== "warnings" && value !== null && !(Array.isArray(value) && value.length === 0)
     )

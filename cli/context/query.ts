@@ -3,7 +3,7 @@ import { type Query, splitPredicate } from "../../core/kernel/lists/query.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "./program.ts"
 
-/** `name_cont=x` is a filter; anything else goes as it is (`page=2`, `product_ids[]=3`). */
+/** `name_cont=x` is a filter; other parameters are passed on (`page=2`, `product_ids[]=3`). */
 export const queryPart = (text: string): readonly [string, string] => {
   const at = text.indexOf("=")
   const name = at < 0 ? text : text.slice(0, at)

@@ -9,13 +9,13 @@ import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 
 interface SignedFile {
   readonly content: Uint8Array
-  /** As its answer names it; undefined where it does not. */
+  /** As named by its response; undefined without a name. */
   readonly name: string | undefined
 }
 /** Reads the file, and checks it against `sha256`, else against the hash in its answer. */
 export const signedFile = async (context: CommandContext, url: string, sha256?: string): Promise<SignedFile> => {
   const address = new URL(url)
-  // Its path and signature count; the server may be reached by another address than the one it calls its own.
+  // Only path and signature count, as the server may be reached under another address than its own.
   const file = await context.requestAtServer({
     method: "GET",
     path: address.pathname,

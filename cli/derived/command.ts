@@ -32,8 +32,8 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
 }
 /** Descriptions of groups whose names need one. */
 const purposes: { readonly [word: string]: string } = {
-  "jobs": "What the server does after it has answered, such as mail: how it goes; try failed work again, or drop it",
-  "inbound-sources": "Who may send webhooks to this server, such as a bank or Stripe, and what came"
+  "jobs": "Background jobs of the server, such as mail: status, retry of failed ones, removal",
+  "inbound-sources": "Sources allowed to send webhooks to this server, such as Stripe, and what they sent"
 }
 /** A command without an action of its own is described by its verbs. */
 const describeGroups = (command: Command): void => {
@@ -108,27 +108,29 @@ const reserved: ReadonlySet<string> = new Set([
 export const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   if (endpoint.method === "GET" && isList(endpoint)) {
     return [
-      repeatable("-q, --q <name=value>", "a filter, such as name_cont=truss; may be given again"),
-      new Option("--sort <field>", "by this field; -field for the other way round"),
+      repeatable("-q, --q <name=value>", "filter, such as name_cont=truss; repeatable"),
+      new Option("--sort <field>", "sort by this field; -field to reverse"),
       new Option("--page <number>"),
-      new Option("--per-page <number>", "rows of a page, at most 100"),
-      new Option("--all", "all pages"),
-      new Option("--include <a,b>", "related things to show too"),
-      new Option("--view <id>", "a saved view"),
-      ...(listsArchived(endpoint) ? [new Option("--archived <with|only>", "deleted ones too")] : [])
+      new Option("--per-page <number>", "rows per page, at most 100"),
+      new Option("--all", "fetch all pages"),
+      new Option("--include <a,b>", "related records to include"),
+      new Option("--view <id>", "id of a saved view"),
+      ...(listsArchived(endpoint)
+        ? [new Option("--archived <with|only>", "include deleted rows, or list only them")]
+        : [])
     ]
   }
   if (endpoint.method === "GET") {
     return [
-      repeatable("-q, --q <name=value>", "anything else for the query string"),
-      new Option("--include <a,b>", "related things to show too"),
-      new Option("-o, --output <file>", "write there instead of standard output")
+      repeatable("-q, --q <name=value>", "other query parameters; repeatable"),
+      new Option("--include <a,b>", "related records to include"),
+      new Option("-o, --output <file>", "output file (default: standard output)")
     ]
   }
   return [
-    ...(endpoint.uploads ? [new Option("--file <path>", "the file to send")] : []),
-    new Option("-d, --data <json>", "the body as JSON, @FILE or @-; flags win over it"),
-    new Option("--include <a,b>", "related things to show too"),
-    ...(endpoint.method === "DELETE" ? [new Option("-y, --yes", "do not ask first")] : [])
+    ...(endpoint.uploads ? [new Option("--file <path>", "file to send")] : []),
+    new Option("-d, --data <json>", "body as JSON, @FILE or @-; flags override it"),
+    new Option("--include <a,b>", "related records to include"),
+    ...(endpoint.method === "DELETE" ? [new Option("-y, --yes", "skip the confirmation")] : [])
   ]
 }

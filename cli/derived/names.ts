@@ -27,7 +27,7 @@ export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined =
     return undefined
   const segments = endpoint.path.slice("/api/v1/".length).split("/")
   const named = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
-  // A server resource keeps its own name: jobs, not system jobs.
+  // A server resource keeps its name: jobs, not system jobs.
   const literals = named[0] === "system" && named[1] === kebab(resourceOf(endpoint)) ? named.slice(1) : named
   const [noun = "", ...inner] = literals
   const operation = kebab(operationOf(endpoint))

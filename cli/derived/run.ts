@@ -178,7 +178,7 @@ const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?:
     ? briefs.find((brief) => brief.path.test(path))
     : undefined
 
-/** With `--json`, a saved view or includes of its own an answer is shown as it is. */
+/** With `--json`, a saved view or explicit includes, a response is shown unchanged. */
 const isSpoken = ({ options }: CommandContext, { name }: Endpoint, given: Flags): boolean =>
   options.json !== true && given.include === undefined && given.view === undefined && spokenNeeds(name) !== undefined
 

@@ -11,169 +11,163 @@ export interface CommandEntry {
 
 export const commands: { readonly [word: string]: CommandEntry } = {
   login: {
-    usage_line: ["login URL [--code C | --token T]", "make this machine's replica and fill it"],
+    usage_line: ["login URL [--code C | --token T]", "log in and fill this machine's replica"],
     load: () => import("../commands/people/login.ts")
   },
   setup: {
-    usage_line: ["setup [--file house.json]", "a new server's company, money, taxes, stores, people, logo and mail"],
+    usage_line: ["setup [--file house.json]", "set up a new server: company, taxes, stores, people, logo, mail"],
     load: () => import("../commands/setup/setup/setup.ts")
   },
   sync: {
     usage_line: [
       "sync [status|conflicts|report|resolve|bundle]",
-      "send what was done here, fetch what was done elsewhere; --watch goes on"
+      "send this machine's changes, fetch all others; --watch continues"
     ],
     load: () => import("../commands/offline/sync/sync.ts")
   },
   undo: {
-    usage_line: ["undo [COMMAND] [--list] [--redo]", "take back what was done here last, or a command of this machine"],
+    usage_line: ["undo [COMMAND] [--list] [--redo]", "undo this machine's last run, or one of its commands"],
     load: () => import("../commands/offline/undo.ts")
   },
   devices: {
-    usage_line: ["devices list|rename|revoke", "the machines that hold replicas"],
+    usage_line: ["devices list|rename|revoke", "devices with replicas"],
     load: () => import("../commands/people/devices.ts")
   },
   today: {
-    usage_line: [
-      "today [--store S] [--date DAY] [--watch]",
-      "what goes out, comes back, is late, short, unpaid; offline too"
-    ],
+    usage_line: ["today [--store S] [--date DAY] [--watch]", "the day: out, back, late, short, unpaid; offline too"],
     load: () => import("../commands/overview/today/today.ts")
   },
   find: {
-    usage_line: ["find WORDS|CODE", "members, orders, products, units by name or code; where a unit is; offline too"],
+    usage_line: ["find WORDS|CODE", "find members, orders, products and units by name or code; offline too"],
     load: () => import("../commands/overview/find/find.ts")
   },
   board: {
     usage_line: [
       "board [--store S] [--name N] [--money]",
-      "an address for the screen on the wall: the day, live; boards list|delete"
+      "link for a wall screen that shows the day live; boards list|delete"
     ],
     load: () => import("../commands/overview/board.ts")
   },
   price: {
-    usage_line: ["price PRODUCT --from --to [--quantity N]", "the rate breakdown"],
+    usage_line: ["price PRODUCT --from --to [--quantity N]", "price of a product, with the rate breakdown"],
     load: () => import("../commands/orders/price.ts")
   },
   availability: {
-    usage_line: ["availability PRODUCT --from --to", "what is free; also calendar, gantt, why, what-if, fit PRODUCT"],
+    usage_line: ["availability PRODUCT --from --to", "availability; also calendar, gantt, why, what-if, fit PRODUCT"],
     load: () => import("../commands/orders/availability/availability.ts"),
     noun: "availability"
   },
   shortages: {
-    usage_line: ["shortages [--days|wait|leave|waiting]", "what is short, line by line or day by day; who waits"],
+    usage_line: ["shortages [--days|wait|leave|waiting]", "shortages by line or day; the waiting list"],
     load: () => import("../commands/orders/shortages/shortages.ts"),
     noun: "shortages"
   },
   quote: {
-    usage_line: ["quote new|add|show|convert|list", "the counter's daily work"],
+    usage_line: ["quote new|add|show|convert|list", "create and change quotes"],
     load: () => import("../commands/orders/quote/quote.ts")
   },
   orders: {
-    usage_line: ["orders list|show|history|print|…", "orders by id or number; print: their papers, offline too"],
+    usage_line: ["orders list|show|history|print|…", "orders by id or number; print: their documents, offline too"],
     load: () => import("../commands/orders/orders/orders.ts"),
     noun: "opportunities"
   },
   invoices: {
-    usage_line: ["invoices show|pay|refund|credit|…", "invoices by id or number, and what is paid of them"],
+    usage_line: ["invoices show|pay|refund|credit|…", "invoices and payments by id or number"],
     load: () => import("../commands/billing/invoices/invoices.ts"),
     noun: "invoices"
   },
   documents: {
-    usage_line: ["documents generate|get|share|verify|…", "quotations, papers, bills as PDF; verify proves files"],
+    usage_line: ["documents generate|get|share|verify|…", "documents as PDF; verify: which document a file is"],
     load: () => import("../commands/documents/documents/documents.ts"),
     noun: "documents"
   },
   "purchase-orders": {
-    usage_line: [
-      "purchase-orders list|show|create|send|…",
-      "orders to suppliers by id or number, and what is still to come"
-    ],
+    usage_line: ["purchase-orders list|show|create|send|…", "purchase orders by id or number"],
     load: () => import("../commands/purchasing/purchase-orders/purchase-orders.ts"),
     noun: "purchase-orders"
   },
   containers: {
     usage_line: [
       "containers manifest CONTAINER [--labels qr]",
-      "what is in a case, as list, page or labels; also list, show, seal, …"
+      "contents of a case as a list, page or labels; also list, show, seal, …"
     ],
     load: () => import("../commands/warehouse/containers/containers.ts"),
     noun: "containers"
   },
   pack: {
-    usage_line: [
-      "pack CONTAINER [CODE…] [--file F] [--plan]",
-      "pack the units with these codes, or those that come line by line"
-    ],
+    usage_line: ["pack CONTAINER [CODE…] [--file F] [--plan]", "pack units by code, from arguments or standard input"],
     load: () => import("../commands/warehouse/pack.ts")
   },
   scan: {
-    usage_line: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"],
+    usage_line: ["scan out ORDER · scan in [ORDER]", "book units out and check them in by code"],
     load: () => import("../commands/warehouse/scan.ts")
   },
   units: {
     usage_line: [
       "units quarantine|repair|release|lost|workshop",
-      "units out of service by code, with reason, photos and history; offline too"
+      "units out of service, with reason, photos and history; offline too"
     ],
     load: () => import("../commands/warehouse/units/units.ts")
   },
   receive: {
-    usage_line: ["receive PO [--file F]", "receive goods from a supplier by code, at the dock and offline"],
+    usage_line: ["receive PO [--file F]", "receive goods of a purchase order by code; offline too"],
     load: () => import("../commands/purchasing/receive.ts")
   },
   attach: {
-    usage_line: ["attach TARGET FILE… [--category C]", "files to member:12, order:9, unit:BARCODE …; offline too"],
+    usage_line: [
+      "attach TARGET FILE… [--category C]",
+      "attach files to member:12, order:9, unit:BARCODE …; offline too"
+    ],
     load: () => import("../commands/documents/attach/attach.ts")
   },
   attachments: {
-    usage_line: ["attachments list|show|get|delete", "files that were attached"],
+    usage_line: ["attachments list|show|get|delete", "attached files"],
     load: () => import("../commands/documents/attachments/attachments.ts"),
     noun: "attachments"
   },
   calendar: {
-    usage_line: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"],
+    usage_line: ["calendar export [--user ID] [-o FILE]", "the calendar as iCalendar; links: feeds to subscribe to"],
     load: () => import("../commands/overview/calendar.ts")
   },
   import: {
     usage_line: [
       "import products|rates|members|all FILE [--dry-run]",
-      "price lists from CSV or JSON; all: an export, into an empty server"
+      "import CSV or JSON; all: an export, into an empty server"
     ],
     load: () => import("../commands/imports/import/import.ts")
   },
   export: {
     usage_line: [
       "export DIR | accounting --since DAY [--format xero]",
-      "all data as files, and the journal for import all; or billing for an accounting program"
+      "export all data for import all, or billing for accounting"
     ],
     load: () => import("../commands/imports/export/export.ts")
   },
   api: {
-    usage_line: ["api METHOD PATH [-q k=v] [-d JSON|@FILE]", "any operation of the API"],
+    usage_line: ["api METHOD PATH [-q k=v] [-d JSON|@FILE]", "call any API operation"],
     load: () => import("../commands/operations/api.ts")
   },
   smoke: {
-    usage_line: ["smoke URL --token T", "try a server's main job, and clean up"],
+    usage_line: ["smoke URL --token T", "test a server's main functions, and clean up"],
     load: () => import("../commands/operations/smoke/smoke.ts")
   },
   mail: {
-    usage_line: ["mail test [ADDRESS] [--store S] [--wait]", "a message to try the server's mail settings"],
+    usage_line: ["mail test [ADDRESS] [--store S] [--wait]", "send a message to test the mail settings"],
     load: () => import("../commands/delivery/mail.ts")
   },
   doctor: {
-    usage_line: ["doctor [--repair]", "check the replica"],
+    usage_line: ["doctor [--repair]", "check the replica, the outbox and the server"],
     load: () => import("../commands/operations/doctor/doctor.ts")
   },
   users: {
-    usage_line: ["users invite|reset-password|list|…", "people who work here; invite mails them a code to log in with"],
+    usage_line: ["users invite|reset-password|list|…", "staff accounts; invite mails a login code"],
     load: () => import("../commands/people/users/users.ts"),
     noun: "users"
   },
   webhooks: {
     usage_line: [
       "webhooks listen [--port P] [--secret S]",
-      "receive deliveries here and print them; also list, create, logs, test, replay, …"
+      "receive and print deliveries; also list, create, logs, test, replay, …"
     ],
     load: () => import("../commands/delivery/webhooks.ts"),
     noun: "webhooks"
@@ -181,27 +175,24 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   inbox: {
     usage_line: [
       "inbox [read|unread|show] [--all] [--watch]",
-      "what you were told: unread, marked as read, or as it comes; offline as listed last"
+      "your notifications; --watch: as they arrive; offline as last listed"
     ],
     load: () => import("../commands/delivery/inbox/inbox.ts")
   },
   notifications: {
     usage_line: [
       "notifications preferences|settings|set TYPE…",
-      "what people are told of, and by which channels: --email, --no-broadcast, --muted …"
+      "notification types and channels: --email, --no-broadcast, --muted …"
     ],
     load: () => import("../commands/delivery/notifications/notifications.ts"),
     noun: "notifications"
   },
   usage: {
-    usage_line: [
-      "usage [export|logs] [--by token|day|…]",
-      "what the API was asked, day by day: a table, a file, single calls"
-    ],
+    usage_line: ["usage [export|logs] [--by token|day|…]", "API usage as a table or file; logs: single calls"],
     load: () => import("../commands/operations/usage/usage.ts")
   },
   serve: {
-    usage_line: ["serve", "the server itself; --help tells what it can be set to"],
+    usage_line: ["serve", "run the server; --help lists its settings"],
     load: () => import("../commands/operations/serve.ts")
   },
   backup: {
@@ -212,7 +203,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("../commands/operations/backup.ts")
   },
   completion: {
-    usage_line: ["completion bash|zsh|fish", "completion for a shell"],
+    usage_line: ["completion bash|zsh|fish", "print a shell's completion script"],
     load: () => import("../commands/operations/completion/completion.ts")
   }
 }

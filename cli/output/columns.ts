@@ -1,7 +1,7 @@
-/** Columns of the lists people look at daily; other lists show columns that have values. */
+/** Columns of frequently used lists; other lists show columns with values. */
 import { type Column, columnsNamed } from "./table.ts"
 
-/** The columns of each list, with commas between. */
+/** Columns of each list, separated by commas. */
 const chosen: { readonly [plural: string]: string } = {
   products: `id, sku, name, product_group_name=GROUP, product_type=TYPE, price, stock_levels+quantity_held=STOCK, free,
     stock_method=METHOD, replacement_charge, is_active=ACTIVE`,
@@ -70,7 +70,7 @@ export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => 
   return listed === undefined ? undefined : columnsNamed(listed)
 }
 
-/** What a list's columns show of other things, so that it asks for them. */
+/** Includes needed for a list's columns. */
 const needed: { readonly [plural: string]: string } = {
   products: "stock_levels",
   opportunities: "member,pieces",

@@ -1,4 +1,4 @@
-/** How figures were worked out, in words: a line for each step, under the figure it leads to. */
+/** Explanations of figures: a line per step, under the resulting figure. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { columnsNamed, tableText } from "./table.ts"
 import { oneLine, styled, type Terminal, widthOf } from "./text.ts"
@@ -7,7 +7,7 @@ import { oneLine, styled, type Terminal, widthOf } from "./text.ts"
 const width_max = 120
 const indent = "  "
 
-/** On a terminal sentences wrapped to its width, each figure named once; in a pipe the columns of each step between tabs. */
+/** On a terminal wrapped sentences, each figure named once; in a pipe tab-separated columns per step. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
   const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
   if (!terminal.is_tty) return tableText(columnsNamed("figure, rule, from, to, words"), rows, terminal)
@@ -27,7 +27,7 @@ export const explanationText = (steps: Json | undefined, terminal: Terminal): st
     .join("")
 }
 
-/** Lines no wider than asked, broken between words; a word that is wider stands alone. */
+/** Wraps at a width, between words; a wider word has its own line. */
 export const wrapped = (text: string, width: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
   let line = "",

@@ -83,8 +83,8 @@ export interface Chart {
 const inks: { readonly [phase: string]: TextStyle } = { held: "yellow", reserved: "blue", on_hire: "green" }
 
 /**
- * A bar per demand, a column per day, or per several where the window is wider than the terminal: ░ for buffers, █ for
- * the hire. In a pipe a line per demand.
+ * A bar per demand, a column per day, or for several days if the window is wider than the terminal: ░ for buffers, █
+ * for the hire. In a pipe a line per demand.
  */
 export const chartText = (chart: Chart, zone: string, terminal: Terminal): string => {
   const label = (one: Chart["demands"][number]): string =>
@@ -135,7 +135,7 @@ export const chartText = (chart: Chart, zone: string, terminal: Terminal): strin
   )
 }
 const days_max = 400
-/** The days of one column of the chart. */
+/** Days of one column of the chart. */
 interface Stretch {
   readonly days: ReadonlyArray<string>
   readonly first: string
@@ -152,13 +152,13 @@ const stretchesOf = (days: ReadonlyArray<string>, per_column: number, zone: stri
   return stretches
 }
 
-/** Months where they begin, and below them the days of Mondays, as far as there is room. */
+/** Names of months at their start, and below them the dates of Mondays, as space permits. */
 const rulers = (columns: ReadonlyArray<Stretch>): ReadonlyArray<string> => {
   const line = (said: (stretch: Stretch, at: number) => string): string => {
     let text = ""
     for (const [at, stretch] of columns.entries()) {
       const word = said(stretch, at)
-      // A word needs a space before it, and room to end in.
+      // A label needs a space before it, and room for itself.
       if (word !== "" && (text === "" || text.length < at) && at + word.length <= columns.length)
         text = text.padEnd(at) + word
     }

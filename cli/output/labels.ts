@@ -1,4 +1,4 @@
-/** Words for the numbers that answers give for statuses and the like, as the tables declare them. */
+/** Labels of numeric codes in responses, such as statuses, as declared by the tables. */
 import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { spokenNumber } from "../../core/values/text.ts"
@@ -23,13 +23,13 @@ export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R
       ...row,
       ...Object.fromEntries(worded),
       ...(is_numbered && typeof number === "string" ? { number: spokenNumber(number) } : {}),
-      // What its number means depends on the state; the answer has the word for it beside it.
+      // The number's meaning depends on the state; the response includes its label.
       ...(is_numbered && typeof status_name === "string" ? { status: status_name } : {})
     }
   })
 }
 
-/** Called by their numbers without zeros; papers that customers get are shown as they are printed. */
+/** Named by number without zeros; documents for customers as printed. */
 const spoken_by_number: ReadonlySet<string> = new Set([
   "opportunities",
   "opportunity",

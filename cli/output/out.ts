@@ -6,11 +6,11 @@
 import type { Json } from "../../core/kernel/fields/field.ts"
 import { printable, printableJson, printableLine } from "../../core/values/text.ts"
 
-/** Marks a style inside text. It is random, so text from elsewhere cannot contain it; made when first needed. */
+/** Marks a style inside text. Random, so that other text cannot contain it; created on first use. */
 let style_mark: string | undefined
 export const styleMark = (code: number): string => `${(style_mark ??= `\ufdd0${crypto.randomUUID()}\ufdd1`)}${code}m`
 
-/** Text for the terminal: with our own styles and no other escape sequence. */
+/** Text for the terminal, with our own styles and no other escape sequences. */
 export const escapeForTerminal = (text: string): string => {
   if (style_mark === undefined) return printable(text)
   const [begin = "", ...styled_parts] = text.split(style_mark)
@@ -25,11 +25,11 @@ export const escapeForTerminal = (text: string): string => {
   )
 }
 
-/** Data for people, on standard output. */
+/** Data, on standard output. */
 export const printOut = (text: string): void => {
   process.stdout.write(escapeForTerminal(text))
 }
-/** Anything but data, on standard error. */
+/** Messages, on standard error. */
 export const printErr = (text: string): void => {
   process.stderr.write(escapeForTerminal(text))
 }
@@ -40,21 +40,21 @@ export const printJsonOut = (value: Json, indent?: number): void => {
 export const printJsonErr = (value: Json): void => {
   process.stderr.write(`${printableJson(JSON.stringify(value))}\n`)
 }
-/** A file's content: byte for byte, unless a person looks at it. */
+/** A file's content: exact, unless written to a terminal. */
 export const printContent = (content: string | Uint8Array, seen: boolean): void => {
   process.stdout.write(
     seen ? escapeForTerminal(typeof content === "string" ? content : new TextDecoder().decode(content)) : content
   )
 }
 
-/** Whether everything printed has been written. */
+/** Resolves once everything printed is written. */
 export const isPrinted = (): boolean => process.stdout.writableLength === 0 && process.stderr.writableLength === 0
 
-/** A line that takes the place of the one before it. */
+/** Replaces the previous line. */
 export const showMoving = (text: string): void => {
   process.stderr.write(`\r\u001b[K${printableLine(text)}`)
 }
-/** A screen that takes the place of the one before it; the lines before that stay above. */
+/** Replaces the previous screen; earlier lines stay above. */
 export const showInPlace = (text: string): void => {
   process.stdout.write(`\u001b[H\u001b[2J${escapeForTerminal(text)}`)
 }
@@ -66,7 +66,7 @@ export const ringBell = (): void => {
   process.stderr.write("\u0007")
 }
 
-/** Where questions are asked; their texts must be made printable by the caller. */
+/** Stream of prompts; callers make their texts printable. */
 export const questions: NodeJS.WriteStream = process.stderr
 /** Calls `end` when the reader of standard output (head, less) has closed it. */
 export const onStdoutClosed = (end: () => never): void => {

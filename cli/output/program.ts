@@ -38,7 +38,7 @@ class StrictCommand extends Command {
     return super.parseOptions(words)
   }
 }
-/** Looks at the words up to those of an inner command, which looks at its own. */
+/** Checks the words up to those of an inner command, which checks its own. */
 const refuseFlagsAsValues = ({ commands, options }: Command, words: ReadonlyArray<string>): void => {
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? ""

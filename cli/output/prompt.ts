@@ -10,14 +10,14 @@ export interface Choice<T> {
   readonly value: T
 }
 
-/** What is wrong with an answer; undefined for a good one. */
+/** Error of an answer; undefined if valid. */
 export type Check = (text: string) => string | undefined
 const validated =
   (check: Check | undefined) =>
   (text: string): string | true =>
     oneLine(check?.(text.trim()) ?? "") || true
 
-/** A line of text; asked again while `check` gives a complaint. An empty text is an answer. */
+/** Reads a line of text, again while `check` reports an error. An empty text is an answer. */
 export const promptText = async (
   message: string,
   options: { readonly default?: string; readonly check?: Check } = {}
@@ -34,7 +34,7 @@ export const promptText = async (
     ])
   ).answer.trim()
 
-/** A line that nobody looking on can read. */
+/** Reads a line without showing it. */
 export const promptSecret = async (message: string, check?: Check): Promise<string> =>
   (
     await prompt([
@@ -45,7 +45,7 @@ export const promptSecret = async (message: string, check?: Check): Promise<stri
 export const confirm = async (message: string): Promise<boolean> =>
   (await prompt([{ type: "confirm", name: "answer", message: oneLine(message), default: false }])).answer
 
-/** One of a few. */
+/** Reads one of a few choices. */
 export const choose = async <T>(message: string, choices: ReadonlyArray<Choice<T>>): Promise<T> =>
   await prompt([
     {

@@ -7,23 +7,20 @@ export interface Column<in R = JsonObject> {
   readonly title: string
   readonly of: (row: R) => Json | undefined
   readonly right?: boolean
-  /** Holds the ids of stores, which people on a terminal read by their names. */
+  /** Ids of stores, displayed by name on a terminal. */
   readonly is_store?: boolean
 }
-/** A column that shows one key. */
+/** A column of one key. */
 export const column = (key: string, title: string = titleOf(key)): Column => ({
   title,
   of: (row) => row[key],
   ...(key === "store_id" ? { is_store: true } : {})
 })
-/** A key as people read it: `product_id` is "product". */
+/** A readable key: `product_id` is "product". */
 export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceAll("_", " ")
 const titleOf = (key: string): string => labelOf(key).toUpperCase()
 
-/**
- * A column by `key` or `key=TITLE`; a dotted key is one of a nested object: `member.name`; `rows+key` is the sum of a
- * key of nested rows.
- */
+/** A column by `key` or `key=TITLE`; a dotted key is nested: `member.name`; `rows+key` sums a key of nested rows. */
 const columnOf = (spec: string): Column => {
   const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
   const [, rows = "", summed = ""] = /^(\w+)\+(\w+)$/.exec(key) ?? []
@@ -42,7 +39,7 @@ const plainColumn = (spec: string): Column => {
     of: (row) => path.reduce<Json | undefined>((value, step) => (isJsonObject(value) ? value[step] : undefined), row)
   }
 }
-/** Columns with commas between them. */
+/** Columns separated by commas. */
 export const columnsNamed = (specs: string): ReadonlyArray<Column> => specs.split(/,\s*/).map(columnOf)
 
 const gap = "  "
@@ -50,8 +47,8 @@ const day_or_minute = /^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}Z?)?$/
 const numeric = /^-?\d[\d,]*(\.\d+)?%?$/
 
 /**
- * On a terminal a heading and aligned columns, cut to its width; in a pipe values between tabs and nothing else, unless
- * `has_titles`: one of several tables needs its heading there too.
+ * On a terminal aligned columns with a header, cut to its width; in a pipe tab-separated values, with a header only for
+ * `has_titles`, when several tables follow each other.
  */
 export const tableText = <R extends JsonObject>(
   columns: ReadonlyArray<Column<R>>,
@@ -99,9 +96,8 @@ export const tableText = <R extends JsonObject>(
 const narrowest = 8
 const whole_titles: ReadonlySet<string> = new Set(["ID", "NUMBER"])
 /**
- * Widths that fit the terminal: the widest column gives first, and none becomes narrower than eight. Ids
- * and numbers, which are there to be copied into the next command, figures, days and times stay whole: half of one says
- * nothing.
+ * Widths that fit the terminal: the widest column shrinks first, to at least eight. Ids, numbers, figures and dates are
+ * never cut, as they are copied or useless in part.
  */
 const narrowed = (
   widths: ReadonlyArray<number>,
@@ -118,13 +114,13 @@ const narrowed = (
   return result
 }
 
-/** For parts of a record: they are of its store, unless they name one of their own. */
+/** Parts of a record belong to its store, unless they name their own. */
 export const onClockOf = (terminal: Terminal, record: JsonObject): Terminal => {
   const zone = terminal.zoneOf?.(record)
   return { ...terminal, zoneOf: (row) => ("store_id" in row ? terminal.zoneOf?.(row) : zone) }
 }
 
-/** One record, a line per key; rows inside it follow as tables. On a terminal, empty values are left out. */
+/** A record, one line per key, followed by nested rows as tables. On a terminal without empty values. */
 export const recordText = (
   record: JsonObject,
   terminal: Terminal,
@@ -152,10 +148,10 @@ export const recordText = (
   return lines.join("") + tables.join("")
 }
 
-/** Columns that are left out of lists without chosen columns. */
+/** Columns omitted from lists without chosen columns. */
 const minor_columns = new Set(["created_at", "updated_at", "custom_fields", "description", "uuid"])
 const columns_max = 8
-/** Columns for a list that has none chosen: ids and names first, then columns in which some row has a value. */
+/** Columns of other lists: ids and names first, then columns with any value. */
 export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const hasValues = (key: string): boolean =>
@@ -174,7 +170,7 @@ export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Colu
   const chosen = [...names, ...rest].slice(0, columns_max)
   const shown = chosen.length === 0 ? keys.slice(0, columns_max) : chosen
   const titles = shown.map(titleOf)
-  // `event` and `event_id` side by side are two columns, not one title twice.
+  // `event` and `event_id` remain two columns with distinct titles.
   return shown.map((key, at) =>
     titles.indexOf(titleOf(key)) === at ? column(key) : column(key, key.replaceAll("_", " ").toUpperCase())
   )

@@ -1,4 +1,4 @@
-/** Values as one line of text, and how wide such a line is on a terminal. */
+/** Values as one line of text, and its width on a terminal. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { formatIn, offsetIn, parseMomentIn } from "../base/parse-time.ts"
 import { instantOf, wallOf } from "../../core/values/time.ts"
@@ -6,7 +6,7 @@ import { printableLine } from "../../core/values/text.ts"
 import type { Environment } from "../base/server-choice.ts"
 import { styleMark } from "./out.ts"
 
-/** A value in a cell: yes and no for booleans, names for things with one, nothing for null. */
+/** A cell's text: yes and no for booleans, names of records, nothing for null. */
 export const cellText = (value: Json | undefined): string => {
   if (value === null || value === undefined) return ""
   if (typeof value === "string") return value
@@ -22,19 +22,19 @@ export const cellText = (value: Json | undefined): string => {
   return ""
 }
 
-/** An instant as the cell shows it: to the minute, on the clock of a zone; of none in UTC, which it says. */
+/** An instant in a cell: to the minute, in the zone, or in UTC and marked so. */
 export const minuteText = (text: string, zone?: string): string => {
   const instant = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/.exec(text)
   return instant === null ? text : zone === undefined ? `${instant[1]} ${instant[2]}Z` : formatIn(text, zone)
 }
 
-/** The time of day with its seconds, `14:03:07`, on the clock of a zone; of none in UTC, which it says. */
+/** A time of day with seconds, `14:03:07`, in the zone, or in UTC and marked so. */
 export const secondText = (instant: string, zone?: string): string =>
   zone === undefined ? `${instant.slice(11, 19)}Z` : instantOf(wallOf(Date.parse(instant), zone)).slice(11, 19)
 
 /**
- * A sentence for people: instants in it as cells show them, on the clock of a zone. Those of something to type (`--to
- * INSTANT`, `FROM..UNTIL`, JSON) stay as they are.
+ * A sentence with its instants as in cells. Those in commands to type (`--to INSTANT`, `FROM..UNTIL`, JSON) stay
+ * unchanged.
  */
 export const sentenceText = (text: string, zone?: string): string =>
   oneLine(text).replace(/(?<!["=.]|--[\w-]+ )\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z(?!\.\.)/g, (one) =>
@@ -42,8 +42,8 @@ export const sentenceText = (text: string, zone?: string): string =>
   )
 
 /**
- * A command to type, with its times on a store's clock: the shortest that is the same instant, and with the clock's
- * offset where flags are read without a store (`--dates`).
+ * A command to type, with times in the store's zone: the shortest equal form, with an offset for flags read without a
+ * store (`--dates`).
  */
 export const toType = (text: string, zone: string | undefined): string =>
   zone === undefined
@@ -51,7 +51,7 @@ export const toType = (text: string, zone: string | undefined): string =>
     : text
         .replace(/(--(?:from|to) )(\d{4}-\d{2}-\d{2}T[\d:.]+Z)/g, (_found, flag: string, instant: string) => {
           const minute = formatIn(instant, zone).replace(" ", "T")
-          // A day alone is the whole of it: of an end its last second.
+          // A day alone as an end includes its last second.
           const typed = [minute.slice(0, 10), minute].find(
             (one) => Date.parse(parseMomentIn(one, zone, flag.trim())) === Date.parse(instant)
           )
@@ -65,10 +65,10 @@ export const toType = (text: string, zone: string | undefined): string =>
 export const oneLine = printableLine
 
 let segmenter: Intl.Segmenter | undefined
-/** Made for the first text that is not plain ASCII: making it takes longer than most commands. */
+/** Created for the first non-ASCII text, as creating it takes longer than most commands. */
 const segmentsOf = (text: string): Intl.Segments =>
   (segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })).segment(text)
-/** Columns a text takes: East Asian wide characters and emoji two, marks none. */
+/** Columns of a text: East Asian wide characters and emoji take two, marks none. */
 export const widthOf = (text: string): number => {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length
   let width = 0
@@ -81,7 +81,7 @@ export const widthOf = (text: string): number => {
 const wide =
   /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u
 
-/** Cut to a width, with an ellipsis where something is missing. */
+/** Cuts to a width, with an ellipsis if shortened. */
 export const truncateToWidth = (text: string, width: number): string => {
   if (widthOf(text) <= width) return text
   let result = "",
@@ -110,7 +110,7 @@ export interface Terminal {
   readonly answers: boolean
   readonly colour: boolean
   readonly columns: number
-  /** What the store with this id is called, once stores were looked up. */
+  /** Name of the store with this id, once stores are loaded. */
   readonly storeName?: (id: unknown) => string | undefined
   /** The zone on whose clock the times of a row are shown: that of its store, else the company's; undefined: UTC. */
   readonly zoneOf?: (row: JsonObject) => string | undefined

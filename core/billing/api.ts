@@ -44,7 +44,7 @@ import { later, withRules } from "../kernel/fields/later.ts"
 import { deductedBy } from "./invoices/facts.ts"
 import type { CreditFacts, CreditResult } from "./credits/decide.ts"
 
-// The endpoint that issues credit notes (rules/billing 1.5); there is no other way to make one.
+// The endpoint that issues credit notes (rules/billing 1.5); nothing else creates them.
 
 // Reading credit notes: the list and one of them (interface 4.6).
 
@@ -92,7 +92,7 @@ const credit = command("POST", `${path}/{id}/credit_notes`, {
   answer: { credit_note: Shown.row(() => creditNoteResource), invoice: Shown.row(() => invoiceResource) },
   success_status: 201,
   name: "invoices.credit",
-  summary: "Issue a credit note: for rows, for an amount, or for all that is left",
+  summary: "Issue a credit note for rows, an amount or the whole remainder",
   ability: write,
   permission: "invoices.credit",
   params: one,
@@ -120,7 +120,7 @@ const result: Schema.Codec<MovedResult> = Schema.suspend(() =>
   Schema.Struct({ id: wholeNumber, payment_id: wholeNumber })
 )
 
-/** The payment or refund, and what it made of the invoice: a caller nearly always needs both. */
+/** The payment or refund with the updated invoice, as callers usually need both. */
 const both = ({ id, payment_id }: MovedResult, input: Input) =>
   Effect.all({
     row: renderById(paymentResource, payment_id, [], viewContext(input)),
@@ -208,39 +208,39 @@ const invoicedFlag = reaction({
   }
 })
 
-// Settings of what invoices say beside their rows, and of the accounts that money is posted to.
+// Settings of invoices, and of the accounts they are posted to.
 
 const optional = { nullable: true, on_null: "clear" } as const
 
-/** Account codes by something else's id: `{"3": "4010"}`. */
+/** Account codes by id: `{"3": "4010"}`. */
 const codes = (describe: string) => json<JsonObject>({ default: {}, describe })
 
 const billingSettings = {
   invoicing: {
-    account_holder: text({ ...optional, max: 70, describe: "Without it the company's name" }),
+    account_holder: text({ ...optional, max: 70, describe: "Default: the company's name" }),
     bank_name: text({ ...optional }),
     iban: text({
       ...optional,
       max: 42,
-      describe: "Printed on invoices; those in EUR get a code that banking apps read"
+      describe: "Printed on invoices; in EUR, with a payment QR code for banking apps"
     }),
     bic: text({ ...optional, max: 11 }),
     payment_link: text({
       ...optional,
       max: 1000,
-      describe: "Address to pay at, with {number}, {amount} and {currency}: https://pay.example/?ref={number}"
+      describe: "Payment URL with {number}, {amount} and {currency}: https://pay.example/?ref={number}"
     }),
     terms: longText({ ...optional, max: 5_000, describe: "Printed below the sums of every invoice" }),
-    footer: longText({ ...optional, max: 500, describe: "At the foot of each page, one line below the other" }),
-    logo_attachment_id: integer({ ...optional, min: 1, describe: "An attachment: PNG, JPEG or SVG" }),
-    accent: text({ ...optional, max: 7, describe: "Colour of headings and lines: #1f4e79" }),
+    footer: longText({ ...optional, max: 500, describe: "Footer of each page, line by line" }),
+    logo_attachment_id: integer({ ...optional, min: 1, describe: "Id of the logo's attachment: PNG, JPEG or SVG" }),
+    accent: text({ ...optional, max: 7, describe: "Colour of headings and rules, such as #1f4e79" }),
     page_size: choice({ A4: "A4", LETTER: "Letter" }, { default: "A4" }),
     mail_subject: text({
       ...optional,
       max: 255,
-      describe: "Of the mail with an invoice, with fields such as {{ invoice.number }}"
+      describe: "Subject of invoice mail, with fields such as {{ invoice.number }}"
     }),
-    mail_text: longText({ ...optional, max: 5_000, describe: "Of the mail with an invoice, with the same fields" })
+    mail_text: longText({ ...optional, max: 5_000, describe: "Text of invoice mail, with the same fields" })
   },
   accounting: {
     receivables_account: text({ default: "1100", max: 50, required: true }),
@@ -248,19 +248,19 @@ const billingSettings = {
       default: "4000",
       max: 50,
       required: true,
-      describe: "For rows without a group of their own"
+      describe: "Account for rows without a revenue group account"
     }),
-    revenue_accounts: codes('By id of the revenue group: {"3": "4010"}'),
+    revenue_accounts: codes('Accounts by revenue group id: {"3": "4010"}'),
     tax_account: text({ default: "2200", max: 50, required: true }),
-    tax_code: text({ default: "", max: 50, describe: "For rates without a code of their own" }),
-    tax_codes: codes('By id of the tax rate: {"1": "20% (VAT on Income)"}'),
+    tax_code: text({ default: "", max: 50, describe: "Code for tax rates without one of their own" }),
+    tax_codes: codes('Codes by tax rate id: {"1": "20% (VAT on Income)"}'),
     payment_account: text({
       default: "1200",
       max: 50,
       required: true,
-      describe: "For methods without one of their own"
+      describe: "Account for payment methods without one of their own"
     }),
-    payment_accounts: codes('By method of payment: {"cash": "1010", "card": "1220"}')
+    payment_accounts: codes('Accounts by payment method: {"cash": "1010", "card": "1220"}')
   }
 } satisfies SettingGroups
 

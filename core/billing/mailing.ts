@@ -1,6 +1,6 @@
 /**
- * Sending an invoice by e-mail (rules/billing 1.3). The command is recorded wherever it is given; the server that takes
- * it hands the message to its mail queue, in the same transaction. Addresses stay out of the journal.
+ * Mailing an invoice (rules/billing 1.3). The command is recorded on server or device; the server that receives it
+ * queues the message in the same transaction. The journal does not record addresses.
  */
 import { Context, Effect, Option, Result, Schema } from "effect"
 import * as Shown from "../kernel/lists/answer-schema.ts"
@@ -18,24 +18,24 @@ import { invoiceResource } from "./state/resources.ts"
 
 export const invoiceMail = Schema.Struct({
   invoice_id: Schema.Int,
-  /** When it was asked for, which with the invoice identifies the message. */
+  /** Time of the request; with the invoice it identifies the message. */
   emailed_at: Schema.String,
   to: Schema.Array(Schema.String),
   cc: Schema.Array(Schema.String),
-  /** Null: as the settings word it. */
+  /** Null for the text of the settings. */
   subject: Schema.NullOr(Schema.String),
   message: Schema.NullOr(Schema.String),
   sender_user_id: Schema.Int
 })
 export type InvoiceMail = typeof invoiceMail.Type
 
-/** Queues the message. A server has it; a device does not, and sends the command on. */
+/** Queues the message. Devices have none and send the command to a server. */
 export class InvoiceMailer extends Context.Service<InvoiceMailer, (mail: InvoiceMail) => StoreRead<void>>()(
   "flightcase/InvoiceMailer"
 ) {}
 
 const addresses_max = 50
-/** A message has 100 at most, and a store may have a copy of each message sent to itself. */
+/** A message has at most 100 recipients, including a store's blind copy. */
 const recipients_max = 99
 const addresses = () =>
   json<Json>({ form: "any", nullable: true, describe: `An e-mail address, or a list of up to ${addresses_max}` })
@@ -43,12 +43,12 @@ const fields = {
   to: addresses(),
   cc: addresses(),
   subject: text({ nullable: true, max: 255 }),
-  message: longText({ nullable: true, max: 5_000, describe: "Instead of the text that the settings give" })
+  message: longText({ nullable: true, max: 5_000, describe: "Default: the text in the settings" })
 }
 type Fields = typeof fields
 
 type Errors = { [field: string]: ReadonlyArray<string> }
-/** The addresses of a field: one, or a list of them. Undefined where none is given. */
+/** The addresses of a field, one or several; undefined if none is given. */
 const addressesIn = (field: string, given: Json | undefined, errors: Errors): ReadonlyArray<string> | undefined => {
   const list = given === null || given === undefined || given === "" ? [] : Array.isArray(given) ? given : [given]
   if (list.length > addresses_max)
@@ -63,9 +63,9 @@ const addressesIn = (field: string, given: Json | undefined, errors: Errors): Re
 }
 
 interface Facts {
-  /** Where the member's bills go; undefined where no address of theirs is known. */
+  /** The member's billing address; undefined without one. */
   readonly known: string | undefined
-  /** On the device of somebody who may not see addresses: the server looks for one. */
+  /** On devices whose user may not see addresses; the server looks one up. */
   readonly is_withheld: boolean
 }
 const sees_addresses = /^members\./
@@ -80,14 +80,14 @@ const factsOf = (input: Input<typeof one, Fields>): Effect.Effect<Facts, Failure
     return { known: chosenContact(rows, yield* billingTypeIds)?.address, is_withheld }
   })
 
-/** Two messages about one invoice are two, however quickly they follow each other. */
+/** Repeated messages about one invoice are all sent. */
 const momentAfter = (now: string, last: string | null): string =>
   last !== null && last >= now ? new Date(Date.parse(last) + 1).toISOString() : now
 
 export const emailInvoice = command("POST", `${path}/{id}/email`, {
   answer: { invoice: Shown.row(() => invoiceResource) },
   name: "invoices.email",
-  summary: "Send the invoice by e-mail, with its PDF",
+  summary: "Send an invoice by e-mail, with its PDF",
   ability: write,
   permission: "invoices.edit",
   params: one,

@@ -60,15 +60,14 @@ const layouts = crudResource({
 })
 
 /**
- * Changed on a server only: it alone can tell whether a text names fields that there are, and a device would find out
- * long after whoever wrote it has left.
+ * Server only: only the server can check the fields of a text, and offline the author would learn of an error too late.
  */
 const layoutsSlice: Slice = {
   ...layouts,
   endpoints: layouts.endpoints?.map((one) => (one.method === "GET" ? one : { ...one, server_only: true })) ?? []
 }
 
-// The types of documents and the fields that their texts may name (interface 4.9).
+// The document types and the fields of their texts (interface 4.9).
 
 const describing = later(() => import("./content/fields.ts"))
 
@@ -82,7 +81,7 @@ const all = Object.entries(document_types).map(([key, { description, name, of }]
 const types = get(types_path, {
   ...read,
   name: "document_types.list",
-  summary: "List the types of documents, and what each is made of",
+  summary: "List the document types, with the sources of each",
   answer: {
     document_types: Shown.objects({
       key: text(),
@@ -102,12 +101,12 @@ const field_types = {
   number: "A number, written in the document's language",
   currency: "An amount with its currency, written in the document's language",
   boolean: "True or false, for conditions",
-  collection: "Rows to go through: {% for item in items %}"
+  collection: "Rows to loop over: {% for item in items %}"
 }
 const fields = get(`${types_path}/{type}/fields`, {
   ...read,
   name: "document_types.fields",
-  summary: "List the fields that texts of a type may name, as {{ member.name }}",
+  summary: "List the fields that a type's texts may use, such as {{ member.name }}",
   answer: {
     fields: Shown.objects({
       group: text(),
@@ -118,7 +117,7 @@ const fields = get(`${types_path}/{type}/fields`, {
     Effect.gen(function* () {
       const { type = "" } = params
       if (!isType(type)) return yield* notFound("There is no such type of document.")
-      // Whoever draws or asks for fields reads what all types say; nobody else does.
+      // Loaded only for rendering documents and listing fields.
       const { fieldsOfType } = yield* describing
       return ok({ fields: fieldsOfType(type) })
     })

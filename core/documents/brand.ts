@@ -1,4 +1,4 @@
-/** How a document looks and which texts it carries: the narrowest layout that says it, else the settings. */
+/** Branding and texts of a document: from the most specific layout, else the settings. */
 import { Effect } from "effect"
 import type { PaperOptions } from "../billing/paper/letter.ts"
 import { type Settings, settingNumber } from "../kernel/events/settings.ts"
@@ -6,20 +6,20 @@ import { bindings } from "../kernel/store/statement.ts"
 import { type Failure, Store } from "../kernel/store/store.ts"
 import { document_layouts, type DocumentLayoutRow, type DocumentType } from "./schema.ts"
 
-/** Texts with fields that stand on the document itself. */
+/** Texts with fields on the document itself. */
 export const text_places = ["intro", "terms", "footer"] as const
-/** Texts with fields of the mail that carries it. */
+/** Texts with fields in the mail. */
 export const mail_places = ["mail_subject", "mail_text"] as const
 
 const said_columns = ["logo_attachment_id", "accent", "page_size", ...text_places, ...mail_places] as const
 type Said = Pick<DocumentLayoutRow, (typeof said_columns)[number]>
 type Layout = Said & Pick<DocumentLayoutRow, "store_id" | "document_type">
 
-/** What a layout is for, as one text: nulls of two columns would not be compared. */
+/** Key of a layout as one text, as comparing two nullable columns would not match nulls. */
 export const scopeOf = (store_id: number | null, document_type: DocumentType | null): string =>
   `${store_id ?? "-"}/${document_type ?? "-"}`
 
-/** Each field from the narrowest layout that has it: of the store and type, of the store, of the type, of neither. */
+/** Each field from the most specific layout that has it: store and type, store, type, neither. */
 export const narrowest = (
   layouts: ReadonlyArray<Layout>,
   document_type: DocumentType,
@@ -42,7 +42,7 @@ interface Brand {
   readonly layout: Partial<Said>
   readonly logo_sha256: string | null
 }
-/** The content of the logo; null where there is none, or none any more. Attachments are declared after documents. */
+/** Content of the logo; null if missing or deleted. Attachments are declared after documents. */
 const logoOf = Effect.fnUntraced(function* (id: number): Effect.fn.Return<string | null, Failure, Store> {
   if (id === 0) return null
   const store = yield* Store
@@ -64,7 +64,7 @@ export const brandOf = Effect.fnUntraced(function* (
   }
 })
 
-/** The texts of some places that the layout gives. */
+/** Texts that the layout defines. */
 export const fragmentsOf = <P extends (typeof text_places)[number] | (typeof mail_places)[number]>(
   { layout }: Brand,
   places: ReadonlyArray<P>
@@ -72,7 +72,7 @@ export const fragmentsOf = <P extends (typeof text_places)[number] | (typeof mai
   Object.assign({}, ...places.map((place) => (layout[place]?.trim() ? { [place]: layout[place] } : {})))
 
 type Filled = { readonly [place: string]: string }
-/** What `options` say, in the look of the layout and with its texts as they were filled. */
+/** The requested options, with the layout's branding and rendered texts. */
 export const branded = (options: PaperOptions, { layout, logo_sha256 }: Brand, filled: Filled): PaperOptions => ({
   ...options,
   logo_sha256,

@@ -1,4 +1,4 @@
-/** Asking for documents, making them final and voiding them (rules/billing 3). */
+/** Requesting, finalising and voiding documents (rules/billing 3). */
 import { Result } from "effect"
 import { nextDocumentNumber } from "../billing/state/events.ts"
 import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
@@ -23,17 +23,17 @@ import {
 export const seesDocument = ({ document_type }: Pick<DocumentRow, "document_type">, viewer: Viewer): boolean =>
   !names_costs.has(document_type) || hasOnePermission(viewer, "costs.view")
 
-/** What a document is to be made of, as far as rules must know it. */
+/** Facts about a document's source. */
 export interface Source {
   readonly id: number
   readonly store_id: number | null
-  /** Of invoices; null of anything else. */
+  /** Type of an invoice; null for other sources. */
   readonly invoice_type: string | null
 }
 export interface SourceFacts {
-  /** By id; those that are deleted are none. */
+  /** By id, without deleted ones. */
   readonly sources: ReadonlyMap<number, Source>
-  /** On the device of somebody who does not have the rows: the server looks for them. */
+  /** On devices that lack the rows; the server looks them up. */
   readonly is_withheld: boolean
 }
 export interface Asked {
@@ -59,9 +59,9 @@ export const mayHandle = (
     ? Result.succeed(undefined)
     : Result.fail(forbidden("An order to a supplier names costs: its document needs the permission costs.view."))
 
-/** The type of invoice that a type of document is for alone. */
+/** The invoice type required by a document type. */
 const only_of: { readonly [T in DocumentType]?: string } = { proforma_invoice: "proforma", deposit_invoice: "deposit" }
-/** Why no such document can be made of a source; undefined where one can. */
+/** Reason a source cannot have such a document; undefined if it can. */
 const misfit = ({ document_type }: Asked, { invoice_type }: Source): string | undefined => {
   const wanted = only_of[document_type]
   return wanted === undefined || invoice_type === null || invoice_type === wanted
@@ -72,7 +72,7 @@ const misfit = ({ document_type }: Asked, { invoice_type }: Source): string | un
 const missing = (type: DocumentableType): string =>
   `There is no ${documentable_types[type].toLowerCase()} with this id, or it was deleted.`
 
-/** A new row: what was asked for, and its number. */
+/** A new row with its number. */
 const requested = (
   asked: Asked,
   documentable_id: number,
@@ -123,7 +123,7 @@ export const requestDocument = (
     return { events: [event], result: { id } }
   })
 
-/** Documents of several sources: all of them or none are asked for. */
+/** Requests documents for several sources, all or none. */
 export interface Batched {
   readonly id: number
   readonly count: number
@@ -165,7 +165,7 @@ const refuse = (text: string) => reject("status", text)
 const wordOf = (row: DocumentRow): string => document_statuses[row.status].toLowerCase()
 
 export interface FinaliseFacts {
-  /** What it was made of is a draft now. */
+  /** Whether its source is now a draft. */
   readonly is_draft: boolean
 }
 export const finaliseDocument = (row: DocumentRow, { is_draft }: FinaliseFacts, { now }: DecideContext): Decided => {
@@ -190,7 +190,7 @@ export const voidDocument = (
     : Result.succeed({
         events: [
           documentVoided.make({
-            // Without the uuid its signed addresses open nothing any more; the content stays by its hash.
+            // Clearing the uuid disables its signed URLs; the content stays under its hash.
             ...documentChange(row, { status: "voided", voided_at: now, void_reason: reason, uuid: null }),
             link_ids
           })

@@ -29,7 +29,7 @@ import type { Answer, Endpoint, Id, Input } from "../kernel/endpoints/endpoint.t
 import { command, CommandRuntime, get } from "../kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../kernel/tables/field-schema.ts"
 
-// What the rules of documents must know, read in the transaction.
+// Facts for the rules of documents, read in the transaction.
 
 const tables: { readonly [T in DocumentableType]: Table } = {
   Opportunity: opportunities,
@@ -43,7 +43,7 @@ const sourceOf = (type: DocumentableType, row: AnyRow): Source => ({
   invoice_type: type === "Invoice" ? String(row["type"]) : null
 })
 
-/** The rows that documents are to be made of: one query, whatever their number. */
+/** Source rows of documents: one query for any number. */
 const sourceFacts = Effect.fnUntraced(function* (
   type: DocumentableType,
   ids: ReadonlyArray<number>,
@@ -59,7 +59,7 @@ const sourceFacts = Effect.fnUntraced(function* (
   }
 })
 
-/** Invoices are issued; whatever else documents are made of has no drafts that would say so on paper. */
+/** Invoices must be issued; other sources have no draft watermark. */
 const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Effect.fn.Return<FinaliseFacts, Failure, Store> {
   if (row.documentable_type !== "Invoice") return { is_draft: false }
   const invoice = yield* Store.get(invoices, row.documentable_id)
@@ -71,7 +71,7 @@ const linkIds = Effect.fnUntraced(function* (document_id: number) {
   return links.map(({ id }) => id)
 })
 
-/** Jobs that draw documents, by the names the interface tells them under. */
+/** Render jobs, by their public names. */
 export const draw_kinds = {
   request: "documents.draw",
   job: "documents.draw_queued",
@@ -79,40 +79,40 @@ export const draw_kinds = {
 } as const
 
 /**
- * For so long a request waits for its document: longer than drawing takes with its attempts. Then it answers with the
- * job's id instead, and whoever asked is told of the document when it is there.
+ * How long a request waits for rendering, including retries. After that it returns the job's id, and the user is
+ * notified when it is done.
  */
 export const request_waits_millis = 25_000
 
 const id_prefixes = { request: "d0c00001", job: "d0c00002", batch: "d0c00003" } as const
-/** Id of the job that draws a document, or a batch by its first one: a UUID (version 8) made of both. */
+/** Id of the job that renders a document or batch: a UUID (version 8) of both. */
 export const drawJobId = (kind: keyof typeof draw_kinds, document_id: number): string =>
   `${id_prefixes[kind]}-0000-8000-8000-${document_id.toString(16).padStart(12, "0")}`
-/** Events of earlier releases name the job by its kind. */
+/** Events of earlier releases name the job by kind. */
 export const isRequestJob = (job_id: string): boolean =>
   [`${id_prefixes.request}-`, `${draw_kinds.request}:`].some((start) => job_id.startsWith(start))
 
-// Paths and rights that the endpoints of documents share (interface 4.9).
+// Paths and permissions of document endpoints (interface 4.9).
 
 export const path = "/api/v1/documents"
 export const one = { id: { table: documents } } as const
 export const read = { ability: "documents:read", permission: "documents.view" } as const
 export const write = "documents:write"
-/** What a call counts that draws a PDF. */
+/** Metering weight of rendering a PDF. */
 export const drawing_weight = 5
 
-// How answers show documents (rules/billing 3).
+// API representation of documents (rules/billing 3).
 
-/** Statuses in which there is something to read. */
+/** Statuses with a readable PDF. */
 const readable_statuses: ReadonlyArray<DocumentStatus> = ["generated", "finalised"]
 
-/** The newest public address of each of these documents: one query for a page of them. */
+/** Newest public link of each document: one query per page. */
 const newestLinks = Effect.fnUntraced(function* (document_ids: ReadonlyArray<number>) {
   if (document_ids.length === 0) return new Map<number, DocumentLinkRow>()
   const rows = yield* Store.find(document_links, { document_id: document_ids, deleted_at: null }, { order: ["id"] })
   return new Map(rows.map((row) => [row.document_id, row]))
 })
-/** Addresses are the server's to give. */
+/** Only the server creates URLs. */
 const addresses = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
   Option.match(runtime, {
     onNone: () => ({ file_url: undefined, public_url: undefined }),
@@ -122,13 +122,13 @@ const addresses = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
 
 const public_link_keys = {
   token: text({ max: 64 }),
-  url: text({ nullable: true, max: 2_000, describe: "Its page; null on a device" }),
+  url: text({ nullable: true, max: 2_000, describe: "URL of its public page; null on a device" }),
   expires_at: timestamp({ nullable: true }),
   requires_pin: boolean(),
   created_at: timestamp()
 }
 export const publicLinkShown = Shown.keys(public_link_keys, { nullable: true })
-/** A public address as answers give it. */
+/** API representation of a public link. */
 export const publicLinkOut = (
   { created_at, expires_at, requires_pin, token }: DocumentLinkRow,
   settings: Settings,
@@ -180,8 +180,8 @@ export const documentResource = resource({
       nullable: true,
       max: 2_000,
       describe:
-        "A signed address that reads the PDF for an hour without a token; null where there is none to read, " +
-        "without documents.view (of orders to suppliers without costs.view), and on a device"
+        "Signed URL of the PDF, valid for an hour without a token; null if there is no PDF, on a device, or " +
+        "without documents.view (for purchase orders costs.view)"
     }),
     public_link: publicLinkShown
   },
@@ -217,15 +217,15 @@ const about = {
   documentable_type: choice(documentable_types, {
     required: true,
     any_case: true,
-    describe: "What it is made of; opportunity and purchase_order are understood as well"
+    describe: "Source: its type and id; takes opportunity and purchase_order as well"
   })
 }
 const store_id = () =>
-  ref("stores", { nullable: true, describe: "Store for branding and texts; by default the source's store" })
+  ref("stores", { nullable: true, describe: "Store for branding and texts; default: the source's store" })
 const id_max = Number.MAX_SAFE_INTEGER
 const named = { by: "documentable_type", tables: documentable_tables } as const
 
-/** Checked fields are there: both are required. */
+/** Both fields are required and validated. */
 const askedOf = (values: Partial<Asked>): Asked => ({
   document_type: values.document_type ?? "quotation",
   documentable_type: values.documentable_type ?? "Opportunity",
@@ -242,7 +242,7 @@ const listed = get(path, {
 const show = get(`${path}/{id}`, {
   answer: documentShown,
   name: "documents.show",
-  summary: "Show one document, with an address to read its PDF for an hour",
+  summary: "Show one document, with a URL of its PDF that is valid for an hour",
   ...read,
   params: one,
   run: (input) => Effect.map(renderOne(documentResource, input.rows.id, input.query, viewContext(input)), ok)
@@ -252,7 +252,7 @@ const queued_shown = {
   message: text(),
   job_id: text({ describe: "UUID of the job, for GET /api/v1/system/jobs/{id}" })
 }
-/** The answer to a call whose document is drawn by a job. */
+/** Response of a call whose document is rendered by a job. */
 export const queuedAnswer = (job_id: string, message: string): Answer<{ message: string; job_id: string }> => ({
   status: 202,
   body: { message, job_id }
@@ -264,14 +264,14 @@ export const generate = command("POST", `${path}/generate`, {
   success_status: 201,
   metering_weight: drawing_weight,
   name: "documents.generate",
-  summary: "Make a document: drawn at once, or by a job with async",
+  summary: "Create a document, rendered at once or, with async, by a job",
   ability: write,
   permission: "documents.create",
   fields: {
     ...about,
     documentable_id: integer({ required: true, min: 1, max: id_max, names: named }),
     store_id: store_id(),
-    async: boolean({ default: false, describe: "Answer 202 with the id of the job that draws it" })
+    async: boolean({ default: false, describe: "Respond 202 with the id of the job that renders it" })
   },
   creates: [documents],
   result: Schema.suspend(() => Schema.Struct({ id: wholeNumber, is_queued: Schema.Boolean })),
@@ -294,11 +294,11 @@ export const generate = command("POST", `${path}/generate`, {
 })
 
 const batch = command("POST", `${path}/batch_generate`, {
-  answer: { ...queued_shown, count: integer({ describe: "How many documents were asked for" }) },
+  answer: { ...queued_shown, count: integer({ describe: "Number of documents requested" }) },
   success_status: 202,
   metering_weight: drawing_weight,
   name: "documents.batch",
-  summary: "Make a document of each of up to 100 sources, by one job",
+  summary: "Create documents for up to 100 sources, in one job",
   ability: write,
   permission: "documents.create",
   server_only: true,
@@ -325,7 +325,7 @@ const batch = command("POST", `${path}/batch_generate`, {
 const finalise = command("POST", `${path}/{id}/finalise`, {
   answer: documentShown,
   name: "documents.finalise",
-  summary: "Make a generated document final: it stays as it is, whatever becomes of its source",
+  summary: "Finalise a generated document; later changes of its source do not affect it",
   ability: write,
   permission: "documents.create",
   params: one,
@@ -336,7 +336,7 @@ const finalise = command("POST", `${path}/{id}/finalise`, {
 const voided = command("POST", `${path}/{id}/void`, {
   answer: documentShown,
   name: "documents.void",
-  summary: "Void a document: its public page and its file are no longer to be had",
+  summary: "Void a document; its public page and file become unavailable",
   ability: write,
   permission: "documents.create",
   params: one,

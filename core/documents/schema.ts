@@ -13,7 +13,7 @@ import { type AnyEventType, eventType } from "../kernel/events/event-type.ts"
 import { recordEvents } from "../kernel/events/record-events.ts"
 import { type NewRow, newRow, newRowWith, type SomeColumns } from "../kernel/tables/field-schema.ts"
 
-// The types of documents, and what each is made of (rules/billing 3).
+// The document types and their sources (rules/billing 3).
 
 export const documentable_types = {
   Opportunity: "Opportunity",
@@ -36,31 +36,47 @@ interface TypeOfDocument {
 }
 const ofType = <const K extends string>(types: { readonly [T in K]: TypeOfDocument }) => types
 export const document_types = ofType({
-  quotation: { name: "Quotation", of: "Opportunity", description: "What a job would cost, for the customer to accept" },
+  quotation: {
+    name: "Quotation",
+    of: "Opportunity",
+    description: "Prices and terms of a job, for the customer to accept"
+  },
   order_confirmation: {
     name: "Order Confirmation",
     of: "Opportunity",
-    description: "What was ordered, when it is delivered and what it costs"
+    description: "Ordered goods, delivery dates and prices"
   },
   pick_list: {
     name: "Pick List",
     of: "Opportunity",
-    description: "What to take from which place, with codes to scan and boxes to tick"
+    description: "Goods to pick, with their places, codes to scan and boxes to tick"
   },
-  delivery_note: { name: "Delivery Note", of: "Opportunity", description: "What goes out, for the receiver to sign" },
-  return_note: { name: "Return Note", of: "Opportunity", description: "What is to come back and what has come back" },
-  invoice: { name: "Invoice", of: "Invoice", description: "The invoice" },
-  proforma_invoice: { name: "Proforma Invoice", of: "Invoice", description: "A proforma, of an invoice of that type" },
-  deposit_invoice: { name: "Deposit Invoice", of: "Invoice", description: "A deposit, of an invoice of that type" },
-  credit_note: { name: "Credit Note", of: "CreditNote", description: "The credit note" },
-  purchase_order: { name: "Purchase Order", of: "PurchaseOrder", description: "What is ordered from a supplier" }
+  delivery_note: {
+    name: "Delivery Note",
+    of: "Opportunity",
+    description: "Dispatched goods, for the recipient to sign"
+  },
+  return_note: { name: "Return Note", of: "Opportunity", description: "Goods due back, and those already returned" },
+  invoice: { name: "Invoice", of: "Invoice", description: "Invoice" },
+  proforma_invoice: {
+    name: "Proforma Invoice",
+    of: "Invoice",
+    description: "Proforma invoice, from an invoice of that type"
+  },
+  deposit_invoice: {
+    name: "Deposit Invoice",
+    of: "Invoice",
+    description: "Deposit invoice, from an invoice of that type"
+  },
+  credit_note: { name: "Credit Note", of: "CreditNote", description: "Credit note" },
+  purchase_order: { name: "Purchase Order", of: "PurchaseOrder", description: "Purchase order to a supplier" }
 })
 export type DocumentType = keyof typeof document_types
 
-/** Orders to suppliers name what the house pays: their papers are for those who see costs. */
+/** Purchase orders show costs, so their documents need the costs permission. */
 export const names_costs: ReadonlySet<DocumentType> = new Set<DocumentType>(["purchase_order"])
 
-/** The type whose layout an invoice is drawn in where nobody names one. */
+/** Document type of an invoice without a layout for another. */
 export const typeOfInvoice = ({ type }: Pick<InvoiceRow, "type">): DocumentType =>
   type === "standard" ? "invoice" : type === "deposit" ? "deposit_invoice" : "proforma_invoice"
 
@@ -82,7 +98,7 @@ const seen = { all_columns: ["documents.*"] } as const
 export const documents = table(
   "documents",
   {
-    /** Null until a server numbered it. */
+    /** Null until numbered by a server. */
     document_number: text({ nullable: true, computed: true, max: 80, search: true }),
     document_type: choice(labelsOf(document_types), { create_only: true, any_case: true }),
     status: choice(document_statuses, { computed: true, default: "pending" }),
@@ -96,17 +112,17 @@ export const documents = table(
     store_id: ref("stores", { nullable: true, live: false, on_delete: "keep" }),
     mime_type: text({ computed: true, default: "application/pdf" }),
     file_size: integer({ nullable: true, computed: true, min: 0 }),
-    /** The PDF: what its address names it by, what it is called, and where its content is found. */
+    /** The PDF: its uuid for URLs, its file name, and the hash of its content. */
     uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
     file_name: text({ nullable: true, computed: true, hidden: true }),
     sha256: text({ nullable: true, computed: true, hidden: true, max: 64 }),
-    /** It was drawn of a draft, and says so on every page. */
+    /** Rendered from a draft, with a mark on every page. */
     of_draft: boolean({ computed: true, hidden: true, default: false }),
     generated_at: timestamp({ nullable: true, computed: true }),
     finalised_at: timestamp({ nullable: true, computed: true }),
     voided_at: timestamp({ nullable: true, computed: true }),
     void_reason: longText({ nullable: true, computed: true, max: 1_000 }),
-    /** Why it could not be drawn. */
+    /** Reason rendering failed. */
     error: longText({ nullable: true, computed: true, max: 1_000 }),
     created_by: ref("users", { nullable: true, computed: true, on_delete: "keep" })
   },
@@ -137,13 +153,13 @@ export const documents = table(
 )
 export type DocumentRow = RowOf<typeof documents>
 
-/** Rows of a document are its own: their events are the document's. */
+/** Rows belong to the document's stream. */
 const ofDocument = { stream: { entity: "document", column: "document_id" }, visibility: seen } as const
 const documentId = () => ref("documents", { computed: true, live: false, on_delete: "keep" })
 
 /**
- * What a document is drawn from: its tree of blocks, a file of JSON, and the pictures that names. The same pages come
- * of them for ever, whatever becomes of the source or of the logo.
+ * Input of rendering: the tree of blocks as a JSON file, and its pictures. It gives the same pages whatever happens to
+ * source and logo.
  */
 export const document_snapshots = table(
   "document_snapshots",
@@ -164,22 +180,22 @@ export const document_snapshots = table(
 )
 export type DocumentSnapshotRow = RowOf<typeof document_snapshots>
 
-/** Whoever has the address of a document reads all of it. */
+/** A public link opens the whole document. */
 const seesLink = ({ document_type }: AnyRow, viewer: Viewer): boolean =>
   ["documents.view", "documents.create", "documents.share", full_read_permission].some((one) =>
     hasOnePermission(viewer, one)
   ) &&
   (!names_costs.has(document_type as DocumentType) || hasOnePermission(viewer, "costs.view"))
-/** The address at which somebody without an account reads a document; one a document, the newest. */
+/** Public link for readers without an account; at most one per document. */
 export const document_links = table(
   "document_links",
   {
     document_id: documentId(),
-    /** The document's, which says who may know the address. */
+    /** Visibility of the document, which also applies to its link. */
     document_type: choice(labelsOf(document_types), { computed: true, hidden: true }),
     token: text({ computed: true, max: 64 }),
     expires_at: timestamp({ nullable: true }),
-    /** The PIN itself is kept hashed, outside the journal: a link that needs one is closed where it is missing. */
+    /** The PIN is kept hashed outside the journal: without it, a link that requires one stays closed. */
     requires_pin: boolean({ computed: true, default: false })
   },
   {
@@ -192,7 +208,7 @@ export const document_links = table(
 )
 export type DocumentLinkRow = RowOf<typeof document_links>
 
-/** That somebody accepted a quotation at its public address. */
+/** An acceptance at a public link. */
 export const document_acceptances = table(
   "document_acceptances",
   {
@@ -204,12 +220,12 @@ export const document_acceptances = table(
     ip_address: text({ nullable: true, computed: true, max: 64 }),
     user_agent: text({ nullable: true, computed: true, max: 500 }),
     link_id: ref("document_links", { nullable: true, computed: true, live: false, on_delete: "keep" }),
-    /** Of the text that stood on the page, and of the PDF beside it. */
+    /** Hashes of the displayed text and of its PDF. */
     text_sha256: text({ computed: true, max: 64 }),
     pdf_sha256: text({ computed: true, max: 64 }),
-    /** The strokes of a drawn signature, as SVG; null where none was drawn. */
+    /** Strokes of a drawn signature, as SVG; null without one. */
     signature_svg: longText({ nullable: true, computed: true, hidden: true, max: 100_000 }),
-    /** What kept the opportunity from following, or how it did: "Stock is short: …". */
+    /** Result for the opportunity, or why it failed: "Stock is short: …". */
     note: longText({ nullable: true, computed: true, max: 2_000 }),
     /** The document with its certificate. */
     uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
@@ -232,10 +248,10 @@ export const layoutFields = {
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
   document_type: choice(labelsOf(document_types), { nullable: true, on_null: "clear", any_case: true }),
   logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
-  /** `#rrggbb`, of headings and lines. */
+  /** `#rrggbb`, for headings and rules. */
   accent: text({ nullable: true, max: 7, on_null: "clear" }),
   page_size: choice({ A4: "A4", LETTER: "Letter" }, { nullable: true, any_case: true }),
-  /** Liquid, with the fields of the type: above the lines, below the totals, and at the foot of each page. */
+  /** Liquid, with the fields of the type: above the lines, below the totals, in the footer. */
   intro: longText({ nullable: true, max: 5_000, on_null: "clear" }),
   terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
   footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),
@@ -243,14 +259,14 @@ export const layoutFields = {
   mail_text: longText({ nullable: true, max: 5_000, on_null: "clear" })
 }
 /**
- * How documents look and what they say around their facts, by store and type: a row for a store and a type, one for
- * either, one for neither. Each field is taken from the narrowest row that has it.
+ * Branding and texts of documents by store and type, either or neither. Each field comes from the most specific row
+ * that has it.
  */
 export const document_layouts = table(
   "document_layouts",
   {
     ...layoutFields,
-    /** Store and type as one text, which is unique also where they are null. */
+    /** Store and type as one text, unique even if they are null. */
     scope: text({ computed: true, hidden: true, max: 60 })
   },
   {
@@ -269,21 +285,21 @@ export type DocumentLayoutRow = RowOf<typeof document_layouts>
 
 // Where a public link leads.
 
-/** The address of a link: below the server's own, or below what the settings say leads there. */
+/** URL of a link, below the server's or the base URL in the settings. */
 export const linkAddress = (token: string, settings: Settings, public_url: string): string => {
   const prefix = settingText(settings, "documents", "public_link_prefix").trim() || `${public_url}/d`
   return `${prefix.replace(/\/+$/, "")}/${token}`
 }
 
-// Events of documents (rules/billing 3). They carry results: the drawn content and its hashes. Replaying draws and
+// Events of documents (rules/billing 3). They carry results: rendered content and its hashes. Replaying renders and
 // sends nothing.
 
-// Where its file lies is nothing people do.
+// Hidden from the activity: file locations.
 const records = recordEvents(documents, "uuid", "sha256", "of_draft")
 const { changed, shown } = records
 export const { change: documentChange, stream: documentStream } = records
 
-/** How its drawing was asked for: `request`: somebody waits for it. */
+/** How rendering was requested; `request`: a user waits for it. */
 const drawn_by = ["request", "job", "batch"] as const
 export type DrawnBy = (typeof drawn_by)[number]
 
@@ -325,7 +341,7 @@ export const documentFinalised = changed("document.finalised", {
 })
 export const documentVoided = changed("document.voided", {
   meaning: "A document was voided. It keeps its number and content; its public links stopped working.",
-  // Its public addresses, which end.
+  // Its public links stop working.
   more: () => ({ link_ids: Schema.Array(Schema.Int) }),
   rows: ({ link_ids }) => link_ids.map((id) => remove(document_links, id))
 })

@@ -43,7 +43,7 @@ const folded = (value: unknown): string =>
     .replace(/\s+/g, " ")
     .trim()
 const digits = (value: unknown): string => String(value ?? "").replace(/[^\d+]/g, "")
-/** By its name where both have one, else by the street. */
+/** Matches by name if both have one, else by street. */
 const sameAddress = (one: AnyRow, other: AnyRow): boolean =>
   one["name"] != null && other["name"] != null
     ? folded(one["name"]) === folded(other["name"])

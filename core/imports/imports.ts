@@ -10,13 +10,13 @@ const ofRates = later(() => import("./rate-definitions.ts"))
 const importProducts = command("POST", "/api/v1/products/import", {
   answer: verdictsShown,
   name: "products.import",
-  summary: "Make and change many products, with groups, stock and rates; a verdict for each row",
+  summary: "Import products with groups, stock and rates; returns a verdict per row",
   ability: "products:write",
   permission: "products.create",
   fields: importFields,
   split_by: "rows",
   check: checkRows,
-  // One at a time: two imports of the same catalogue at once would make everything twice.
+  // One at a time: two concurrent imports of one catalogue would create every row twice.
   streams: () => ["import:products", "compositions"],
   facts: (input) => withRules(ofProducts, ({ productFacts }) => productFacts(input)),
   decide: ({ known, rules }, input, context) => rules.decideProducts(known, input, context),
@@ -27,8 +27,7 @@ const importProducts = command("POST", "/api/v1/products/import", {
 const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import", {
   answer: verdictsShown,
   name: "rate_definitions.import",
-  summary:
-    "Make and change many rate definitions, also by the names of another system's engines; a verdict for each row",
+  summary: "Import rate definitions, also by another system's engine names; returns a verdict per row",
   ability: "rates:write",
   permission: "rates.create",
   fields: importFields,
@@ -44,13 +43,13 @@ const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import",
 const importMembers = command("POST", "/api/v1/members/import", {
   answer: verdictsShown,
   name: "members.import",
-  summary: "Make and change many members, with addresses, e-mails, phones, links and contacts; a verdict for each row",
+  summary: "Import members with addresses, e-mails, phones, links and contacts; returns a verdict per row",
   ability: "members:write",
   permission: "members.create",
   fields: memberImportFields,
   split_by: "rows",
   check: checkRows,
-  // One at a time: two imports of the same customers at once would make everybody twice.
+  // One at a time: two concurrent imports of the same customers would create every row twice.
   streams: () => ["import:members"],
   facts: (input) => withRules(ofMembers, ({ memberFacts }) => memberFacts(input)),
   decide: ({ known, rules }, input, context) => rules.decideMembers(known, input, context),

@@ -191,7 +191,7 @@ const namesOf = ({ mapping_id, account_number, name }: MemberRow): ReadonlyArray
   ...(account_number === null ? [] : [`number ${account_number}`]),
   `name ${foldCase(name)}`
 ]
-/** Makes a member as it is now known to later rows. */
+/** Makes a created member known to later rows. */
 export const remember = (member: MemberRow, before: MemberRow | undefined, { named, byId }: Working): void => {
   for (const name of before === undefined ? [] : namesOf(before))
     named.set(

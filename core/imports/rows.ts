@@ -77,16 +77,16 @@ export const importFields = {
     ReadonlyArray<Json>,
     { readonly form: "array"; readonly by_item: true; readonly required: true; readonly describe: string }
   >({ form: "array", by_item: true, required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
-  dry_run: boolean({ default: false, describe: "Answer the verdicts and write nothing" }),
+  dry_run: boolean({ default: false, describe: "Return the verdicts without writing anything" }),
   promised_skus: list(text(), {
     default: [],
     max_items: 20_000,
-    describe: "Dry runs: skus that earlier requests of the same file would have made"
+    describe: "Dry runs: SKUs created by the file's earlier requests"
   }),
   promised_stores: list(text(), {
     default: [],
     max_items: 100,
-    describe: "Dry runs: names of stores that would be made before"
+    describe: "Dry runs: names of stores created by the file's earlier requests"
   })
 }
 
@@ -304,7 +304,7 @@ export const memberImportFields = {
   promised_numbers: list(text(), {
     default: [],
     max_items: 20_000,
-    describe: "Dry runs: numbers and external ids of members that earlier requests of the same file would have made"
+    describe: "Dry runs: numbers and external ids of members created by the file's earlier requests"
   }),
-  promised_names: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: names of such members" })
+  promised_names: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: names of those members" })
 }

@@ -22,12 +22,12 @@ export const auditShown = {
   id: integer(),
   user_id: integer({ nullable: true }),
   user_name: text({ nullable: true }),
-  action: text({ describe: "The type of the event" }),
+  action: text({ describe: "Type of the event" }),
   auditable_type: text(),
   auditable_id: Shown.either(integer(), text()),
   old_values: values,
   new_values: values,
-  ip_address: Shown.nothing("The journal keeps no addresses of people's machines"),
+  ip_address: Shown.nothing("Always null: the journal keeps no IP addresses"),
   created_at: timestamp()
 }
 export type AuditEntry = Shown.KeysShown<typeof auditShown>
@@ -289,7 +289,7 @@ export const activityLogSlice: Slice = {
     get("/api/v1/actions", {
       answer: { actions: Shown.objects(auditShown), meta: Shown.meta },
       name: "actions.list",
-      summary: "List who did what to what, newest first",
+      summary: "List all changes and who made them, newest first",
       reads_history: "everything",
       ability: "action-log:read",
       permission: "action-log.view",

@@ -11,7 +11,7 @@ import { grantToSystemRoles } from "../people/users/decide.ts"
 
 const fields = {
   name: text({ required: true, search: true }),
-  registration: text({ nullable: true, max: 20, search: true, describe: "Number plate, as it is written on it" }),
+  registration: text({ nullable: true, max: 20, search: true, describe: "Number plate" }),
   vehicle_type: choice(
     { car: "Car", van: "Van", truck: "Truck", trailer: "Trailer", other: "Other" },
     { default: "van" }
@@ -19,9 +19,9 @@ const fields = {
   store_id: ref("stores", { nullable: true, on_delete: "clear", describe: "Home store" }),
   payload_kg: decimal({ scale: 2, min: "0", nullable: true }),
   load_volume_m3: decimal({ scale: 3, min: "0", nullable: true, describe: "Loading space in cubic metres" }),
-  seats: integer({ min: 0, max: 1_000, nullable: true, describe: "Seats, the driver's included" }),
-  is_active: boolean({ default: true, describe: "False once it was sold, returned or laid up" }),
-  inspection_due_on: date({ nullable: true, on_null: "clear", describe: "Day the next roadworthiness test is due" }),
+  seats: integer({ min: 0, max: 1_000, nullable: true, describe: "Seats, including the driver's" }),
+  is_active: boolean({ default: true, describe: "False once it is sold, returned or laid up" }),
+  inspection_due_on: date({ nullable: true, on_null: "clear", describe: "Date of the next roadworthiness test" }),
   notes: longText({ nullable: true }),
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })

@@ -22,47 +22,47 @@ import { waitingNote } from "../orders/opportunities/waiting/api.ts"
 
 const cleared = { nullable: true, on_null: "clear" } as const
 const items_max = 5_000
-/** A line: without `id` a new one. Of a line that is there, what is left out stays. */
+/** A line; without `id` a new one. On existing lines, omitted fields keep their values. */
 const itemFields = {
   id: integer({
     nullable: true,
     names: "purchase_order_items",
-    describe: "A line of this order; without it a new one"
+    describe: "Id of a line of this order; omit it to add a line"
   }),
   product_id: ref("products", { nullable: true }),
   opportunity_item_id: ref("opportunity_items", {
     nullable: true,
-    describe: "The line of the opportunity it is for; of the opportunity that the order names"
+    describe: "Line it is for, of the purchase order's opportunity"
   }),
   name: text({ nullable: true, describe: "Required without a product" }),
   description: longText({ nullable: true }),
-  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "1 unless given" }),
+  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "Default: 1" }),
   unit_cost: json({
     form: "any",
     nullable: true,
-    describe: "Money in the order's currency, for one piece over the whole hire; what the product costs unless given"
+    describe: "Cost of one piece over the whole hire, in the order's currency; default: the product's"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {
     nullable: true,
-    describe: "The product's for purchases unless given, else the default"
+    describe: "Default: the product's for purchases, else the general default"
   }),
-  cost_group_id: ref("cost_groups", { nullable: true, describe: "The product's unless given" }),
-  starts_at: timestamp({ nullable: true, describe: "The order's unless given" }),
-  ends_at: timestamp({ nullable: true, describe: "The order's unless given" }),
+  cost_group_id: ref("cost_groups", { nullable: true, describe: "Default: the product's" }),
+  starts_at: timestamp({ nullable: true, describe: "Default: the order's" }),
+  ends_at: timestamp({ nullable: true, describe: "Default: the order's" }),
   sort_order: integer({ min: 0, max: 999_999, nullable: true })
 }
 export type SentItem = ValuesOf<typeof itemFields>
 const items = () =>
-  list(object(itemFields), { nullable: true, max_items: items_max, describe: "All lines: replaces those there are" })
+  list(object(itemFields), { nullable: true, max_items: items_max, describe: "All lines; replaces the existing ones" })
 
 const shared = {
   opportunity_id: ref("opportunities", cleared),
   subject: text(cleared),
   reference: text(cleared),
   expected_at: timestamp(cleared),
-  starts_at: timestamp({ ...cleared, describe: "When the hire begins; needed to send a sub-hire" }),
-  ends_at: timestamp({ ...cleared, describe: "When the hire ends; needed to send a sub-hire" }),
+  starts_at: timestamp({ ...cleared, describe: "Start of the hire; required to send a sub-hire" }),
+  ends_at: timestamp({ ...cleared, describe: "End of the hire; required to send a sub-hire" }),
   delivery_instructions: longText({ ...cleared, max: 5_000 }),
   notes: longText({ ...cleared, max: 5_000 }),
   custom_fields: json<JsonObject>({ default: {} }),
@@ -72,13 +72,13 @@ const currency = () => text({ format: "currency", max: 3, nullable: true })
 const po_type = "sub_hire (subhire) or purchase"
 export const createFields = {
   supplier_id: ref("members", { required: true }),
-  store_id: ref("stores", { nullable: true, describe: "The default store unless given" }),
+  store_id: ref("stores", { nullable: true, describe: "Default: the default store" }),
   po_type: choice(purchase_order_types, { default: "sub_hire", any_case: true, describe: po_type }),
   currency: currency(),
   currency_code: currency(),
   ...shared
 }
-/** What a body that was read holds: what may be left out may be absent. */
+/** A body as parsed: optional fields may be absent. */
 export type CreateValues = Partial<ValuesOf<typeof createFields>>
 export const updateFields = {
   supplier_id: ref("members"),
@@ -93,9 +93,9 @@ export const sendFields = {
   email: text({
     format: "email",
     nullable: true,
-    describe: "Unless given the supplier's address for bills, else their primary one; without any nothing is mailed"
+    describe: "Default: the supplier's billing address, else their primary one; if none, no mail is sent"
   }),
-  message: longText({ nullable: true, max: 5_000, describe: "Instead of the text that the settings give" })
+  message: longText({ nullable: true, max: 5_000, describe: "Default: the text in the settings" })
 }
 export const cancelFields = { reason: longText({ nullable: true, max: 1_000 }) }
 
@@ -105,15 +105,15 @@ export const cancelFields = { reason: longText({ nullable: true, max: 1_000 }) }
 export const purchaseOrderMail = Schema.Struct({
   purchase_order_id: Schema.Int,
   sent_at: Schema.String,
-  /** Null: no address of the supplier is known, and nothing is mailed. */
+  /** Null without an address of the supplier: nothing is mailed. */
   to: Schema.NullOr(Schema.String),
-  /** Null: as the settings word it. */
+  /** Null for the text of the settings. */
   message: Schema.NullOr(Schema.String),
   sender_user_id: Schema.Int
 })
 export type PurchaseOrderMail = typeof purchaseOrderMail.Type
 
-/** Queues the message. A server has it; a device does not, and sends the command on. */
+/** Queues the message. Devices have none and send the command to a server. */
 export class PurchaseOrderMailer extends Context.Service<
   PurchaseOrderMailer,
   (mail: PurchaseOrderMail) => StoreRead<void>
@@ -124,17 +124,17 @@ export class PurchaseOrderMailer extends Context.Service<
 const most = "1000000000"
 const row = { nullable: true, names: "purchase_order_items" } as const
 const named = {
-  item_id: integer({ ...row, describe: "A row of this order" }),
-  purchase_order_item_id: integer({ ...row, describe: "As item_id" })
+  item_id: integer({ ...row, describe: "Id of a line of this order" }),
+  purchase_order_item_id: integer({ ...row, describe: "Same as item_id" })
 }
 const serial_numbers = list(text({ max: 255 }), {
   nullable: true,
   max_items: 5_000,
-  describe: "Of serialised products: one for each piece, or none at all"
+  describe: "Serial numbers of serialised products: one per piece, or none"
 })
 const notes = longText({ nullable: true, max: 1_000 })
 const about = {
-  reference: text({ nullable: true, describe: "The delivery note" }),
+  reference: text({ nullable: true, describe: "Number of the supplier's delivery note" }),
   notes: longText({ nullable: true, max: 5_000 })
 }
 export const receiveFields = {
@@ -147,7 +147,7 @@ export const receiveFields = {
     }),
     { required: true, min_items: 1, max_items: 1_000 }
   ),
-  received_at: timestamp({ nullable: true, describe: "Now unless given; not in the future" }),
+  received_at: timestamp({ nullable: true, describe: "Default: now; not in the future" }),
   ...about
 }
 export type ReceiveValues = Partial<ValuesOf<typeof receiveFields>>
@@ -157,28 +157,22 @@ export const returnFields = {
   lines: list(
     object({
       ...named,
-      quantity: decimal({
-        scale: 2,
-        min: "0.01",
-        max: most,
-        nullable: true,
-        describe: "All that is here unless given"
-      }),
+      quantity: decimal({ scale: 2, min: "0.01", max: most, nullable: true, describe: "Default: all that is here" }),
       serial_numbers: list(text({ max: 255 }), {
         nullable: true,
         max_items: 5_000,
-        describe: "The units that go back"
+        describe: "Serial numbers of the units to return"
       }),
       stock_level_ids: list(integer({ names: "stock_levels" }), {
         nullable: true,
         max_items: 5_000,
-        describe: "The units that go back, where they have no serial number"
+        describe: "Ids of units to return that have no serial number"
       }),
       notes
     }),
-    { nullable: true, min_items: 1, max_items: 1_000, describe: "Without lines all that is here goes back" }
+    { nullable: true, min_items: 1, max_items: 1_000, describe: "Lines to return; default: all that is here" }
   ),
-  returned_at: timestamp({ nullable: true, describe: "Now unless given; not in the future" }),
+  returned_at: timestamp({ nullable: true, describe: "Default: now; not in the future" }),
   ...about
 }
 export type ReturnValues = Partial<ValuesOf<typeof returnFields>>
@@ -186,13 +180,13 @@ export type ReturnedLine = NonNullable<ReturnValues["lines"]>[number]
 
 // Claims on a unit that is to be returned to its supplier.
 
-/** Somebody has a unit, or will have it, from now on. */
+/** Current or later demand on a unit. */
 export interface UnitClaim {
   readonly demand: DemandRow
-  /** Who, in words. */
+  /** Name of the holder. */
   readonly job: string
 }
-/** As refusals name an order. */
+/** Name of an order in refusals. */
 export const orderName = ({ id, number }: Pick<PurchaseOrderRow, "id" | "number">): string =>
   `Purchase order ${number ?? id}`
 export const unitName = ({ id, serial_number }: Pick<StockLevelRow, "id" | "serial_number">): string =>
@@ -209,10 +203,10 @@ export const resolveFields = {
   resolution: choice(resolutions, {
     required: true,
     any_case: true,
-    describe: "subhire: hire what is short; purchase: buy it; waitlist: wait for it to come free"
+    describe: "subhire: hire what is short; purchase: buy it; waitlist: put it on the waiting list"
   }),
   supplier_id: ref("members", { nullable: true, describe: "Required for a new order" }),
-  purchase_order_id: ref("purchase_orders", { nullable: true, describe: "A draft that the lines are added to" }),
+  purchase_order_id: ref("purchase_orders", { nullable: true, describe: "Draft purchase order to add the lines to" }),
   lines: list(
     object({
       opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }),
@@ -221,17 +215,17 @@ export const resolveFields = {
         min: "0.01",
         max: "1000000000",
         nullable: true,
-        describe: "What is short and not on order unless given"
+        describe: "Default: the quantity that is short and not on order"
       }),
-      unit_cost: json<Json>({ form: "any", nullable: true, describe: "The product's unless given" })
+      unit_cost: json<Json>({ form: "any", nullable: true, describe: "Default: the product's" })
     }),
-    { nullable: true, min_items: 1, max_items: 1_000, describe: "All that is short unless given" }
+    { nullable: true, min_items: 1, max_items: 1_000, describe: "Default: all short lines" }
   ),
   currency: text({ format: "currency", max: 3, nullable: true }),
   expected_at: timestamp({ nullable: true }),
   sub_rental: boolean({
     default: false,
-    describe: "Lines that are hired whole become sub-rentals (transaction type 3): their charges are summed apart"
+    describe: "Change fully sub-hired lines to sub-rentals (transaction type 3), totalled separately"
   }),
   note: waitingNote
 }

@@ -32,7 +32,7 @@ export const purchase_order_statuses = {
 } as const
 export type PurchaseOrderStatus = keyof typeof purchase_order_statuses
 
-/** Something is still to come of orders in these statuses, or may be. */
+/** Statuses in which something is or may be outstanding. */
 const open_statuses = ["draft", "sent", "partially_received"] as const satisfies ReadonlyArray<PurchaseOrderStatus>
 
 const costs = { visible_to: "costs.view" } as const
@@ -59,7 +59,7 @@ export const purchase_orders = table(
     }),
     opportunity_id: ref("opportunities", { nullable: true, on_null: "clear", on_delete: "keep", live: false }),
     currency_code: text({ max: 3, computed: true }),
-    /** One unit of `currency_code` in the base currency, as it was when the order was made. */
+    /** Value of one unit of `currency_code` in the base currency, when the order was created. */
     exchange_rate: decimal({ scale: 10, shown_scale: 8, computed: true, default: "1.0000000000", ...costs }),
     subtotal: amount(),
     tax_total: amount(),
@@ -69,23 +69,23 @@ export const purchase_orders = table(
     starts_at: timestamp({ nullable: true, on_null: "clear" }),
     ends_at: timestamp({ nullable: true, on_null: "clear" }),
     sent_at: timestamp({ nullable: true, computed: true }),
-    /** When the last piece came. */
+    /** When the last piece was received. */
     received_at: timestamp({ nullable: true, computed: true }),
-    /** When the last sub-hired piece went back to the supplier. */
+    /** When the last sub-hired piece was returned. */
     returned_at: timestamp({ nullable: true, computed: true }),
     cancelled_at: timestamp({ nullable: true, computed: true }),
     cancellation_reason: longText({ nullable: true, computed: true, max: 1_000 }),
     delivery_instructions: longText({ nullable: true, max: 5_000, on_null: "clear" }),
     notes: longText({ nullable: true, max: 5_000, on_null: "clear" }),
     created_by: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
-    /** When people were reminded that sub-hired goods are due back: once for each end of the window. */
+    /** When the reminder of the due date was sent: once per end of the window. */
     return_reminded_for: timestamp({ nullable: true, computed: true, hidden: true }),
     custom_fields: json<JsonObject>({ default: {} })
   },
   {
     visibility: {
       ...seen,
-      // Needed offline to refuse the deletion of a store that goods are ordered for.
+      // Needed offline to refuse deleting a store with goods on order.
       granted_columns: [{ to: ["settings.manage"], columns: ["store_id", "status"] }]
     },
     named_by: ["number", "subject"],
@@ -114,7 +114,7 @@ export const purchase_orders = table(
 )
 export type PurchaseOrderRow = RowOf<typeof purchase_orders>
 
-/** Rows of an order are its own: their events are the order's. */
+/** Rows belong to the order's stream. */
 const ofOrder = { stream: { entity: "purchase_order", column: "purchase_order_id" }, visibility: seen } as const
 const orderId = () => ref("purchase_orders", { computed: true, live: false, on_delete: "keep" })
 
@@ -128,9 +128,9 @@ export const purchase_order_items = table(
     description: longText({ nullable: true }),
     quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", default: "1.00" }),
     received_quantity: decimal({ scale: 2, computed: true, default: "0.00" }),
-    /** Of what was received, what went back to the supplier. */
+    /** Returned part of the received quantity. */
     returned_quantity: decimal({ scale: 2, computed: true, default: "0.00" }),
-    /** For one piece over the whole hire. */
+    /** Price of one piece for the whole hire. */
     unit_cost: money({ currency: "currency_code", default: 0, ...costs }),
     discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true, ...costs }),
     subtotal: amount(),
@@ -250,9 +250,9 @@ export const purchaseOrderReturned = goodsEvent(
 export const purchaseOrderExtended = purchaseOrderChanged("purchase_order.extended", {
   meaning: "The end of a sub-hire moved, later or earlier.",
   more: () => ({
-    // Rows of the order whose own end moved.
+    // Rows of the order with a new end.
     items: Schema.Array(keyedColumns(purchase_order_items)),
-    // Rows whose goods are hired until `ends_at` now: their stock follows.
+    // Rows whose stock follows the new `ends_at`.
     hired_items: Schema.Array(Schema.Int),
     ends_at: Schema.String,
     reason: Schema.NullOr(Schema.String)

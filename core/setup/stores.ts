@@ -33,7 +33,7 @@ const fields = {
   mail_sender_name: text({
     nullable: true,
     on_null: "clear",
-    describe: "Who mail of this store is from; without it as the settings of mail say"
+    describe: "Sender name of this store's mail; default: the mail settings'"
   }),
   mail_sender_address: text({ nullable: true, on_null: "clear", format: "email" }),
   mail_reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
@@ -41,7 +41,7 @@ const fields = {
     nullable: true,
     on_null: "clear",
     format: "email",
-    describe: "Gets a blind copy of every message of this store, such as an accounting program"
+    describe: "Address for a blind copy of this store's mail, such as an accounting program's"
   }),
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })

@@ -1,4 +1,4 @@
-/** The word that somebody meant who wrote another. */
+/** Finds the most similar word. */
 
 /** The candidate with the fewest edits; undefined where even that one is too far away. */
 export const nearest = (word: string, candidates: ReadonlyArray<string>): string | undefined => {

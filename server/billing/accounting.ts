@@ -114,7 +114,7 @@ const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArr
   })
 })
 
-/** Names as they are now: an accounting program knows its customers by them. */
+/** Current names, by which an accounting program knows its customers. */
 const namesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const unique = [...new Set(ids)]
   const rows = byId(yield* Store.getMany(members, unique))
@@ -129,7 +129,7 @@ const namesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
 
 const decimal = () => text({ describe: "Money: a decimal string in the document's currency" })
 const document = {
-  key: text({ describe: "Marks it as exported" }),
+  key: text({ describe: "Key that marks it as exported" }),
   kind: choice(posted_kinds),
   id: integer(),
   number: text(),
@@ -148,15 +148,14 @@ const document = {
 const postings = get("/api/v1/accounting/postings", {
   answer: { documents: Shown.objects(document), meta: Shown.keys({ after_id: integer({ nullable: true }) }) },
   name: "accounting.postings",
-  summary:
-    "What an accounting program is to be told of, as debits and credits; what was marked as exported is left out",
+  summary: "List postings for accounting, as debits and credits, except exported ones",
   ...read,
   server_only: true,
   fields: {
     kind: choice(posted_kinds, { required: true }),
-    since: text({ required: true, max: 10, describe: "The first day, as the company's clock has it: 2026-01-31" }),
-    after_id: integer({ default: 0, min: 0, describe: "As the page before answered" }),
-    again: boolean({ default: false, describe: "What was exported before, too" })
+    since: text({ required: true, max: 10, describe: "First day, on the company's clock: 2026-01-31" }),
+    after_id: integer({ default: 0, min: 0, describe: "Cursor from the previous page" }),
+    again: boolean({ default: false, describe: "Include exported documents" })
   },
   run: ({ settings, values }) =>
     Effect.gen(function* () {
@@ -179,7 +178,7 @@ const key_form = /^(invoices|voids|credit_notes|payments)\/[1-9]\d{0,14}$/
 const mark = command("POST", "/api/v1/accounting/exports", {
   answer: { marked: integer() },
   name: "accounting.mark",
-  summary: "Mark documents as exported: the next export leaves them out",
+  summary: "Mark documents as exported; later exports omit them",
   ability: write,
   permission: "invoices.edit",
   server_only: true,

@@ -1,4 +1,4 @@
-/** What billing needs a server for: PDF, mail, what is due at certain times, and payments told from outside. */
+/** Server part of billing: PDF, mail, scheduled work, and payments reported by providers. */
 import { Clock, Context, Effect } from "effect"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import { isBic, isIban, mail_fields, paymentLinkFault } from "../../core/billing/paper/mail-text.ts"
@@ -121,7 +121,7 @@ const checkLogo = Effect.fnUntraced(function* (given: JsonObject, errors: Errors
 
 // The durable job that draws an invoice and hands it to the mail queue (rules/billing 1.3).
 
-/** As they were given, else as the layout or the settings word them, else plainly. */
+/** As given, else from the layout or the settings, else the default. */
 const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, prepared: PreparedDocument) {
   if (mail.subject !== null && mail.message !== null) return { subject: mail.subject, text: mail.message }
   const filled = yield* filledMail(prepared)
@@ -131,7 +131,7 @@ const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, prepared: Prepar
 const mailInvoice: JobKind<InvoiceMail> = jobKind({
   ...mailing,
   kind: "invoices.mail",
-  meaning: "draws an invoice and queues the mail with it",
+  meaning: "renders an invoice and queues the mail with it",
   data: invoiceMail,
   run: (mail) =>
     Effect.gen(function* () {
@@ -178,7 +178,7 @@ const zones = Effect.gen(function* () {
   return (store_id: number | null): string => zoneOf((store_id === null ? undefined : own.get(store_id)) || company)
 })
 
-/** Records it for those that are overdue still, once no payment of them is being recorded. */
+/** Records overdue invoices, checked again under lock, as a payment may be in progress. */
 const tell = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
   const runtime = yield* CommandRuntime
   yield* lockStreams(ids.map(invoiceStream))
@@ -197,7 +197,7 @@ export const overdueSweep = timedWork({
   cron: "7 * * * *",
   at_start: (now) => Effect.map(candidates(now), (ids) => ids.length > 0),
   kind: "invoices.overdue",
-  meaning: "tells of invoices that became overdue",
+  meaning: "records invoices that became overdue, and notifies of them",
   waits_seconds: [10, 60, 600],
   run: () =>
     Effect.gen(function* () {
@@ -216,10 +216,10 @@ const pdf = {
   server_only: true,
   produces: "application/pdf",
   error_answers: { 422: null, 503: null },
-  answer_headers: { "Content-Disposition": "The name of the file", "Cache-Control": "It is not to be kept" },
+  answer_headers: { "Content-Disposition": "Name of the file", "Cache-Control": "Prevents caching" },
   fields: {
     format: choice(
-      { pdf: "PDF for people", facturx: "Factur-X: a PDF that carries the e-invoice as XML for programs" },
+      { pdf: "Plain PDF", facturx: "Factur-X: PDF with the e-invoice embedded as XML" },
       { default: "pdf", any_case: true }
     )
   }
@@ -274,7 +274,7 @@ const invoicePdf = get(`${path}/{id}/pdf`, {
   ...read,
   metering_weight: drawing_weight,
   name: "invoices.pdf",
-  summary: "The invoice as PDF; drafts and voided ones are marked as such on each page",
+  summary: "Download an invoice as PDF; drafts and voided ones are marked on each page",
   params: one,
   run: ({ now, rows: { id: invoice }, settings, values }) =>
     pdfOf(
@@ -288,7 +288,7 @@ const creditNotePdf = get(`${credit_notes_path}/{id}/pdf`, {
   ...read_credit_notes,
   metering_weight: drawing_weight,
   name: "credit_notes.pdf",
-  summary: "The credit note as PDF",
+  summary: "Download a credit note as PDF",
   params: one_credit_note,
   run: ({ now, rows: { id: credit_note }, settings, values }) =>
     pdfOf(

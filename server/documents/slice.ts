@@ -128,9 +128,9 @@ const oneDocument = Schema.Struct({ document_id: Schema.Int })
 type OneDocument = typeof oneDocument.Type
 const someDocuments = Schema.Struct({ document_ids: Schema.Array(Schema.Int) })
 
-/** Drawing ends no server: it is done in threads that may only use so much memory. */
+/** Rendering cannot exhaust the server: its threads have a memory limit. */
 const harmless = { counts_broken_off: false } as const
-/** Loaded with the first document: most who load this draw none. */
+/** Loaded with the first document, as most importers render none. */
 const drawing = Effect.promise(() => import("./papers/drawing.ts"))
 const drawOrFail = (
   id: number,
@@ -145,7 +145,7 @@ const alone = Semaphore.makeUnsafe(1)
 const waited_for = jobKind({
   ...harmless,
   kind: draw_kinds.request,
-  meaning: "draws a document that somebody waits for",
+  meaning: "renders a document that a user waits for",
   asked_with: "documents:write",
   data: oneDocument,
   attempts_max: 3,
@@ -159,7 +159,7 @@ const waited_for = jobKind({
 const queued = jobKind({
   ...harmless,
   kind: draw_kinds.job,
-  meaning: "draws a document",
+  meaning: "renders a document",
   asked_with: "documents:write",
   data: oneDocument,
   attempts_max: 5,
@@ -172,7 +172,7 @@ const queued = jobKind({
 const batch = jobKind({
   ...harmless,
   kind: draw_kinds.batch,
-  meaning: "draws documents one after another",
+  meaning: "renders documents one after another",
   asked_with: "documents:write",
   data: someDocuments,
   attempts_max: 5,

@@ -137,7 +137,7 @@ const comparing_hour = 3
 export const collectWork = timedWork({
   cron: "17 * * * *",
   kind: "files.collect",
-  meaning: "removes files that nothing has named for a day",
+  meaning: "removes files unreferenced for a day",
   attempts_max: 3,
   run: ({ due_at }) =>
     Effect.gen(function* () {
@@ -155,7 +155,7 @@ export const deviceFiles: DeviceFilesShape = {
   present: (sha256) =>
     Effect.gen(function* () {
       const rows = yield* Store.getMany(blobs, sha256)
-      // What is removed soon is wanted again, so that the command that names it finds it.
+      // A file due for removal counts as missing, so that it is sent again before a command names it.
       const fresh = instantOf((yield* Clock.currentTimeMillis) - kept_unreferenced_millis / 2)
       const stays = rows.filter(
         ({ state, unreferenced_since }) =>

@@ -1,4 +1,4 @@
-/** `GET /files/{uuid}`: a file, for whoever has its signed address. */
+/** `GET /files/{uuid}`: downloads a file by its signed URL. */
 import { Clock, Effect } from "effect"
 import { type Answer, CommandRuntime, type Failure, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
 import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
@@ -17,7 +17,7 @@ import { blobs, downloads, file_stores } from "./downloads.ts"
 
 const address_seconds = 3_600
 
-/** Of the path alone, as scheme, host and port may change between the signer and the reader. */
+/** Signs the path alone, as scheme, host and port may differ between signer and reader. */
 const fileSignature = (key: string, uuid: string, expires: string): string =>
   signatureOf(key, "files", `/files/${uuid}?expires=${expires}`)
 
@@ -78,17 +78,17 @@ const served = Effect.fnUntraced(function* (
 
 export const file_headers = {
   "Content-Disposition": "The file's name, and whether it may be shown in place",
-  ETag: "The SHA-256 of its content",
-  "Accept-Ranges": "bytes: a part of it may be asked for",
-  "Content-Range": "Which part this is, where one was asked for",
-  "Content-Security-Policy": "A browser that shows it runs nothing of it",
-  "Cross-Origin-Resource-Policy": "Pages of others cannot embed it",
+  ETag: "SHA-256 of the content",
+  "Accept-Ranges": "bytes: ranges may be requested",
+  "Content-Range": "Returned range, if one was requested",
+  "Content-Security-Policy": "Prevents browsers from running scripts in the file",
+  "Cross-Origin-Resource-Policy": "Prevents other sites from embedding it",
   "Cache-Control": "Its reader may keep it for as long as the address holds"
 }
 
 export const showFile = get("/files/{uuid}", {
   name: "files.show",
-  summary: "Download a file by its signed address",
+  summary: "Download a file by its signed URL",
   ability: null,
   permission: null,
   metering_weight: 0,

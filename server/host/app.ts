@@ -36,7 +36,7 @@ import { makeAuthentication } from "../access/tokens/authenticate.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
 export interface ServerOptions {
-  /** `:memory:` will do as a path. */
+  /** A path, or `:memory:`. */
   readonly database: Database
   /** Signs feeds, links and attachment addresses. */
   readonly key: string

@@ -61,7 +61,7 @@ const isBucket = (given: string): boolean => {
 const longEnough = (given: string): string | undefined =>
   given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
 const level: Variable<(typeof levels)[number]> = {
-  meaning: "What is logged: debug, info, warn, error or silent",
+  meaning: "Log level: debug, info, warn, error or silent",
   otherwise: "info",
   config: (name) =>
     Config.withDefault(
@@ -73,7 +73,7 @@ const level: Variable<(typeof levels)[number]> = {
 export const variables = {
   FLIGHTCASE_HOST: textOr("Address to listen on", "127.0.0.1"),
   FLIGHTCASE_PORT: whole("Port to listen on; 0 takes a free one", 0, 65_535, 4480),
-  FLIGHTCASE_URL: text("Public address, where it is not the listening one", "the listening address", (given) =>
+  FLIGHTCASE_URL: text("Public URL, if it differs from the listening address", "the listening address", (given) =>
     /^https?:\/\//.test(given) && URL.canParse(given)
       ? undefined
       : "be the http or https address people reach this server under."
@@ -86,40 +86,29 @@ export const variables = {
         ? undefined
         : "be postgres://user:password@host:port/database."
   ),
-  FLIGHTCASE_DATABASE_CONNECTIONS: whole("The most connections to Postgres that requests use at a time", 1, 1_000, 10),
+  FLIGHTCASE_DATABASE_CONNECTIONS: whole("Maximum number of Postgres connections for requests", 1, 1_000, 10),
   FLIGHTCASE_DATA: textOr("Folder of the SQLite database and the key", ".flightcase/server"),
   FLIGHTCASE_KEY: text(
-    "Signs feeds and links; 20 characters or more, required with DATABASE_URL",
+    "Key that signs feeds and links; 20 or more characters, required with DATABASE_URL",
     "generated and kept in FLIGHTCASE_DATA",
     longEnough
   ),
   FLIGHTCASE_TOKEN: text(
-    "The first owner's token on an empty database; 20 characters or more",
+    "Owner token for an empty database; 20 or more characters",
     "generated and printed once",
     (given) =>
       longEnough(given) ??
       (/^[\x21-\x7e]+$/.test(given) ? undefined : "be printable ASCII without spaces: it travels in a header.")
   ),
-  FLIGHTCASE_RATE_LIMIT: whole(
-    "Requests a token may make in a minute, unless the settings say otherwise",
-    1,
-    10_000,
-    undefined,
-    "600"
-  ),
+  FLIGHTCASE_RATE_LIMIT: whole("Requests per minute and token; the settings override it", 1, 10_000, undefined, "600"),
   FLIGHTCASE_ANONYMOUS_RATE_LIMIT: whole(
-    "Requests without a valid token an address may make in a minute, unless the settings say otherwise",
+    "Requests per minute and IP address without a valid token; the settings override it",
     1,
     10_000,
     undefined,
     "20"
   ),
-  FLIGHTCASE_TRUST_PROXY: whole(
-    "How many proxies in front of the server are believed about whom they speak for",
-    0,
-    10,
-    0
-  ),
+  FLIGHTCASE_TRUST_PROXY: whole("Number of trusted proxies in front of the server (X-Forwarded-For)", 0, 10, 0),
   FLIGHTCASE_SMTP_URL: text(
     "Mail server: smtp://user:password@host:587, or smtps:// for TLS from the start",
     "mail is written to outbox/ in FLIGHTCASE_DATA",
@@ -130,13 +119,13 @@ export const variables = {
     "files are kept in blobs/ in FLIGHTCASE_DATA",
     (given) => (isBucket(given) ? undefined : "be s3://bucket?endpoint=https://…, with region and prefix where needed.")
   ),
-  AWS_ACCESS_KEY_ID: text("The key to the bucket for files; required with FLIGHTCASE_BLOBS", "none", anyText),
-  AWS_SECRET_ACCESS_KEY: text("Its secret; required with FLIGHTCASE_BLOBS", "none", anyText),
-  AWS_SESSION_TOKEN: text("For keys that hold for a while", "none", anyText),
-  AWS_REGION: text("The bucket's region, where its address names none", "us-east-1", anyText),
-  FLIGHTCASE_WEBHOOKS_PRIVATE: whole("1 lets webhooks reach private and loopback addresses: for trials", 0, 1, 0),
+  AWS_ACCESS_KEY_ID: text("Access key id of the bucket; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_SECRET_ACCESS_KEY: text("Secret key of the bucket; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_SESSION_TOKEN: text("Session token, for temporary keys", "none", anyText),
+  AWS_REGION: text("Region of the bucket, if its URL has none", "us-east-1", anyText),
+  FLIGHTCASE_WEBHOOKS_PRIVATE: whole("1 allows webhooks to private and loopback addresses, for trials", 0, 1, 0),
   FLIGHTCASE_WEBHOOKS_WAITS: text(
-    "Seconds between attempts at a webhook, separated by commas: for trials",
+    "Seconds between attempts at a webhook delivery, separated by commas, for trials",
     "60,300,1800,7200,21600",
     (given) => (/^\d{1,6}(,\d{1,6}){0,19}$/.test(given) ? undefined : "be whole seconds separated by commas.")
   ),

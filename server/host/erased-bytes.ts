@@ -16,7 +16,7 @@ const tried_again_every_millis = 10_000
 const writeOver = Effect.gen(function* () {
   const [file] = yield* Store.run<{ user_version: number }>("pragma user_version")
   if (file?.user_version !== erasing_version) {
-    // Earlier releases left what they freed as it was: the file is written anew, once.
+    // Earlier releases did not overwrite freed pages: the file is rewritten once.
     yield* Store.run("vacuum")
     yield* Store.run(`pragma user_version = ${erasing_version}`)
   }

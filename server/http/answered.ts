@@ -232,7 +232,7 @@ const lengthOf = (body: HttpResponse["body"]): number =>
       : "stream" in body
         ? (body.size_bytes ?? 0)
         : body.length
-/** Of several sufficient abilities, the one the caller has. */
+/** The ability the caller has among several sufficient ones. */
 const abilityAsked = (ability: Endpoint["ability"], { abilities }: Viewer): string | null =>
   ability === null || typeof ability === "string"
     ? ability

@@ -85,10 +85,7 @@ const names_of: { readonly [component: string]: string } = {
   OpportunityItem: "LED wash light"
 }
 
-/**
- * One value that is as described: lists have one row, and rows inside rows are left to their own examples (null where
- * they may be).
- */
+/** An example value of a schema: lists have one row, and nested rows are null or left to their own examples. */
 export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth = 0): Json => {
   const { $ref: ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
   if (typeof ref === "string") return exampleOfComponent(ref.slice(ref.lastIndexOf("/") + 1), schemas, name, depth)

@@ -82,7 +82,7 @@ export interface TakingUnits {
 export interface TakenUnits {
   /** Undefined when `needed` does not fit. */
   readonly granted: number | undefined
-  /** Of all processes, including the grant. */
+  /** Total of all processes, including the grant. */
   readonly units: number
 }
 interface MonthCounters extends OutageOptions {

@@ -113,7 +113,7 @@ interface Taking {
 }
 interface Taken {
   readonly granted: number
-  /** Of all processes, including the grant. */
+  /** Total of all processes, including the grant. */
   readonly taken: number
 }
 interface SharedMinutes extends OutageOptions {

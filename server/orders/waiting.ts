@@ -22,7 +22,10 @@ import type { ServerSlice } from "../ports/server-slice.ts"
 
 /** Opportunities notified in one transaction: each is locked meanwhile. */
 const at_once = 100
-/** Above this many streams in one command all that wait are looked at: the question would be longer than the answer. */
+/**
+ * Above this many streams in one command the full waiting list is checked, as the query would be longer than its
+ * result.
+ */
 const streams_max = 200
 
 const settings = Effect.flatMap(CommandRuntime, (runtime) => runtime.settings)
@@ -93,7 +96,7 @@ const waitedFor = Effect.gen(function* () {
 export const waitingSweep = timedWork({
   cron: "27 * * * *",
   kind: "opportunities.waiting_hourly",
-  meaning: "looks at all that wait for goods to come free",
+  meaning: "checks the whole waiting list for freed goods",
   ...attempts,
   run: () =>
     Effect.gen(function* () {

@@ -136,7 +136,7 @@ const accountMail = Effect.fnUntraced(function* (given: AccountMailData) {
 
 const mailAccount = jobKind<AccountMailData>({
   kind: "users.mail",
-  meaning: "sends users mail about their account",
+  meaning: "sends account mail to users",
   data,
   attempts_max: 8,
   waits_seconds: [5, 60, 300, 1_800, 7_200],
@@ -213,15 +213,20 @@ const redeemed = Effect.fnUntraced(function* (hash: string, user_id: number, nam
 const redeem = postQuery("/api/v1/login_codes/redeem", {
   answer: { token: Shown.row(() => issuedResource) },
   name: "login_codes.redeem",
-  summary: "Log in with a code that was sent by mail: a token for its person, told in this answer only",
+  summary: "Log in with a mailed code; the token is only in this response",
   ability: null,
   permission: null,
   public: true,
   server_only: true,
   success_status: 201,
   fields: {
-    code: text({ required: true, input_only: true, max: 200, describe: "With or without hyphens, in any case" }),
-    name: text({ default: "Login by code", describe: "Name of the token, such as the machine's name" })
+    code: text({
+      required: true,
+      input_only: true,
+      max: 200,
+      describe: "Login code, with or without hyphens, in any case"
+    }),
+    name: text({ default: "Login by code", describe: "Name of the token, such as the machine's" })
   },
   run: (input) =>
     Effect.gen(function* () {
@@ -254,18 +259,18 @@ type Facts = Effect.Effect<ResetFacts, Effect.Error<UsersFacts>, Effect.Services
 const reset = command("POST", "/api/v1/users/{id}/reset_password", {
   answer: {
     message: text(),
-    sent_to: text({ describe: "The address the code goes to" }),
-    expires_at: timestamp({ describe: "Until when the code holds" })
+    sent_to: text({ describe: "Address the code is sent to" }),
+    expires_at: timestamp({ describe: "Expiry of the code" })
   },
   name: "users.reset_password",
-  summary: "Send somebody a new code to log in with; with end_sessions what they hold ends now",
+  summary: "Send a user a new login code; end_sessions revokes their tokens",
   ability: "users:write",
   permission: "users.reset-password",
   server_only: true,
   success_status: 202,
   params: { id: { table: users } },
   streams: ({ id }) => [`user:${id}`, grants],
-  fields: { end_sessions: boolean({ default: false, describe: "Their tokens, and those of their devices, end now" }) },
+  fields: { end_sessions: boolean({ default: false, describe: "Revoke their tokens, and those of their devices" }) },
   facts: ({ rows, viewer }): Facts =>
     Effect.gen(function* () {
       return { ...(yield* factsFor(viewer)), before: yield* beforeOf(rows.id) }
@@ -290,7 +295,7 @@ const sent_kept_millis = 30 * 86_400_000
 const dropOldDaily = timedWork({
   cron: "41 3 * * *",
   kind: "access.cleanup",
-  meaning: "forgets codes to log in with that have expired",
+  meaning: "removes expired login codes",
   run: () =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis

@@ -1,7 +1,6 @@
 /**
- * Texts that the server must be able to read again but that its database alone does not tell: sealed by AES-256-GCM
- * under a key made from FLIGHTCASE_KEY. Without that key, or under another, they are lost and have to be given again.
- * And signatures of addresses that open without a token, so that they are as secret as one.
+ * Encrypts texts the server must read again, with AES-256-GCM under a key derived from FLIGHTCASE_KEY; with another key
+ * they are lost and must be entered again. Also signs URLs that work without a token.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto"
 import type { Input, SecretBox, StoreRead } from "../../core/kernel/endpoints/endpoint.ts"
@@ -13,7 +12,7 @@ import { insert, type RowOf, type Table } from "../../core/kernel/tables/table.t
 
 export type { SecretBox } from "../../core/kernel/endpoints/endpoint.ts"
 
-/** Says how the rest was sealed, so that another way can be added without asking for secrets again. */
+/** Identifies the encryption scheme, so that others can be added without entering secrets again. */
 const form = "v1."
 const cipher = "aes-256-gcm"
 const nonce_bytes = 12
@@ -36,7 +35,7 @@ export const isSameSignature = (given: string, right: string): boolean => {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** What is sealed for one purpose, such as `webhooks`, cannot be opened for another. */
+/** Texts encrypted for one purpose, such as `webhooks`, cannot be decrypted for another. */
 export const secretBox = (key: string, purpose: string): SecretBox => {
   const derived = new Uint8Array(hkdfSync("sha256", key, "flightcase", `secret ${purpose}`, 32))
   return {

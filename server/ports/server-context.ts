@@ -181,7 +181,7 @@ export const deleteInParts = (
     }
   })
 
-// A request as it came, for endpoints with `raw_body`: whoever sent it signed its very bytes.
+// The raw request, for endpoints with `raw_body`: its sender signed exactly these bytes.
 
 export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
 

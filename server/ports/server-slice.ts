@@ -106,7 +106,7 @@ export interface ServerSlice extends Slice {
 // secret, in its own headers (rules/conventions 14). Signatures are compared in constant time.
 
 export const source_kinds = {
-  generic: "X-Signals-Signature, the hex of HMAC-SHA256 over the body with the secret as shown",
+  generic: "X-Signals-Signature, the hex HMAC-SHA256 of the body, keyed with the secret",
   standard: "Standard Webhooks",
   stripe: "Stripe-Signature"
 } as const
@@ -190,7 +190,7 @@ const hmac = (key: string | Buffer, parts: ReadonlyArray<string | Uint8Array>): 
   for (const part of parts) made.update(part)
   return made.digest()
 }
-/** Senders give two while a secret is replaced; who sends more than these few is none of them. */
+/** Senders give two signatures while a secret is replaced; more are not from a known sender. */
 const signatures_max = 10
 const anyIsSame = (given: ReadonlyArray<string>, right: string): boolean =>
   given.length <= signatures_max && given.some((one) => isSameSignature(one, right))
@@ -200,7 +200,7 @@ export interface Delivery {
   /** The source's name. */
   readonly source: string
   readonly kind: SourceKind
-  /** The sender's own name of it. */
+  /** The sender's id of the delivery. */
   readonly delivery_id: string
   readonly received_at: string
 }

@@ -21,7 +21,7 @@ const carryingDefinition = (
     src: `data:text/xml;base64,${Buffer.from(xml, "utf8").toString("base64")}`,
     name: file_name,
     type: "text/xml",
-    description: "The invoice for programs (CII, EN 16931)",
+    description: "Invoice as data (CII, EN 16931)",
     relationship: "Alternative",
     creationDate: dated,
     modifiedDate: dated

@@ -113,7 +113,7 @@ const fieldsOf = (made: Liquid, template: Array<Template>, source: string): Read
   const path = (field: string): string | undefined => {
     const plain = field.replace(/\[\d+\]/g, "")
     const [root = "", ...rest] = plain.split(".")
-    // A loop within a loop names its outer one's variable: followed at most once for each.
+    // An inner loop may name the outer loop's variable: each is followed at most once.
     let of = locals.get(root)
     for (let step = 0; step < locals.size && of !== undefined; step++) {
       const [head = "", ...tail] = of.split(".")

@@ -1,4 +1,4 @@
-/** What procurement needs a server for: mail to suppliers, and what is due at certain times. */
+/** Server part of procurement: mail to suppliers, and scheduled work. */
 import { Clock, Context, Effect } from "effect"
 import { paperLanguage } from "../../core/billing/paper/words.ts"
 import { sellerOf } from "../../core/billing/state/parties.ts"
@@ -57,7 +57,7 @@ const standardOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, setting
   )
 })
 
-/** The subject and text: as they were given, else as the layouts word them, else plainly. */
+/** Subject and text: as given, else from the layouts, else the default. */
 const textsOf = Effect.fnUntraced(function* (
   mail: PurchaseOrderMail,
   order: PurchaseOrderRow,
@@ -86,7 +86,7 @@ const textsOf = Effect.fnUntraced(function* (
 const mailPurchaseOrder: JobKind<PurchaseOrderMail> = jobKind({
   ...mailing,
   kind: "purchase_orders.mail",
-  meaning: "draws a purchase order and queues the mail with it",
+  meaning: "renders a purchase order and queues the mail with it",
   data: purchaseOrderMail,
   names_people: true,
   run: (mail) =>
@@ -195,7 +195,7 @@ const remind = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_mill
 export const returnSweep = timedWork({
   cron: "12 * * * *",
   kind: "purchase_orders.return_due",
-  meaning: "reminds of sub-hired goods that are due back",
+  meaning: "sends reminders of sub-hired goods that are due back",
   waits_seconds: [10, 60, 600],
   run: () =>
     Effect.gen(function* () {

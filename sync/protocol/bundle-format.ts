@@ -275,5 +275,5 @@ export const isSignedBy = (sealed: SignedBundle, key: PublicKey): boolean =>
   sealed.key === key && verifies(key, signedText(sealed), sealed.signature)
 export const isSignedByInPieces = async (sealed: SignedBundle, key: PublicKey): Promise<boolean> =>
   sealed.key === key && verifies(key, await signedTextInPieces(sealed), sealed.signature)
-/** Whether it is unchanged since the holder of its key, whoever that is, signed it. */
+/** Whether it is unchanged since it was signed, whoever holds the key. */
 export const isComplete = (sealed: SignedBundle): boolean => verifies(sealed.key, signedText(sealed), sealed.signature)

@@ -38,7 +38,7 @@ export interface Redaction {
   readonly columns: (table: Table) => ReadonlyArray<string> | undefined
   /** The row as it is sent: blank where it is not for this reader; undefined when none of it is. */
   readonly row: (table: Table, row: AnyRow) => AnyRow | undefined
-  /** Whether this reader sees what stands in a column, of rows that are not their own. */
+  /** Whether this reader sees the values of a column, in rows that are not their own. */
   readonly sees: (table: Table, column: string) => boolean
 }
 
@@ -149,7 +149,7 @@ const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Re
         return row === change.row ? [change] : [{ ...change, row }]
       }
       case "update": {
-        // A row that says itself for whom it is may come and go with what it says.
+        // A row with its own audience may appear and disappear when that changes.
         if (table.visibility?.by_row !== undefined && seen.get(table) !== "whole") {
           const gone: RowChange = { op: "delete", table, key: change.key }
           return of === undefined || !isWhole(table, change.set)
@@ -269,7 +269,7 @@ const shown = (
     .digest("hex")
     .slice(0, 16)
 }
-/** Events of before carried of rows that say themselves for whom they are only what changed. */
+/** Earlier events of rows with their own audience hold changed columns only. */
 const isWhole = (table: Table, set: AnyRow): boolean =>
   Object.entries(table.columns).every(([name, field]) => name === table.key || field.nullable || name in set)
 

@@ -34,7 +34,7 @@ const enrol = postQuery("/api/v1/sync/replicas", {
     server: serverInfo
   },
   name: "replicas.create",
-  summary: "Enrol a device and lease it ids",
+  summary: "Enrol a device and lease ids to it",
   ...writes,
   server_only: true,
   success_status: 201,
@@ -42,7 +42,7 @@ const enrol = postQuery("/api/v1/sync/replicas", {
     name: text({ required: true }),
     public_key: text({
       max: 64,
-      describe: "What the device signs bundles with (Ed25519, base64url); with it comes a token of the device's own"
+      describe: "Public key for bundles (Ed25519, base64url); with it the device gets its own token"
     })
   },
   run: (input) =>
@@ -82,7 +82,7 @@ const leases = postQuery("/api/v1/sync/leases", {
   answer: { lease: leaseAnswer },
   error_answers: { 404: null },
   name: "replicas.lease",
-  summary: "The next block of ids of an entity",
+  summary: "Lease the next block of ids of an entity",
   ...writes,
   server_only: true,
   success_status: 201,
@@ -137,7 +137,7 @@ const push = postQuery("/api/v1/sync/commands", {
   answer: { verdicts: verdictsAnswer },
   error_answers: { 404: null, 409: null, 426: null },
   name: "replicas.push",
-  summary: "Send commands recorded offline; each is decided against the present",
+  summary: "Send commands recorded offline; each is decided against the current state",
   ...writes,
   server_only: true,
   body_max: push_bytes_max,
@@ -175,14 +175,14 @@ export const syncSlice: Slice = {
       error_answers: { 404: null, 409: mustRefetchShown },
       answer_headers: shape_says,
       name: "replicas.follow",
-      summary: "Follow the journal by Electric's shape protocol",
+      summary: "Follow the journal through Electric's shape protocol",
       ...reads,
       server_only: true,
       fields: {
         replica_id: integer({
           default: 0,
           min: 0,
-          describe: "The device that follows; verdicts on its commands are sent to it alone"
+          describe: "Id of the device; verdicts on its commands go to it alone"
         })
       },
       run: (input) =>

@@ -84,7 +84,7 @@ const wanted = postQuery("/api/v1/sync/files/wanted", {
   answer: { wanted: wantedFiles },
   error_answers: { 404: null },
   name: "replicas.wanted_files",
-  summary: "Which of these files the device has still to send",
+  summary: "List which of these files the device still has to send",
   ...writes,
   server_only: true,
   fields: {
@@ -151,7 +151,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
   },
   error_answers: { 404: null, 409: null, 426: null },
   name: "replicas.deliver",
-  summary: "Deliver a device's bundle; the answer holds the bundle to carry back",
+  summary: "Deliver a device's bundle; the response is the bundle to return",
   ability: "sync:write",
   permission: null,
   metering_weight: 0,

@@ -118,7 +118,7 @@ const mineOrManaged = Effect.fnUntraced(function* ({
 })
 
 const keyOf = Effect.map(BundleKey, (key) => (key === undefined ? null : publicKeyOf(key.seed)))
-/** What a device should know of the server it speaks to. */
+/** Information for a device about its server. */
 const serverView = Effect.gen(function* () {
   return { schema_version, client_schema_min, public_key: yield* keyOf }
 })
@@ -135,7 +135,7 @@ export const registerDevice = Effect.fnUntraced(function* (
   if (public_key !== undefined && !isPublicKey(public_key))
     return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
   const tokens = yield* DeviceTokens
-  // Whoever brings no key keeps no secret either: such a device goes on with the token it came with.
+  // A device without a key keeps no secret either, and continues with its token.
   const token =
     tokens !== undefined && public_key !== undefined
       ? yield* tokens.issue(`Device ${name}`.slice(0, 255), viewer, now)
@@ -168,19 +168,19 @@ const hello = postQuery("/api/v1/sync/replicas/{id}/hello", {
   answer: greeting,
   error_answers: { 426: null },
   name: "replicas.hello",
-  summary: "A device tells where it stands, and learns whether it may go on",
+  summary: "Report a device's state, and check whether it may continue",
   ...writes,
   params: one,
   fields: {
     schema_version: integer({ required: true, min: 0 }),
     position: integer({ default: 0, min: 0, max: Number.MAX_SAFE_INTEGER }),
-    last_n: integer({ required: true, min: 0, describe: "The highest number it ever gave a command" }),
+    last_n: integer({ required: true, min: 0, describe: "Highest command number used" }),
     pending: list(known, {
       default: [],
       max_items: commands_per_push_max,
-      describe: "The oldest commands it has not heard of"
+      describe: "Oldest commands without a verdict"
     }),
-    public_key: text({ max: 64, describe: "Ed25519, base64url; taken once" })
+    public_key: text({ max: 64, describe: "Public key for bundles (Ed25519, base64url); set once" })
   },
   run: (input) =>
     Effect.gen(function* () {
@@ -308,7 +308,7 @@ export const deviceEndpoints = [
   get("/api/v1/sync/replicas", {
     answer: Shown.page(() => deviceResource),
     name: "replicas.list",
-    summary: "Devices: one's own, or everybody's for those who manage users",
+    summary: "List your devices, or everyone's if you manage users",
     ...reads,
     run: (input) =>
       Effect.map(
@@ -324,7 +324,7 @@ export const deviceEndpoints = [
   get("/api/v1/sync/replicas/{id}", {
     answer: oneDevice,
     name: "replicas.show",
-    summary: "A device",
+    summary: "Show one device",
     ...reads,
     params: one,
     run: shownHere
@@ -346,7 +346,7 @@ export const deviceEndpoints = [
   {
     ...postQuery("/api/v1/sync/replicas/{id}", {
       name: "replicas.revoke",
-      summary: "Revoke a device; its token opens nothing from then on",
+      summary: "Revoke a device; its token stops working",
       ...writes,
       params: one,
       authorize: mineOrManaged,

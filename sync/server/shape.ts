@@ -44,16 +44,16 @@ export const messagesShown = Shown.list(
 export const mustRefetchShown = Shown.list(control)
 
 export const private_says = {
-  Vary: "Answers differ by who asks",
-  "Access-Control-Expose-Headers": "Every header may be read by pages"
+  Vary: "Responses differ by caller",
+  "Access-Control-Expose-Headers": "Lets pages read every header"
 }
 export const shape_says = {
   ...private_says,
-  "Electric-Handle": "Names the shape as its reader sees it",
-  "Electric-Offset": "How far this answer goes",
-  "Electric-Cursor": "Keeps caches apart while following live",
-  "Electric-Schema": "Columns of the journal",
-  "Electric-Up-To-Date": "There is no more for now"
+  "Electric-Handle": "Id of the shape, as visible to the caller",
+  "Electric-Offset": "Offset of the last message in this response",
+  "Electric-Cursor": "Separates cached responses while following live",
+  "Electric-Schema": "Columns of the journal's rows",
+  "Electric-Up-To-Date": "Present when there is no more for now"
 }
 
 // Where a reader stands: a handle that names what may be seen of which journal, and an offset that proves what was seen.

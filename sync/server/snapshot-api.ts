@@ -283,10 +283,10 @@ const refetch_says = { ...private_says, "Electric-Handle": shape_says["Electric-
 const replica_id = integer({ required: true, min: 1, describe: "Id of the device" })
 const place = {
   replica_id,
-  handle: text({ required: true, describe: "As the snapshot answered it" }),
+  handle: text({ required: true, describe: "Handle from the snapshot's response" }),
   offset: text({ required: true, describe: "Journal offset of the snapshot" }),
-  after: text({ default: "", describe: "Where the page before ended" }),
-  limit: integer({ default: rows_per_page_max, min: 1, max: rows_per_page_max, describe: "Rows of a page" })
+  after: text({ default: "", describe: "Cursor: end of the previous page" }),
+  limit: integer({ default: rows_per_page_max, min: 1, max: rows_per_page_max, describe: "Rows per page" })
 }
 const readerOf = Effect.fnUntraced(function* ({
   values,
@@ -331,7 +331,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     error_answers: { 404: null, 409: mustRefetchShown },
     answer_headers: refetch_says,
     name: "replicas.rows",
-    summary: "List the next rows of a snapshot, and changes to rows sent before",
+    summary: "List a snapshot's next rows, and changes to rows already sent",
     ...reads,
     fields: place,
     run: (input) =>
@@ -345,7 +345,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     error_answers: { 404: null, 409: mustRefetchShown },
     answer_headers: refetch_says,
     name: "replicas.checksums",
-    summary: "What the next rows come to, for a device to compare with its own",
+    summary: "Checksum the next rows, for a device to compare with its own",
     ...reads,
     fields: place,
     run: (input) =>

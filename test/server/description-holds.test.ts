@@ -1,4 +1,4 @@
-/** What openapi.json promises as a whole; that answers are as it says is looked at wherever tests ask (test/api/description.ts). */
+/** The OpenAPI description as a whole; test/api/description.ts checks every response in the tests against it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Endpoint, statusOfAnswer } from "../../core/kernel/endpoints/endpoint.ts"
 import { readFields } from "../../core/kernel/fields/input.ts"
@@ -67,7 +67,7 @@ describe("the description", () => {
     expect(Object.keys(product.properties!).filter((name) => !product.required!.includes(name))).toEqual([
       "sub_rental_price",
       "purchase_price",
-      // Worked out where it is asked for.
+      // Computed on request.
       "free"
     ])
   })
@@ -98,7 +98,7 @@ describe("the description", () => {
       expect(shown.get(name).schema.required, name).toContain(name.startsWith("o") ? "opportunity" : "invoice")
     expect(Object.keys(schemas).filter((name) => /InView$|OfView$|AnswerRemoved/.test(name))).toEqual([])
     const view_id = at("paths", "/api/v1/products", "get", "parameters").find((one: any) => one.name === "view_id")
-    expect(view_id.description).toContain("rows hold the id and the columns of the view alone")
+    expect(view_id.description).toContain("rows contain only the id and the view's columns")
   })
   it("describes answers with plausible examples, and without repetition", () => {
     expect(goodAnswers().filter(([, { description }]) => description === "As asked")).toEqual([])

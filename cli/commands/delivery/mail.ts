@@ -1,4 +1,4 @@
-/** `mail`: whether the server's mail arrives. */
+/** `mail`: tests the server's mail settings. */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { Command } from "commander"
 import { Schema } from "effect"
@@ -8,14 +8,14 @@ import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 
 export const declare = (program: Command): void => {
-  const mail = program.command("mail").description("Mail that the server sends")
+  const mail = program.command("mail").description("The server's outgoing mail")
   withAction(
     mail
       .command("test")
-      .description("Send a message to try the mail settings")
-      .argument("[address]", "whom it goes to (default: your own address)")
-      .option("--store <store>", "send it as this store does; its id or name")
-      .option("--wait [seconds]", "wait for what comes of it, for 60 seconds unless another number is given"),
+      .description("Send a message to test the mail settings")
+      .argument("[address]", "recipient (default: your own address)")
+      .option("--store <store>", "send as this store, by id or name")
+      .option("--wait [seconds]", "wait for the result, for at most this long (default: 60)"),
     testMail
   )
 }
@@ -56,7 +56,7 @@ const testMail = async (context: CommandContext, [to]: ReadonlyArray<string>, fl
   return read.status === "done" ? exit_codes.ok : exit_codes.failed
 }
 
-/** The server is asked: it may have stores that this machine has not heard of yet. */
+/** Resolved by the server, which may have stores unknown to this machine. */
 const storeId = async (context: CommandContext, text: string): Promise<number> => {
   const { looksLikeId, resolveStore } = await import("../../context/resolve-id.ts")
   return looksLikeId(text) ? Number(text) : (await resolveStore(context, text)).id
@@ -69,7 +69,7 @@ const waitOf = (flags: Flags): number | undefined => {
   return seconds * 1_000
 }
 
-/** The job once it is done or has failed; as it is when it was not by then. */
+/** The job once it is done or has failed, or its state at the timeout. */
 const ended = async (context: CommandContext, job_id: string, wait_millis: number): Promise<Row<"job">> => {
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
   const until = performance.now() + wait_millis

@@ -1,4 +1,4 @@
-/** `webhooks`: the verbs of the API's noun, and a receiver for whoever develops one. */
+/** `webhooks`: the verbs of the API's noun, and a receiver for developers. */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
 import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -117,7 +117,7 @@ const unsubscribe = async (context: CommandContext, { id }: Subscription): Promi
   )
 }
 
-/** Resolves with the exit code when a signal asks to stop. */
+/** Resolves with the exit code on a stop signal. */
 const stopped = (): Promise<number> =>
   new Promise((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -129,7 +129,7 @@ const stopped = (): Promise<number> =>
     }
   })
 
-/** Why the signature does not hold; undefined where it does. */
+/** Reason the signature is invalid; undefined if valid. */
 export const signatureProblem = async ({ headers, text }: Delivered, secret: string): Promise<string | undefined> => {
   const { Webhook } = await import("standardwebhooks")
   try {
@@ -165,15 +165,15 @@ const print = async (context: CommandContext, delivered: Delivered, secret: stri
 }
 
 export const declare = (program: Command): void => {
-  const webhooks = program.command("webhooks").description("Addresses that are told what happens")
+  const webhooks = program.command("webhooks").description("Webhooks: URLs that events are posted to")
   withAction(
     webhooks
       .command("listen")
-      .description("Receive deliveries on this machine and print them; subscribes itself at a server that may reach it")
-      .option("--port <port>", "where to listen (default: 4490; 0 for any)")
-      .option("--events <names>", "what to subscribe to, separated by commas (default: everything)")
-      .option("--secret <secret>", "verify with the secret of a webhook there is, and subscribe to nothing")
-      .option("--status <code>", "what to answer with (default: 204), to see what the server makes of it"),
+      .description("Receive and print deliveries on this machine; subscribes for that time if the server can reach it")
+      .option("--port <port>", "port to listen on (default: 4490; 0 for any free port)")
+      .option("--events <names>", "events to subscribe to, separated by commas (default: all)")
+      .option("--secret <secret>", "verify with an existing webhook's secret, and do not subscribe")
+      .option("--status <code>", "status to respond with, to test retries (default: 204)"),
     listen
   )
 }

@@ -15,14 +15,14 @@ export const declare = (program: Command): void => {
     program
       .command("undo [command]")
       .description(
-        "Take back what was done at this machine: all that the last run recorded, or the command of this number. " +
-          "What was not sent yet is withdrawn; what was sent is taken back by commands of its own, which the server decides."
+        "Undo the last run of this machine, or the command with this number. " +
+          "Unsent commands are withdrawn; sent ones are reversed by new commands, which the server decides."
       )
-      .option("--list", "the last commands, and what undoing each would do")
-      .option("--limit <n>", "with --list: how many", "20")
-      .option("--redo", "record again what was undone")
-      .option("--yes", "do not ask on a terminal")
-      .option("--with-dependants", "withdraw unsent commands that build on it, too"),
+      .option("--list", "list the last commands, and what undoing each would do")
+      .option("--limit <n>", "with --list: number of commands", "20")
+      .option("--redo", "redo what was undone")
+      .option("--yes", "skip the confirmation")
+      .option("--with-dependants", "withdraw unsent commands that depend on it, too"),
     async (context, [given], flags) => {
       if (context.options.remote === true || context.options.url !== undefined)
         throw usageError("undo takes back what this machine's replica recorded.", "Leave out --remote and --url.")
@@ -62,11 +62,11 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
   )
 }
 const listedJson = (one: UndoListed) => plainJson(stepJson(one))
-/** What the server compares is for no reader. */
+/** Fields the server compares are not displayed. */
 const stepJson = ({ guard: _guard, ...one }: UndoStep) => ({ ...one, requests: one.requests.map(({ name }) => name) })
 const meaning = ({ instead, says }: UndoStep): string =>
   oneLine(instead === null ? says : `${says} Instead: ${instead}.`)
-/** On a terminal times within sentences are those of the store's clock. */
+/** On a terminal, times in sentences are in the store's zone. */
 const inWords = async (context: CommandContext, result: UndoResult): Promise<UndoResult> => {
   if (!context.terminal.is_tty || context.options.json === true) return result
   await context.lookUpClocks()
@@ -89,7 +89,7 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
   const agreed = asked.ok ? asked.plan : undefined
   const stop = plan.steps.find(({ way }) => way === "cannot" || way === "refused")
   if (context.options.plan === true) {
-    // A plan of what is refused ends as undoing would.
+    // The plan of a refused undo exits like the undo.
     if (stop !== undefined) throw errorOf({ kind: stop.way === "cannot" ? "cannot" : "refused", plan }, given)
     return tellPlan(context, plan)
   }
@@ -103,7 +103,7 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
   const with_dependants = flags.withDependants === true
   tell(context, given, await inWords(context, await device.undo.undo(given, with_dependants, agreed)))
 }
-/** What others did meanwhile counts: fetched where the server is near, otherwise looked at once it is sent. */
+/** Others' changes count: fetched if the server is reachable, else checked when sent. */
 const deviceWithNews = async (context: CommandContext): Promise<Device> => {
   const device = await context.device()
   if (!context.offline) await device.fetch(news_patience_millis)

@@ -15,12 +15,12 @@ const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 export const declare = (program: Command): void => {
   const api = program
     .command("api")
-    .description("Any operation of the API; prints the body as JSON")
+    .description("Call any API operation; prints the body as JSON")
     .addArgument(withValues(new Argument("<method>", methods.join(", ")), { words: methods }))
-    .argument("<path>", "such as /api/v1/products; /api/v1 may be left out")
-    .addOption(repeatable("-q, --q <name=value>", "a part of the query string, such as name_cont=truss or page=2"))
-    .addOption(new Option("-d, --data <json>", "the body: JSON, @FILE or @-"))
-    .addOption(new Option("-o, --output <file>", "write a file's content there"))
+    .argument("<path>", "path such as /api/v1/products; /api/v1 may be omitted")
+    .addOption(repeatable("-q, --q <name=value>", "query parameter, such as name_cont=truss or page=2; repeatable"))
+    .addOption(new Option("-d, --data <json>", "body as JSON, @FILE or @-"))
+    .addOption(new Option("-o, --output <file>", "write the response to this file"))
   withAction(api, async (context, [given = "", where = ""], flags) => {
     const method = given.toUpperCase()
     if (!methods.includes(method))
@@ -33,7 +33,7 @@ export const declare = (program: Command): void => {
       method,
       path: fullPath(path),
       body,
-      // Answered exactly as to any other client: what is ignored is said below.
+      // As for any other client; ignored parameters are reported below.
       strict: false,
       query: [...inline.map(([name, value]) => [name, value] as const), ...listFlag(flags, "q").map(queryPart)]
     })
@@ -47,7 +47,7 @@ export const declare = (program: Command): void => {
       }
       return
     }
-    // The body of a refusal is the operation's answer all the same.
+    // The body of a refusal is printed as the response, too.
     const { exitCodeOf } = await import("../../base/response-errors.ts")
     if (answer.body !== undefined) context.printJson(answer.body)
     context.note(`flightcase: ${method} ${path} answered ${answer.status}.`)
@@ -61,7 +61,7 @@ const fullPath = (path: string): string => {
     : `/api/v1${rooted}`
 }
 
-/** The answer is the API's own, which leaves out of account what it does not know. */
+/** The API's response, without checks of ignored parameters. */
 const noteIgnored = ({ note }: CommandContext, body: Json | undefined): void => {
   const { ignored } = metaIn(body)
   if (Array.isArray(ignored)) note(`Not known here, and ignored: ${ignored.join(", ")}.`)

@@ -9,22 +9,20 @@ import { withAction } from "../../context/program.ts"
 
 const at_the_machine = `
 At the server's own machine, with the same environment:
-  flightcase serve                  serve until a signal ends it
-  flightcase serve recover-owner    a new token for the owner, where theirs is lost; the server may go on running
-  flightcase import all FOLDER      bring an export into an empty server
-  GET /api/v1/system/health         whether it works; /metrics for what watches it
+  flightcase serve                  run until a signal ends it
+  flightcase serve recover-owner    replace a lost owner token; the server may keep running
+  flightcase import all FOLDER      restore an export on an empty server
+  GET /api/v1/system/health         health; /metrics for Prometheus
 `
 
 export const declare = (program: Command): void => {
   const serve = program
     .command("serve")
-    .description(
-      "The server: the API over Postgres, or over SQLite when no database is configured. SIGTERM and SIGINT stop it."
-    )
+    .description("Run the server, on Postgres or, if no database is configured, on SQLite. SIGTERM and SIGINT stop it.")
     .addHelpText("after", `${at_the_machine}\nEnvironment variables:\n${variablesText()}`)
     .action(async () => {
       const { serve } = await import("../../../server/host/serve.ts")
-      // The server stops by its own signal handlers; the command line's would end it with requests under way.
+      // The server stops by its own signal handlers; the command line's would abort requests.
       process.removeAllListeners("SIGINT")
       await serve(process.env)
     })
@@ -32,8 +30,8 @@ export const declare = (program: Command): void => {
     serve
       .command("recover-owner")
       .description(
-        "Give the owner a new token, told once. For whoever may read the server's data folder (FLIGHTCASE_DATA) or " +
-          "its database (DATABASE_URL), at the server's own machine. All other tokens stay; that it was done is recorded."
+        "Issue a new owner token, shown once. Needs access to the server's data folder (FLIGHTCASE_DATA) or " +
+          "database (DATABASE_URL). Other tokens stay valid; the journal records the reset."
       ),
     recover
   )

@@ -13,18 +13,15 @@ import { formatIn, readMoment } from "../../base/parse-time.ts"
 export const declare = (program: Command): void => {
   const price = program
     .command("price")
-    .description("The rate breakdown of a product over a window")
+    .description("Price a product over a window, with the rate breakdown")
     .argument("<product>", "id, sku or barcode")
-    .option(
-      "--from <time>",
-      "start of the hire (of goods for sale: now) on the store's clock: 2026-07-01T09:00, a date, today, fri 9:00"
-    )
-    .option("--to <time>", "its end; a date or a day means all of it")
+    .option("--from <time>", "start, on the store's clock (for sales: now): 2026-07-01T09:00, a date, today, fri 9:00")
+    .option("--to <time>", "end; a date or weekday includes the whole day")
     .option("--quantity <n>", "how many", "1")
-    .option("--store <store>", "id or name; rates of its own and its clock count")
-    .option("--explain", "say in words how the price came about")
+    .option("--store <store>", "store, by id or name; its rates and clock apply")
+    .option("--explain", "explain the price in words")
     .addOption(
-      new Option("--transaction-type <type>", "rental, sale or service").default(undefined, "as the product's type is")
+      new Option("--transaction-type <type>", "rental, sale or service").default(undefined, "by the product's type")
     )
   withAction(price, async (context, [product = ""], flags) => {
     const [from, to] = [textFlag(flags, "from"), textFlag(flags, "to")]
@@ -34,7 +31,7 @@ export const declare = (program: Command): void => {
         : missingFlagError("--to", "the end of the hire")
     if ((from === undefined) !== (to === undefined)) throw missingFlag()
     const id = await resolveId(context, "products", product)
-    // What is sold costs the same whatever the time.
+    // Sale prices do not depend on the time.
     if (from === undefined && (flags.transactionType ?? (await typeOf(context, id))) !== "sale") throw missingFlag()
     const store = await resolveStore(context, textFlag(flags, "store"))
     const quantity = String(flags.quantity)

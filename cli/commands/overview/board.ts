@@ -1,4 +1,4 @@
-/** `board`: an address that shows the day on a screen, without a login. `boards` lists, rotates and removes them. */
+/** `board`: a link that shows the day on a screen without a login. `boards` lists, rotates and removes them. */
 import type { Command } from "commander"
 import { rowIn } from "../../base/answers.ts"
 import { textFlag, withAction } from "../../context/program.ts"
@@ -8,11 +8,11 @@ import { companyZone, resolveStore } from "../../context/resolve-id.ts"
 export const declare = (program: Command): void => {
   const board = program
     .command("board")
-    .description("Make an address for the screen on the wall: what today shows, live; boards list shows all of them")
+    .description("Create a link for a wall screen that shows the day live; see also boards list")
     .option("--store <store>", "id or name (default: every store)")
-    .option("--name <name>", "where it hangs (default: the store's name)")
-    .option("--money", "count what is unpaid on it, too")
-    .option("--until <when>", "when its address ends: fri 18:00, +30d (default: never)")
+    .option("--name <name>", "name of the board (default: the store's)")
+    .option("--money", "include unpaid invoices")
+    .option("--until <when>", "expiry of the link: fri 18:00, +30d (default: never)")
   withAction(board, async (context, _args, flags) => {
     const named = textFlag(flags, "store")
     const store = named === undefined ? undefined : await resolveStore(context, named)

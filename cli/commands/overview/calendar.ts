@@ -19,10 +19,10 @@ export const declare = (program: Command): void => {
   const calendar = program.command("calendar").description("The calendar of activities and orders")
   const out = calendar
     .command("export")
-    .description("Activities from a year ago on as an iCalendar file, or orders, or when they go out and come back")
+    .description("Export activities, orders, dispatches or returns from a year ago on as iCalendar")
     .option("--user <id>", "only what this user owns")
     .option("--with <kinds>", with_text)
-    .option("-o, --output <file>", "write there instead of standard output")
+    .option("-o, --output <file>", "output file (default: standard output)")
   withAction(out, async (context, _args, flags) => {
     const user = flags.user === undefined ? [] : [["user_id", String(flags.user)] as const]
     const answer = await context.ask({
@@ -36,7 +36,7 @@ export const declare = (program: Command): void => {
   })
   const links = calendar
     .command("links")
-    .description("The addresses to subscribe to from a phone or a mail program; whoever has one reads the calendar")
+    .description("List feed links for phones and calendar apps; a link opens the calendar without a login")
     .option("--with <kinds>", with_text)
   withAction(links, async (context, _args, flags) => {
     const { body } = await context.ask({ method: "GET", path: "/api/v1/calendar_feeds", query: chosen(flags) })

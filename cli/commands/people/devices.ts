@@ -1,4 +1,4 @@
-/** `devices`: the machines that hold replicas, as the server knows them. */
+/** `devices`: machines with replicas, as known to the server. */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type RowOfList, rowsIn, totalOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -11,7 +11,7 @@ import type { Command } from "commander"
 
 // Devices as the server lists them.
 
-/** An answer of the server about devices; a refusal is thrown. Exit 7 with --offline. */
+/** A server response about devices; throws a refusal. Exit 7 with --offline. */
 const askForDevices = async (
   context: CommandContext,
   method: string,
@@ -27,7 +27,7 @@ const askForDevices = async (
 }
 
 type Device = RowOfList<"replicas">
-/** Every device the person may see, page by page. */
+/** All devices the user may see, page by page. */
 const allDevices = async (context: CommandContext): Promise<ReadonlyArray<Device>> => {
   const found: Array<Device> = []
   for (let page = 1; ; page++) {
@@ -41,12 +41,12 @@ const allDevices = async (context: CommandContext): Promise<ReadonlyArray<Device
   }
 }
 
-/** The device of this id or name. Exit 2 where several are called so, 3 where none is. */
+/** The device of this id or name. Exit 2 if several match, 3 if none. */
 const findDevice = async (context: CommandContext, given: string): Promise<Device> => {
   const found = await allDevices(context)
   const byId = found.find((one) => String(one.id) === given)
   const byName = found.filter((one) => one.name === given)
-  // A machine that replaces another often gets its name: of several, the one still in use is meant.
+  // A replacement machine often gets the old name: of several, the active one is meant.
   const inUse = byName.filter((one) => one.revoked_at === null)
   const meant = byId ?? (inUse.length === 1 ? inUse[0] : byName.length === 1 ? byName[0] : undefined)
   if (meant !== undefined) return meant
@@ -60,7 +60,7 @@ const findDevice = async (context: CommandContext, given: string): Promise<Devic
   })
 }
 
-/** The id of the profile's own device; undefined where nobody has logged in. */
+/** Id of the profile's own device; undefined before a login. */
 const ownDeviceId = async (context: CommandContext): Promise<number | undefined> => {
   if (!profileExists(context.profile(), context.env)) return undefined
   const { readProfile } = await import("../../../sync/device/outbox/folder.ts")
@@ -113,27 +113,27 @@ const revokeDevice = async (
 export const declare = (program: Command): void => {
   const devices = program
     .command("devices")
-    .description("The machines that hold replicas: yours, or everybody's if you manage users")
+    .description("Devices, each with a replica: yours, or everyone's if you manage users")
   withAction(
-    devices.command("list", { isDefault: true }).description("Name, owner, when it was last seen, how far it has come"),
+    devices.command("list", { isDefault: true }).description("List devices: name, owner, last seen, sync position"),
     listDevices
   )
   withAction(
     devices
       .command("rename")
-      .description("Call a device otherwise")
-      .argument("<device>", "its id or name")
-      .argument("<name>", "the new name"),
+      .description("Rename a device")
+      .argument("<device>", "device, by id or name")
+      .argument("<name>", "new name"),
     renameDevice
   )
   withAction(
     devices
       .command("revoke")
       .description(
-        "Its token opens nothing from then on; it loses its data at its next call, but not what it has not sent"
+        "Revoke a device: its token stops working and its data is deleted at its next call, except unsent commands"
       )
-      .argument("<device>", "its id or name")
-      .option("--yes", "do not ask"),
+      .argument("<device>", "device, by id or name")
+      .option("--yes", "skip the confirmation"),
     revokeDevice
   )
 }

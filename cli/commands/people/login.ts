@@ -18,18 +18,18 @@ import { homeFolder, privateFolder, profileExists, profileFolder, profileName } 
 import { progressOf } from "../../context/print.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 
-// A code holds once. The token it is turned into is kept on disk until the login is complete, so that a login that was
-// broken off goes on with the same code.
+// A code works once. Its token is kept on disk until the login is complete, so that an interrupted login resumes with
+// the same code.
 
 const answered = decoderOf(() => Schema.Struct({ token: Schema.Struct({ secret: Schema.String }) }))
 const kept = decoderOf(() => Schema.Struct({ url: Schema.String, code: Schema.String, token: Schema.String }))
 
-/** Beside the profile that is to be. */
+/** Beside the future profile. */
 const keptPath = (profiles: string, profile: string): string => join(profiles, `.${profile}.login`)
 const sameCode = (code: string): string =>
   createHash("sha256").update(code.toUpperCase().replaceAll(/[\s-]/g, "")).digest("hex")
 
-/** A code as mails show it, whatever stands between its groups; tokens have a `|` or other signs. */
+/** A code as in mails, with any separators; tokens contain `|` or other characters. */
 const looksLikeCode = (text: string): boolean => /^(?:[0-9a-z]{4}[\s-]*){7}$/i.test(text.trim())
 
 interface ByCode {
@@ -39,7 +39,7 @@ interface ByCode {
   readonly profiles: string
   readonly profile: string
 }
-/** The token for a code: from the server, or as it was given when this code was last tried. */
+/** The token for a code: from the server, or as received when the code was last tried. */
 const tokenByCode = async ({ code, device_name, profile, profiles, url }: ByCode): Promise<string> => {
   const before = readKept(keptPath(profiles, profile))
   if (before !== undefined && before.url === url && before.code === sameCode(code)) return before.token
@@ -64,25 +64,25 @@ const readKept = (path: string) => {
     return undefined
   }
 }
-/** The login is complete: its device has a token of its own. */
+/** The login is complete: its device has its own token. */
 const forgetKept = (profiles: string, profile: string): void => rmSync(keptPath(profiles, profile), { force: true })
 
 export const declare = (program: Command): void => {
   const login = program
     .command("login")
-    .description("Make this machine's replica of a server, and fill it")
-    .argument("<url>", "the server's address")
-    .option("--token <token>", "a token of yours; - reads it from standard input")
-    .option("--code <code>", "a code that was sent to you by mail; - reads it from standard input")
-    .option("--name <device>", "what this machine is called (default: its host name)")
+    .description("Log in to a server and fill this machine's replica")
+    .argument("<url>", "server URL")
+    .option("--token <token>", "your token; - reads it from standard input")
+    .option("--code <code>", "login code from your mail; - reads it from standard input")
+    .option("--name <device>", "name of this device (default: its host name)")
     .option(
       "--set-aside",
-      "begin anew although the profile cannot be read or holds unsent commands; its folder is kept beside"
+      "start over if the profile is unreadable or holds unsent commands; its folder is kept as a backup"
     )
   withAction(login, logIn)
 }
 
-/** What a login works with. */
+/** Input of a login. */
 interface Login {
   /** The profile's name. */
   readonly name: string
@@ -92,13 +92,13 @@ interface Login {
   /** The folder that holds all profiles. */
   readonly profiles: string
   readonly folder: string
-  /** The device that is replaced; undefined for the first login, and with --set-aside. */
+  /** The replaced device; undefined on the first login, and with --set-aside. */
   readonly before: LoginState | undefined
-  /** There is a profile of this name already. */
+  /** Whether a profile of this name exists. */
   readonly exists: boolean
   readonly set_aside: boolean
 }
-/** A new device in its place, and what became of the one before. */
+/** A new device, and what happened to the earlier one. */
 interface LoggedIn {
   readonly device: Device
   readonly moved: MoveResult | undefined
@@ -110,7 +110,7 @@ const logIn = async (context: CommandContext, [url = ""]: ReadonlyArray<string>,
   const login = await loginAsked(context, url, flags)
   const progress = progressOf(context)
   const { enrolDevice } = await import("../../../sync/device/device.ts")
-  // Logging in again makes a new device beside the old one, which stays whole until the new one is filled.
+  // A repeated login creates a device beside the old one, which stays intact until the new one is filled.
   const filling = login.exists ? join(login.profiles, `.${login.name}.new`) : login.folder
   if (login.exists) rmSync(filling, { recursive: true, force: true })
   const { address, device_name, name, token } = login
@@ -132,7 +132,7 @@ const logIn = async (context: CommandContext, [url = ""]: ReadonlyArray<string>,
   }
 }
 
-/** What is asked for, checked before anything is made. A code is used last, as it holds once. */
+/** Answers, checked before anything is created. A code is used last, as it works once. */
 const loginAsked = async (context: CommandContext, url: string, flags: Flags): Promise<Login> => {
   const address = serverUrl(url)
   const shown = await shownBy(context, flags)
@@ -152,7 +152,7 @@ const loginAsked = async (context: CommandContext, url: string, flags: Flags): P
   return { name, address, token, device_name, profiles, folder, before, exists, set_aside }
 }
 
-/** How somebody shows who they are: a token, or a code from a mail. Asked for on a terminal where neither is given. */
+/** Authentication by token or mailed code; asks on a terminal if neither is given. */
 const shownBy = async (
   context: CommandContext,
   flags: Flags
@@ -164,7 +164,7 @@ const shownBy = async (
     if (typeof code !== "string" || code === "") throw missingFlagError("--code", "the code")
     return { code }
   }
-  // FLIGHTCASE_TOKEN and standard input keep the secret out of the list of processes.
+  // FLIGHTCASE_TOKEN and standard input keep the secret out of the process list.
   const token = await typed(flags.token ?? context.env["FLIGHTCASE_TOKEN"])
   if (typeof token === "string" && token !== "") return { token }
   if (flags.token !== undefined || !context.interactive)
@@ -175,7 +175,7 @@ const shownBy = async (
   return looksLikeCode(answer) ? { code: answer } : { token: answer }
 }
 
-/** Moves unsent commands to the new device, puts it in the old one's place, and has the server forget the old one. */
+/** Moves unsent commands to the new device, replaces the old one, and removes it from the server. */
 const replaceProfile = async (login: Login, filled: Device, filling: string): Promise<LoggedIn> => {
   const { address, before, folder, name, profiles, set_aside } = login
   let moved: MoveResult | undefined
@@ -192,12 +192,12 @@ const replaceProfile = async (login: Login, filled: Device, filling: string): Pr
   swap({ folder, filling, to: aside ?? join(profiles, `.${name}.old`), keep: aside !== undefined })
   const { openDevice } = await import("../../../sync/device/device.ts")
   const device = await withPrivateUmask(() => openDevice(folder))
-  // The device a copied profile was copied from is still in use.
+  // The original of a copied profile is still in use.
   if (before !== undefined && before.profile.url === address && before.profile.copied_at === undefined)
     await forget(device, before.profile.replica_id)
   return { device, moved, aside }
 }
-/** Removes a device from the server's list; where the server cannot be reached, nothing is lost. */
+/** Removes a device from the server's list; an unreachable server does no harm. */
 const forget = async (device: Device, replica_id: number): Promise<void> => {
   await device.remote.call("DELETE", `/api/v1/sync/replicas/${replica_id}`).catch(() => undefined)
 }
@@ -232,7 +232,7 @@ const report = (
     )
 }
 
-/** An earlier device of the profile, with what it has not sent or settled. */
+/** An earlier device of the profile, with its unsent and unsettled commands. */
 interface LoginState {
   readonly profile: Profile
   readonly pending: ReadonlyArray<OutboxCommand>
@@ -240,8 +240,8 @@ interface LoginState {
 }
 
 /**
- * The device that is replaced. Its commands are all sent and settled, or it may send no more and they are moved; exit 6
- * where it could still send them.
+ * The replaced device. Its commands are sent and settled, or it may no longer send and they are moved; exit 6 if it
+ * still could.
  */
 const loginStateOf = async (folder: string): Promise<LoginState> => {
   const { openOutboxOf, readProfile } = await import("../../../sync/device/outbox/folder.ts")
@@ -266,7 +266,7 @@ const loginStateOf = async (folder: string): Promise<LoginState> => {
   }
 }
 
-/** Whether the server knows the device's token no more: it has expired or was ended; nothing can be sent with it. */
+/** Whether the server rejects the device's token as expired or revoked, so nothing can be sent with it. */
 const opensNothing = async ({ token, url }: Profile): Promise<boolean> =>
   serverAt(url, token)
     .ask({ method: "GET", path: "/api/v1/abilities", query: [], body: undefined })
@@ -275,7 +275,7 @@ const opensNothing = async ({ token, url }: Profile): Promise<boolean> =>
       () => false
     )
 
-/** Moves unsent commands to the new device. Exit 6 where they are another person's. */
+/** Moves unsent commands to the new device. Exit 6 if they are another user's. */
 const takeAlong = async (
   { profile, pending, conflicts }: LoginState,
   from_folder: string,
@@ -304,7 +304,7 @@ const takeAlong = async (
   )
   return { ...moved, left }
 }
-/** Files of commands that could not be moved stay beside the file that lists these, under names people know. */
+/** Files of commands that could not be moved stay beside the list of these, under readable names. */
 const keepLeftFiles = (
   commands: ReadonlyArray<OutboxCommand>,
   waiting: (sha256: string) => string,
@@ -320,7 +320,7 @@ const keepLeftFiles = (
   }
 }
 
-/** Writes commands that could not be moved to a file beside the new outbox; gives its name. */
+/** Writes commands that could not be moved to a file beside the new outbox; returns its name. */
 const keepLeft = (folder: string, { left }: MoveResult): string | undefined => {
   if (left.length === 0) return undefined
   const file = join(folder, `left-behind-${stamp()}.json`)
@@ -328,7 +328,7 @@ const keepLeft = (folder: string, { left }: MoveResult): string | undefined => {
   return file
 }
 
-/** Puts the filled folder in the profile's place; the old one is kept as `to` or removed. */
+/** Moves the filled folder to the profile's place; the old one is kept as `to` or removed. */
 const swap = ({
   folder,
   filling,

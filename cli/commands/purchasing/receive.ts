@@ -14,7 +14,7 @@ import { findIdByName, resolveId } from "../../context/resolve-id.ts"
 const serialised = 2
 type Item = NonNullable<Row<"purchase_order">["items"]>[number]
 
-/** One run at the dock: which product the next serial numbers are of, and what a plan has counted so far. */
+/** State of one run: the product of the next serial numbers, and the planned quantities. */
 class Dock {
   private named: Item | undefined
   private readonly counted = new Map<unknown, number>()
@@ -34,7 +34,7 @@ class Dock {
   private outstanding(row: Item): number {
     return Number(row.outstanding_quantity) - (this.counted.get(row.id) ?? 0)
   }
-  /** The row of a product that something is still to come of, else the first one. */
+  /** The row of a product with an outstanding quantity, else the first one. */
   private rowFor(rows: ReadonlyArray<Item>, product_id: number): Item | undefined {
     const of_product = rows.filter((row) => row.product_id === product_id)
     return of_product.find((row) => this.outstanding(row) > 0) ?? of_product[0]
@@ -45,7 +45,7 @@ class Dock {
     return product.stock_method === serialised
   }
 
-  /** What one code means: pieces of a product, the product whose serial numbers follow, or a serial number. */
+  /** Meaning of a code: pieces of a product, the product of the following serial numbers, or a serial number. */
   readonly take = async (scanned: string): Promise<ScanResult> => {
     const { code, quantity } = countedCode(scanned)
     const rows = (await this.order()).items ?? []
@@ -66,8 +66,8 @@ class Dock {
   }
 
   /**
-   * The row that a serial number is of: the product named last, else the only one of the order with single pieces.
-   * Not the only one still to come, so that a code does not change its meaning while others are scanned.
+   * The row of a serial number: the last named product, else the order's only serialised one, outstanding or not, so
+   * that codes keep their meaning during a run.
    */
   private async rowOfSerials(rows: ReadonlyArray<Item>): Promise<Item> {
     const named = this.named?.product_id
@@ -104,7 +104,7 @@ class Dock {
     return { done: serial === undefined ? `${quantity} × ${row.name}` : row.name }
   }
 
-  /** What is still to come, told when the run ends. */
+  /** Outstanding quantities, printed at the end. */
   readonly tell = async (): Promise<void> => {
     const left = ((await this.order()).items ?? []).filter((row) => this.outstanding(row) > 0)
     this.context.note(
@@ -136,11 +136,11 @@ export const declare = (program: Command): void => {
     program
       .command("receive")
       .description(
-        "Receive goods of an order to a supplier by code: sku or barcode, several as CODE*5; after the code of a " +
-          "product with single pieces their serial numbers. Each is received on its own, offline too"
+        "Receive goods of a purchase order by SKU or barcode, several as CODE*5; serial numbers of a serialised " +
+          "product follow its code. Each code is recorded separately, offline too"
       )
       .argument("<purchase-order>", "id or number")
-      .option("--file <file>", "read the codes from there")
+      .option("--file <file>", "read codes from this file")
       .option("--reference <text>", "the supplier's delivery note"),
     async (context, [named = ""], flags) => receiveGoods(context, named, flags)
   )

@@ -11,17 +11,17 @@ import { textFlag, withAction } from "../../context/program.ts"
 export const declare = (program: Command): void => {
   const pack = program
     .command("pack")
-    .description("Pack a container: codes given here, or line by line from standard input or a file")
+    .description("Pack a container by unit codes, from arguments, standard input or a file")
     .argument("<container>", "id, barcode, or its housing's asset or serial number")
-    .argument("[codes...]", "of units; without any they come line by line")
-    .option("--file <file>", "read the codes from there")
-    .option("--out", "take them out instead")
+    .argument("[codes...]", "unit codes (default: read line by line from standard input)")
+    .option("--file <file>", "read codes from this file")
+    .option("--out", "unpack instead")
   withAction(pack, async (context, [named = "", ...codes], flags) => {
     const file = textFlag(flags, "file")
     if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
     const container = await resolveId(context, "containers", named)
     const out = flags.out === true
-    // The answer does not say what the unit is called.
+    // The response lacks the unit's name.
     const labels = new Map<ApiRequest, { readonly done: string; readonly asset_id: number }>()
     const done = async (asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
       if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)

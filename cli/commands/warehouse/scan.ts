@@ -12,15 +12,15 @@ import { type Command, Option } from "commander"
 import { linesOf } from "../../base/input.ts"
 import { opportunityPath } from "../orders/shared/show.ts"
 
-// What a scan asks of the API, and its answer in words. One code is one command: all of it is done, or nothing.
+// Requests of scans, and their results as text. One code is one command, all or nothing.
 
-/** The request for one code. `path`: of the order, undefined to check in on whichever has it. */
+/** Request for one code. `path`: of the order; undefined to check in on the order that has it. */
 const scanRequest = (path: string | undefined, direction: "out" | "in", code: string, more: JsonObject): ApiRequest =>
   path === undefined
     ? { method: "POST", path: "/api/v1/scan_in", body: { code, ...more } }
     : { method: "POST", path: `${path}/scan`, body: { direction, code, ...more } }
 
-/** The answer in words; a refusal is thrown, one about a seal as the question whether to break it. */
+/** The result as text; throws a refusal, or asks whether to break a seal. */
 const scanned = async (context: CommandContext, asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
   if (answer.status < 400) {
     noteWarnings(context, answer.body)
@@ -34,7 +34,7 @@ const scanned = async (context: CommandContext, asked: ApiRequest, answer: Query
   )
 }
 
-/** Asks, and says what came of it. */
+/** Sends, and prints the result. */
 const scanOne = async (context: CommandContext, asked: ApiRequest): Promise<ScanResult> =>
   scanned(context, asked, await context.request(asked))
 
@@ -70,8 +70,8 @@ const caseWords = ({ left, name, seal_broken }: Row<"scan">["taken_out_of"][numb
   return `${name}${also.length === 0 ? "" : ` (${also.join("; ")})`}`
 }
 /**
- * `7 of 12 out, 5 to go`; `3 of 7 back, 1 lost, 3 still out`. Once all that went out is back, the order holds nothing
- * more: what never went out is told then.
+ * `7 of 12 out, 5 to go`; `3 of 7 back, 1 lost, 3 still out`. Once everything dispatched is back, the undispatched rest
+ * is listed.
  */
 const progressOf = ({ counts, direction }: Row<"scan">): string | undefined => {
   if (counts === null) return undefined
@@ -84,11 +84,11 @@ const progressOf = ({ counts, direction }: Row<"scan">): string | undefined => {
   )
 }
 
-// `scan in`: what is said of a unit that was checked in, and attached to it.
+// `scan in`: damage and photos of checked-in units.
 
 const damaged = 1,
   missing = 2
-/** What `--damaged`, `--missing` and `--note` say of what is checked in. */
+/** Values of `--damaged`, `--missing` and `--note`. */
 const unfitOf = (flags: Flags): JsonObject => {
   const condition = flags.damaged === true ? damaged : flags.missing === true ? missing : undefined
   const note = textFlag(flags, "note")
@@ -99,13 +99,13 @@ const unfitOf = (flags: Flags): JsonObject => {
   return { condition, ...(note === undefined ? {} : { damage_notes: note }) }
 }
 
-/** What becomes of units and of so many of a bulk product that are checked in so. */
+/** Result of such a check-in, for units and bulk quantities. */
 const withState = (result: ScanResult, { condition }: JsonObject): ScanResult =>
   (result.asset_id === undefined && result.kind !== "bulk") || typeof condition !== "number"
     ? result
     : { ...result, done: `${result.done}, ${condition === missing ? "lost" : "in quarantine"}` }
 
-/** Photos are of units: anything else is refused before it is checked in. */
+/** Photos belong to units: others are refused before the check-in. */
 const requirePhotographed = async (
   context: CommandContext,
   code: string,
@@ -121,7 +121,7 @@ const requirePhotographed = async (
   }
 }
 
-/** The result with the photos, once they are attached. */
+/** The result with the photos, once attached. */
 const withPhotos = async (
   context: CommandContext,
   result: ScanResult,
@@ -142,11 +142,11 @@ export const declare = (program: Command): void => {
   withAction(
     scan
       .command("out")
-      .description("Book out to an order: units, sealed cases, parts of kits; of a bulk product several as CODE*5")
+      .description("Book out units, sealed cases and kit components to an order; bulk products as CODE*5")
       .argument("<order>", "id or number")
-      .option("--file <file>", "read the codes from there")
+      .option("--file <file>", "read codes from this file")
       .option("--break-seal", "take units out of sealed cases without asking")
-      .option("--yes", "the same"),
+      .option("--yes", "same as --break-seal"),
     async (context, [order = ""], flags) => {
       const path = await opportunityPath(context, order)
       const more = flags.breakSeal === true || flags.yes === true ? { break_seal: true } : {}
@@ -160,24 +160,22 @@ export const declare = (program: Command): void => {
   withAction(
     scan
       .command("in")
-      .description("Check in units and cases; of a bulk product name the order")
-      .argument("[order]", "id or number (default: whichever has it)")
-      .option("--file <file>", "read the codes from there")
-      .option("--finalise", "checked and good at once")
+      .description("Check in units and cases; for bulk products, name the order")
+      .argument("[order]", "id or number (default: the order that has it)")
+      .option("--file <file>", "read codes from this file")
+      .option("--finalise", "finalise at once, as checked and in good condition")
       .addOption(new Option("--damaged", "came back damaged: each unit goes to quarantine").conflicts("finalise"))
       .addOption(
         new Option("--missing", "did not come back: each unit is recorded as lost").conflicts(["finalise", "damaged"])
       )
-      .option("--note <text>", "what is damaged, with --damaged or --missing")
-      .addOption(
-        repeatable("--photo <file>", "a photo of damage, attached to each unit checked in here; may be given again")
-      ),
+      .option("--note <text>", "description of the damage, with --damaged or --missing")
+      .addOption(repeatable("--photo <file>", "photo of the damage, attached to each unit checked in; repeatable")),
     async (context, [order], flags) => {
       const unfit = unfitOf(flags)
       const path = order === undefined ? undefined : await opportunityPath(context, order)
       const photos = listFlag(flags, "photo")
       const { localFile } = await import("../../base/input.ts")
-      // One that cannot be read is told before anything is checked in.
+      // Unreadable files are reported before the first check-in.
       for (const photo of photos) await localFile(photo)
       const more = { finalise: flags.finalise === true, ...unfit }
       return scanCodes(context, linesOf(textFlag(flags, "file")), "checked_in", {

@@ -1,4 +1,4 @@
-/** Postings as the files that accounting programs take in. */
+/** Postings as import files of accounting programs. */
 import { dateText } from "../../pricing/print/format.ts"
 import { csvRow } from "../../values/csv.ts"
 import type { PostedDocument } from "./shown.ts"
@@ -10,9 +10,9 @@ interface ExportFile {
   readonly text: string
 }
 interface ExportOptions {
-  /** How the accounting program writes days, by the company's locale; plain files have ISO days. */
+  /** Date format of the accounting program, by the company's locale; plain files have ISO dates. */
   readonly locale: string
-  /** A text as a cell that no spreadsheet runs. */
+  /** Escapes a cell that a spreadsheet would run as a formula. */
   readonly cell: (text: string) => string
 }
 
@@ -94,8 +94,8 @@ const xero_columns = [
   "Currency"
 ]
 /**
- * Amounts without tax, which the import is told. Each row is one piece at its whole amount: prices and discounts per
- * piece would be rounded anew. What is below zero becomes a credit note there.
+ * Amounts before tax, as the import expects. Each row has quantity 1 and its full amount: unit prices and discounts
+ * would be rounded again. Negative totals become credit notes there.
  */
 const xeroFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
   csv(
@@ -159,7 +159,7 @@ const quickbooksFile = (documents: ReadonlyArray<PostedDocument>, options: Expor
     options
   )
 
-/** As a statement of an account, which both programs take in: refunds are below zero. */
+/** Rows of a bank statement, which both programs import; refunds are negative. */
 const paymentsFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
   csv(
     ["*Date", "*Amount", "Payee", "Description", "Reference", "Account", "Currency"],
@@ -169,7 +169,7 @@ const paymentsFile = (documents: ReadonlyArray<PostedDocument>, options: ExportO
       Payee: one.member_name,
       Description: `Invoice ${one.invoice_number ?? ""}`,
       Reference: one.reference,
-      // The account the money came to comes before the customer's.
+      // The account the payment was received on comes first.
       Account: one.postings[0]?.account ?? "",
       Currency: one.currency
     })),

@@ -15,7 +15,7 @@ export const posted_kinds = {
 } as const
 export type PostedKind = keyof typeof posted_kinds
 
-/** Account codes and tax codes of the accounting program, by what they stand for here. */
+/** Account and tax codes of the accounting program. */
 export interface Accounts {
   readonly receivables: string
   readonly revenue: (revenue_group_id: number | null) => string
@@ -45,7 +45,7 @@ export const accountsOf = (settings: Settings): Accounts => {
   }
 }
 
-/** Minor units of the document's currency; one of debit and credit is zero, and neither is below it. */
+/** Minor units of the document's currency; exactly one of debit and credit is non-zero, none is negative. */
 interface Posting {
   readonly account: string
   readonly tax_code: string
@@ -64,12 +64,12 @@ export interface Posted {
   readonly kind: PostedKind
   readonly id: number
   readonly number: string
-  /** When it counts, as an instant. */
+  /** The accounting date, as an instant. */
   readonly at: string
   readonly due_at: string | null
   readonly member_id: number
   readonly reference: string | null
-  /** The invoice a credit note, void or payment is of. */
+  /** The invoice of a credit note, void or payment. */
   readonly invoice_number: string | null
   readonly currency_code: string
   readonly exchange_rate: string
@@ -78,11 +78,11 @@ export interface Posted {
   readonly postings: ReadonlyArray<Posting>
 }
 
-/** A positive amount is a debit, a negative one a credit. Nothing is posted for nothing. */
+/** A positive amount is a debit, a negative one a credit; zero amounts produce no posting. */
 const posting = (account: string, tax_code: string, amount: number): ReadonlyArray<Posting> =>
   amount === 0 ? [] : [{ account, tax_code, debit: Math.max(0, amount), credit: Math.max(0, 0 - amount) }]
 
-/** One posting for each account and tax code, in the order they come first. */
+/** One posting per account and tax code, in order of appearance. */
 const summed = (parts: ReadonlyArray<readonly [account: string, tax_code: string, amount: number]>) => {
   const sums = new Map<string, { readonly account: string; readonly tax_code: string; amount: number }>()
   for (const [account, tax_code, amount] of parts) {
@@ -109,7 +109,7 @@ const linesOf = (items: ReadonlyArray<Item>, accounts: Accounts, sign: 1 | -1): 
       net: sign * item.subtotal,
       tax: sign * item.tax_total
     }))
-/** What is owed is a debit; revenue and tax are credits, by account and tax code. */
+/** The total is a debit; revenue and tax are credits, by account and tax code. */
 const salePostings = (lines: ReadonlyArray<PostedLine>, accounts: Accounts): ReadonlyArray<Posting> => [
   ...posting(
     accounts.receivables,
@@ -145,7 +145,7 @@ export const postedInvoice = (
     postings: salePostings(lines, accounts)
   }
 }
-/** Takes back what was posted for the invoice. */
+/** Reverses the invoice's postings. */
 export const postedVoid = (invoice: InvoiceRow, items: ReadonlyArray<InvoiceItemRow>, accounts: Accounts): Posted => {
   const lines = linesOf(items, accounts, -1)
   return {
@@ -160,7 +160,7 @@ export const postedVoid = (invoice: InvoiceRow, items: ReadonlyArray<InvoiceItem
     postings: salePostings(lines, accounts)
   }
 }
-/** `groups`: the revenue group of each row of the invoice, which its credit goes back to. */
+/** `groups`: revenue group of each invoice row, to be reversed by the credit. */
 export const postedCreditNote = (
   note: CreditNoteRow,
   items: ReadonlyArray<CreditNoteItemRow>,
@@ -189,7 +189,7 @@ export const postedCreditNote = (
     postings: salePostings(lines, accounts)
   }
 }
-/** A refund goes the other way. */
+/** Refunds have the opposite sign. */
 export const postedPayment = (
   payment: PaymentRow,
   invoice: Pick<InvoiceRow, "id" | "number" | "exchange_rate">,
@@ -220,7 +220,7 @@ export const postedPayment = (
 
 type Due = Pick<InvoiceRow, "type" | "status" | "due_at" | "overdue_told_at" | "deleted_at">
 
-/** A proforma is owed by nobody. What was told once is not told again, however often it is paid and open again. */
+/** Proformas are never due. An invoice is notified once, even if it is paid and reopened. */
 export const isToBeTold = (invoice: Due, zone: string, now_millis: number): boolean =>
   (invoice.status === "issued" || invoice.status === "partially_paid") &&
   invoice.type !== "proforma" &&

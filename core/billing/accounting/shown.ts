@@ -1,4 +1,4 @@
-/** Posted documents as the interface shows them and exports read them. */
+/** Posted documents as the API and exports return them. */
 import { Schema } from "effect"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/time.ts"
@@ -39,7 +39,7 @@ export type PostedDocument = typeof postedDocument.Type
 
 const keyOf = ({ id, kind }: Pick<Posted, "kind" | "id">): string => `${kind}/${id}`
 
-/** With the days of the company, which keeps the books. */
+/** With days in the company's time zone. */
 export const shownPosted = (
   posted: Posted,
   member: { readonly name: string; readonly email: string | null },

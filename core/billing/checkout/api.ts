@@ -27,7 +27,7 @@ import type { CheckoutSource } from "../state/rows.ts"
 
 // Facts for billing an opportunity, read in the transaction.
 
-/** What is charged, and what the taxes of it depend on. */
+/** Billable rows, and what their taxes depend on. */
 export const chargedSource = Effect.fnUntraced(function* (
   header: OpportunityRow,
   customer_tax_class_id: number | null
@@ -54,8 +54,8 @@ export const chargedSource = Effect.fnUntraced(function* (
 })
 
 /**
- * Deposits of an opportunity that were issued and not undone, and that no issued invoice takes off yet. One in another
- * currency, or of the customer it had before, is nothing that can be taken off.
+ * The opportunity's issued deposits that no issued invoice deducts. Those in another currency or of a previous customer
+ * are excluded.
  */
 export const depositsOf = Effect.fnUntraced(function* ({
   currency_code,
@@ -101,7 +101,7 @@ const checkingOut = later(() => import("./decide.ts"))
 const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
   answer: invoiceShown,
   name: "opportunities.invoice",
-  summary: "Draft an invoice for the unbilled rest of an opportunity, at its tax rates",
+  summary: "Draft an invoice for an opportunity's unbilled remainder, at its tax rates",
   success_status: 201,
   ability: write,
   permission: "invoices.create",
@@ -110,22 +110,28 @@ const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
     type: choice(invoice_types, { default: "standard", any_case: true }),
     deduct_deposits: boolean({
       default: true,
-      describe: "Take off deposits that were issued: rows that can be removed while it is a draft"
+      describe: "Deduct issued deposits, as rows that can be removed from the draft"
     }),
     percent: decimal({
       scale: 2,
       min: "0.01",
       max: "100",
       nullable: true,
-      describe: "Part of the opportunity's whole, a row for each tax; with amount and lines at most one"
+      describe: "Percentage of the opportunity, one row per tax; not with amount or lines"
     }),
-    amount: json({ form: "any", nullable: true, describe: 'Part of the whole as money without tax: "500.00"' }),
+    amount: json({ form: "any", nullable: true, describe: 'Amount of the opportunity before tax: "500.00"' }),
     lines: list(
       object({
         opportunity_item_id: integer({ required: true, names: "opportunity_items" }),
-        quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "All that is left" })
+        quantity: decimal({
+          scale: 2,
+          min: "0.01",
+          max: "1000000000",
+          nullable: true,
+          describe: "Default: all that is unbilled"
+        })
       }),
-      { nullable: true, max_items: items_max, describe: "Lines to bill, and how many of each" }
+      { nullable: true, max_items: items_max, describe: "Lines to bill, with quantities" }
     )
   },
   authorize: ({ viewer }) =>

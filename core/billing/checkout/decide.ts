@@ -21,11 +21,11 @@ import { invoiceCreated } from "../state/events.ts"
 import { billable, newInvoice, termsOf } from "../invoices/decide.ts"
 import { billedRows, type CheckoutSource } from "../state/rows.ts"
 
-// Rows that take issued deposits off the final invoice (rules/rulings, deposits at checkout).
+// Rows that deduct issued deposits from the final invoice (rules/rulings, deposits at checkout).
 
 export interface Deposit {
   readonly invoice: InvoiceRow
-  /** Tax summaries of its credit notes: below zero. */
+  /** Tax summaries of its credit notes; negative. */
   readonly credited: ReadonlyArray<TaxSummaryRow>
 }
 const taxOf = (row: TaxSummaryRow): RowTax => ({
@@ -34,7 +34,7 @@ const taxOf = (row: TaxSummaryRow): RowTax => ({
   tax_rate_name: row.tax_rate_name,
   tax_rate: row.rate
 })
-/** What was not credited of a deposit, by class and rate: below zero where it had deductions of a rate of their own. */
+/** Uncredited rest of a deposit, by class and rate; negative for deductions with their own rate. */
 const leftOf = ({ credited, invoice }: Deposit): ReadonlyArray<TaxSummaryRow> => {
   const by_tax = Map.groupBy([...invoice.tax_summary, ...credited], (row) => groupKey(taxOf(row)))
   const groups = [...by_tax.values()].flatMap((group) => {
@@ -48,10 +48,10 @@ const leftOf = ({ credited, invoice }: Deposit): ReadonlyArray<TaxSummaryRow> =>
 }
 const grossOf = (groups: ReadonlyArray<TaxSummaryRow>): number => groups.reduce((sum, { gross }) => sum + gross, 0)
 
-/** As much of these amounts as there is left to take off. */
+/** The amounts, capped at what is left to deduct. */
 const within = (groups: ReadonlyArray<TaxSummaryRow>, limit: number): ReadonlyArray<TaxSummaryRow> => {
   if (grossOf(groups) <= limit) return groups
-  // Which is less than what is above zero comes to: deductions need not be told.
+  // May be less than the sum of the positive amounts, because of deductions.
   const above = groups.filter(({ gross }) => gross > 0)
   const parts = allocateMoney(
     limit,
@@ -61,8 +61,8 @@ const within = (groups: ReadonlyArray<TaxSummaryRow>, limit: number): ReadonlyAr
 }
 
 /**
- * Rows of deposits, the earliest first, taxed as the deposits were; they never take off more than `total`. `whole`: no
- * deposit in part, since what a part invoice leaves of it would be taken off by none.
+ * Deposit rows, earliest first, with the deposits' tax; they never deduct more than `total`. `whole` skips partly
+ * deductible deposits: no other invoice would deduct the rest of one.
  */
 const depositRows = (
   deposits: ReadonlyArray<Deposit>,
@@ -94,13 +94,13 @@ const depositRows = (
 const nameOf = ({ id, issued_at, number }: InvoiceRow): string =>
   `Deposit invoice ${number ?? `(id ${id}, number pending)`} of ${(issued_at ?? "").slice(0, 10)}`
 
-// Parts of what is left to bill: a percentage, an amount, or lines (rules/billing 1.9).
+// Part of the unbilled rest: a percentage, an amount or lines (rules/billing 1.9).
 
-/** At most one of them; none of them is all that is left. */
+/** At most one of them; without any, the whole rest. */
 interface PartAsked {
-  /** Of the whole. */
+  /** Share of the opportunity's total. */
   readonly percent: string | null
-  /** Without tax. */
+  /** Before tax. */
   readonly amount: Json
   readonly lines: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity?: string | null }> | null
 }
@@ -108,7 +108,7 @@ interface Parts {
   readonly header: Pick<InvoiceRow, "id" | "currency_code">
   readonly subject: string
   readonly whole: ReadonlyArray<InvoiceItemRow>
-  /** Rows of what is left of the whole. */
+  /** Rows for a part of the unbilled rest. */
   readonly rest: ReadonlyArray<InvoiceItemRow>
 }
 type Rows = Result.Result<ReadonlyArray<InvoiceItemRow>, Rejection>
@@ -141,7 +141,7 @@ const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | nu
   if (percent !== null) {
     const shares = nets.map((net) => percentOfMoney(net, percent))
     const net = shares.reduce((all, one) => all + one, 0)
-    // Two halves of an odd amount are each rounded up.
+    // Both halves of an odd amount are rounded up.
     if (net - left > groups.length) return tooMuch(net)
     const rows = groupRows(groups, net > left ? allocateMoney(left, shares) : shares, {
       header,
@@ -157,7 +157,7 @@ const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | nu
   if (read.success > left) return tooMuch(read.success)
   return Result.succeed(groupRows(groups, allocateMoney(read.success, nets), { header, name: `Part of ${subject}` }))
 }
-/** A row for each tax class and rate. */
+/** One row per tax class and rate. */
 const groupRows = (
   groups: ReadonlyArray<TaxSummaryRow>,
   nets: ReadonlyArray<number>,
@@ -219,7 +219,7 @@ const linePart = ({ header, rest, whole }: Parts, lines: NonNullable<PartAsked["
 export interface CheckoutFacts {
   readonly source: CheckoutSource
   readonly member: MemberRow | undefined
-  /** Issued deposits of the opportunity that no issued invoice takes off yet, the earliest first. */
+  /** The opportunity's issued deposits that no issued invoice deducts yet, earliest first. */
   readonly deposits: ReadonlyArray<Deposit>
   readonly billed: Billed | undefined
   /** Custom fields of opportunities and of invoices. */
@@ -230,10 +230,10 @@ interface CheckoutAsked extends PartAsked {
   readonly deduct_deposits: boolean
 }
 
-/** Statuses of opportunities that nobody is billed for, by state. */
+/** Statuses of opportunities that cannot be billed, by state. */
 const not_billed: { readonly [state: number]: ReadonlyArray<number> } = { 1: [2, 3], 2: [6] }
 
-/** Values of fields that invoices have by the same name and of the same kind; defaults for the others. */
+/** Values of custom fields that invoices have with the same name and kind; defaults for the others. */
 const copiedCustomFields = (
   { from, to }: CheckoutFacts["custom"],
   values: JsonObject
@@ -245,7 +245,7 @@ const copiedCustomFields = (
     const value = source === undefined ? undefined : values[String(source.id)]
     return value === undefined || value === null ? [] : [[String(own.id), value] as const]
   })
-  // What a required field lacks is asked for when somebody edits the draft.
+  // Missing required fields are reported when the draft is edited.
   return { ...readCustomFields(to, undefined, {}, "create").stored, ...Object.fromEntries(copies) }
 }
 
@@ -276,7 +276,7 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
     }
   })
 
-/** Rows of what no issued invoice bills yet; 422 where that is nothing. */
+/** Unbilled rows; 422 if there are none. */
 const restOf = (
   whole: ReadonlyArray<InvoiceItemRow>,
   billed: Billed | undefined,
@@ -306,7 +306,7 @@ const draftOf = (
     version_id: opportunity.active_version_id === 0 ? null : opportunity.active_version_id,
     currency_code: opportunity.currency_code,
     exchange_rate,
-    // Its rows are net, whatever prices of the opportunity are.
+    // Its rows are net, even if the opportunity's prices include tax.
     prices_include_tax: false,
     payment_terms_days: termsOf(member),
     custom_fields: copiedCustomFields(custom, opportunity.custom_fields)

@@ -1,4 +1,4 @@
-/** Rules of credit notes (rules/billing 1.1, 1.5). They are issued as they are made, and never changed. */
+/** Rules of credit notes (rules/billing 1.1, 1.5). They are created as issued, and never change. */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { ValuesOf } from "../../kernel/fields/field.ts"
@@ -20,23 +20,23 @@ export interface CreditFacts {
   readonly items: ReadonlyArray<InvoiceItemRow>
   /** Rows of all its credit notes. */
   readonly credited: ReadonlyArray<CreditNoteItemRow>
-  /** Names of issued invoices that take this deposit off. */
+  /** Issued invoices that deduct this deposit. */
   readonly deducted_by: ReadonlyArray<string>
 }
 export interface CreditResult {
   readonly id: number
   readonly credit_note_id: number
 }
-/** A row of the credit note to be: amounts have the sign of the invoice. */
+/** A row of the new credit note; amounts have the sign of the invoice. */
 interface Taken {
   readonly item: InvoiceItemRow
-  /** In hundredths; undefined where an amount of the row is credited and no quantity of it. */
+  /** In hundredths; undefined if an amount is credited instead of a quantity. */
   readonly quantity: number | undefined
   readonly amounts: Amounts
 }
 type Refusable<A> = Result.Result<A, Rejection>
 
-/** All that is left of a row. What amounts were credited of has no quantity any more that says what is left. */
+/** Uncredited rest of a row. After a credit by amount, no quantity is left. */
 const allOf = (row: RowLeft): Taken => ({
   item: row.item,
   quantity: row.has_amounts ? undefined : row.quantity,
@@ -66,7 +66,7 @@ const byAmount = (
 }
 
 type Wanted = NonNullable<CreditInput["items"]>[number]
-/** What one wanted row comes to, or why it cannot be credited. */
+/** Resolves one requested row, or rejects it. */
 const takenOf = (
   { invoice, items }: CreditFacts,
   row: RowLeft | undefined,
@@ -135,7 +135,7 @@ const byItems = (
       `These rows come to ${amountOf(sum, invoice)}, and ${amountOf(most, invoice)} of the invoice are not credited ` +
         "yet: credit its deductions with them, or credit less."
     )
-  // Otherwise rows and classes would keep amounts for ever that cancel each other out.
+  // Otherwise rows and classes would keep amounts that cancel out.
   if (sum === most && ![...rest.values()].every(({ left }) => left.net === 0 && left.tax === 0))
     return reject(
       "items",
@@ -157,7 +157,7 @@ const taken = (facts: CreditFacts, input: CreditInput): Refusable<ReadonlyArray<
   return Result.succeed(rows.map(allOf))
 }
 
-/** As it is stored: amounts of a credit note are those of the invoice with the other sign. */
+/** The stored row: amounts have the opposite sign of the invoice's. */
 const itemRow = (
   { item, quantity, amounts }: Taken,
   credit_note_id: number,
@@ -207,7 +207,7 @@ export const issueCreditNote = (
     const { invoice } = facts
     const refusal = refusalOf(invoice, input, context)
     if (refusal !== undefined) return yield* Result.fail(refusal)
-    // Otherwise the customer is given the deposit twice: by this credit, and by the invoice that takes it off.
+    // Otherwise the customer gets the deposit back twice: by this credit and by the invoice that deducts it.
     if (facts.deducted_by.length > 0)
       return yield* reject(
         "invoice",

@@ -1,11 +1,11 @@
-/** Amounts and prices as EN 16931 wants them: at most two decimals, prices never below zero. */
+/** Amounts and prices by EN 16931: at most two decimals; prices are never negative. */
 import type { NamedParty } from "../state/tables.ts"
 import { scaleOf } from "../../values/currency.ts"
 import { compareDecimals, exact, formatDecimal, fromScaled } from "../../values/decimal.ts"
 import { formatMoney, timesMoney } from "../../values/money.ts"
 
-// What an electronic invoice says, in the terms of EN 16931 (BT and BG numbers are that standard's). Both written forms
-// are made from it and decide nothing: amounts are finished decimal strings, codes are chosen, absent is null.
+// An electronic invoice in the terms of EN 16931 (BT and BG numbers are the standard's). Both formats are written from
+// it without decisions: amounts are decimal strings, codes are final, absent values are null.
 
 /** UBL for Peppol, or CII for Factur-X and ZUGFeRD. */
 export type EInvoiceForm = "ubl" | "cii"
@@ -14,20 +14,20 @@ export type VatCategory = "S" | "Z" | "E" | "AE" | "O"
 /** Invoice, prepayment invoice, credit note (BT-3). */
 type DocumentCode = "380" | "386" | "381"
 
-/** Where a network delivers to: a scheme of the EAS list with an id in it (BT-34, BT-49). */
+/** Electronic address: an id in a scheme of the EAS list (BT-34, BT-49). */
 export interface Endpoint {
   readonly scheme: string
   readonly id: string
 }
 export interface Party {
   readonly name: string
-  /** BT-29, BT-46: what one calls the other. */
+  /** BT-29, BT-46: the party's identifier at the other party. */
   readonly identifier: string | null
   /** BT-30, BT-47. */
   readonly registration_number: string | null
-  /** BT-31, BT-48: begins with the letters of a country. */
+  /** BT-31, BT-48: begins with a country's prefix. */
   readonly vat_id: string | null
-  /** BT-32: the seller's number at its tax office, where that is no VAT id. */
+  /** BT-32: the seller's tax number if it is no VAT id. */
   readonly tax_registration: string | null
   readonly endpoint: Endpoint | null
   readonly street: string | null
@@ -38,7 +38,7 @@ export interface Party {
   readonly phone: string | null
   readonly email: string | null
 }
-/** Plain dates, both included. */
+/** Plain dates, both inclusive. */
 export interface DatePeriod {
   readonly first: string
   readonly last: string
@@ -53,7 +53,7 @@ export interface Line {
   readonly id: string
   readonly name: string
   readonly description: string | null
-  /** Below zero where the line takes something off: prices never are (BR-27). */
+  /** Negative on deductions, as prices never are (BR-27). */
   readonly quantity: string
   /** BT-131. */
   readonly net: string
@@ -63,11 +63,11 @@ export interface Line {
   readonly price_quantity: string | null
   readonly allowance: LineAllowance | null
   readonly category: VatCategory
-  /** Percentage; null for what is not subject to VAT. */
+  /** Percentage; null if not subject to VAT. */
   readonly rate: string | null
   readonly period: DatePeriod | null
 }
-/** BG-23: one for each category and rate. */
+/** BG-23: one per category and rate. */
 export interface VatGroup {
   readonly category: VatCategory
   readonly rate: string | null
@@ -82,14 +82,14 @@ export interface EInvoice {
   readonly issue_date: string
   readonly due_date: string | null
   readonly currency: string
-  /** BT-6 and BT-111: VAT in the currency the seller accounts for it in, where that is another. */
+  /** BT-6 and BT-111: VAT in the seller's accounting currency, if it differs. */
   readonly accounting: { readonly currency: string; readonly tax: string } | null
   readonly note: string | null
   /** BT-10. */
   readonly buyer_reference: string | null
   /** BT-13: the buyer's purchase order. */
   readonly order_reference: string | null
-  /** BG-3: what is credited, or the deposits that are taken off. */
+  /** BG-3: the credited invoice, or the deducted deposits. */
   readonly preceding: ReadonlyArray<{ readonly number: string; readonly date: string | null }>
   /** BG-14, BT-73 and BT-74: the hire. */
   readonly period: DatePeriod | null
@@ -114,9 +114,9 @@ export const discount_code = "95"
 /** UN/ECE Recommendation 20: one. Rows have no unit of their own, and their price covers the whole hire. */
 export const unit_code = "C62"
 
-// What an electronic invoice is made from: an invoice or a credit note of ours, and what is known beside it.
+// Input of an electronic invoice: our invoice or credit note, and related data.
 
-/** Rows of invoices and of credit notes alike; money in minor units, below zero on credit notes as there. */
+/** Rows of invoices and credit notes; minor units, negative on credit notes. */
 export interface SourceRow {
   readonly id: number
   readonly item_type: string
@@ -134,7 +134,7 @@ export interface SourceRow {
   readonly starts_at: string | null
   readonly ends_at: string | null
 }
-/** How a rate is to be reported; without a category its percentage decides. */
+/** How a rate is reported; without a category its percentage decides. */
 export interface RateReport {
   readonly name: string
   readonly category: VatCategory | null
@@ -146,7 +146,7 @@ export interface Source {
   readonly issued_at: string
   readonly due_at: string | null
   readonly currency_code: string
-  /** One unit of the currency in the base currency. */
+  /** Value of one unit in the base currency. */
   readonly exchange_rate: string
   readonly base_currency: string
   readonly prices_include_tax: boolean
@@ -157,23 +157,23 @@ export interface Source {
   readonly tax_total: number
   readonly total: number
   readonly rows: ReadonlyArray<SourceRow>
-  /** What is credited, or deposits that rows take off. */
+  /** The credited invoice, or the deducted deposits. */
   readonly preceding: ReadonlyArray<{ readonly number: string; readonly issued_at: string | null }>
-  /** The hire, where rows do not say when. */
+  /** The hire, for rows without dates. */
   readonly hire: { readonly starts_at: string; readonly ends_at: string } | null
   readonly zone: string
   readonly seller: NamedParty
   readonly buyer: NamedParty
   readonly account: { readonly iban: string; readonly bic: string | null; readonly holder: string | null } | null
   readonly rates: ReadonlyMap<number, RateReport>
-  /** Rows whose class no tax rule names. */
+  /** Rows whose tax class has no rule. */
   readonly untaxed: RateReport
 }
 
 /** Decimals of amounts (BR-DEC-*); prices may have more. */
 const decimals_max = 2
 
-/** Whether the amount can be written: thousandths of a dinar cannot. */
+/** Whether the amount has a representation; thousandths of a dinar have none. */
 export const fits = (minor: number, currency: string): boolean =>
   minor % 10 ** Math.max(0, scaleOf(currency) - decimals_max) === 0
 
@@ -185,11 +185,11 @@ export const amountText = (minor: number, currency: string): string => {
     : fromScaled(BigInt(Math.round(minor / 10 ** (scale - decimals_max))), decimals_max)
 }
 
-/** Without zeros at the end: "20.0000" is "20". */
+/** Without trailing zeros: "20.0000" is "20". */
 const plainText = (decimal: string): string =>
   decimal.includes(".") ? decimal.replace(/0+$/, "").replace(/\.$/, "") : decimal
 
-/** An amount in the base currency, to two decimals at most. */
+/** An amount in the base currency, with at most two decimals. */
 export const inBaseCurrency = (
   minor: number,
   { base_currency, currency_code, exchange_rate }: Pick<Source, "base_currency" | "currency_code" | "exchange_rate">
@@ -207,14 +207,13 @@ interface LinePrice {
   readonly price_quantity: string | null
   readonly allowance: LineAllowance | null
 }
-/** Quantity times price may miss the line's amount by so much (Peppol allows 0.02). */
+/** Allowed difference between quantity × price and the line's amount (Peppol allows 0.02). */
 const slack = exact("0.005")
 const price_scales = [2, 3, 4, 6, 8] as const
 
 /**
- * Price and quantity that come to the line's net: as they were entered where they do, else a price without tax made
- * from the net (rows with tax in their price, rows credited in part, currencies without decimals), of one unit where
- * so many decimals can hold it, else of the whole quantity (BT-149). What is below zero is so by its quantity (BR-27).
+ * Price and quantity that give the line's net. As entered if they do; otherwise a net price derived from the net, per
+ * unit if the decimals suffice, else for the whole quantity (BT-149). Negative lines have negative quantities (BR-27).
  */
 export const linePrice = (
   row: SourceRow,
@@ -228,7 +227,7 @@ export const linePrice = (
   const price = amountOf(Math.abs(row.unit_price), currency_code)
   const before = Number(timesMoney(Math.abs(row.unit_price), row.quantity))
   const discount = Math.abs(row.discount_amount)
-  // Without a percentage it is the rounding of a price, and nobody was granted anything.
+  // Without a percentage it is the rounding of a price, not a discount.
   const is_shown = discount === 0 || (row.discount_percent !== null && !is_negative)
   const comes = is_shown && before - discount === Math.abs(net)
   const is_close = price.times(exact(quantity)).minus(amountOf(before, currency_code)).abs().lessThanOrEqualTo(slack)
@@ -254,7 +253,7 @@ export const linePrice = (
 }
 const amountOf = (minor: number, currency: string) => exact(minor).dividedBy(exact(10).pow(scaleOf(currency)))
 
-/** The percentage is left out where rounding to whole yen took the discount away from it. */
+/** The percentage is omitted if rounding to whole yen removed the discount. */
 const allowanceOf = (row: SourceRow, before: number, discount: number, currency: string): LineAllowance => {
   const percent = row.discount_percent
   const missed =
@@ -272,11 +271,11 @@ const allowanceOf = (row: SourceRow, before: number, discount: number, currency:
 
 export interface RowVat {
   readonly category: VatCategory
-  /** Null for what is not subject to VAT. */
+  /** Null if not subject to VAT. */
   readonly rate: string | null
   readonly report: RateReport
 }
-/** Rows without money say no rate: they go with the first that does, to which they add nothing. */
+/** Rows without money have no rate and join the first rate, to which they add nothing. */
 export const vatOfRows = (
   rows: ReadonlyArray<SourceRow>,
   rates: Pick<Source, "rates" | "untaxed">
@@ -309,7 +308,7 @@ interface VatSum {
   readonly tax: number
   readonly reasons: ReadonlyArray<string>
 }
-/** One for each category and rate, the highest rate first. Tax is what the rows say: it was rounded when billed. */
+/** One per category and rate, highest rate first. Tax is that of the rows, as rounded when billed. */
 export const vatSums = (rows: ReadonlyArray<SourceRow>, vats: ReadonlyArray<RowVat>): ReadonlyArray<VatSum> => {
   const pairs = rows.flatMap((row, at) => {
     const vat = vats[at]
@@ -330,8 +329,8 @@ export const vatSums = (rows: ReadonlyArray<SourceRow>, vats: ReadonlyArray<RowV
     .sort((one, other) => compareDecimals(other.vat.rate ?? "-1", one.vat.rate ?? "-1"))
 }
 /**
- * Whether the tax of a group is not its net times its rate (BR-CO-17): the official check takes less than one whole
- * unit of the currency, which prices with tax in them and merged classes stay far below.
+ * Whether a group's tax differs from net × rate (BR-CO-17). The official check tolerates less than one whole unit of
+ * the currency.
  */
 export const isOtherTax = ({ net, tax, vat: { rate } }: VatSum, currency: string): boolean =>
   rate === null || rate === "0"
@@ -352,5 +351,5 @@ export const vatGroups = (sums: ReadonlyArray<VatSum>, currency: string, sign: 1
     reason: said.length === 0 ? reasons[category].text : said.join("; "),
     reason_code: reasons[category].code
   }))
-/** Categories that say why there is no VAT; exempt has no reason of its own. */
+/** Categories that state a reason for no VAT; exempt has none of its own. */
 const needsReason = (category: VatCategory): boolean => category !== "S" && category !== "Z"

@@ -1,4 +1,4 @@
-/** Invoices and credit notes as electronic ones (rules/billing 1.7): the same text on the server and on a device. */
+/** Invoices and credit notes as electronic ones (rules/billing 1.7); server and devices produce the same text. */
 import { choice, longText, text } from "../../kernel/fields/field.ts"
 import type { SettingGroups } from "../../kernel/events/settings.ts"
 import { Effect } from "effect"
@@ -8,23 +8,23 @@ import { contentDisposition } from "../../values/file-name.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../state/fields.ts"
 import type { EInvoiceForm } from "./amounts.ts"
 
-// What electronic invoices say beside the company's address and the account to pay to.
+// Settings of electronic invoices besides the company's address and account.
 
 const optional = { nullable: true, on_null: "clear" } as const
 export const eInvoiceSettings = {
   einvoice: {
-    legal_name: text({ ...optional, describe: "The seller as registered; without it the company's name" }),
+    legal_name: text({ ...optional, describe: "Registered name of the seller; default: the company's name" }),
     peppol_id: text({
       ...optional,
       format: "peppol",
       max: 60,
-      describe: "Where the seller is reached in Peppol: 0088:1234567890128; without it the company's e-mail"
+      describe: "Peppol id of the seller, such as 0088:1234567890128; default: the company's e-mail"
     }),
     untaxed_category: choice(
       { exempt: "Exempt", outside: "Not subject to VAT" },
-      { default: "exempt", describe: "Of rows whose tax class no rule names" }
+      { default: "exempt", describe: "VAT category of rows whose tax class has no rule" }
     ),
-    untaxed_reason: longText({ ...optional, max: 500, describe: "Why such rows bear no VAT, in words for the buyer" })
+    untaxed_reason: longText({ ...optional, max: 500, describe: "Reason why such rows bear no VAT, for the buyer" })
   }
 } satisfies SettingGroups
 
@@ -33,7 +33,7 @@ const writing = later(() => import("./write.ts"))
 const asked = {
   produces: "application/xml",
   error_answers: { 422: null },
-  answer_headers: { "Content-Disposition": "The name of the file" },
+  answer_headers: { "Content-Disposition": "Name of the file" },
   fields: {
     format: choice(
       { ubl: "UBL 2.1 for Peppol BIS Billing 3", cii: "UN/CEFACT CII, profile EN 16931" },
@@ -51,7 +51,7 @@ const invoice = get(`${path}/{id}/xml`, {
   ...asked,
   ...read,
   name: "invoices.xml",
-  summary: "The invoice as an e-invoice (EN 16931), as UBL or CII",
+  summary: "Download an invoice as an e-invoice (EN 16931), in UBL or CII",
   params: one,
   run: ({ rows, settings, values }) => {
     const form = values.format ?? "ubl"
@@ -65,7 +65,7 @@ const creditNote = get(`${credit_notes_path}/{id}/xml`, {
   ...asked,
   ...read_credit_notes,
   name: "credit_notes.xml",
-  summary: "The credit note as an e-invoice (EN 16931), as UBL or CII",
+  summary: "Download a credit note as an e-invoice (EN 16931), in UBL or CII",
   params: one_credit_note,
   run: ({ rows, settings, values }) => {
     const form = values.format ?? "ubl"

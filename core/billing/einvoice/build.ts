@@ -1,6 +1,6 @@
 /**
- * Builds an electronic invoice from an invoice or a credit note, or reports missing data (rules/billing 1.7). Amounts
- * are those of the invoice: only prices without tax are calculated.
+ * Builds an electronic invoice from an invoice or credit note, or reports missing data (rules/billing 1.7). Amounts are
+ * the invoice's; only prices before tax are calculated.
  */
 import { countries } from "../../values/country.ts"
 import type { NamedParty } from "../state/tables.ts"
@@ -11,12 +11,12 @@ import { Result } from "effect"
 import { scaleOf } from "../../values/currency.ts"
 import { dayOf, millisOf } from "../../values/time.ts"
 
-// Numbers of parties as electronic invoices carry them: VAT ids, Peppol ids.
+// Party identifiers of electronic invoices: VAT ids, Peppol ids.
 
-/** Greece and Northern Ireland have other letters in VAT ids than in addresses (BR-CO-09). */
+/** Greece and Northern Ireland use other prefixes in VAT ids than in addresses (BR-CO-09). */
 const prefixes: ReadonlySet<string> = new Set([...countries.map(({ code }) => code), "EL", "XI"])
 
-/** A VAT id begins with the letters of a country; anything else is a number at a tax office (BT-31, BT-32). */
+/** A VAT id begins with a country's prefix; other numbers are tax numbers (BT-31, BT-32). */
 const taxNumbersOf = (
   given: string | null
 ): { readonly vat_id: string | null; readonly tax_registration: string | null } => {
@@ -28,7 +28,7 @@ const taxNumbersOf = (
     : { vat_id: null, tax_registration: text }
 }
 
-/** `0088:1234567890128`, with or without the words Peppol's registers put before it. */
+/** `0088:1234567890128`, with or without the prefix of Peppol's registers. */
 const parsePeppolId = (given: string): Endpoint | undefined => {
   const found = /^(?:iso6523-actorid-upis::)?(\d{4}):(\S{1,50})$/i.exec(given.trim())
   return found?.[1] === undefined || found[2] === undefined ? undefined : { scheme: found[1], id: found[2] }
@@ -40,8 +40,8 @@ const endpointOf = ({ email, peppol_id }: Pick<NamedParty, "email" | "peppol_id"
   return email === null || email.trim() === "" ? null : { scheme: "EM", id: email.trim() }
 }
 
-// What an invoice lacks for an electronic one, by field and with the way out: rather none than a wrong one. Each check
-// names the rule of EN 16931 or Peppol that a document without it would break.
+// Data missing for an electronic invoice, by field, with a remedy. Each check names the rule of EN 16931 or Peppol it
+// ensures.
 
 type Problem = readonly [field: string, text: string] | undefined
 const when = (is_wrong: boolean, field: string, text: string): Problem => (is_wrong ? [field, text] : undefined)
@@ -107,7 +107,7 @@ const buyerProblems = ({ buyer }: Source, vats: ReadonlyArray<RowVat>): Readonly
     "With reverse charge an e-invoice names the buyer's VAT id: set the member's tax_number, such as DE123456789."
   )
 ]
-// PEPPOL-EN16931-R010, R020; CII travels inside a PDF, which needs no address
+// PEPPOL-EN16931-R010, R020; CII is embedded in a PDF and needs no address.
 const addressProblems = ({ buyer, seller }: Source, form: EInvoiceForm): ReadonlyArray<Problem> => {
   const shape = "such as 0088:1234567890128: the scheme's four digits, a colon and the id"
   const isMalformed = (id: string | null): boolean => id !== null && !isBlank(id) && parsePeppolId(id) === undefined
@@ -200,7 +200,7 @@ const built = (source: Source, rows: ReadonlyArray<SourceRow>, vats: ReadonlyArr
     seller: partyOf(source.seller, "seller", is_outside),
     buyer: partyOf(source.buyer, "buyer", is_outside),
     account: is_credit ? null : source.account,
-    // A credit note is due at no date (BR-CO-25 wants either).
+    // A credit note has no due date (BR-CO-25 requires one or terms on invoices).
     payment_terms: is_credit ? `Set off against invoice ${source.preceding[0]?.number ?? ""}.` : null,
     lines: rows.map((row, at) => lineOf(source, row, at, vats[at], sign, periods[at] ?? null)),
     vat: vatGroups(vatSums(rows, vats), source.currency_code, sign),
@@ -208,7 +208,7 @@ const built = (source: Source, rows: ReadonlyArray<SourceRow>, vats: ReadonlyArr
   }
 }
 
-/** Only where the seller accounts in a currency whose amounts an electronic invoice can hold. */
+/** Only if the seller's accounting currency fits electronic invoices. */
 const accountingOf = (source: Source, sign: 1 | -1, is_outside: boolean): EInvoice["accounting"] =>
   source.base_currency === source.currency_code || scaleOf(source.base_currency) > 2 || is_outside
     ? null
@@ -232,7 +232,7 @@ const lineOf = (
   period
 })
 
-/** First and last day, included: what ends at midnight ends the day before. */
+/** First and last day, inclusive: an end at midnight is the day before. */
 const periodOf = (
   { ends_at, starts_at }: { readonly starts_at: string | null; readonly ends_at: string | null },
   zone: string
@@ -254,7 +254,7 @@ const wholePeriod = (periods: ReadonlyArray<DatePeriod | null>): DatePeriod | nu
     null
   )
 
-/** Notes, and rows that are words only. */
+/** Notes, and rows of text only. */
 const noteOf = ({ notes, rows }: Source): string | null => {
   const words = rows.filter(({ item_type }) => item_type === "text").flatMap((row) => [row.name, row.description])
   const texts = [...notes, ...words].filter((text) => text !== null && text.trim() !== "")
@@ -270,7 +270,7 @@ const oneLine = (text: string | null): string | null => {
   return joined === "" ? null : joined
 }
 
-/** What is not subject to VAT names no VAT numbers (BR-O-02, BR-O-03). */
+/** Invoices not subject to VAT have no VAT numbers (BR-O-02, BR-O-03). */
 const partyOf = (party: NamedParty, role: "seller" | "buyer", is_outside: boolean): Party => {
   const { tax_registration, vat_id } = taxNumbersOf(party.tax_number)
   return {
@@ -285,7 +285,7 @@ const partyOf = (party: NamedParty, role: "seller" | "buyer", is_outside: boolea
     postcode: oneLine(party.postcode),
     county: oneLine(party.county),
     country_code: (party.country_code ?? "").toUpperCase(),
-    // The buyer's are no part of it: nobody needs them to book the invoice.
+    // Without the buyer's: booking the invoice does not need them.
     phone: role === "seller" ? oneLine(party.phone) : null,
     email: role === "seller" ? oneLine(party.email) : null
   }

@@ -5,17 +5,17 @@
 import type { DatePeriod, EInvoice, Line, Party, VatGroup } from "./amounts.ts"
 import { discount_code, paymentMeansCode, unit_code } from "./amounts.ts"
 
-// XML as a tree of elements, written as text in one place: the only one that escapes.
+// XML as a tree of elements; only the writer escapes.
 
 export interface XmlElement {
   readonly name: string
   readonly attributes: { readonly [name: string]: string }
-  /** Elements, or a text. */
+  /** Child elements, or text. */
   readonly content: ReadonlyArray<XmlElement> | string
 }
 type Attributes = XmlElement["attributes"]
 
-/** An element of elements; nothing where there are none, for XML of invoices may hold no empty element. */
+/** An element with children; omitted without any, as invoices may not hold empty elements. */
 export const group = (
   name: string,
   ...content: ReadonlyArray<XmlElement | ReadonlyArray<XmlElement>>
@@ -23,7 +23,7 @@ export const group = (
   const flat = content.flat()
   return flat.length === 0 ? [] : [{ name, attributes: {}, content: flat }]
 }
-/** An element with a text; nothing where the text is missing or blank. */
+/** An element with text; omitted if the text is missing or blank. */
 export const leaf = (
   name: string,
   text: string | null | undefined,
@@ -31,7 +31,7 @@ export const leaf = (
 ): ReadonlyArray<XmlElement> =>
   text === null || text === undefined || text.trim() === "" ? [] : [{ name, attributes, content: text.trim() }]
 
-/** Signs that XML 1.0 cannot hold, even escaped, and halves of pairs. */
+/** Characters XML 1.0 cannot represent, even escaped, and unpaired surrogates. */
 const not_xml = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
 const escaped = (text: string): string =>
   text
@@ -80,7 +80,7 @@ export const ciiText = (invoice: EInvoice): string =>
       "rsm:SupplyChainTradeTransaction",
       invoice.lines.flatMap(lineOf),
       agreementOf(invoice),
-      // The schema wants it, with or without content.
+      // Required by the schema, even if empty.
       { name: "ram:ApplicableHeaderTradeDelivery", attributes: {}, content: deliveryOf(invoice) },
       settlementOf(invoice)
     )

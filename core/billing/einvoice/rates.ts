@@ -1,4 +1,4 @@
-/** How the tax rates of rows are reported to an electronic invoice: as they were when it was issued. */
+/** Reporting of row tax rates on electronic invoices, as of the issue. */
 import { Effect } from "effect"
 import { baseCurrency, type Settings, settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -9,9 +9,9 @@ import type { EInvoiceFacts, InvoiceRow, VatReport } from "../state/tables.ts"
 import { tax_rates, type VatCategoryWord } from "../../setup/reference-data/tax.ts"
 import type { RateReport, Source, VatCategory } from "./amounts.ts"
 
-// What an electronic invoice says beside its rows, rates and addresses: kept with the invoice when it is issued.
+// Data of an electronic invoice besides rows, rates and addresses; stored at the issue.
 
-/** As settings, the store and the hire are now. */
+/** From the current settings, store and hire. */
 export const eInvoiceFactsNow = Effect.fnUntraced(function* (
   document: Pick<InvoiceRow, "member_id" | "opportunity_id" | "store_id">,
   settings: Settings
@@ -49,7 +49,7 @@ const categories: { readonly [K in VatCategoryWord]: VatCategory } = {
   outside: "O"
 }
 
-/** As rates and settings are now: one for each rate of the rows, and one without a rate for rows no tax rule names. */
+/** From current rates and settings: one per rate of the rows, and one without a rate for rows without a tax rule. */
 export const vatReportsNow = Effect.fnUntraced(function* (
   items: ReadonlyArray<{ readonly tax_rate_id: number | null }>,
   settings: Settings
@@ -68,8 +68,8 @@ export const vatReportsNow = Effect.fnUntraced(function* (
 })
 
 /**
- * Frozen at the issue; null of invoices from before that was kept, which are reported as rates are now. The reason of
- * an exemption that was missing then is taken as it is now, since without one there is no electronic invoice.
+ * Stored at the issue; null on older invoices, which use current rates. An exemption reason missing at the issue is
+ * taken from the current settings, as there is no electronic invoice without one.
  */
 export const ratesReported = (
   frozen: ReadonlyArray<VatReport> | null,

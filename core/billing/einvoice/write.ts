@@ -12,11 +12,11 @@ import { ciiText, group, leaf, xmlDocument, type XmlElement } from "./cii.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { eInvoice } from "./build.ts"
 
-// Reads what an electronic invoice is made from: in a fixed number of queries, whatever the number of rows.
+// Reads the input of an electronic invoice, in a fixed number of queries.
 
 interface Reading {
   readonly settings: Settings
-  /** With what was empty at the issue taken as it is now. */
+  /** Fills values that were empty at the issue from the current ones. */
   readonly is_mended: boolean
 }
 
@@ -110,7 +110,7 @@ const commonSource = Effect.fnUntraced(function* (
   } satisfies Partial<Source>
 })
 
-/** As it was when the document was issued, and what it did not say then from `now`. */
+/** Values as of the issue, completed from `now`. */
 const filled = (then: NamedParty | null, now: NamedParty | null): NamedParty => ({
   ...nobody,
   ...now,
@@ -276,7 +276,7 @@ const classified = (category: VatCategory, rate: string | null): Elements =>
 
 const writers = { ubl: ublText, cii: ciiText }
 
-/** As issued; where that lacks something, with what has been filled in since: else nothing could be mended. */
+/** As issued; missing values are completed from current data, so that faults can be corrected. */
 const textOf = Effect.fnUntraced(function* (
   sourceOf: (reading: Reading) => Effect.Effect<Source, Failure, Store>,
   settings: Settings,
@@ -288,7 +288,7 @@ const textOf = Effect.fnUntraced(function* (
 })
 const without_number = invalidField("number", "It has no number yet: sync first, the server gives it.")
 
-/** The invoice as XML; refused for drafts, voids and proformas, and where something is missing. */
+/** The invoice as XML; rejected for drafts, voided invoices, proformas and missing data. */
 export const invoiceXml = Effect.fnUntraced(function* (invoice: InvoiceRow, settings: Settings, form: EInvoiceForm) {
   if (invoice.type === "proforma")
     return yield* invalidField("type", "A proforma is no invoice, so there is no e-invoice of it.")

@@ -1,4 +1,4 @@
-/** Making, changing, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
+/** Creating, updating, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
 import { Result } from "effect"
 import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Input } from "../../kernel/endpoints/endpoint.ts"
@@ -28,17 +28,17 @@ import { invoice_statuses, invoices } from "../state/tables.ts"
 import type { CreateValues, SentItem, UpdateValues } from "../state/fields.ts"
 import { type ItemFacts, itemsFrom, taxedItems } from "../state/items.ts"
 
-/** What both create and update must know of what the request names. */
+/** Facts that create and update share. */
 export interface HeaderFacts extends ItemFacts {
-  /** The customer after the change. */
+  /** The customer after the update. */
   readonly member: MemberRow | undefined
-  /** The opportunity after the change; undefined where there is none. */
+  /** The opportunity after the update; undefined without one. */
   readonly opportunity: OpportunityRow | undefined
   readonly custom: CustomFieldFacts
 }
 export interface CreateFacts extends HeaderFacts {
   readonly currency: { readonly code: string; readonly is_enabled: boolean }
-  /** Undefined: no exchange rate to the base currency is known. */
+  /** Undefined without an exchange rate to the base currency. */
   readonly exchange_rate: string | undefined
 }
 export interface UpdateFacts extends HeaderFacts {
@@ -51,7 +51,7 @@ export const termsOf = (member: Pick<MemberRow, "invoice_term_length"> | undefin
     ? Math.min(member.invoice_term_length, 365)
     : terms_default_days
 
-/** 422 on `member_id` for whoever cannot be billed. */
+/** 422 on `member_id` if the member cannot be billed. */
 export const billable = (member: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
   member === undefined || member.deleted_at !== null
     ? reject("member_id", "The customer is archived; restore the member or name another one.")
@@ -63,7 +63,7 @@ const sameCustomer = (opportunity: OpportunityRow | undefined, member_id: number
     ? reject("opportunity_id", "The opportunity belongs to another customer.")
     : Result.succeed(undefined)
 
-/** An invoice with every column at its default. */
+/** An invoice with default values. */
 export const newInvoice = (id: number): InvoiceRow => ({
   ...initialRow(invoices, {}),
   id,
@@ -105,7 +105,7 @@ export const createInvoice = (
       result: { id: header.id }
     }
   })
-/** 422 on `items` where a sum is too large to be exact. */
+/** 422 on `items` if a sum is too large to be exact. */
 const exactSums = (rows: ReadonlyArray<InvoiceItemRow>): Result.Result<ReturnType<typeof sumsOf>, Rejection> => {
   const sums = sumsOf(rows)
   return [sums.subtotal, sums.tax_total, sums.total, sums.discount_total].every(Number.isSafeInteger)
@@ -119,7 +119,7 @@ const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<void, R
     ? Result.succeed(undefined)
     : reject("status", `The invoice is ${invoice_statuses[status].toLowerCase()}; only a draft can be ${words}.`)
 
-/** Fields that are absent stay; of an issued invoice only custom fields change. */
+/** Absent fields keep their values; on an issued invoice only custom fields change. */
 export const updateInvoice = (
   facts: UpdateFacts,
   input: Pick<Input, "body"> & { readonly values: UpdateValues; readonly rows: { readonly id: InvoiceRow } },
@@ -158,7 +158,7 @@ export const updateInvoice = (
     }
   })
 
-/** The rows after an update; undefined where nothing about them was asked. Another customer is taxed anew. */
+/** The rows after an update; undefined if unaffected. A new customer changes the taxes. */
 const rowsAfter = (
   asked: {
     readonly next: InvoiceRow
@@ -188,7 +188,7 @@ const changedColumns = (before: InvoiceRow, after: InvoiceRow): Partial<InvoiceR
       ([name, value]) => !sameJson(((before as AnyRow)[name] ?? null) as Json, (value ?? null) as Json)
     )
   )
-/** What came, changed and went; undefined where nothing did. */
+/** Added, changed and removed rows; undefined if none. */
 const difference = (before: ReadonlyArray<InvoiceItemRow>, after: ReadonlyArray<InvoiceItemRow>) => {
   const stored = new Map(before.map((row) => [row.id, row]))
   const kept = new Set(after.map(({ id }) => id))
@@ -220,9 +220,9 @@ export interface IssueFacts {
   readonly billed_to: NamedParty | null
   readonly billed_by: NamedParty
   readonly vat_reports: ReadonlyArray<VatReport>
-  /** Deposits its rows take off that an issued invoice takes off already, or that were undone. */
+  /** Deposits its rows deduct that another issued invoice deducts, or that were voided. */
   readonly spent_deposits: ReadonlyArray<string>
-  /** Deposits its rows take more off for than is left of them, because part was credited. */
+  /** Deposits its rows deduct in excess of their rest, because part was credited. */
   readonly exceeded_deposits: ReadonlyArray<string>
 }
 export const issueInvoice = (
@@ -276,10 +276,10 @@ export const issueInvoice = (
 
 export interface VoidFacts {
   readonly credit_notes: number
-  /** Names of issued invoices that take this deposit off. */
+  /** Issued invoices that deduct this deposit. */
   readonly deducted_by: ReadonlyArray<string>
 }
-/** An invoice of nothing is paid as it is issued; it is voided like one that nobody paid. */
+/** An invoice of zero is paid at the issue, and can be voided like an unpaid one. */
 export const voidInvoice = (
   row: InvoiceRow,
   facts: VoidFacts,

@@ -42,7 +42,7 @@ const headerFacts = Effect.fnUntraced(function* ({
   }
 })
 
-/** The rate of a currency to the base, as it is kept with a document. */
+/** The currency's rate to the base currency, as stored with a document. */
 export const rateToBase = (code: string, { now, settings }: Pick<Input, "now" | "settings">) => {
   const base_currency = baseCurrency(settings)
   return exchangeRateAt({ from: code, to: base_currency, base_currency, at: now })
@@ -80,12 +80,12 @@ export const updateFactsOf = Effect.fnUntraced(function* (
   return { ...(yield* headerFacts(named)), items: yield* itemsOf(row.id) }
 })
 
-/** Names of issued invoices that take this deposit off; none of what is no deposit. */
+/** Issued invoices that deduct this deposit; empty for other types. */
 export const deductedBy = Effect.fnUntraced(function* ({ id, type }: InvoiceRow) {
   const deducted = type === "deposit" ? ((yield* deductionsOf([id])).get(id) ?? []) : []
   return [...new Set(deducted.map(({ holder }) => nameOfInvoice(holder)))]
 })
-/** Issued invoices with rows that take these deposits off and are not credited in full, by deposit. Three queries. */
+/** Issued, not fully credited invoices with rows that deduct these deposits, by deposit. Three queries. */
 export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyArray<number>) {
   const rows = deposit_ids.length === 0 ? [] : yield* Store.find(invoice_items, { deposit_invoice_id: deposit_ids })
   const holders = (yield* Store.getMany(
@@ -93,7 +93,7 @@ export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyAr
     rows.map((row) => row.invoice_id)
   )).filter(({ deleted_at, status }) => deleted_at === null && standing_statuses.some((one) => one === status))
   const standing = new Map(holders.map((row) => [row.id, row]))
-  // Of an invoice of nothing no status says that it was credited, so its rows do.
+  // An invoice of zero has no status for credits; its rows show them.
   const notes = holders.length === 0 ? [] : yield* Store.find(credit_note_items, { invoice_id: [...standing.keys()] })
   const credited = Map.groupBy(notes, (note) => note.invoice_item_id)
   return Map.groupBy(
@@ -114,7 +114,7 @@ export const issueFactsOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<IssueFacts, Failure, Store> {
   const items = yield* itemsOf(row.id)
   const deposit_ids = [...new Set(items.flatMap((item) => item.deposit_invoice_id ?? []))]
-  // Two invoices that take one deposit off, or bill one opportunity, wait for each other here.
+  // Serialises invoices that deduct one deposit or bill one opportunity.
   yield* lockStreams(deposit_ids.map(invoiceStream))
   if (row.opportunity_id !== null) yield* lockStreams([opportunityStream(row.opportunity_id)])
   const deducted = yield* deductionsOf(deposit_ids)

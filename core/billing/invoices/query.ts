@@ -19,9 +19,9 @@ import { invoiceResource } from "../state/resources.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { createFields, issueFields, one, path, read, updateFields, voidFields, write } from "../state/fields.ts"
 
-// What to know of a draft before it is issued: that others bill the same, and what is untaxed for lack of a class.
+// Warnings about a draft: other invoices for the same work, and rows untaxed for lack of a class.
 
-/** Rows at 0 % because a class is missing, the customer's or their own. */
+/** Rows at 0 % because the customer's or their own tax class is missing. */
 const untaxedRows = (items: ReadonlyArray<InvoiceItemRow>): ReadonlyArray<InvoiceItemRow> =>
   items.filter(
     (row) =>
@@ -46,7 +46,7 @@ const untaxed = (
   return names.length === 0 ? [] : [`Untaxed for lack of a tax class: ${[...new Set(names)].join(", ")}.`]
 }
 
-/** Rows at nothing whose line was given no price. */
+/** Rows at zero whose line has no price. */
 const unpriced = Effect.fnUntraced(function* (
   { opportunity_id }: InvoiceRow,
   items: ReadonlyArray<InvoiceItemRow>,
@@ -75,10 +75,12 @@ const warningsOf = Effect.fnUntraced(function* (
   ]
 })
 
-/** One invoice; of a draft, what to know before it is issued. */
+/** One invoice; drafts come with warnings. */
 export const invoiceShown = {
   invoice: Shown.row(() => invoiceResource),
-  meta: Shown.optional(Shown.keys({ warnings: list(text(), { describe: "Warnings before the draft is issued" }) }))
+  meta: Shown.optional(
+    Shown.keys({ warnings: list(text(), { describe: "Warnings to check before issuing the draft" }) })
+  )
 }
 const warnedInvoice = Effect.fnUntraced(function* (
   row: InvoiceRow,
@@ -108,11 +110,11 @@ const show = get(`${path}/{id}`, {
 
 const invoiceReads: ReadonlyArray<Endpoint> = [all, show]
 
-// Endpoints of invoices but those about money (interface 4.5).
+// Endpoints of invoices except payments and credits (interface 4.5).
 
 const deciding = later(() => import("./decide.ts"))
 
-/** What answers to writes include beside what the request asks for. */
+/** Includes of write responses besides the requested ones. */
 const with_items = ["include", "items"] as const
 export const invoiceAnswer = (status: Status) => (result: Id, input: Input) =>
   Effect.gen(function* () {
@@ -124,7 +126,7 @@ export const invoiceAnswer = (status: Status) => (result: Id, input: Input) =>
 const create = command("POST", path, {
   answer: invoiceShown,
   name: "invoices.create",
-  summary: "Create an invoice: a draft without a number",
+  summary: "Create a draft invoice, without a number",
   ability: write,
   permission: "invoices.create",
   fields: createFields,
@@ -136,7 +138,7 @@ const create = command("POST", path, {
 const update = command("PUT", `${path}/{id}`, {
   answer: invoiceShown,
   name: "invoices.update",
-  summary: "Change a draft; what is left out stays. Of an issued invoice only custom fields change",
+  summary: "Update a draft; omitted fields keep their values. Issued invoices take custom fields only",
   ability: write,
   permission: "invoices.edit",
   params: one,
@@ -158,7 +160,7 @@ const remove = command("DELETE", `${path}/{id}`, {
 const issue = command("POST", `${path}/{id}/issue`, {
   answer: invoiceShown,
   name: "invoices.issue",
-  summary: "Issue a draft: it gets its number and can no longer be changed",
+  summary: "Issue a draft; it gets its number and can no longer be changed",
   ability: write,
   permission: "invoices.issue",
   params: one,

@@ -1,6 +1,6 @@
 /**
- * Invoices and credit notes as documents. Pure: an issued one is drawn from its frozen rows and parties, so that
- * drawing it again gives the same pages; only payments and credits are current (rules/billing 1.3).
+ * Invoices and credit notes as documents. Pure: issued ones are rendered from frozen rows and parties, so the pages
+ * never change; only payments and credits are current (rules/billing 1.3).
  */
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { formatMoney } from "../../values/money.ts"
@@ -144,7 +144,7 @@ export const creditNoteDocument = (paper: CreditNotePaper): PrintDocument => {
   }
 }
 
-/** What was paid and credited since it was issued, and what is left. */
+/** Payments and credits since the issue, and the balance. */
 const settledRows = (invoice: InvoiceRow, words: Words, money: Money) => {
   const { amount_credited, amount_outstanding, amount_paid, status } = invoice
   if (status === "draft" || status === "voided" || (amount_paid === 0 && amount_credited === 0)) return []
@@ -157,7 +157,7 @@ const settledRows = (invoice: InvoiceRow, words: Words, money: Money) => {
   ]
 }
 
-/** The account to pay to, as rows to copy from; nothing where none is set. */
+/** Bank details as rows; empty if not configured. */
 const bankRows = ({ invoice: { number }, options, seller }: InvoicePaper, words: Words): ReadonlyArray<Block> =>
   options.iban === null
     ? []
@@ -177,7 +177,7 @@ const bankRows = ({ invoice: { number }, options, seller }: InvoicePaper, words:
 const dueLater = ({ status, total }: InvoiceRow, words: Words, money: Money): ReadonlyArray<Block> =>
   status === "voided" ? [] : text(withValues(words.due_once_invoiced, { amount: money(total) }), true)
 
-/** Until when and how to pay what is open. A draft and what is settled say nothing of it. */
+/** Due date and ways to pay. Omitted on drafts and settled invoices. */
 const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray<Block> => {
   const { invoice, options, seller } = paper
   const { amount_outstanding, currency_code, number, status } = invoice
@@ -243,11 +243,11 @@ const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray
   ]
 }
 
-// What documents are drawn from, read from the store and the settings.
+// Input of documents, read from the store and the settings.
 
 const inOrder = { order: ["sort_order", "id"] }
 
-/** What the settings and the customer say; `logo_sha256`: the content of the picture that is shown. */
+/** Values from settings and customer; `logo_sha256`: content of the logo. */
 export const paperOptions = Effect.fnUntraced(function* (
   { member_id, store_id }: { readonly member_id: number | null; readonly store_id: number | null },
   settings: Settings,
@@ -257,7 +257,7 @@ export const paperOptions = Effect.fnUntraced(function* (
   const member = member_id === null ? undefined : yield* Store.get(members, member_id)
   const place = store_id === null ? undefined : yield* Store.get(stores, store_id)
   return {
-    // The customer's language, where there are words for it, with the days of the store.
+    // The customer's language, if supported, with days in the store's time zone.
     language: paperLanguage(member?.locale || settingText(settings, "company", "locale")),
     zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")),
     base_currency: baseCurrency(settings),
@@ -275,7 +275,7 @@ export const paperOptions = Effect.fnUntraced(function* (
   }
 })
 
-/** Buyer and seller, as the document names them or, of a draft, as they are now. */
+/** Buyer and seller of the document, or the current ones for a draft. */
 const namedParties = Effect.fnUntraced(function* (
   row: Parameters<typeof partiesOf>[0],
   settings: Settings
@@ -284,7 +284,7 @@ const namedParties = Effect.fnUntraced(function* (
   return { seller: billed_by ?? nobody, buyer: billed_to ?? nobody }
 })
 
-/** What an invoice is drawn from, in the look that `options` give it. */
+/** Input of an invoice document, with the branding of `options`. */
 export const invoicePaper = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
   settings: Settings,
@@ -316,7 +316,7 @@ export const creditNotePaper = Effect.fnUntraced(function* (
 })
 
 const plain = (name: string): string => name.replace(/[^\w.-]+/g, "-")
-/** `invoice-0000000042`; of a draft, which has no number, its id. */
+/** `invoice-0000000042`; for a draft, its id. */
 export const invoiceFileName = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
   `invoice-${plain(number ?? `draft-${id}`)}`
 export const creditNoteFileName = ({ id, number }: Pick<CreditNoteRow, "id" | "number">): string =>

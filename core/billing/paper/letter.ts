@@ -1,4 +1,4 @@
-/** Common parts of letters: the head with both parties, the foot, sums of tax. Pure. */
+/** Common parts of letters: header with both parties, footer, tax sums. Pure. */
 import type { Block, Column, Page, PrintDocument, Row, Table } from "../../pricing/print/blocks.ts"
 import { plain } from "../../pricing/print/blocks.ts"
 import { dateText, moneyText, pageLabel, percentText, quantityText } from "../../pricing/print/format.ts"
@@ -10,15 +10,15 @@ import type { InvoiceItemRow, NamedParty, TaxSummaryRow } from "../state/tables.
 import { type Words, wordsOf } from "./words.ts"
 import { withValues } from "../../values/text.ts"
 
-/** What settings and the customer say about how documents look. */
+/** Document settings of company and customer. */
 export interface PaperOptions {
-  /** BCP 47, one that there are words for. */
+  /** BCP 47 tag of a supported language. */
   readonly language: string
   readonly zone: string
   readonly base_currency: string
   readonly page_size: Page["size"]
   readonly accent: string | null
-  /** Above the lines. */
+  /** Text above the lines. */
   readonly intro: string | null
   readonly terms: string | null
   readonly footer: string | null
@@ -27,7 +27,7 @@ export interface PaperOptions {
   readonly iban: string | null
   readonly bic: string | null
   readonly payment_link: string | null
-  /** The picture's hash; its content is given when the document is drawn. */
+  /** Hash of the logo; its content is passed when rendering. */
   readonly logo_sha256: string | null
 }
 export interface Parties {
@@ -93,7 +93,7 @@ export const addressLines = (
       : countryName(party.country_code)
   ].filter((line) => line.trim() !== "")
 
-/** Sender and buyer to the left, where the window of an envelope is; what identifies the document to the right. */
+/** Sender and buyer to the left, in the envelope's window; document data to the right. */
 export const head = ({ buyer, options, seller }: Parties, rows: ReadonlyArray<Pair>): Block => ({
   kind: "columns",
   columns: [
@@ -146,7 +146,7 @@ export const taxRows = (
     value: money(tax)
   }))
 
-/** Tax in the currency it is accounted for in, where that is another (Directive 2006/112/EC, article 230). */
+/** Tax in the accounting currency, if it differs (Directive 2006/112/EC, article 230). */
 export const foreignTax = (
   row: { readonly currency_code: string; readonly exchange_rate: string; readonly tax_total: number },
   words: Words,
@@ -182,7 +182,7 @@ export interface PaperLine extends Pick<
   | "starts_at"
   | "ends_at"
 > {
-  /** It takes a deposit off that was billed before. */
+  /** Deducts an earlier deposit. */
   readonly takes_deposit: boolean
 }
 interface Written {
@@ -191,17 +191,17 @@ interface Written {
 }
 type Window = Pick<PaperLine, "starts_at" | "ends_at">
 
-/** The window that most lines have: it stands at the head, and lines that differ show their own. */
+/** The window of most lines, printed in the header; lines with another one print their own. */
 export const hireOf = <W extends Window>(lines: ReadonlyArray<W>): W | undefined => {
   const hired = lines.filter(({ ends_at, starts_at }) => starts_at !== null || ends_at !== null)
   const by_window = Map.groupBy(hired, ({ ends_at, starts_at }) => `${starts_at} ${ends_at}`)
   return [...by_window.values()].toSorted((a, b) => b.length - a.length)[0]?.[0]
 }
 
-/** A mark that is not seen: below a note in Arabic the first day would stand to the right of the last. */
+/** An invisible direction mark: below a note in Arabic, the dates would appear in reverse order. */
 export const shown_left_to_right = "\u200e"
 
-/** From a day to a day; times of the day are the delivery's matter. */
+/** Date range; times belong to the delivery. */
 export const windowText = ({ ends_at, starts_at }: Window, { language, zone }: Written): string =>
   [
     ...new Set(
@@ -211,7 +211,7 @@ export const windowText = ({ ends_at, starts_at }: Window, { language, zone }: W
     )
   ].join(" – ")
 
-/** Prices with tax in them add up to amounts with tax in them: such a document shows both with tax. */
+/** Prices with tax add up to amounts with tax: such documents print both with tax. */
 export const linesTable = (
   lines: ReadonlyArray<PaperLine>,
   common: Window | undefined,

@@ -7,15 +7,15 @@ import { dayOf } from "../../values/time.ts"
 import type { PaperOptions } from "./letter.ts"
 import { wordsOf } from "./words.ts"
 
-// Ways to pay that an invoice shows: the bank's code for payments in euros, and an address to pay at.
+// Ways to pay printed on an invoice: a QR code for credit transfers in euros, and a payment URL.
 
-/** What a document asks to be paid: of a proforma nothing, as no payment can be recorded on it. */
+/** Amount due of a document; none for proformas, which take no payments. */
 export const amountAsked = ({ amount_outstanding, type }: Pick<InvoiceRow, "amount_outstanding" | "type">): number =>
   type === "proforma" ? 0 : Math.max(0, amount_outstanding)
 
-/** Without blanks, in capitals. */
+/** Without spaces, in capitals. */
 const plainIban = (iban: string): string => iban.replace(/\s+/g, "").toUpperCase()
-/** Letters count as 10 to 35, the first four signs go to the end, and the number leaves 1 when divided by 97. */
+/** IBAN check: letters count as 10 to 35, the first four characters move to the end, and the number modulo 97 is 1. */
 export const isIban = (iban: string): boolean => {
   const plain = plainIban(iban)
   if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(plain)) return false
@@ -25,7 +25,7 @@ export const isIban = (iban: string): boolean => {
   return rest === 1
 }
 export const isBic = (bic: string): boolean => /^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/.test(bic.trim().toUpperCase())
-/** As printed: four by four. */
+/** Printed in groups of four. */
 export const spacedIban = (iban: string): string => plainIban(iban).replace(/(.{4})(?=.)/g, "$1 ")
 
 const cut = (text: string, bytes_max: number): string => {
@@ -40,8 +40,8 @@ const cut = (text: string, bytes_max: number): string => {
 }
 
 /**
- * The text of an EPC QR code (EPC069-12, known as GiroCode): a credit transfer in euros that a banking app fills in.
- * Undefined where one cannot be made. A code has 331 bytes at most, which its limits together do not reach.
+ * Text of an EPC QR code (EPC069-12, GiroCode): a credit transfer in euros that banking apps fill in. Undefined if not
+ * possible. The fields' limits keep it within 331 bytes.
  */
 export const epcCode = (payment: {
   readonly iban: string
@@ -64,7 +64,7 @@ export const epcCode = (payment: {
 
 const fields = ["number", "amount", "currency"] as const
 
-/** What is wrong with a template of an address to pay at; undefined where nothing is. */
+/** The error of a payment URL template; undefined if valid. */
 export const paymentLinkFault = (template: string): string | undefined => {
   const unknown = [...template.matchAll(/\{([^}]*)\}/g)].find(([, name = ""]) => !fields.some((one) => one === name))
   if (unknown !== undefined) return `knows {number}, {amount} and {currency}, and not ${unknown[0]}.`
@@ -72,7 +72,7 @@ export const paymentLinkFault = (template: string): string | undefined => {
     ? "must be an address that begins with https://."
     : undefined
 }
-/** The address to pay one invoice at; undefined where the template does not give one. */
+/** The payment URL of one invoice; undefined if the template yields none. */
 export const paymentLink = (
   template: string,
   values: { readonly [name in (typeof fields)[number]]: string }
@@ -140,7 +140,7 @@ export const mailData = (
   }
 }
 
-/** Where the settings say nothing. */
+/** Defaults without settings. */
 export const standardMail = (data: MailData, language: string): { readonly subject: string; readonly text: string } => {
   const { company, invoice, member } = data
   const document = `${invoice["type"]} ${invoice["number"]}`

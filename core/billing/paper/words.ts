@@ -1,6 +1,6 @@
 import { inLanguage } from "../../values/text.ts"
 
-/** Words of invoices and credit notes, by language. Amounts and dates are written by core/pricing/print/format.ts. */
+/** Texts of invoices and credit notes, by language. Amounts and dates are formatted by core/pricing/print/format.ts. */
 const english = {
   invoice: "Invoice",
   deposit: "Deposit invoice",
@@ -143,7 +143,7 @@ const french: Words = {
 }
 const spoken = { en: english, de: german, fr: french }
 
-/** The language a document can be written in: a language without words of its own here is written in English. */
+/** Supported language of a document; English for others. */
 export const paperLanguage = (locale: string): string => {
   const plain = locale.replace("_", "-")
   return Object.hasOwn(spoken, plain.split("-")[0] ?? "") ? plain : "en-GB"

@@ -1,4 +1,4 @@
-/** Rules of payments and refunds (rules/billing 1.1, 1.4). Neither is changed later: a refund corrects a payment. */
+/** Rules of payments and refunds (rules/billing 1.1, 1.4). Neither can be changed: a refund corrects a payment. */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { ValuesOf } from "../../kernel/fields/field.ts"
@@ -11,7 +11,7 @@ import { invoice_statuses, type InvoiceRow, type PaymentRow, payments } from "..
 import { balanceAfter } from "../state/amounts.ts"
 import type { refundFields } from "../state/fields.ts"
 
-/** What a person, or a payment provider, tells of money that moved. */
+/** A payment reported by a user or a payment provider. */
 export type MovedMoney = Partial<ValuesOf<typeof refundFields>> & { readonly external_id?: string | null }
 export interface MovedResult {
   readonly id: number
@@ -23,7 +23,7 @@ export const invoiceName = ({ number, id }: Pick<InvoiceRow, "number" | "id">): 
 export const amountOf = (minor: number, { currency_code }: Pick<InvoiceRow, "currency_code">): string =>
   `${formatMoney(minor, currency_code)} ${currency_code}`
 
-/** Why an invoice takes no money and gives none: it is a proforma, was not issued, or was voided. */
+/** Reason an invoice takes no payments or refunds: proforma, not issued, or voided. */
 export const noMoneyReason = (invoice: InvoiceRow, what: string): Rejection | undefined =>
   invoice.type === "proforma"
     ? invalidField("type", `A proforma asks for no money, so it takes no ${what}; issue an invoice instead.`)
@@ -99,15 +99,15 @@ export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: D
   })
 }
 
-/** What a refund that names its payment must know of it. */
+/** Facts of a refund that names its payment. */
 export interface RefundFacts {
-  /** The payment it names; undefined where it names none. */
+  /** The payment it refunds; undefined if none is given. */
   readonly payment: PaymentRow | undefined
-  /** What refunds that name the same payment came to. */
+  /** Total of earlier refunds of that payment. */
   readonly refunded: number
 }
 export const no_payment_named: RefundFacts = { payment: undefined, refunded: 0 }
-/** Why the payment that a refund names cannot be the one it gives back. */
+/** Reason the named payment cannot be refunded. */
 const namedRefusal = (
   invoice: InvoiceRow,
   { amount = 0, payment_id }: MovedMoney,

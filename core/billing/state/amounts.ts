@@ -7,7 +7,7 @@ import { compareDecimals } from "../../values/decimal.ts"
 import { percentOfMoney, timesMoney } from "../../values/money.ts"
 import type { InvoiceItemRow, InvoiceRow, TaxSummaryRow } from "./tables.ts"
 
-/** The tax of a row, frozen with it. */
+/** Tax of a row, frozen with it. */
 export type RowTax = Pick<InvoiceItemRow, "tax_class_id" | "tax_rate_id" | "tax_rate_name" | "tax_rate">
 export const rowTax = (tax_class_id: number | null, tax: ResolvedTax): RowTax => ({
   tax_class_id,
@@ -16,7 +16,7 @@ export const rowTax = (tax_class_id: number | null, tax: ResolvedTax): RowTax =>
   tax_rate: tax.percentage
 })
 
-/** Quantity times price, and the discount on it; undefined where it is too large to be exact. */
+/** Quantity times price, and its discount; undefined if too large to be exact. */
 export const priced = ({
   discount_percent,
   quantity,
@@ -30,11 +30,11 @@ export const priced = ({
   return { amount: before - discount_amount, discount_amount }
 }
 
-/** A row whose amount is known: with tax in it where prices include tax. */
+/** A row with a known amount, with tax if prices include tax. */
 export interface Taxable {
   readonly amount: number
   readonly tax: RowTax
-  /** Net and tax that stand: those of a deposit that is taken off, as the deposit had them. */
+  /** Fixed net and tax of a deducted deposit. */
   readonly fixed?: Pick<TaxedAmount, "net" | "tax">
 }
 interface TaxedRow {
@@ -45,14 +45,14 @@ interface TaxedRow {
 export const groupKey = ({ tax_class_id, tax_rate, tax_rate_id }: RowTax): string =>
   `${tax_class_id}/${tax_rate_id}/${tax_rate}`
 
-/** Net and tax of a whole group: what all its rows come to, rounded once. */
+/** Net and tax of a whole group, rounded once. */
 export type GroupTax = (amount: number, tax: RowTax) => Pick<TaxedAmount, "net" | "tax">
 const groupTax =
   (prices_include_tax: boolean): GroupTax =>
   (amount, { tax_rate }) =>
     prices_include_tax ? inclusiveTax(amount, tax_rate ?? "0") : exclusiveTax(amount, tax_rate ?? "0")
 
-/** The rows with their net, tax and total, in their order. `ofGroup`: where a group's tax is known already. */
+/** The rows with net, tax and total, in their order. `ofGroup`: known tax of a group. */
 export const taxedRows = (
   rows: ReadonlyArray<Taxable>,
   prices_include_tax: boolean,
@@ -90,7 +90,7 @@ const taxableAt = (rows: ReadonlyArray<Taxable>, at: number): Taxable => {
 }
 
 type Summed = Pick<InvoiceItemRow, "subtotal" | "discount_amount" | "tax_total" | "total"> & RowTax
-/** One row for each class and rate, the highest rate first. Rows without a rate are texts. */
+/** One row per class and rate, highest rate first. Rows without a rate are texts. */
 export const taxSummary = (rows: ReadonlyArray<Summed>): ReadonlyArray<TaxSummaryRow> =>
   [
     ...Map.groupBy(
@@ -119,7 +119,7 @@ type InvoiceSums = Pick<
   InvoiceRow,
   "subtotal" | "discount_total" | "tax_total" | "total" | "tax_summary" | "amount_outstanding"
 >
-/** The sums of a draft, of which nothing is paid yet. */
+/** Totals of a draft, without payments. */
 export const sumsOf = (rows: ReadonlyArray<Summed>): InvoiceSums => {
   const total = sum(rows.map((row) => row.total))
   return {
@@ -133,16 +133,16 @@ export const sumsOf = (rows: ReadonlyArray<Summed>): InvoiceSums => {
 }
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
 
-/** Money that came and went on an invoice, in minor units. */
+/** Payments and credits of an invoice, in minor units. */
 interface Moved {
   /** Payments less refunds. */
   readonly paid: number
-  /** What credit notes took back, positive. */
+  /** Total credited, positive. */
   readonly credited: number
 }
 /**
- * Status and amounts of an issued invoice after money or credit moved (rules/billing 1.1). `paid_at` is when it became
- * paid, and null again once it is not.
+ * Status and amounts of an issued invoice after a payment or credit (rules/billing 1.1). `paid_at` is when it became
+ * paid, null while it is not.
  */
 export const settled = (
   row: Pick<InvoiceRow, "total" | "paid_at">,
@@ -173,8 +173,8 @@ export const settled = (
 // An issued invoice's balance after a payment or credit.
 
 /**
- * The columns that differ. Minor units; a refund is paid below zero. `at`: when the money moved, which is when the
- * invoice became paid, if it did.
+ * Changed columns. Minor units; refunds are negative. `at`: time of the payment, which is also when the invoice became
+ * paid.
  */
 export const balanceAfter = (
   invoice: InvoiceRow,

@@ -22,21 +22,21 @@ import { convertMoney } from "../../values/currency.ts"
 interface BilledRow {
   readonly invoice: InvoiceRow
   readonly item: InvoiceItemRow
-  /** In hundredths; 0 where all of its money was credited. */
+  /** In hundredths; 0 if its whole amount was credited. */
   readonly quantity: number
   readonly net: number
   readonly tax: number
 }
 export interface Billed {
-  /** What the opportunity, or its active version, comes to. */
+  /** Total of the opportunity, or of its active version. */
   readonly total: number
   readonly currency_code: string
-  /** Rows that deduct deposits are left out. */
+  /** Without rows that deduct deposits. */
   readonly rows: ReadonlyArray<BilledRow>
-  /** Drafts of standard invoices, with what they would bill. */
+  /** Drafts of standard invoices, with the amounts they would bill. */
   readonly drafts: ReadonlyArray<{ readonly invoice: InvoiceRow; readonly net: number }>
 }
-/** What one invoice bills, beside others. */
+/** Billing of one invoice next to others. */
 export interface Billing {
   readonly others: Billed
   readonly own: number
@@ -45,7 +45,7 @@ const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one
 export const billedTotal = ({ rows }: Pick<Billed, "rows">): number => sum(rows.map(({ net }) => net))
 export const leftToBill = (billed: Pick<Billed, "rows" | "total">): number => billed.total - billedTotal(billed)
 
-/** What rows bill: a deposit that is deducted was billed before, and is still owed as a part of the whole. */
+/** Billed amount of rows. A deducted deposit was billed before, and is still part of the total. */
 const netOfRows = (rows: ReadonlyArray<Pick<InvoiceItemRow, "deposit_invoice_id" | "subtotal">>): number =>
   sum(rows.map((row) => (row.deposit_invoice_id === null ? row.subtotal : 0)))
 
@@ -65,7 +65,7 @@ export const billedText = (billed: Billed): string => {
   )
 }
 
-/** Why an invoice that bills more than is left is refused; undefined where it does not. */
+/** Message refusing an invoice above the unbilled rest; undefined if within it. */
 export const overbilling = (billing: Billing | undefined): string | undefined => {
   if (billing === undefined || billing.own <= 0 || billing.own <= leftToBill(billing.others)) return undefined
   const { others, own } = billing
@@ -75,7 +75,7 @@ export const overbilling = (billing: Billing | undefined): string | undefined =>
   )
 }
 
-/** What to know of a draft: drafts and invoices that together with it bill more than there is. */
+/** Warnings about a draft: invoices that, together with it, exceed the total. */
 export const draftWarnings = (billing: Billing | undefined): ReadonlyArray<string> => {
   if (billing === undefined || billing.own <= 0) return []
   const { others, own } = billing
@@ -94,7 +94,7 @@ export const draftWarnings = (billing: Billing | undefined): ReadonlyArray<strin
   ]
 }
 
-/** What a row is billed for, to find it on earlier invoices again; undefined where it is for nothing in particular. */
+/** Key of a row's source, to match rows of earlier invoices; undefined without a source. */
 const subjectOf = (row: InvoiceItemRow): string | undefined =>
   row.opportunity_item_id === null
     ? row.opportunity_cost_id === null
@@ -109,7 +109,7 @@ const taxOf = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceIt
   tax_rate_name
 })
 
-/** What is left of a row of the whole; undefined where nothing is. */
+/** Unbilled part of a row; undefined if none. */
 const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): InvoiceItemRow | undefined => {
   if (taken.length === 0) return row
   const net = row.subtotal - sum(taken.map((one) => one.net))
@@ -124,7 +124,7 @@ const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): Invoic
       : exclusiveTax(net, row.tax_rate ?? "0").tax
   )
 }
-/** A part of a row; `quantity` in hundredths. */
+/** Part of a row; `quantity` in hundredths. */
 export const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number): InvoiceItemRow => {
   const wanted = { ...row, quantity: quantity > 0 ? quantityText(quantity) : "1.00" }
   const amounts = quantityAndPrice(wanted.quantity, net)
@@ -139,8 +139,8 @@ export const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax:
 }
 
 /**
- * The rows of what is left: of lines and costs what no invoice bills yet, and a deduction for each tax of what was
- * billed otherwise, by a part or by hand. Together they come to what is left.
+ * Rows of the unbilled rest: unbilled lines and costs, and a deduction per tax for amounts billed otherwise. They add
+ * up to the rest.
  */
 export const leftRows = (
   whole: ReadonlyArray<InvoiceItemRow>,
@@ -186,14 +186,14 @@ type BilledOpportunity = Pick<
   OpportunityRow,
   "id" | "active_version_id" | "charge_excluding_tax_total" | "currency_code" | "exchange_rate"
 >
-/** Amounts of an invoice in the currency of its opportunity, by the rates that both keep. */
+/** Converts amounts of an invoice to the opportunity's currency, by their stored rates. */
 const amountsIn = (opportunity: BilledOpportunity, invoice: InvoiceRow): ((amount: number) => number) => {
   if (invoice.currency_code === opportunity.currency_code) return (amount) => amount
   const rate = exact(invoice.exchange_rate).dividedBy(exact(opportunity.exchange_rate)).toFixed(12)
   return (amount) => convertMoney(amount, invoice.currency_code, opportunity.currency_code, rate)
 }
 
-/** By opportunity. `but`: a draft that is left out, because it is what is looked at. */
+/** By opportunity. `but`: the draft to exclude, as it is the subject. */
 export const billedOf = Effect.fnUntraced(function* (
   headers: ReadonlyArray<BilledOpportunity>,
   but?: number
@@ -250,7 +250,7 @@ export const billedOf = Effect.fnUntraced(function* (
   )
 })
 
-/** What an invoice bills of its opportunity, and what others do; undefined of all but standard ones with one. */
+/** Billing of an invoice and of others for its opportunity; undefined except for standard invoices with one. */
 export const billingOf = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
   items: ReadonlyArray<InvoiceItemRow>

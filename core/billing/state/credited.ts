@@ -2,19 +2,19 @@
 import { exact, fromScaled, multiplyDivide, roundHalfAway, toScaled } from "../../values/decimal.ts"
 import type { CreditNoteItemRow, InvoiceItemRow } from "./tables.ts"
 
-/** Deductions have amounts below zero; so has what is left of them. */
+/** Deductions have negative amounts, and a negative rest. */
 export interface Amounts {
   readonly net: number
   readonly tax: number
 }
 export interface RowLeft {
   readonly item: InvoiceItemRow
-  /** Of the invoiced quantity, in hundredths. */
+  /** Part of the invoiced quantity, in hundredths. */
   readonly quantity: number
-  /** What earlier credits of a quantity took: the last of them takes the remainder of the row. */
+  /** Total of earlier credits by quantity; the last one takes the remainder of the row. */
   readonly by_quantity: Amounts
   readonly left: Amounts
-  /** Amounts without a quantity were credited, so that a quantity says no longer what is left. */
+  /** Whether amounts were credited without a quantity, so the quantity no longer gives the rest. */
   readonly has_amounts: boolean
 }
 
@@ -24,7 +24,7 @@ export const grossOf = ({ net, tax }: Amounts): number => net + tax
 
 type Credited = Pick<CreditNoteItemRow, "invoice_item_id" | "quantity" | "subtotal" | "tax_total" | "by_amount">
 
-/** `credited`: the rows of all credit notes of the invoice, whose amounts have the sign of the credit. */
+/** `credited`: rows of the invoice's credit notes, with the credit's sign. */
 export const leftOf = (
   items: ReadonlyArray<InvoiceItemRow>,
   credited: ReadonlyArray<Credited>
@@ -54,14 +54,14 @@ export const share = (amount: number, part: number, whole: number): number =>
   whole < 0
     ? share(amount, 0 - part, 0 - whole)
     : (multiplyDivide(amount, part, whole) ?? roundHalfAway(exact(amount).times(part).dividedBy(whole)).toNumber()) + 0
-/** No further from zero than `most`, and on its side of zero. */
+/** Clamped to between zero and `most`, on its side of zero. */
 const within = (amount: number, most: number): number =>
   most < 0 ? Math.max(most, Math.min(0, amount)) : Math.min(most, Math.max(0, amount))
 const isWithin = (amount: number, most: number): boolean => within(amount, most) === amount
 
 /**
- * What a quantity of a row comes to: its proportion, and with the last of the quantity all that earlier ones left.
- * Undefined where less money than that is left of the row.
+ * Amount of a quantity of a row: its proportion, or the remainder with the last of the quantity. Undefined if it
+ * exceeds the row's rest.
  */
 export const ofQuantity = (row: RowLeft, quantity: number): Amounts | undefined => {
   const { item, by_quantity, left } = row
@@ -78,9 +78,8 @@ export const ofQuantity = (row: RowLeft, quantity: number): Amounts | undefined 
 }
 
 /**
- * Parts of an amount in proportion to what is left, of which some may be below zero: each lies between nothing and its
- * whole, together they are the amount exactly. The odd units go to those parts most was cut off from, among equals to
- * the earlier.
+ * Splits an amount in proportion to the rests, which may be negative: each part lies between zero and its rest, and
+ * they add up exactly. Odd units go to the parts with the largest rounding loss, then to earlier ones.
  */
 const proRata = (amount: number, left: ReadonlyArray<number>): ReadonlyArray<number> => {
   const whole = BigInt(left.reduce((sum, part) => sum + part, 0))
@@ -106,8 +105,8 @@ const sumOf = (rows: ReadonlyArray<RowLeft>): Amounts => ({
   tax: rows.reduce((sum, { left }) => sum + left.tax, 0)
 })
 /**
- * Spreads an amount with tax over what is left of rows, deductions included: over classes of tax, of which each has its
- * tax rounded once, and within these over rows. All that is left takes the whole of every row.
+ * Spreads an amount with tax over the rest of the rows, deductions included: first over tax classes, each rounded once,
+ * then over their rows. The full rest takes every row whole.
  */
 export const spread = (amount: number, rows: ReadonlyArray<RowLeft>): ReadonlyMap<number, Amounts> => {
   const classes = [

@@ -11,7 +11,7 @@ import { credit_note_items, credit_notes, invoice_items, invoices, payments } fr
 import type { DecideContext } from "../../kernel/events/settings.ts"
 import { type NumberedKind, numbering_group, numberWritten, prefixOf } from "../../setup/settings/groups.ts"
 
-/** What the activity leaves out: who was billed stands on the invoice. */
+/** Hidden from the activity: the invoice names the billed party. */
 const hidden = ["billed_to", "billed_by", "overdue_told_at", "tax_summary", "vat_reports"]
 const records = recordEvents(invoices, ...hidden)
 const { changed } = records
@@ -28,7 +28,7 @@ export const {
 
 export const invoiceIssued = changed("invoice.issued", {
   meaning: "An invoice was issued, with its number (null until the server gives one), due date and parties.",
-  // It bills more than was left of its opportunity.
+  // It exceeds the unbilled rest of its opportunity.
   more: () => ({ also: Schema.optionalKey(Schema.Struct({ allow_overbilling: Schema.Boolean })) }),
   shows: (data) => data.also ?? {}
 })
@@ -97,7 +97,7 @@ export const nextDocumentNumber = (
   const of_store = is_per_store && store_id !== null
   const nth = number(of_store ? `${kind}:store:${store_id}` : kind)
   const said = prefixOf(kind, settings)
-  // Two stores never give one number, which by law names one document.
+  // Two stores never use the same number: by law it identifies one document.
   const before = of_store && !said.includes("{store}") ? `${said}{store}-` : said
   return nth === null ? null : numberWritten(kind, nth, { before, settings, store_id })
 }

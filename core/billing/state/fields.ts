@@ -19,22 +19,26 @@ import type { SharedDraft } from "../../kernel/endpoints/endpoint.ts"
 
 const cleared = { nullable: true, on_null: "clear" } as const
 export const items_max = 5_000
-/** A row: without `id` a new one. Of a row that is there, what is left out stays. */
+/** A row; without `id` a new one. On existing rows, omitted fields keep their values. */
 const itemFields = {
-  id: integer({ nullable: true, names: "invoice_items", describe: "A row of this invoice; without it a new one" }),
+  id: integer({
+    nullable: true,
+    names: "invoice_items",
+    describe: "Id of a row of this invoice; omit it to add a row"
+  }),
   product_id: ref("products", { nullable: true }),
   name: text({ nullable: true, describe: "Required without a product" }),
   description: longText({ nullable: true }),
-  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "1 unless given" }),
+  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "Default: 1" }),
   unit_price: json({
     form: "any",
     nullable: true,
-    describe: "Money in the invoice's currency, required of a new row; below zero it is a deduction"
+    describe: "Price in the invoice's currency, negative for a deduction; required for new rows"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {
     nullable: true,
-    describe: "By default the product's, else the general default"
+    describe: "Default: the product's, else the general default"
   }),
   revenue_group_id: ref("revenue_groups", { nullable: true }),
   starts_at: timestamp({ nullable: true }),
@@ -43,7 +47,7 @@ const itemFields = {
 }
 export type SentItem = ValuesOf<typeof itemFields>
 const items = () =>
-  list(object(itemFields), { nullable: true, max_items: items_max, describe: "All rows: replaces those there are" })
+  list(object(itemFields), { nullable: true, max_items: items_max, describe: "All rows; replaces the existing ones" })
 
 const shared = {
   store_id: ref("stores", cleared),
@@ -52,7 +56,7 @@ const shared = {
   reference: text(cleared),
   notes: longText({ ...cleared, max: 5_000 }),
   payment_terms_days: integer({ min: 0, max: 365, nullable: true }),
-  due_at: timestamp({ ...cleared, describe: "Wins over the terms" }),
+  due_at: timestamp({ ...cleared, describe: "Overrides the payment terms" }),
   custom_fields: json<JsonObject>({ default: {} })
 }
 const currency = () => text({ format: "currency", max: 3, nullable: true })
@@ -65,7 +69,7 @@ export const createFields = {
   prices_include_tax: boolean({ default: false }),
   items: items()
 }
-/** What a body that was read holds: what may be left out may be absent. */
+/** A body as parsed: optional fields may be absent. */
 export type CreateValues = Partial<ValuesOf<typeof createFields>>
 export const updateFields = {
   member_id: ref("members"),
@@ -75,16 +79,16 @@ export const updateFields = {
 }
 export type UpdateValues = Partial<ValuesOf<typeof updateFields>>
 export const issueFields = {
-  issued_at: timestamp({ nullable: true, describe: "Now unless given; not in the future" }),
-  due_at: timestamp({ nullable: true, describe: "Unless given: that of the draft, else by the terms" }),
+  issued_at: timestamp({ nullable: true, describe: "Default: now; not in the future" }),
+  due_at: timestamp({ nullable: true, describe: "Default: the draft's, else by the payment terms" }),
   allow_overbilling: boolean({
     default: false,
-    describe: "Issue a standard invoice that bills more than is left of its opportunity"
+    describe: "Allow a standard invoice above the opportunity's unbilled remainder"
   })
 }
 export const voidFields = { reason: longText({ nullable: true, max: 1_000 }) }
 
-// What a request for a credit note holds (rules/billing 1.5).
+// Fields of credit notes (rules/billing 1.5).
 
 export const creditFields = {
   items: list(
@@ -94,7 +98,7 @@ export const creditFields = {
         scale: 2,
         min: "0.01",
         nullable: true,
-        describe: "Of the invoiced quantity; without it all that is left of the row"
+        describe: "Quantity to credit; default: all that is left of the row"
       })
     }),
     { nullable: true, min_items: 1, max_items: items_max }
@@ -102,19 +106,23 @@ export const creditFields = {
   amount: money({
     currency: "currency_code",
     nullable: true,
-    describe: "With tax; spread over the rows by what is left of each. Without items and amount, all that is left"
+    describe: "Amount with tax, spread over the rows. Default, without items: all that is left"
   }),
   reason: longText({ nullable: true, max: 1_000 }),
   notes: longText({ nullable: true, max: 5_000 }),
-  issued_at: timestamp({ nullable: true, describe: "Now where it is left out" })
+  issued_at: timestamp({ nullable: true, describe: "Default: now" })
 }
 
-// What requests about payments and refunds hold (rules/billing 1.4).
+// Fields of payments and refunds (rules/billing 1.4).
 
 const moved = {
-  amount: money({ currency: "currency_code", required: true, describe: "In the invoice's currency; above zero" }),
+  amount: money({
+    currency: "currency_code",
+    required: true,
+    describe: "Amount in the invoice's currency, above zero"
+  }),
   method: choice(payment_methods, { default: "other", any_case: true }),
-  paid_at: timestamp({ nullable: true, describe: "When the money moved; now where it is left out" }),
+  paid_at: timestamp({ nullable: true, describe: "Time of the payment; default: now" }),
   reference: text({ nullable: true }),
   notes: longText({ nullable: true, max: 1_000 }),
   currency: text({
@@ -122,9 +130,9 @@ const moved = {
     max: 3,
     format: "currency",
     input_only: true,
-    describe: "If given, the invoice's own"
+    describe: "Must be the invoice's currency if given"
   }),
-  currency_code: text({ nullable: true, max: 3, format: "currency", input_only: true, describe: "As currency" })
+  currency_code: text({ nullable: true, max: 3, format: "currency", input_only: true, describe: "Same as currency" })
 }
 export const paymentFields = moved
 export const refundFields = {
@@ -133,7 +141,7 @@ export const refundFields = {
   payment_id: integer({
     nullable: true,
     names: "payments",
-    describe: "The payment that is given back, in part or whole; one of the same invoice"
+    describe: "Payment to refund, wholly or in part; must belong to this invoice"
   })
 }
 

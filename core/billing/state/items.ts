@@ -14,10 +14,10 @@ import type { SentItem } from "./fields.ts"
 export interface ItemFacts {
   readonly products: ReadonlyMap<number, ProductRow>
   readonly tax: TaxTable
-  /** The tax class of the customer for sales; null: not taxed. */
+  /** The customer's tax class for sales; null if untaxed. */
   readonly customer_tax_class_id: number | null
 }
-/** The header that rows belong to, as it will be. */
+/** The header of the rows, after the update. */
 type ItemHeader = Pick<InvoiceRow, "id" | "currency_code" | "prices_include_tax">
 
 const dated = (row: Pick<InvoiceItemRow, "starts_at" | "ends_at">): boolean =>
@@ -28,9 +28,9 @@ const sameIn = (one: InvoiceItemRow, other: InvoiceItemRow, names: ReadonlyArray
   names.every((name) => sameJson(one[name] as Json, other[name] as Json))
 
 /**
- * All rows of the draft, in the order they were sent, with their amounts and taxes. Rows that are there keep what is
- * left out; a tax class keeps the rate it has on the draft, whatever rules say since. `raw`: the rows as they came, to
- * tell what was left out. Failures are keyed `items.<n>.<field>`.
+ * All rows of the draft in the order sent, with amounts and taxes. Existing rows keep omitted fields, and their rate
+ * while the class is unchanged. `raw`: the rows as sent, to detect omitted fields. Errors are keyed
+ * `items.<n>.<field>`.
  */
 export const itemsFrom = (
   header: ItemHeader,
@@ -61,7 +61,7 @@ export const itemsFrom = (
       isJsonObject(given) ? given : {},
       before,
       facts,
-      // What else an unknown row lacks helps nobody.
+      // Further errors of an unknown row are of no use.
       isUnknown ? () => undefined : fail
     )
     const row: InvoiceItemRow = {
@@ -73,7 +73,7 @@ export const itemsFrom = (
       sort_order: one.sort_order ?? at
     }
     if (!dated(row)) fail("ends_at", "The ends at field must be a date after or equal to starts at.")
-    // What was agreed as a total does not change because the row is sent again.
+    // Sending a row again does not change its agreed total.
     const kept = before !== undefined && sameIn(row, before, amountColumns)
     const amounts = kept ? undefined : priced(row)
     if (!kept && amounts === undefined) fail("unit_price", "The amount of the row is too large.")
@@ -90,7 +90,7 @@ const pickTax = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: Invoice
   tax_rate_name
 })
 
-/** The rows with net, tax and total. `known`: those stored, whose agreed amounts stay where nothing changed. */
+/** The rows with net, tax and total. `known`: stored rows, whose agreed amounts stay if unchanged. */
 export const taxedItems = (
   header: Pick<InvoiceRow, "prices_include_tax">,
   rows: ReadonlyArray<InvoiceItemRow>,
@@ -107,7 +107,7 @@ export const taxedItems = (
   return rows.map((row, at) => ({ ...row, ...taxed[at] }))
 }
 
-/** Columns a body can name, of a new row with their defaults, of a stored one as they were unless they were sent. */
+/** Columns a body can set: defaults for new rows, stored values for omitted fields of existing ones. */
 const merged = (
   header: ItemHeader,
   sent: SentItem,
@@ -163,7 +163,7 @@ const readPrice = (
   return Result.isSuccess(read) ? read.success : 0
 }
 
-/** A row with every column at its default; its id is drawn where it is added. */
+/** A row with default values; its id is drawn when it is added. */
 export const newItem = (header: Pick<InvoiceRow, "id" | "currency_code">): InvoiceItemRow => ({
   ...initialRow(invoice_items, {}),
   id: 0,

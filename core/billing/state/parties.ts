@@ -13,7 +13,7 @@ interface ContactRow {
   readonly type_id: number | null
   readonly is_primary: boolean
 }
-/** The one for bills, else the primary one, else the first. */
+/** The billing address, else the primary one, else the first. */
 export const chosenContact = <R extends ContactRow>(
   rows: ReadonlyArray<R>,
   billing_type_ids: ReadonlySet<number>
@@ -23,13 +23,13 @@ export const chosenContact = <R extends ContactRow>(
   rows[0]
 
 const inOrder = { order: ["id"] }
-/** Ids of list values called "Billing", of whichever list. */
+/** Ids of list values called "Billing", in any list. */
 export const billingTypeIds = Effect.gen(function* () {
   const rows = yield* Store.find(list_values, { name: "Billing" })
   return new Set(rows.map(({ id }) => id))
 })
 
-/** The buyer: the member with the address for bills. */
+/** The buyer: the member with their billing address. */
 export const buyerOf = Effect.fnUntraced(function* (member_id: number) {
   const member = yield* Store.get(members, member_id)
   if (member === undefined) return null
@@ -55,11 +55,11 @@ export const buyerOf = Effect.fnUntraced(function* (member_id: number) {
   } satisfies NamedParty
 })
 
-/** The seller: the company of the settings; what they leave out is the store's. */
+/** The seller: the company of the settings, completed from the store. */
 export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
   const store = store_id === null ? undefined : yield* Store.get(stores, store_id)
   const company = (key: string): string | null => settingText(settings, "company", key) || null
-  // An address is the one or the other, never parts of both.
+  // One address or the other, never a mix.
   const place =
     company("street") === null && store !== undefined
       ? { ...store, country_code: store.country_code ?? company("country_code") }
@@ -86,7 +86,7 @@ export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, se
   } satisfies NamedParty
 })
 
-/** Both, as the document has them or, of a draft, as they are now. */
+/** Both parties of the document, or the current ones for a draft. */
 export const partiesOf = Effect.fnUntraced(function* (
   invoice: Pick<InvoiceRow, "billed_by" | "billed_to" | "member_id" | "store_id">,
   settings: Settings
@@ -97,7 +97,7 @@ export const partiesOf = Effect.fnUntraced(function* (
   }
 })
 
-/** A party of whom nothing is known. */
+/** A party without any data. */
 export const nobody: NamedParty = {
   name: "",
   street: null,

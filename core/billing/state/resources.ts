@@ -1,4 +1,4 @@
-/** How answers show invoices, payments and credit notes (rules/billing 1.2, 1.4, 1.5). */
+/** API representation of invoices, payments and credit notes (rules/billing 1.2, 1.4, 1.5). */
 import { Effect } from "effect"
 import { boolean, decimal, integer, type JsonObject, text } from "../../kernel/fields/field.ts"
 import type { Include } from "../../kernel/lists/resource-types.ts"
@@ -28,14 +28,11 @@ import {
 // `billed_total` and `left_to_bill_total` of opportunities and of the invoices that bill them (rules/billing 1.9).
 
 export const billed_shown = {
-  billed_total: text({
-    nullable: true,
-    describe: "Billed of the opportunity by issued standard invoices, less credits, without tax"
-  }),
-  left_to_bill_total: text({ nullable: true, describe: "Unbilled remainder of the opportunity, without tax" })
+  billed_total: text({ nullable: true, describe: "Billed by issued standard invoices, less credits, before tax" }),
+  left_to_bill_total: text({ nullable: true, describe: "Unbilled remainder of the opportunity, before tax" })
 }
 type Opportunities = ReadonlyArray<OpportunityRow>
-/** `idOf`: the opportunity of a row; `opportunitiesOf`: those of all rows. Null for those who may not see invoices. */
+/** `idOf`: opportunity of a row; `opportunitiesOf`: those of all rows. Null without permission to see invoices. */
 const totalsBy = (
   idOf: (row: AnyRow) => number,
   opportunitiesOf: (rows: ReadonlyArray<AnyRow>) => StoreRead<Opportunities>
@@ -77,7 +74,7 @@ const taxSummaryShown = Shown.objects({
   tax: amount(),
   gross: amount()
 })
-/** The frozen summary with its money as answers give it. */
+/** The frozen summary, with its money formatted. */
 const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): ReadonlyArray<JsonObject> =>
   rows.map((row) => ({
     tax_class_id: row.tax_class_id,
@@ -89,9 +86,9 @@ const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): Re
     gross: formatMoney(row.gross, currency)
   }))
 
-/** Statuses of invoices on which something is still to be paid. */
+/** Statuses of invoices with something outstanding. */
 const owing_statuses: ReadonlyArray<InvoiceStatus> = ["issued", "partially_paid"]
-/** Unpaid in part or whole after it was due. Judged when it is asked for. */
+/** Outstanding after the due date; evaluated on reading. */
 const isOverdue = (row: Pick<InvoiceRow, "status" | "due_at">, now: string): boolean =>
   owing_statuses.includes(row.status) && row.due_at !== null && row.due_at < now
 
@@ -118,7 +115,7 @@ const creditNoteItemResource = resource({
   table: credit_note_items,
   order: ["sort_order", "id"]
 })
-/** Each includes the other: one of them must say its type. */
+/** The two include each other, so one needs a type annotation. */
 const invoiceOfNote = (): Resource<typeof invoices, "invoice"> => invoiceResource
 export const creditNoteResource = resource({
   singular: "credit_note",

@@ -21,11 +21,11 @@ export interface CheckoutSource {
   readonly products: ReadonlyMap<number, ProductRow>
   readonly tax: TaxTable
   readonly customer_tax_class_id: number | null
-  /** Of the active version, or of the opportunity where there is none. */
+  /** The active version's, or the opportunity's without versions. */
   readonly totals: { readonly net: number; readonly tax: number }
 }
 
-/** A charged line or cost. `as_priced`: the percentage it was priced with, where it keeps one. */
+/** A charged line or cost. `as_priced`: percentage it was priced with, if stored. */
 interface Charged {
   readonly row: Pick<InvoiceItemRow, "name" | "item_type"> & Partial<InvoiceItemRow>
   readonly net: number
@@ -82,7 +82,7 @@ const chargedCost = (source: CheckoutSource, cost: CostRow): Charged => {
   }
 }
 
-/** A text or an empty line is billed only where it is priced. */
+/** Texts and empty lines are billed only if priced. */
 const isBilled = ({ item_type, quantity, total }: ItemRow): boolean =>
   total !== 0 || (item_type !== "text" && compareDecimals(quantity, "0") > 0)
 const chargedParts = (source: CheckoutSource): ReadonlyArray<Charged> => {
@@ -112,12 +112,12 @@ const chargedParts = (source: CheckoutSource): ReadonlyArray<Charged> => {
 }
 
 type Rates = (part: Charged) => RowTax
-/** As tax rules are now, or were when tax was locked. */
+/** By current tax rules, or as of the tax lock. */
 const byRules =
   ({ customer_tax_class_id, header, tax }: CheckoutSource): Rates =>
   ({ tax_class_id }) =>
     rowTax(tax_class_id, resolveLockedTax(header, tax, customer_tax_class_id, tax_class_id))
-/** As it was when the line was priced, where that is known. */
+/** As of the pricing of the line, if known. */
 const asPriced = (source: CheckoutSource): Rates => {
   const now = byRules(source)
   return (part) => {
@@ -148,9 +148,8 @@ const groupsOf = (parts: ReadonlyArray<Charged>, rates: Rates): ReadonlyMap<stri
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
 
 /**
- * The rates that explain the tax of the totals, with the tax of each group: tax may be locked, and rules may have
- * changed since it was computed. Where neither today's rules nor the lines' own rates explain it, it is shared by what
- * the groups would come to.
+ * Rates and tax by group that explain the total tax, which may be locked or computed by older rules. If neither current
+ * rules nor the lines' own rates explain it, it is split in proportion to the groups.
  */
 const ratesAndGroups = (
   source: CheckoutSource,
@@ -171,7 +170,7 @@ const ratesAndGroups = (
   return { rates, ofGroup: (amount, tax) => ({ net: amount, tax: taxes.get(groupKey(tax)) ?? 0 }) }
 }
 
-/** Nets that add up to the net of the totals: what is missing, or too much, goes to the last that comes to anything. */
+/** Nets that add up to the net total; the last non-zero one takes the difference. */
 const exactNets = (parts: ReadonlyArray<Charged>, net: number): ReadonlyArray<Charged> => {
   const missing = net - sum(parts.map((part) => part.net))
   const at = parts.findLastIndex((part) => part.net !== 0)
@@ -180,11 +179,11 @@ const exactNets = (parts: ReadonlyArray<Charged>, net: number): ReadonlyArray<Ch
     : parts.map((part, index) => (index === at ? { ...part, net: part.net + missing } : part))
 }
 
-/** A hundredth of the row: more than that would not be the rounding of a price. */
+/** A hundredth of the row; a larger difference is not a price's rounding. */
 const rounding_share = 100
 /**
- * Quantity, price and rounding of a row whose net is given: quantity times price less the rounding is the net. Where no
- * price comes near, the row is one of all.
+ * Quantity, price and rounding of a row with a given net: quantity × price − rounding = net. If no price comes close,
+ * the quantity becomes 1.
  */
 export const quantityAndPrice = (
   quantity: string,
@@ -196,13 +195,13 @@ export const quantityAndPrice = (
   const discount_amount = Number(timesMoney(unit_price, quantity)) - net
   return discount_amount < 0 || discount_amount * rounding_share > net ? one : { quantity, unit_price, discount_amount }
 }
-/** A quantity that the row could not keep, in words. */
+/** A quantity the row could not keep, as text. */
 export const quantityIn = (row: Partial<InvoiceItemRow>, quantity: string): Partial<InvoiceItemRow> =>
   row.quantity === undefined || compareDecimals(row.quantity, quantity) === 0
     ? {}
     : { description: [`Quantity ${row.quantity}`, row.description].filter((line) => line).join("\n") }
 
-/** The rows, without ids, with net, tax and total. Empty where nothing is charged. */
+/** The rows without ids, with net, tax and total. Empty if nothing is charged. */
 export const billedRows = (
   source: CheckoutSource,
   invoice: Pick<InvoiceRow, "id" | "currency_code">

@@ -28,7 +28,7 @@ export const invoice_statuses = {
   voided: "Voided"
 } as const
 export type InvoiceStatus = keyof typeof invoice_statuses
-/** Statuses of invoices that count: issued, and not undone. */
+/** Statuses of invoices that count: issued and not voided. */
 export const standing_statuses = ["issued", "partially_paid", "paid", "credited"] as const
 const item_types = { product: "Product", cost: "Cost", custom: "Custom", text: "Text" } as const
 const payment_kinds = { payment: "Payment", refund: "Refund" } as const
@@ -42,7 +42,7 @@ export const payment_methods = {
 } as const
 export const credit_note_statuses = { issued: "Issued" } as const
 
-/** One row for each tax class and rate, the highest rate first; minor units. Frozen: later tax rules leave it. */
+/** One row per tax class and rate, highest rate first; minor units. Frozen: later tax rules do not affect it. */
 export interface TaxSummaryRow extends JsonObject {
   readonly tax_class_id: number | null
   readonly tax_rate_id: number | null
@@ -54,8 +54,7 @@ export interface TaxSummaryRow extends JsonObject {
   readonly gross: number
 }
 /**
- * Whom a document names as buyer or seller, as it was when the document was issued: what the law wants kept does not
- * change with an address book, nor when a person's data are erased.
+ * Buyer or seller as of the issue. Retention is required by law: changed addresses and erased persons do not affect it.
  */
 export interface NamedParty extends JsonObject {
   readonly name: string
@@ -70,23 +69,23 @@ export interface NamedParty extends JsonObject {
   readonly email: string | null
   readonly phone: string | null
   readonly account_number: string | null
-  /** Of a seller: what electronic invoices say of the issue. Absent on documents from before this was kept. */
+  /** Seller data for electronic invoices as of the issue; absent on older documents. */
   readonly einvoice?: EInvoiceFacts
 }
-/** Settings, store and hire as electronic invoices tell of them, as they were when the invoice was issued. */
+/** Settings, store and hire for electronic invoices, as of the issue. */
 export interface EInvoiceFacts extends JsonObject {
-  /** The seller as registered. */
+  /** Registered name of the seller. */
   readonly legal_name: string | null
   readonly peppol_id: string | null
   readonly account: { readonly iban: string; readonly bic: string | null; readonly holder: string | null } | null
   readonly zone: string
   readonly base_currency: string
-  /** The buyer's reference where there is no account number; a merge of members leaves it. */
+  /** The buyer's reference without an account number; unaffected by merges of members. */
   readonly member_id: number
   readonly hire: { readonly starts_at: string; readonly ends_at: string } | null
 }
 
-/** How rows of a rate are reported to an electronic invoice, in its letters; without a rate: rows without tax. */
+/** Reporting of rows of one rate on electronic invoices; without a rate: untaxed rows. */
 export interface VatReport extends JsonObject {
   readonly tax_rate_id: number | null
   readonly name: string
@@ -98,7 +97,7 @@ export interface VatReport extends JsonObject {
 /** Money in the currency of the row's `currency_code`; deductions and credits are negative. */
 const amount = () => money({ currency: "currency_code", computed: true, default: 0, signed: true })
 const currencyOfRow = () => text({ max: 3, computed: true, hidden: true })
-/** Archived members stay named; after a merge the reference follows to the member that remains. */
+/** Archived members stay referenced; after a merge the reference moves to the remaining member. */
 const follows = { on_delete: "keep", on_merge: "follow" } as const
 const rateColumns = {
   tax_rate_id: ref("tax_rates", { nullable: true, computed: true, live: false, on_delete: "keep" }),
@@ -108,11 +107,11 @@ const rateColumns = {
 }
 const taxSummary = () => json<ReadonlyArray<TaxSummaryRow>>({ form: "array", computed: true, default: [] })
 const party = () => json<NamedParty | null>({ nullable: true, computed: true, hidden: true })
-/** One unit of `currency_code` in the base currency, as it was when the document was made. */
+/** Value of one unit of `currency_code` in the base currency, when the document was created. */
 const exchangeRate = () => decimal({ scale: 10, shown_scale: 8, computed: true, default: "1.0000000000" })
 
 const seen = { all_columns: ["invoices.*", "payments.*"] } as const
-/** Lists select invoices that are not deleted: with `deleted_at` in the index, counting and skipping reads no rows. */
+/** Lists select undeleted invoices: with `deleted_at` in the index, counting and skipping read no rows. */
 const listed = (...columns: ReadonlyArray<string>): ReadonlyArray<string> => [...columns, "deleted_at"]
 
 const invoiceColumns = {
@@ -136,7 +135,7 @@ const invoiceColumns = {
   /** Payments less refunds. */
   amount_paid: amount(),
   amount_credited: amount(),
-  /** What is still to be paid; below zero: what the customer is owed. */
+  /** Outstanding amount; negative if owed to the customer. */
   amount_outstanding: amount(),
   tax_summary: taxSummary(),
   payment_terms_days: integer({ nullable: true, min: 0, max: 365 }),
@@ -148,11 +147,11 @@ const invoiceColumns = {
   paid_at: timestamp({ nullable: true, computed: true }),
   voided_at: timestamp({ nullable: true, computed: true }),
   emailed_at: timestamp({ nullable: true, computed: true }),
-  /** When `invoice.overdue` was recorded: that happens once, whatever becomes of the invoice later. */
+  /** When `invoice.overdue` was recorded, which happens once. */
   overdue_told_at: timestamp({ nullable: true, computed: true, hidden: true }),
   billed_to: party(),
   billed_by: party(),
-  /** As the rates of its rows were when it was issued; null of drafts and of invoices from before this was kept. */
+  /** Rates of its rows as of the issue; null on drafts and older invoices. */
   vat_reports: json<ReadonlyArray<VatReport> | null>({ form: "array", nullable: true, computed: true, hidden: true })
 }
 export const invoices = table("invoices", invoiceColumns, {
@@ -210,7 +209,7 @@ export const invoice_items = table(
     unit_price: money({ currency: "currency_code", signed: true, default: 0 }),
     discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
     discount_amount: amount(),
-    /** Net, also where prices include tax. */
+    /** Net, even if prices include tax. */
     subtotal: amount(),
     tax_class_id: ref("product_tax_classes", { nullable: true, live: false, on_delete: "keep" }),
     ...rateColumns,
@@ -220,7 +219,7 @@ export const invoice_items = table(
     starts_at: timestamp({ nullable: true }),
     ends_at: timestamp({ nullable: true }),
     sort_order: integer({ min: 0, max: 999_999, default: 0 }),
-    /** The deposit that this row takes off. */
+    /** The deposit this row deducts. */
     deposit_invoice_id: ref("invoices", {
       nullable: true,
       computed: true,
@@ -252,13 +251,13 @@ export const payments = table(
     method: choice(payment_methods, { default: "other", any_case: true }),
     reference: text({ nullable: true, search: true }),
     notes: longText({ nullable: true, max: 1_000 }),
-    /** Why money was given back. */
+    /** Reason of the refund. */
     reason: longText({ nullable: true, max: 1_000 }),
     paid_at: timestamp(),
     recorded_by: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
-    /** What a payment provider calls it: told twice, it is recorded once. */
+    /** Id at the payment provider; a repeated report is recorded once. */
     external_id: text({ nullable: true, computed: true, hidden: true }),
-    /** The payment that a refund gives back, where it says so. */
+    /** The refunded payment, if given. */
     payment_id: ref("payments", { nullable: true, computed: true, live: false, on_delete: "keep" })
   },
   {
@@ -329,7 +328,7 @@ export const credit_note_items = table(
     ...rateColumns,
     tax_total: amount(),
     total: amount(),
-    /** An amount of the row was credited, and no quantity of it. */
+    /** Whether an amount was credited without a quantity. */
     by_amount: boolean({ computed: true, hidden: true, default: false }),
     sort_order: integer({ computed: true, default: 0 }),
     currency_code: currencyOfRow()

@@ -30,7 +30,7 @@ const fields: { readonly [T in DocumentType]: FieldsOfType } = {
 }
 export const fieldsOfType = (type: DocumentType): ReadonlyArray<OfferedGroup> => fields[type].groups
 
-/** What texts of a type may name; without a type, what those of every type may. */
+/** Fields of a type's texts; without a type, the common fields. */
 export const pathsOfType = (type: DocumentType | null): ReadonlyArray<string> => {
   if (type !== null) return fields[type].paths
   const [first, ...others] = Object.values(fields)

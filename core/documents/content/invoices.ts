@@ -30,33 +30,33 @@ import type { CommonFacts, CustomerFacts, FieldGroup } from "./shared-fields.ts"
 import { companyGroup, dataOf, documentGroup, group, memberGroup, rowGroup, storeGroup } from "./shared-fields.ts"
 import { plainMail } from "./words.ts"
 
-// What a document is asked for with, and what is prepared of it.
+// Input and result of preparing a document.
 
 export interface DocumentSource {
   readonly document_type: DocumentType
   readonly documentable_id: number
-  /** Whose branding and texts; null: the source's own store's. */
+  /** Store for branding and texts; null for the source's. */
   readonly store_id: number | null
-  /** Null while it is pending. */
+  /** Null while pending. */
   readonly document_number: string | null
-  /** What dates the document. */
+  /** The date of the document. */
   readonly now: string
 }
 export interface PreparedDocument {
-  /** Texts with fields (Liquid) to be filled with `data`, by their place; empty where there are none. */
+  /** Liquid texts to render with `data`, by place; empty if none. */
   readonly fragments: { readonly [place: string]: string }
   readonly data: object
   /**
-   * `filled`: the texts of `fragments`, as filled. One that is missing leaves its place to what a document says without
-   * a text of its own: where texts cannot be filled, `compose({})` still gives a right document.
+   * `filled`: the rendered `fragments`. Missing ones fall back to the document's default text, so `compose({})` still
+   * gives a valid document.
    */
   readonly compose: (filled: { readonly [place: string]: string }) => PrintDocument
-  /** Of a mail that carries it: its texts with fields, filled with `data` too, and what it says without them. */
+  /** Mail texts to render with `data`, and their defaults. */
   readonly mail?: {
     readonly fragments: { readonly mail_subject?: string; readonly mail_text?: string }
     readonly plain: { readonly subject: string; readonly text: string }
   }
-  /** Without its ending: `quotation-0000000012`. Plain signs only. */
+  /** File name without extension, such as `quotation-0000000012`, in plain characters. */
   readonly file_name: string
 }
 
@@ -97,7 +97,7 @@ export const invoiceGroups: ReadonlyArray<FieldGroup<InvoiceFacts>> = [
     payment_link: ["Address to pay at", "string", linkOf],
     order: ["Order", "string", ({ order }) => order?.number ?? order?.subject],
     is_draft: ["Draft", "boolean", ({ invoice }) => invoice.status === "draft"],
-    // As the object has them (rules/billing 1.2).
+    // As in the API (rules/billing 1.2).
     status: ["Status code", "string", ({ invoice }) => invoice.status],
     status_name: ["Status", "string", ({ invoice }) => invoice_statuses[invoice.status]],
     type_name: ["Kind, in English", "string", ({ invoice }) => invoice_types[invoice.type]],
@@ -141,7 +141,7 @@ export const creditNoteGroups: ReadonlyArray<FieldGroup<CreditNoteFacts>> = [
     subtotal: ["Net", "currency", ({ credit_note }) => credit_note.subtotal],
     tax_total: ["Tax", "currency", ({ credit_note }) => credit_note.tax_total],
     total: ["Total", "currency", ({ credit_note }) => credit_note.total],
-    // As the object has them (rules/billing 1.5).
+    // As in the API (rules/billing 1.5).
     status: ["Status code", "string", ({ credit_note }) => credit_note.status],
     status_name: ["Status", "string", ({ credit_note }) => credit_note_statuses[credit_note.status]],
     currency_code: ["Currency", "string", ({ credit_note }) => credit_note.currency_code],
@@ -221,7 +221,7 @@ export const prepareCreditNote = Effect.fnUntraced(function* (
 ): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
   const credit_note = yield* Store.get(credit_notes, source.documentable_id)
   if (credit_note === undefined) return undefined
-  // Terms of the settings are those of invoices.
+  // Terms in the settings apply to invoices.
   const plain = { ...(yield* paperOptions(credit_note, settings)), terms: null }
   const brand = yield* brandOf(source.document_type, source.store_id ?? credit_note.store_id, settings)
   const paper = yield* creditNotePaper(credit_note, settings, plain)

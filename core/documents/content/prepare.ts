@@ -22,9 +22,9 @@ import type { DocumentType } from "../schema.ts"
 import { preparePurchase } from "./purchase.ts"
 import { prepareSales } from "./sales.ts"
 
-// Papers of the warehouse with the texts and the look of a layout.
+// Warehouse documents with a layout's texts and branding.
 
-/** What the texts of a layout may name; without texts nothing is read. */
+/** Fields available to the layout's texts; nothing is read without texts. */
 const fieldFacts = Effect.fnUntraced(function* (
   source: DocumentSource,
   header: OpportunityRow,
@@ -106,5 +106,5 @@ const prepare_by_type: { readonly [T in DocumentType]: Prepare } = {
   credit_note: prepareCreditNote,
   purchase_order: preparePurchase
 }
-/** Undefined where the source is gone or the type does not fit it. */
+/** Undefined if the source is gone or does not fit the type. */
 export const prepareDocument: Prepare = (source, settings) => prepare_by_type[source.document_type](source, settings)

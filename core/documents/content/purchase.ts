@@ -1,4 +1,4 @@
-/** Purchase orders as the supplier gets them (rules/billing 2, 3). */
+/** Purchase orders for the supplier (rules/billing 2, 3). */
 import { Effect } from "effect"
 import { paperOptions } from "../../billing/paper/document.ts"
 import type { PaperOptions, Parties } from "../../billing/paper/letter.ts"
@@ -42,7 +42,7 @@ export interface PurchasePaper extends CommonFacts {
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
   readonly supplier: NamedParty
-  /** Where the goods are wanted; undefined where the store is gone. */
+  /** Delivery address; undefined if the store is gone. */
   readonly place: StoreRow | undefined
 }
 const placeLines = (place: StoreRow | undefined): ReadonlyArray<string> =>
@@ -63,7 +63,7 @@ export const purchaseGroups: ReadonlyArray<FieldGroup<PurchasePaper>> = [
     subtotal: ["Net", "currency", ({ order }) => order.subtotal],
     tax_total: ["Tax", "currency", ({ order }) => order.tax_total],
     total: ["Total", "currency", ({ order }) => order.total],
-    // As the object has them (rules/billing 2.2).
+    // As in the API (rules/billing 2.2).
     po_type: ["Kind code", "string", ({ order }) => order.po_type],
     po_type_name: ["Kind, in English", "string", ({ order }) => purchase_order_types[order.po_type]],
     status: ["Status code", "string", ({ order }) => order.status],
@@ -107,7 +107,7 @@ export const preparePurchase = Effect.fnUntraced(function* (
   const order = yield* Store.get(purchase_orders, source.documentable_id)
   if (order === undefined || order.deleted_at !== null) return undefined
   const store_id = source.store_id ?? order.store_id
-  // Terms of the settings are those that customers are given.
+  // Terms in the settings apply to customers.
   const plain = {
     ...(yield* paperOptions({ member_id: order.supplier_id, store_id: order.store_id }, settings)),
     terms: null

@@ -26,25 +26,25 @@ import { countries } from "../../setup/reference-data/currencies.ts"
 import type { CommonFacts, CustomerFacts, PricedJobFacts } from "./shared-fields.ts"
 import type { DocumentSource } from "./invoices.ts"
 
-/** What the table shows of a job: its lines in path order, and what each charged line and cost comes to. */
+/** Input of the table: lines in path order, and amounts of charged lines and costs. */
 interface SalesSource {
   readonly header: OpportunityRow
   readonly lines: ReadonlyArray<ItemRow>
   readonly costs: ReadonlyArray<CostRow>
   readonly billed: ReadonlyArray<InvoiceItemRow>
 }
-/** A line or cost as it is shown; amounts are net, or with tax where prices include it. */
+/** A displayed line or cost; amounts are net, or with tax if prices include it. */
 export interface SalesRow {
   readonly name: string
   readonly note: string
   readonly depth: number
-  /** Names of the groups it lies in; null for a cost, which lies in none. */
+  /** Names of its enclosing groups; null for costs. */
   readonly groups: ReadonlyArray<string> | null
   readonly is_optional: boolean
-  /** Null on words without a price. */
+  /** Null for texts without a price. */
   readonly figures: {
     readonly quantity: string
-    /** Minor units for one and one period; null where only the amount says something. */
+    /** Minor units for one piece and period; null if only the amount is known. */
     readonly price: number | null
     readonly periods: string
     readonly discount_percent: string | null
@@ -55,11 +55,11 @@ export interface SalesRow {
   } | null
 }
 
-/** With an agreed price nothing but the net of the lines is known: their tax is that of the price. */
+/** With a deal price only the net of lines is known: their tax is the deal price's. */
 export const showsGross = ({ deal_total, prices_include_tax }: OpportunityRow): boolean =>
   prices_include_tax && deal_total === null
 
-/** Lines and costs, the charged ones before the optional ones of the same group. */
+/** Lines and costs, charged ones before optional ones of the same group. */
 export const salesRows = (source: SalesSource, options: PaperOptions): ReadonlyArray<SalesRow> => {
   const { billed, costs, header, lines } = source
   const by_line = new Map(billed.map((row) => [row.opportunity_item_id, row]))
@@ -124,7 +124,7 @@ export const salesRows = (source: SalesSource, options: PaperOptions): ReadonlyA
   ]
 }
 
-/** The lines a line lies below, from the outermost. */
+/** Enclosing lines, outermost first. */
 const parentsOf = (lines: ReadonlyArray<ItemRow>) => {
   const by_path = new Map(lines.map((line) => [line.path, line]))
   return ({ path }: ItemRow): ReadonlyArray<ItemRow> => {
@@ -137,7 +137,7 @@ const parentsOf = (lines: ReadonlyArray<ItemRow>) => {
   }
 }
 
-/** The line's own window, where it is another than the hire's. */
+/** The line's window, if it differs from the hire's. */
 const ownWindow = (line: ItemRow, header: OpportunityRow, options: PaperOptions): string => {
   const hire = {
     starts_at: header.charge_starts_at ?? header.starts_at,
@@ -149,7 +149,7 @@ const ownWindow = (line: ItemRow, header: OpportunityRow, options: PaperOptions)
     : shown_left_to_right + windowText(own, options)
 }
 
-/** How often quantity times price is counted, where that with the line's discount gives exactly its amount; else "". */
+/** Periods, if quantity × price × periods less the discount gives exactly the amount; else "". */
 const periodsOf = ({ discount_percent, discounted_total, quantity, unit_price }: ItemRow): string => {
   const once = exact(unit_price).times(wholeUnits(quantity))
   const kept = exact(100).minus(exact(discount_percent ?? "0"))
@@ -193,7 +193,7 @@ export const salesTable = (
     columns: columns.map(({ column }) => column),
     rows: [
       ...sections.flatMap(({ rows: own, title }, at) => [
-        // Lines that lie in no group need no name of one, unless they follow lines that do.
+        // Ungrouped lines need no heading unless they follow grouped ones.
         ...(title === "" && at === 0
           ? []
           : [{ kind: "group" as const, text: title || words.further, value: money(sumOf(own)) }]),
@@ -257,18 +257,18 @@ const columnsOf = (rows: ReadonlyArray<SalesRow>, is_gross: boolean, language: s
   ]
 }
 
-// What a quotation or order confirmation is drawn from: a fixed number of queries, whatever the number of lines.
+// Reads the input of a quotation or order confirmation, in a fixed number of queries.
 
 export interface SalesFacts extends SalesSource, CommonFacts, CustomerFacts, PricedJobFacts {
   readonly source: DocumentSource
   readonly version: VersionRow | undefined
   readonly deposits: ReadonlyArray<Deposit>
-  /** Lines of the address; empty where there is none. */
+  /** Lines of the address; empty without one. */
   readonly delivery: ReadonlyArray<string>
   readonly collection: ReadonlyArray<string>
 }
 
-/** Addresses by their ids, and the first of the venue's, each as lines. */
+/** Addresses by id, and the venue's first one, as lines. */
 export const placesOf = Effect.fnUntraced(function* (
   { collection_address_id, delivery_address_id, venue_id }: OpportunityRow,
   home: string | null

@@ -59,7 +59,7 @@ export const prepareSales = Effect.fnUntraced(function* (
   const header = yield* Store.get(opportunities, source.documentable_id)
   if (header === undefined || header.deleted_at !== null) return undefined
   const store_id = source.store_id ?? header.store_id
-  // Terms of the settings are those of invoices.
+  // Terms in the settings apply to invoices.
   const plain = { ...(yield* paperOptions({ member_id: header.member_id, store_id }, settings)), terms: null }
   const brand = yield* brandOf(source.document_type, store_id, settings)
   const facts = yield* salesFacts(source, header, settings)
@@ -100,7 +100,7 @@ export const salesDocument = (paper: SalesPaper, options: PaperOptions): PrintDo
   const heading = headingOf(paper, options.language)
   return {
     ...frame(parties, heading, source.now),
-    // What was lost or called off can be neither accepted nor confirmed.
+    // Lost or cancelled quotations can be neither accepted nor confirmed.
     ...(isAbandoned(statusNameOf(header)) ? { watermark: "VOID" as const } : {}),
     blocks: [
       head(parties, headRows(paper, options)),
@@ -141,7 +141,7 @@ const headRows = ({ buyer, header, rental_days, source, version }: SalesPaper, o
   ])
 }
 
-/** Where the equipment goes and when, and how it comes back. */
+/** Place and time of delivery, and how the equipment comes back. */
 const placesBlock = (paper: SalesPaper, options: PaperOptions): ReadonlyArray<Block> => {
   const { collection, delivery, header, venue } = paper
   const words = letterWordsOf(options.language)
@@ -215,7 +215,7 @@ const totalsBlock = (paper: SalesPaper, options: PaperOptions): Block => {
     ]
   }
 }
-/** The net of lines and costs, which an agreed price leaves as it was. */
+/** Net of lines and costs before the deal price. */
 const listPrice = (header: SalesPaper["header"]): number =>
   header.rental_charge_total +
   header.sale_charge_total +
@@ -224,7 +224,7 @@ const listPrice = (header: SalesPaper["header"]): number =>
   header.transit_charge_total +
   header.loss_damage_charge_total
 
-/** To be signed on paper; at a public address it is accepted there. */
+/** Signature line on paper; public pages accept online. */
 const acceptance = (paper: SalesPaper, options: PaperOptions): ReadonlyArray<Block> => {
   const words = letterWordsOf(options.language)
   const { header, totals } = paper

@@ -1,4 +1,4 @@
-/** Groups of fields that several types of documents have. */
+/** Field groups shared by several document types. */
 import { dateText, moneyText, quantityText } from "../../pricing/print/format.ts"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/time.ts"
@@ -7,19 +7,19 @@ import { addressLines } from "../../billing/paper/letter.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
 
-// Fields that texts of documents may name. A group is declared once: what is offered (rules/billing 3), what a text is
-// checked against and what it is filled with all come from it.
+// Fields of document texts. A group is declared once; the list of fields (rules/billing 3), the check of texts and
+// their data derive from it.
 
-/** Days, numbers and amounts are texts, written in the document's language; a boolean is for conditions. */
+/** Dates, numbers and amounts are texts in the document's language; booleans are for conditions. */
 type FieldType = "string" | "date" | "number" | "currency" | "boolean" | "collection"
 
-/** How values are written. */
+/** Formatting of values. */
 interface Written {
   readonly language: string
   readonly zone: string
   readonly currency: string
 }
-/** Instants, decimal strings, minor units and truths as rows have them; a day may be given as a day. */
+/** Instants, decimal strings, minor units and booleans as in rows; dates may be plain. */
 type Raw = string | number | boolean | null | undefined
 interface Field<F> {
   readonly name: string
@@ -29,10 +29,10 @@ interface Field<F> {
 }
 export interface FieldGroup<F> {
   readonly label: string
-  /** What comes before the point: `member` of `member.name`. Of rows, what one is called. */
+  /** The part before the dot: `member` of `member.name`. For rows, the name of one. */
   readonly key: string
   readonly fields: ReadonlyArray<Field<F>>
-  /** Rows: what all of them are called. */
+  /** Name of all rows. */
   readonly rows?: { readonly key: string; readonly label: string }
   readonly dataOf: (facts: F, written: Written) => unknown
 }
@@ -45,12 +45,12 @@ const fieldsIn = <F>(declared: Declared<F>): ReadonlyArray<Field<F>> =>
 const valuesOf = <F>(fields: ReadonlyArray<Field<F>>, facts: F, written: Written) =>
   Object.fromEntries(fields.map(({ name, of, type }) => [name, shown(type, of(facts), written)]))
 
-/** A group of single fields. */
+/** Declares a group of single fields. */
 export const group = <F>(key: string, label: string, declared: Declared<F>): FieldGroup<F> => {
   const fields = fieldsIn(declared)
   return { key, label, fields, dataOf: (facts, written) => valuesOf(fields, facts, written) }
 }
-/** A group of rows, such as lines. */
+/** Declares a group of rows, such as lines. */
 export const rowGroup = <F, R>(
   { key, label, one }: { readonly key: string; readonly label: string; readonly one: string },
   rowsOf: (facts: F) => ReadonlyArray<R>,
@@ -60,7 +60,7 @@ export const rowGroup = <F, R>(
   return {
     key: one,
     label,
-    // Their values are read row by row.
+    // Values are read row by row.
     fields: fields.map(({ label: words, name, type }) => ({ name, label: words, type, of: () => null })),
     rows: { key, label },
     dataOf: (facts, written) => rowsOf(facts).map((row) => valuesOf(fields, row, written))
@@ -83,7 +83,7 @@ export interface OfferedGroup {
   readonly group: string
   readonly fields: ReadonlyArray<{ readonly name: string; readonly label: string; readonly type: FieldType }>
 }
-/** As they are offered: `member.name`; of rows the rows, and what one of them has. */
+/** Listed names: `member.name`; for rows, the list and the fields of one. */
 export const offered = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<OfferedGroup> =>
   groups.map(({ fields, key, label, rows }) => ({
     group: label,
@@ -92,10 +92,10 @@ export const offered = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<
       ...fields.map(({ label: words, name, type }) => ({ name: `${key}.${name}`, label: words, type }))
     ]
   }))
-/** The paths a text may name: rows by what all of them are called. */
+/** Paths texts may use; for rows, the name of the list. */
 export const pathsOf = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<string> =>
   groups.flatMap(({ fields, key, rows }) => fields.map(({ name }) => `${rows?.key ?? key}.${name}`))
-/** What a text is filled with. */
+/** Data of texts. */
 export const dataOf = <F>(
   groups: ReadonlyArray<FieldGroup<F>>,
   facts: F,
@@ -103,19 +103,19 @@ export const dataOf = <F>(
 ): { readonly [group: string]: unknown } =>
   Object.fromEntries(groups.map((one) => [one.rows?.key ?? one.key, one.dataOf(facts, written)]))
 
-/** What every document has. */
+/** Fields of every document. */
 export interface CommonFacts {
   readonly document: {
-    /** Null while it is pending. */
+    /** Null while pending. */
     readonly number: string | null
     readonly date: string
-    /** Until when it is to be paid, holds, or is to be delivered. */
+    /** Due, expiry or delivery date. */
     readonly due_date: string | null
-    /** Those that the settings give. */
+    /** Terms in the settings. */
     readonly terms: string | null
     readonly notes: string | null
   }
-  /** The house, as the document names it. */
+  /** The company, as the document names it. */
   readonly seller: NamedParty
   readonly website: string | null
 }
@@ -136,7 +136,7 @@ export const storeGroup: FieldGroup<CommonFacts> = group("store", "Store", {
   company_number: ["Registration number", "string", ({ seller }) => seller.registration_number],
   website: ["Website", "string", ({ website }) => website]
 })
-/** As texts of the settings name the house. */
+/** The company, for texts in the settings. */
 export const companyGroup: FieldGroup<CommonFacts> = group("company", "Company", {
   name: ["Name", "string", ({ seller }) => seller.name]
 })
@@ -161,10 +161,10 @@ export const memberGroup: FieldGroup<CustomerFacts> = group("member", "Customer"
 interface JobFacts {
   readonly header: OpportunityRow
   readonly venue: string | null
-  /** Days of the hire that are counted. */
+  /** Chargeable days of the hire. */
   readonly rental_days: string
 }
-/** A job without its prices, as the warehouse may read it. */
+/** A job without prices, for the warehouse. */
 const job = {
   number: ["Number", "string", ({ header }: JobFacts) => header.number],
   subject: ["Subject", "string", ({ header }: JobFacts) => header.subject],
@@ -197,10 +197,10 @@ export const pricedJobGroup: FieldGroup<PricedJobFacts> = group<PricedJobFacts>(
   grand_total: ["Total", "currency", ({ totals }) => totals.net + totals.tax]
 })
 
-// What texts of the warehouse's papers may name: the job without its prices.
+// Fields of warehouse document texts: the job without prices.
 
 export interface WarehouseFieldFacts extends CommonFacts, CustomerFacts, JobFacts {
-  /** The lines that the paper shows. */
+  /** The document's lines. */
   readonly items: ReadonlyArray<{
     readonly name: string
     readonly description: string | null

@@ -21,24 +21,27 @@ import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses } from "../../products/packing.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 
-// Codes on papers that `scan` and `pack` read as what stands beside them. Scanning looks for a unit by barcode, asset
-// number and serial number, in this order, and for a product by SKU and barcode: a code that would be taken for
-// something else, or for several things, is not printed; a unit that has no other is named by `unit:ID`.
+// Codes on documents that `scan` and `pack` resolve to the row they label. A scan finds units by barcode, asset number
+// and serial number, in this order, and products by SKU and barcode. Ambiguous codes are not printed; a unit without
+// any other is printed as `unit:ID`.
 
 type CodedUnit = Pick<StockLevelRow, "id" | "barcode" | "asset_number" | "serial_number">
 type CodedProduct = Pick<ProductRow, "id" | "sku" | "barcode">
 interface Codes {
   readonly ofUnit: (id: number) => CellCode | undefined
-  /** So many of a product that is counted: `CABLE*5`. */
+  /** A quantity of a bulk product: `CABLE*5`. */
   readonly ofProduct: (id: number, quantity: string) => CellCode | undefined
 }
 
-/** A line is read without its ends and a scanner's sign before it; `*5` behind it, `5 x ` before it are quantities. */
+/**
+ * A scanned line is read without surrounding spaces and the scanner's prefix; a suffix `*5` or prefix `5 x ` is a
+ * quantity.
+ */
 const isReadable = (text: string): boolean => {
   const { code, quantity } = readCode(text)
   return text !== "" && text.length <= 200 && !/[\r\n]/.test(text) && code === text && quantity === undefined
 }
-/** Wider ones would not fit a column: a camera reads them. */
+/** Wider codes would not fit a column, and cameras read these. */
 const laser_signs_max = 20
 export const symbolFor = (value: string): CellCode => ({
   symbology: /^[\u0020-\u007e]+$/.test(value) && value.length <= laser_signs_max ? "code128" : "qr",
@@ -48,7 +51,7 @@ export const symbolFor = (value: string): CellCode => ({
 const unit_columns = ["barcode", "asset_number", "serial_number"] as const
 const product_columns = ["sku", "barcode"] as const
 
-/** Of each text, the id that it is found by: undefined for one that finds several. */
+/** Id found by each text; undefined for ambiguous ones. */
 const finder = <Row extends { readonly id: number }, C extends keyof Row>(
   rows: ReadonlyArray<Row>,
   columns: ReadonlyArray<C>
@@ -86,7 +89,7 @@ export const codesAmong = (
     },
     ofProduct: (id, quantity) => {
       const row = productsById.get(id)
-      // A scanner counts in whole pieces, up to six digits of them.
+      // Scanned quantities are whole pieces of at most six digits.
       if (row === undefined || !/^[1-9]\d{0,5}$/.test(quantity)) return undefined
       const code = product_columns
         .map((column) => row[column])
@@ -100,7 +103,7 @@ const texts = <Row>(rows: ReadonlyArray<Row>, columns: ReadonlyArray<keyof Row>)
   ...new Set(rows.flatMap((row) => columns.map((column) => row[column]).filter((text) => typeof text === "string")))
 ]
 
-/** The codes of these, checked against all there is: two queries. */
+/** Codes of these rows, checked against all others: two queries. */
 const loadCodes = Effect.fnUntraced(function* (
   units: ReadonlyArray<CodedUnit>,
   of_products: ReadonlyArray<CodedProduct>
@@ -108,7 +111,7 @@ const loadCodes = Effect.fnUntraced(function* (
   const store = yield* Store
   const of_units = texts(units, unit_columns)
   const among = [...texts(of_products, product_columns)]
-  // Bound as one value: a thousand units have some thousand texts, and a statement takes so many values only.
+  // Bound as one value, as statements limit the number of values.
   const wanted =
     store.dialect === "sqlite"
       ? "with wanted(text) as (select value from json_each(?)) "
@@ -136,7 +139,7 @@ const loadCodes = Effect.fnUntraced(function* (
   })
 })
 
-/** Where a product lies at a store, from its stock. */
+/** Location of a product at a store, from its stock. */
 export interface Shelf {
   readonly product_id: number
   readonly store_id: number
@@ -145,12 +148,12 @@ export interface Shelf {
 }
 export interface WarehouseFacts {
   readonly order: OpportunityRow
-  /** Those that are goods, in the order's own order; groups, texts and services are none. */
+  /** Lines that are goods, in the order's sequence; not groups, texts or services. */
   readonly lines: ReadonlyArray<ItemRow>
   readonly units: ReadonlyArray<AssignmentRow>
   readonly levels: ReadonlyMap<number, StockLevelRow>
   readonly products: ReadonlyMap<number, ProductRow>
-  /** What kits among them are made of. */
+  /** Components of kits among them. */
   readonly stocked: ReadonlyMap<number, StockedProduct>
   readonly shelves: ReadonlyArray<Shelf>
   readonly cases: ReadonlyArray<ContainerRow>
@@ -164,7 +167,7 @@ export interface WarehouseFacts {
   readonly collect_from: ReadonlyArray<string>
   readonly options: PaperOptions
 }
-/** For whom a paper is: the house's own people read it, or the customer as well. */
+/** Audience of a document: staff only, or the customer as well. */
 interface Reader {
   readonly store_id: number | null
   readonly is_customer: boolean
@@ -176,7 +179,7 @@ const ids = (given: Iterable<number | null>): ReadonlyArray<number> => [
 const byId = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyMap<number, Row> =>
   new Map(rows.map((row) => [row.id, row]))
 
-/** Undefined where the order is gone. */
+/** Undefined if the order is gone. */
 export const warehouseFacts = Effect.fnUntraced(function* (
   opportunity_id: number,
   reader: Reader,
@@ -235,7 +238,7 @@ export const warehouseFacts = Effect.fnUntraced(function* (
     )
   }
 })
-/** A line's transaction type: work, not goods. */
+/** Transaction type of services. */
 const service = 2
 
 const unitsOf = Effect.fnUntraced(function* (
@@ -248,8 +251,8 @@ const unitsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Cases that an order's units lie in or are, that were sent out on it, and all packed in those: three queries. Contents
- * are of cases that go along as a whole; of others only the order's own units are taken out.
+ * Cases that contain or are units of the order and were sent out on it, and their contents: three queries. Cases that
+ * travel whole list all contents, others only units of the order.
  */
 const casesOf = Effect.fnUntraced(function* (
   order: OpportunityRow,
@@ -290,7 +293,7 @@ const casesOf = Effect.fnUntraced(function* (
   }
 })
 
-/** One row for each place of a product, however many units lie there. */
+/** One row per location of a product, whatever the number of units. */
 const shelvesOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   store_ids: ReadonlyArray<number>
@@ -312,7 +315,7 @@ const shelvesOf = Effect.fnUntraced(function* (
   return rows.map((row) => ({ ...row, is_sub_hired: Boolean(row.is_sub_hired) }))
 })
 
-/** Whom it goes to and where. What a device was not given of them is left out. */
+/** Recipient and address, as far as the device has them. */
 const partiesTo = Effect.fnUntraced(function* (order: OpportunityRow, reader: Reader, settings: Settings) {
   const venue = order.venue_id === null ? undefined : yield* Store.get(members, order.venue_id)
   const told = yield* Store.getMany(addresses, ids([order.delivery_address_id, order.collection_address_id]))
@@ -322,7 +325,7 @@ const partiesTo = Effect.fnUntraced(function* (order: OpportunityRow, reader: Re
       : chosenContact(yield* Store.find(addresses, { member_id: order.venue_id }, { order: ["id"] }), new Set())
   const linesOf = (id: number | null): ReadonlyArray<string> => {
     const row = told.find((one) => one.id === id) ?? at_venue
-    // On a device of somebody who sees no addresses only their owners are known.
+    // Devices without access to addresses know only their owners.
     if (row === undefined || !row.street) return []
     return [...row.street.split("\n"), [row.postcode, row.city].filter(Boolean).join(" "), row.county ?? ""].filter(
       (line) => line.trim() !== ""

@@ -1,4 +1,4 @@
-/** Rows of one line, of one piece, and of what a kit is made of. Pure. */
+/** Rows of lines, pieces and kit components. Pure. */
 import { checked_in, type ItemRow, prepared } from "../../orders/opportunities/tables/lines.ts"
 import type { CellCode } from "../../pricing/print/blocks.ts"
 import { quantityText } from "../../pricing/print/format.ts"
@@ -14,7 +14,7 @@ export interface PaperRow {
   readonly depth: number
   readonly name: string
   readonly note: ReadonlyArray<string>
-  /** Pieces to take, to deliver or that are out; null where the row only names something. */
+  /** Pieces to pick, deliver or return; null for headings. */
   readonly quantity: ExactNumber | null
   readonly back: ExactNumber | null
   readonly weight: ExactNumber | null
@@ -36,7 +36,7 @@ export interface Writing {
   readonly principals: ReadonlyMap<string, ItemRow>
   readonly shelves: Shelves
 }
-/** A row with what it adds to the sums. */
+/** A row with its contribution to the totals. */
 export interface Counted {
   readonly row: PaperRow
   readonly pieces: ExactNumber
@@ -86,14 +86,14 @@ export const nameOfUnit = ({ words }: Writing, level: Unit["level"]): string =>
         .join(" · ")
 export const hiredIn = ({ words }: Writing, is_hired_in: boolean): string => (is_hired_in ? words.sub_hired : "")
 
-/** What is said of a line below its name. */
+/** Text below a line's name. */
 const noteOf = (writing: Writing, { is_hired_in, line, product }: Parcel): ReadonlyArray<string> => {
   const { kind, words } = writing
   return [
     [
       product?.sku ?? product?.barcode ?? "",
       line.transaction_type === sale ? words.sale : "",
-      // From whom the house has it is nothing to the customer.
+      // The customer does not see the supplier.
       kind === "delivery_note"
         ? ""
         : line.transaction_type === sub_rental
@@ -103,7 +103,7 @@ const noteOf = (writing: Writing, { is_hired_in, line, product }: Parcel): Reado
     ]
       .filter((part) => part !== "")
       .join(" · "),
-    // Notes are for the house's own people, the description for the customer.
+    // Notes are for staff, the description for the customer.
     (kind === "delivery_note" ? line.description : line.notes) ?? ""
   ]
 }
@@ -134,7 +134,7 @@ const unitRow = (
   })
 }
 
-/** A line at one place: a row, or a row with one below it for each unit. */
+/** A line at one location: a row, or a row with one per unit below. */
 export const rowsOf = (
   writing: Writing,
   parcel: Parcel,
@@ -184,7 +184,7 @@ const namingRow = (name: string, note: ReadonlyArray<string>, depth: number): Co
   unweighed: none
 })
 
-/** Several units: each to be ticked on its own, except where somebody only counts them. */
+/** Several units, each with a box to tick, except on documents that only count. */
 const linesOfUnits = (
   writing: Writing,
   parcel: Parcel,
@@ -244,7 +244,7 @@ const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: Readonl
   const moved = movedOf(facts, line)
   const out = lesser(loose, moved.out)
   const back = lesser(out, moved.back)
-  // A kit that nobody counted comes back by the codes of its units, not by its own.
+  // An uncounted kit is returned by its units' codes, not its own.
   const by_its_parts = kind === "return_note" && exact(line.dispatched_quantity).isZero()
   const scanned = kind === "pick_list" ? loose.minus(out) : kind === "return_note" ? out.minus(back) : none
   return {
@@ -268,7 +268,10 @@ const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: Readonl
   }
 }
 
-/** Parts are counted with their kit. Those that are allocated one by one stand below, so that no more is asked for. */
+/**
+ * Components are counted with their kit. Individually allocated ones are listed below, so the rest is what is still
+ * needed.
+ */
 const partRows = (
   { facts, kind, shelves }: Writing,
   { line, loose }: Parcel,

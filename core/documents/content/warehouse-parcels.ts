@@ -18,28 +18,28 @@ export interface Case {
   readonly name: string
   readonly container: ContainerRow | undefined
   readonly housing: StockLevelRow | undefined
-  /** The case that it is in. */
+  /** The case that contains it. */
   readonly within: string | null
-  /** It goes along as a whole, with all that is in it. */
+  /** The case travels whole, with all its contents. */
   readonly travels: boolean
-  /** What is in it without being allocated to a line: the parts of a kit. */
+  /** Contents without an allocation to a line: kit components. */
   readonly contents: ReadonlyArray<{ readonly item: ContainerItemRow; readonly level: StockLevelRow | undefined }>
 }
-/** What a line has at one place. */
+/** Part of a line at one location. */
 export interface Parcel {
   readonly line: ItemRow
   readonly product: ProductRow | undefined
   readonly place: Place
   readonly units: ReadonlyArray<Unit>
-  /** Pieces that are no allocated units: of a counted product, or still to be picked. */
+  /** Pieces that are not allocated units: bulk, or still to be picked. */
   readonly loose: ExactNumber
   readonly is_serialised: boolean
-  /** Other places where loose pieces lie. */
+  /** Other locations with loose pieces. */
   readonly also_at: ReadonlyArray<string>
   readonly is_hired_in: boolean
 }
 
-/** Digits within a text by their number: A-2 comes before A-10. Written out: the same on every machine. */
+/** Natural sort: A-2 before A-10. Written out, so every machine sorts alike. */
 export const inWalkingOrder = (one: string, other: string): number => {
   const [a, b] = [one, other].map((text) => text.toLowerCase().match(/\d{1,15}|\D+|\d/g) ?? [])
   for (let at = 0; at < Math.max(a?.length ?? 0, b?.length ?? 0); at++) {
@@ -52,7 +52,7 @@ export const inWalkingOrder = (one: string, other: string): number => {
   return one === other ? 0 : one < other ? -1 : 1
 }
 
-/** The cases of an order by the unit that is in them or that they are. */
+/** Cases of an order, by the unit they contain or are. */
 export const casesAround = (facts: WarehouseFacts): ReadonlyMap<number, Place> => {
   const { cases, levels, order, packed, units } = facts
   const on_order = new Set(units.map((unit) => unit.stock_level_id))
@@ -82,7 +82,7 @@ export const casesAround = (facts: WarehouseFacts): ReadonlyMap<number, Place> =
           housing: container.serialised_item_id === null ? undefined : levels.get(container.serialised_item_id),
           within: byContainer.get(container.parent_container_id ?? 0)?.name ?? null,
           travels: travels(container),
-          // A case inside has a part of the paper of its own.
+          // Inner cases have their own section.
           contents: (contentsOf.get(container.id) ?? [])
             .filter((item) => !housings.has(item.serialised_item_id))
             .map((item) => ({ item, level: levels.get(item.serialised_item_id) }))
@@ -102,7 +102,7 @@ export const casesAround = (facts: WarehouseFacts): ReadonlyMap<number, Place> =
   return around
 }
 
-/** A unit said to travel in another without being packed there. */
+/** A unit recorded as travelling in another without being packed there. */
 const saidToBeIn = (level: StockLevelRow | undefined, id: number): Place => ({
   kind: "case",
   key: `unit ${id}`,
@@ -121,12 +121,12 @@ const shelfAt = (store_id: number | null, location: string | null): Place => {
   return { kind: "shelf", key: `shelf ${store_id} ${shown ?? ""}`, store_id, location: shown }
 }
 
-/** By product and store: `12 1`. */
+/** Key of product and store: `12 1`. */
 export type Shelves = ReadonlyMap<string, ReadonlyArray<Shelf>>
 export const shelvesIn = ({ shelves }: WarehouseFacts): Shelves =>
   Map.groupBy(shelves, (shelf) => `${shelf.product_id} ${shelf.store_id}`)
 
-/** Every line, in the order's own order, cut by place. A line of nothing is left out. */
+/** Every line in the order's sequence, split by location, without empty ones. */
 export const parcelsOf = (facts: WarehouseFacts, shelves: Shelves): ReadonlyArray<Parcel> => {
   const around = casesAround(facts)
   const unitsOf = Map.groupBy(facts.units, (unit) => unit.opportunity_item_id)
@@ -183,7 +183,7 @@ export const unitName = (level: StockLevelRow | undefined): string =>
 
 export const hasGoneOut = ({ assignment }: Unit): boolean => assignment.status >= dispatched
 
-// What kits are made of that are put together for a job. Pure.
+// Components of kits assembled for a job. Pure.
 
 const part_levels_max = 5
 interface PartOf {
@@ -191,7 +191,7 @@ interface PartOf {
   readonly quantity: ExactNumber
   readonly depth: number
 }
-/** What a kit that is put together for the job consists of, kits in it with their own parts. */
+/** Components of a kit assembled for the job, nested kits resolved. */
 export const partsOf = (
   facts: WarehouseFacts,
   product_id: number,
@@ -209,8 +209,8 @@ export const partsOf = (
   })
 }
 /**
- * Of what is counted: how much of a line has gone out, and is back. Kits that nobody counted have moved as their parts
- * with serial numbers have, and the counted parts with them.
+ * Dispatched and returned quantities of bulk lines. Uncounted kits follow their serialised components, and so do their
+ * bulk components.
  */
 export const movedOf = (
   { levels, stocked, units }: WarehouseFacts,
@@ -230,7 +230,7 @@ export const movedOf = (
   })
   return { out: exact(gone), back: exact(back) }
 }
-/** Of one kit whose own weight nobody recorded; null where a part's is missing, or it has none. */
+/** Weight of one kit without its own weight; null if any component's is missing. */
 export const partsWeight = (facts: WarehouseFacts, { line }: Parcel): string | null => {
   const parts = line.item_id === null ? [] : partsOf(facts, line.item_id, exact(1)).filter(({ depth }) => depth === 0)
   const weights = parts.map(({ product_id, quantity }) => {

@@ -1,4 +1,4 @@
-/** The rows of a paper of the warehouse, in groups by case and by place. Pure. */
+/** Rows of a warehouse document, grouped by case and location. Pure. */
 import type { ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { parentPath } from "../../orders/opportunities/state/aggregate.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
@@ -24,11 +24,11 @@ export interface PaperGroup {
   readonly rows: ReadonlyArray<PaperRow>
   readonly pieces: ExactNumber
   readonly weight: ExactNumber
-  /** Pieces whose weight nobody recorded. */
+  /** Number of pieces without a weight. */
   readonly unweighed: ExactNumber
 }
 
-/** What to take, or what has gone out; `to_follow`: what a delivery leaves for later. */
+/** Quantities to pick or dispatched; `to_follow`: remainder of a partial delivery. */
 export const groupsOf = (
   facts: WarehouseFacts,
   kind: PaperKind
@@ -61,7 +61,7 @@ export const groupsOf = (
           )
   }
 }
-/** Whoever receives goods or takes them back does not ask where they lay: a line's pieces outside cases are one. */
+/** Locations do not matter for deliveries and returns: a line's pieces outside cases form one row. */
 const withoutShelves = (parcels: ReadonlyArray<Parcel>): ReadonlyArray<Parcel> => {
   const merged = new Map<string, Parcel>()
   for (const parcel of parcels) {
@@ -77,7 +77,7 @@ const withoutShelves = (parcels: ReadonlyArray<Parcel>): ReadonlyArray<Parcel> =
   return [...merged.values()]
 }
 const isSomething = ({ loose, units }: Parcel): boolean => units.length > 0 || loose.greaterThan(0)
-/** Loose pieces that went out stand where the rest of them lies. */
+/** Loose pieces that were dispatched join the location of the rest. */
 const goneOut = (facts: WarehouseFacts, parcel: Parcel): Parcel => ({
   ...parcel,
   units: parcel.units.filter(hasGoneOut),
@@ -88,7 +88,7 @@ const stillHere = (facts: WarehouseFacts, parcel: Parcel): Parcel => ({
   units: parcel.units.filter((unit) => !hasGoneOut(unit)),
   loose: parcel.loose.minus(lesser(parcel.loose, movedOf(facts, parcel.line).out))
 })
-/** Cases first, then places in walking order; what no place is known of comes last. */
+/** Cases first, then locations in walking order, unknown ones last. */
 const groupsFrom = (writing: Writing, parcels: ReadonlyArray<Parcel>): ReadonlyArray<PaperGroup> => {
   const { facts, kind, words } = writing
   const by_place = new Map<string, { readonly place: Place; readonly parcels: Array<Parcel> }>()
@@ -98,7 +98,7 @@ const groupsFrom = (writing: Writing, parcels: ReadonlyArray<Parcel>): ReadonlyA
     if (open === undefined) by_place.set(key, { place: parcel.place, parcels: [parcel] })
     else open.parcels.push(parcel)
   }
-  // Cases inside a case that goes along, in which nothing is allocated by itself.
+  // Inner cases of a case that travels whole, without allocations of their own.
   for (const place of casesAround(facts).values())
     if (place.kind === "case" && place.case.travels && !by_place.has(place.key) && isShown(kind, place.case))
       by_place.set(place.key, { place, parcels: [] })
@@ -111,7 +111,7 @@ const groupsFrom = (writing: Writing, parcels: ReadonlyArray<Parcel>): ReadonlyA
       : summed(shelfTitle(writing, place, several_stores), false, placeRows(writing, here))
   )
 }
-/** A case that is only planned to go has nothing to come back yet. */
+/** A planned case has nothing to return yet. */
 const isShown = (kind: PaperKind, of: Case): boolean =>
   kind !== "return_note" || (of.container !== undefined && of.container.dispatched_at !== null)
 
@@ -158,7 +158,7 @@ const summed = (text: string, is_case: boolean, rows: ReadonlyArray<Counted>): P
   }
 }
 
-/** Lines in the order's own order; accessories set in below the line they go with, where that lies here too. */
+/** Lines in the order's sequence, accessories indented below their line if it is at the same location. */
 const placeRows = (writing: Writing, parcels: ReadonlyArray<Parcel>, depth = 0): ReadonlyArray<Counted> => {
   const here = new Set(parcels.map(({ line }) => line.path))
   return parcels
@@ -176,7 +176,7 @@ const principalOf = ({ principals }: Writing, line: ItemRow): ItemRow | undefine
   return above === null ? undefined : principals.get(above)
 }
 
-/** The case itself, then what lines have in it, then what else is packed in it. */
+/** The case, then its allocated contents, then its other contents. */
 const caseRows = (writing: Writing, of: Case, parcels: ReadonlyArray<Parcel>): ReadonlyArray<Counted> => {
   const { facts, kind } = writing
   const isTheCase = ({ level }: Unit): boolean => level !== undefined && level.id === of.housing?.id
@@ -209,7 +209,7 @@ const caseRows = (writing: Writing, of: Case, parcels: ReadonlyArray<Parcel>): R
   })
   return [...head, ...placeRows(writing, others, inside), ...contents]
 }
-/** A case for transport, which no line asks for. */
+/** A transport case without a line. */
 const carrierRow = ({ facts, kind, words }: Writing, of: Case): Counted => {
   const weight = facts.products.get(of.housing?.product_id ?? of.container?.product_id ?? 0)?.weight ?? null
   const status = of.container?.status

@@ -1,6 +1,6 @@
 import { inLanguage } from "../../values/text.ts"
 
-/** The words of papers of the warehouse, by language: those that papers of billing have words for. */
+/** Texts of warehouse documents, in the languages of billing documents. */
 const english = {
   pick_list: "Pick list",
   delivery_note: "Delivery note",

@@ -1,6 +1,6 @@
 import { inLanguage } from "../../values/text.ts"
 
-/** What the mail with a document says where no layout and no setting words it. */
+/** Default text of mail with a document, without a layout or setting. */
 interface MailParts {
   readonly subject: string
   readonly name: string
@@ -30,7 +30,7 @@ export const plainMail = (
   text: [...inLanguage(phrases, language)(name, document), sender, ""].join("\n")
 })
 
-/** The words of quotations, orders and purchase orders, by language; those of invoices are billing's. */
+/** Texts of quotations, orders and purchase orders, by language; those of invoices are in billing. */
 const english = {
   quotation: "Quotation",
   order_confirmation: "Order confirmation",

@@ -1,4 +1,4 @@
-/** Rules of accepting a quotation at its public address (rules/billing 3.1). */
+/** Rules of accepting a quotation at its public link (rules/billing 3.1). */
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
 import { isClosed, order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
@@ -7,9 +7,8 @@ import type { DocumentRow } from "../schema.ts"
 import { acceptance_effects, type AcceptanceEffect } from "./api.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 
-// What a quotation offers, as its pages say it: the facts, tables and sums, without the words around them. Two
-// documents of one opportunity offer the same exactly when this text is the same, however logo, terms or a
-// greeting changed.
+// The offer of a quotation as text: facts, tables and totals without wording. Two documents of an opportunity make the
+// same offer exactly if these texts are equal, whatever logo, terms or greeting.
 
 const offered = (blocks: ReadonlyArray<Block>): ReadonlyArray<unknown> =>
   blocks.flatMap((block): ReadonlyArray<unknown> => {
@@ -29,26 +28,26 @@ const offered = (blocks: ReadonlyArray<Block>): ReadonlyArray<unknown> =>
   })
 export const offerText = ({ blocks }: Pick<PrintDocument, "blocks">): string => JSON.stringify(offered(blocks))
 
-/** Why a document cannot be accepted. */
+/** Reason a document cannot be accepted. */
 export type NotAccepted = "no_quotation" | "withdrawn" | "closed" | "expired" | "changed"
 
 interface AcceptanceFacts {
   readonly document: DocumentRow
   readonly opportunity: OpportunityRow | undefined
-  /** The opportunity offers what the document says. */
+  /** Whether the opportunity still matches the document. */
   readonly is_same: boolean
   readonly now: string
-  /** Whose days the quotation is valid to the end of. */
+  /** Time zone of its expiry date. */
   readonly zone: string
 }
-/** A quotation names the last day it holds: to the end of that day by the clock of its store. */
+/** Quotations are valid to the end of their last day, in the store's time zone. */
 export const isPastValidity = (
   { quote_invalid_at }: Pick<OpportunityRow, "quote_invalid_at">,
   now: string,
   zone: string
 ): boolean => quote_invalid_at !== null && dayOf(Date.parse(now), zone) > dayOf(Date.parse(quote_invalid_at), zone)
 
-/** Whether it can be accepted at all, apart from what it says: decided without reading the opportunity anew. */
+/** Whether it can be accepted, apart from its content; decided without reading the opportunity. */
 export const isAcceptable = ({ document_type, documentable_type }: DocumentRow): boolean =>
   document_type === "quotation" && documentable_type === "Opportunity"
 
@@ -71,12 +70,12 @@ export const acceptanceEffect = (settings: Settings): AcceptanceEffect => {
   return typeof set === "string" && set in acceptance_effects ? (set as AcceptanceEffect) : "reserve"
 }
 
-/** A command on the opportunity, by the name of its endpoint. */
+/** A command on the opportunity, by endpoint name. */
 export interface Following {
   readonly name: string
   readonly body: { readonly [field: string]: number }
 }
-/** What follows on the opportunity, in its order. What one of them refuses stays undone, with those after it. */
+/** Commands that follow on the opportunity, in order. After a refusal the rest is skipped. */
 export const whatFollows = (
   { state, status }: Pick<OpportunityRow, "state" | "status">,
   effect: AcceptanceEffect

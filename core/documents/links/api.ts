@@ -1,4 +1,4 @@
-/** Acceptances of documents, and proving a file against its record: on devices as well. */
+/** Acceptances, and verification of files; on devices as well. */
 import { Effect, Option, Result } from "effect"
 import { boolean, choice, text } from "../../kernel/fields/field.ts"
 import { listOf, ok, render, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
@@ -17,7 +17,7 @@ import { seesDocument } from "../decide.ts"
 import { acceptanceErased, revoked } from "./events.ts"
 import type { SettingGroups } from "../../kernel/events/settings.ts"
 
-// How answers show acceptances (rules/billing 3).
+// API representation of acceptances (rules/billing 3).
 
 const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
   Option.match(runtime, { onNone: () => undefined, onSome: ({ file_url }) => file_url })
@@ -30,7 +30,7 @@ export const acceptanceResource = resource({
   shows: {
     download_url: text({
       nullable: true,
-      describe: "The document with its certificate, at a signed address for an hour; null until it is drawn"
+      describe: "Signed URL of the document with its certificate, valid for an hour; null until rendered"
     })
   },
   load: () => addressOf,
@@ -44,7 +44,7 @@ const acceptances = get(`${path}/{id}/acceptances`, {
   ...read,
   answer: Shown.page(() => acceptanceResource),
   name: "documents.acceptances",
-  summary: "Who accepted a document at its public link, and the document with its certificate",
+  summary: "Show who accepted a document at its public link, with its certificate",
   params: one,
   run: (input) =>
     Effect.map(
@@ -54,13 +54,13 @@ const acceptances = get(`${path}/{id}/acceptances`, {
 })
 
 const parts = {
-  pdf: "The PDF of the document",
-  certificate: "The PDF of the document with the certificate of its acceptance",
-  snapshot: "What the document was drawn from"
+  pdf: "PDF of the document",
+  certificate: "PDF of the document with its acceptance certificate",
+  snapshot: "Data the document was rendered from"
 } as const
-/** Which document a content belongs to, and as what. */
+/** The document of a content, and which of its files it is. */
 const recordOf = Effect.fnUntraced(function* (sha256: string) {
-  // Two documents of one invoice may be the same bytes: one that is not voided speaks for the file.
+  // Two documents of one invoice may be identical; one that is not voided takes precedence.
   const same = yield* Store.find(documents, { sha256 }, { order: ["id"] })
   const pdf = same.findLast(({ status }) => status !== "voided") ?? same.at(-1)
   if (pdf !== undefined) return { part: "pdf", document: pdf } as const
@@ -77,14 +77,14 @@ const recordOf = Effect.fnUntraced(function* (sha256: string) {
 const verify = postQuery(`${path}/verify`, {
   ...read,
   answer: {
-    known: boolean({ describe: "The file is what this house made, sign by sign" }),
-    part: choice(parts, { nullable: true, describe: "Which file of the document it is" }),
+    known: boolean({ describe: "Whether the file is exactly the one this company created" }),
+    part: choice(parts, { nullable: true, describe: "File of the document that matches" }),
     document: Shown.row(() => documentResource, { nullable: true }),
     acceptances: Shown.rows(() => acceptanceResource)
   },
   name: "documents.check_file",
-  summary: "Say of which document a file is, by its SHA-256, and who accepted that; unknown where it was altered",
-  fields: { sha256: text({ required: true, max: 64, describe: "Of the file's content: 64 hexadecimal digits" }) },
+  summary: "Identify a file's document by its SHA-256, and who accepted it; unknown if altered",
+  fields: { sha256: text({ required: true, max: 64, describe: "SHA-256 of the file: 64 hexadecimal digits" }) },
   run: (input) =>
     Effect.gen(function* () {
       const sha256 = (input.values.sha256 ?? "").toLowerCase()
@@ -104,7 +104,7 @@ const verify = postQuery(`${path}/verify`, {
     })
 })
 
-/** Addresses of documents that name somebody: of their jobs and their bills. */
+/** Mail addresses in documents: of jobs and billing. */
 const linksNaming = Effect.fnUntraced(function* (
   jobs: ReadonlyArray<number>,
   bills: ReadonlyArray<number>
@@ -114,7 +114,7 @@ const linksNaming = Effect.fnUntraced(function* (
   const made = [...(yield* of("Opportunity", jobs)), ...(yield* of("Invoice", bills))]
   return made.length === 0 ? [] : yield* Store.find(document_links, { document_id: made.map(({ id }) => id) })
 })
-/** Whoever accepted for an erased customer is erased with them, and what names the customer is shown to nobody else. */
+/** Acceptances are erased with their customer. Values that name the customer are hidden from others. */
 export const linkReactions = [
   reaction({
     on: [memberAnonymised],
@@ -142,7 +142,7 @@ export const acceptanceEndpoints: ReadonlyArray<Endpoint> = [acceptances, verify
 export const acceptance_effects = {
   none: "The quotation stays as it is",
   reserve: "The quotation is reserved",
-  order: "The quotation becomes an order, where no shortage stands against it"
+  order: "The quotation becomes an order, unless it is short"
 } as const
 export type AcceptanceEffect = keyof typeof acceptance_effects
 
@@ -153,12 +153,12 @@ export const linkSettings = {
       on_null: "clear",
       max: 500,
       format: "url",
-      describe: "What stands before the token of a public link, where a proxy leads there: https://offers.example/d"
+      describe: "Base URL of public links if a proxy serves them, such as https://offers.example/d"
     }),
     acceptance: choice(acceptance_effects, {
       default: "reserve",
       any_case: true,
-      describe: "What follows when a customer accepts a quotation at its public link"
+      describe: "Effect of accepting a quotation at its public link"
     })
   }
 } satisfies SettingGroups

@@ -10,17 +10,17 @@ interface Certified {
   readonly snapshot: PrintDocument
   readonly document: DocumentRow
   readonly acceptance: DocumentAcceptanceRow
-  /** When the address was made at which it was accepted. */
+  /** When the link was created. */
   readonly link: { readonly id: number; readonly created_at: string } | null
   readonly zone: string
 }
 
-/** A line that a program of any kind sent: cut to what a page takes. */
+/** A client-supplied line, cut to fit the page. */
 const short = (text: string | null): string => (text ?? "–").slice(0, 300)
-/** A hash in groups, so that it breaks between them and can be compared by eye. */
+/** A hash in groups, for line breaks and comparison by eye. */
 const hash = (sha256: string): string => sha256.replace(/(.{8})(?=.)/g, "$1 ")
 
-/** `2026-06-18 12:00:03 UTC` beside the clock of the store. */
+/** `2026-06-18 12:00:03 UTC`, with the store's time. */
 const exact = (instant: string, { snapshot: { language }, zone }: Certified): string =>
   `${momentText(instant, zone, language)} (${zone}) · ${instant}`
 
@@ -81,7 +81,7 @@ const certificateBlocks = (of: Certified): ReadonlyArray<Block> => {
 
 const base64Of = (text: string): string => Base64.encode(text)
 
-/** The document as it was accepted, with its certificate behind it. */
+/** The accepted document, followed by its certificate. */
 export const certified = (of: Certified): PrintDocument => ({
   ...of.snapshot,
   title: of.snapshot.title,

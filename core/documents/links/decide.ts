@@ -10,7 +10,7 @@ interface LinkGiven {
   readonly pin?: string | null | undefined
   readonly expires_at?: string | null | undefined
 }
-/** What is wrong with a PIN, beside what its field says: null alone removes it, never a blank text. */
+/** Error of a PIN beyond its field check: only null removes it, not blank text. */
 export const linkErrors = (_values: object, { pin }: { readonly pin?: unknown }): FieldErrors =>
   typeof pin === "string" && !/^[A-Za-z0-9]{4,12}$/.test(pin.trim())
     ? { pin: ["The pin field must be 4 to 12 letters or digits."] }
@@ -19,7 +19,7 @@ const isPast = (expires_at: string | null | undefined, now: string): boolean =>
   typeof expires_at === "string" && expires_at <= now
 const past = invalidField("expires_at", "The expires_at field must be a time to come.")
 
-/** What stands against showing a document at an address of its own. */
+/** Reason a document cannot have a public link. */
 export const whyNotShared = ({ status }: Pick<DocumentRow, "status">) =>
   status === "generated" || status === "finalised"
     ? undefined
@@ -30,7 +30,7 @@ export const whyNotShared = ({ status }: Pick<DocumentRow, "status">) =>
           : `The document is ${status}; generate another one to share.`
       )
 
-/** A link always gets a new token: one that was given away is taken back by making another. */
+/** Links always get a new token: creating another one revokes the earlier. */
 export const share = (
   { document, link, token }: { document: DocumentRow; link: DocumentLinkRow | undefined; token: string },
   { expires_at = null, pin = null }: LinkGiven,
@@ -61,7 +61,7 @@ export const share = (
     }
   })
 
-/** Events of links carry whole rows, which say who may know of them. */
+/** Link events carry whole rows, including their visibility. */
 const whole = ({ document_id, document_type, expires_at, requires_pin, token }: DocumentLinkRow) => ({
   document_id,
   document_type,
@@ -70,7 +70,7 @@ const whole = ({ document_id, document_type, expires_at, requires_pin, token }: 
   requires_pin
 })
 const noLink = notFound("The document has no public link.")
-/** What is absent stays as it is; null clears it. */
+/** Absent values stay; null clears them. */
 export const changeLink = (
   { document, link }: { document: DocumentRow; link: DocumentLinkRow | undefined },
   { expires_at, pin }: LinkGiven,
@@ -91,7 +91,7 @@ export const changeLink = (
       ...("requires_pin" in set ? { requires_pin: link.requires_pin } : {})
     }
     return {
-      // A PIN that follows another is a change, too, although no column tells the two apart.
+      // Replacing a PIN is a change, although no column shows it.
       events:
         Object.keys(set).length === 0 || (pin === null && !link.requires_pin && !("expires_at" in set))
           ? []

@@ -24,7 +24,7 @@ export const linkCreated = eventType<
     ...(replaced_id === null ? [] : [remove(document_links, replaced_id)]),
     insertRow(document_links, link, recorded_at)
   ],
-  // The token opens the document: it stays out of what is shown of the past.
+  // Hidden from the activity: the token opens the document.
   activity: ({ link, replaced_id }) => ({
     old_values: replaced_id === null ? null : { link_id: replaced_id },
     new_values: { link_id: link.id, expires_at: link.expires_at ?? null, requires_pin: link.requires_pin ?? false }
@@ -43,7 +43,7 @@ export const linkChanged = eventType("document.link.changed", {
   project: ({ link_id, set }, { recorded_at }) => [
     update(document_links, link_id, { ...set, updated_at: recorded_at })
   ],
-  // The token opens the document: it stays out of what is shown of the past.
+  // Hidden from the activity: the token opens the document.
   activity: ({ set: { expires_at = null, requires_pin = false }, was }) => ({
     old_values: { ...was },
     new_values: { ...("expires_at" in was ? { expires_at } : {}), ...("requires_pin" in was ? { requires_pin } : {}) }
@@ -59,7 +59,7 @@ const linkRevoked = eventType("document.link.revoked", {
 export const revoked = ({ document_id, id }: Pick<DocumentLinkRow, "document_id" | "id">) =>
   linkRevoked.make({ id: document_id, link_id: id })
 
-/** Its columns stand side by side, so that an erasure finds those that name somebody. */
+/** Separate columns, so that erasure finds personal data. */
 export const documentAccepted = eventType<
   KeyedColumns<typeof document_acceptances>,
   NewRow<typeof document_acceptances>
@@ -73,7 +73,7 @@ export const documentAccepted = eventType<
     new_values: { acceptance_id: id, name: name ?? null, pdf_sha256: pdf_sha256 ?? null, note: note ?? null }
   })
 })
-/** In the opportunity's own history; whoever accepted is named with the document, in one place. */
+/** In the opportunity's history; the person is recorded with the document only. */
 export const quotationAccepted = eventType("opportunity.quotation_accepted", {
   meaning: "The customer accepted a quotation of this opportunity at its public link.",
   data: () =>
@@ -112,7 +112,7 @@ export const acceptanceErased = eventType("document.acceptance.erased", {
     updateWhere(
       document_acceptances,
       { document_id: id },
-      // The certificate names the person: its content goes once no row names it.
+      // The certificate names the person: its content is deleted once unreferenced.
       { ...erased, uuid: null, file_name: null, file_size: null, sha256: null, updated_at: recorded_at }
     )
   ],

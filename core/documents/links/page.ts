@@ -51,7 +51,7 @@ canvas{display:block;width:100%;max-width:${board.width}px;height:auto;aspect-ra
 const accent_of = "#1d3f66"
 
 const { height, width } = board
-/** The whole of the script: strokes on a board, as a field of the form. */
+/** The whole script: draws strokes and stores them in a form field. */
 const signature_script = `
 (() => {
 const byId = (id) => document.getElementById(id)
@@ -97,7 +97,7 @@ part.hidden = false
 
 export interface Page {
   readonly html: string
-  /** What the browser is to be told by its hash, as it stands in the page. */
+  /** Content Security Policy hashes of the page's inline parts. */
   readonly style: string
   readonly has_script: boolean
 }
@@ -138,7 +138,7 @@ const plainPage = (language: string, title: string, lead: string, more = ""): Pa
     title,
     body: `<main class="panel small-panel">\n<h1>${escaped(title)}</h1>\n<p>${escaped(lead)}</p>${more}\n</main>`
   })
-/** Nothing of the document is said: not its name, and not whose it is. */
+/** Reveals nothing of the document, neither name nor owner. */
 export const pinPage = (language: string, token: string, was_wrong: boolean): Page => {
   const words = linkWords(language)
   const alert = `\n<p class="wrong" id="pin-wrong" role="alert">${escaped(words.pin_wrong)}</p>`
@@ -171,7 +171,7 @@ export const triesPage = (language: string, seconds: number): Page => {
 }
 
 type FormField = "name" | "email" | "accept" | "signature"
-/** What somebody sent, and what was wrong with it. */
+/** Submitted values and their errors. */
 export interface Sent {
   readonly name: string
   readonly email: string
@@ -182,10 +182,10 @@ export interface Shown {
   readonly document: PrintDocument
   readonly token: string
   readonly html?: HtmlOptions
-  /** What of acceptance stands below the text. */
+  /** Acceptance section below the text. */
   readonly part:
     | { readonly kind: "none" }
-    /** `text_sha256`: of the text that is shown; who accepts sends it back. */
+    /** `text_sha256`: hash of the displayed text, submitted with the acceptance. */
     | { readonly kind: "form"; readonly text_sha256: string; readonly sent?: Sent; readonly script_nonce: string }
     | { readonly kind: "refused"; readonly text: string }
     | {
@@ -196,7 +196,7 @@ export interface Shown {
         readonly has_copy: boolean
       }
 }
-/** The text of a document, its PDF, and what can be done about it. */
+/** Text of a document, its PDF, and available actions. */
 export const documentPage = ({ document, html = {}, part, token }: Shown): Page => {
   const words = linkWords(document.language)
   const below = belowText(words, document, token, part)
@@ -217,7 +217,7 @@ ${first ? `${below}\n${sheet}` : `${sheet}\n${below}`}
 </main>`
   })
 }
-/** The line to sign on paper is left out: quotations are accepted below it. */
+/** Without the signature line for paper: quotations are accepted below. */
 const withoutSigning = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
   blocks.flatMap((block): ReadonlyArray<Block> =>
     block.kind === "signature"

@@ -1,6 +1,6 @@
 import { inLanguage } from "../../values/text.ts"
 
-/** The words of public pages, of the certificate and of the mails around them, by language. */
+/** Texts of public pages, certificates and their mails, by language. */
 const english = {
   open_pdf: "Open as PDF",
   accept_title: "Accept this quotation",
@@ -214,9 +214,9 @@ const french: LinkWords = {
 }
 const by_language = { en: english, de: german, fr: french }
 
-/** Of the language, else English. */
+/** Falls back to English. */
 export const linkWords = (language: string): LinkWords => inLanguage<LinkWords>(by_language, language)
-/** The first of a browser's languages that there are words for. */
+/** The first supported language of a browser. */
 export const languageFor = (accept_language: string | undefined): string =>
   (accept_language ?? "")
     .slice(0, 200)

@@ -69,7 +69,7 @@ export type SaveResult<T extends Table> = Result.Result<
 export interface SaveInput<T extends Table, F> {
   /** The row as it would be stored. */
   readonly next: RowOf<T>
-  /** The row as it is; undefined on create. */
+  /** The current row; undefined on create. */
   readonly before: RowOf<T> | undefined
   readonly facts: F
   readonly input: Input<any, any>
@@ -302,7 +302,7 @@ const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudPart
     update: () =>
       command<Params, Fields, CrudFacts<X>, Saved, Shown.Part<SavedBody>>(draft.update_method ?? "PUT", one, {
         name: `${name}.update`,
-        summary: `Change ${a} ${words}; what is left out stays`,
+        summary: `Update ${a} ${words}; omitted fields keep their values`,
         ability: access.write,
         permission: access.edit,
         params: own,

@@ -118,12 +118,12 @@ export interface Decision<out R = Id> {
   readonly result: R
 }
 export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
-/** `body`: the values of declared fields that hold, not yet looked up. */
+/** `body`: the valid values of declared fields, before references are resolved. */
 export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
 
 /** The caller, as far as it is known before the body is read. */
 export interface CallerContext<P extends Params = Params> extends Pick<Input<P>, "rows" | "query" | "viewer"> {
-  /** As it was sent, not checked yet; absent where it is long and not read before it is allowed. */
+  /** As sent and unchecked; absent for long bodies that are read only once allowed. */
   readonly sent?: unknown
 }
 export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
@@ -142,7 +142,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly method: Method
   readonly path: string
   readonly summary: string
-  /** Token ability; of several, any one will do; null when every token may. */
+  /** Token ability; any one of several suffices; null if every token may. */
   readonly ability: string | ReadonlyArray<string> | null
   readonly permission: string | ReadonlyArray<string> | null
   /** Units that one call costs in metering (rules/conventions 16). */
@@ -180,10 +180,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly answer_headers: { readonly [name: string]: string }
   /** Content type of the answer, if not JSON. */
   readonly produces: string | undefined
-  /**
-   * Fields that mean something together only: where one of them is given, the absence of the others says something
-   * else.
-   */
+  /** Fields that belong together: if one is given, omitting the others has its own meaning. */
   readonly together: ReadonlyArray<ReadonlyArray<string>>
   /** Reads history, not the present: of everything, or of the row that a parameter names. */
   readonly reads_history: History | undefined
@@ -374,7 +371,7 @@ interface CommandRuntimeShape {
    * checked: a replica uploads its files with its commands.
    */
   readonly filesNamed?: (changes: ReadonlyArray<RowChange>) => Effect.Effect<void, Failure, Store>
-  /** The signed address of a file, good for 60 minutes from `now`; undefined where there is no server to open it. */
+  /** The signed URL of a file, valid for 60 minutes from `now`; undefined without a server to open it. */
   readonly file_url?: (uuid: string, now: string) => string
 }
 

@@ -215,7 +215,7 @@ type Draft<
       loaded: X
     ) => JsonObject
   }
-/** What a declaration says in types of its own. */
+/** Properties of a declaration with their own types. */
 interface Typed<T extends Table, L, S, I> {
   readonly filters: ReadonlyArray<keyof T["columns"] & string>
   readonly sorts: ReadonlyArray<keyof T["columns"] & string>

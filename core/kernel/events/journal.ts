@@ -76,8 +76,7 @@ export const originalTypeOf = ({ type, data }: { readonly type: string; readonly
 /** A table of a later release is ignored; its rows come with that release. */
 export const rowsToldEvent = (tableOf: (name: string) => Table | undefined): EventType<RedactedEvent> =>
   eventType(redacted_event, {
-    meaning:
-      "Something happened of which the reader may see a part: the changes to the rows and columns that are theirs to see.",
+    meaning: "An event the reader may see only in part: its changes to the rows and columns they may see.",
     data: (): Stored<RedactedEvent> => rowsToldSchema(),
     stream: () => "",
     project: ({ changes }) =>

@@ -1,6 +1,6 @@
 /**
- * Events of a record: of one row and of the rows kept with it, all in the stream of that row. `set` holds the columns
- * of the record that an event changes, `was` the same columns before: replaying numbers, sends and tells nothing again.
+ * Events of a record: one row and its dependent rows, all in that row's stream. `set` holds the columns an event
+ * changes, `was` their previous values; replaying sends nothing and assigns no numbers.
  */
 import { Schema } from "effect"
 import { type JsonObject, typed } from "../fields/field.ts"
@@ -54,7 +54,7 @@ export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray
       })
     })
 
-  /** What an event says of the record itself: the columns of `set` with what they were before. */
+  /** Data about the record's own row: the columns of `set` with their previous values. */
   const change = (row: AnyRow & { readonly id: number }, set: SomeColumns<T>): RecordChange<T> => ({
     id: row.id,
     set,

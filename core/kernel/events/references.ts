@@ -136,7 +136,7 @@ interface Cleared {
 }
 export const referenceClearedEvent = (holder: Table): EventType<Cleared> =>
   eventType(referenceCleared(holder), {
-    meaning: `What ${oneOf(holder)} named was deleted; it names it no more.`,
+    meaning: `The reference of ${oneOf(holder)} was cleared, as its target was deleted.`,
     data: () => Schema.Struct({ id: Schema.Int, set: someColumns(holder) }),
     project: ({ id, set }, { recorded_at }) => [update(holder, id, { ...set, updated_at: recorded_at })]
   })

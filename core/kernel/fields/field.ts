@@ -101,7 +101,7 @@ export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "count
 /** Meaning of an explicit null on update: keep, clear or reject (rules/conventions 8; rules/opportunities 4). */
 type OnNull = "keep" | "clear" | "reject"
 
-/** What every declaration of a field may say. */
+/** Options of every field. */
 interface FieldTraits {
   readonly nullable: boolean
   readonly required: boolean
@@ -135,7 +135,7 @@ type ValuesShown<F extends Fields> = {
 }
 
 type Options = Partial<FieldTraits>
-/** What a field of this kind may say. */
+/** Options of this kind of field. */
 type OptionsOf<K extends FieldType["kind"]> = Options & Partial<Omit<Extract<FieldType, { readonly kind: K }>, "kind">>
 type Out<O, T> = O extends { readonly nullable: true } ? T | null : T
 
@@ -182,7 +182,7 @@ export const longText = <const O extends Options & { readonly max?: number; read
 ): Field<Out<O, string>> => field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
 export const integer = <const O extends OptionsOf<"integer">>(o?: O): Field<Out<O, number>> =>
   field<number, O>({ kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647, names: o?.names }, o)
-/** The table a whole number names a row of, by what stands beside it. */
+/** The table that a number refers to, decided by a neighbouring field. */
 export const tableNamedBy = (
   { names }: Pick<FieldType & { kind: "integer" }, "names">,
   beside: JsonObject

@@ -72,7 +72,7 @@ export const invalid = (errors: FieldErrors): Rejection => {
 }
 
 export const invalidField = (field: string, text: string): Rejection => invalid({ [field]: [text] })
-/** A rule's refusal of what a field says. */
+/** A rule's rejection of a field's value. */
 export const reject = (field: string, text: string): Result.Result<never, Rejection> =>
   Result.fail(invalidField(field, text))
 export const notFound = (message = "Not found."): Rejection => new Rejection({ kind: "not_found", message })

@@ -183,8 +183,7 @@ const paging = { total: wholeNumber, per_page: wholeNumber, page: wholeNumber }
 const ignored_shown = {
   ignored: Schema.optionalKey(
     Schema.Array(Schema.String).annotate({
-      description:
-        "Filters, sorts and includes of the request that this list does not offer; absent where there are none"
+      description: "Filters, sorts and includes that this list does not support; absent if none"
     })
   )
 }
@@ -194,14 +193,14 @@ export const meta = Schema.suspend(() =>
   Schema.Struct({
     ...paging,
     ...ignored_shown,
-    view: Schema.optionalKey(view_shown.annotate({ description: "The saved view that was applied" }))
+    view: Schema.optionalKey(view_shown.annotate({ description: "Applied saved view" }))
   })
-).annotate({ identifier: "Meta", description: "Rows found in all, rows a page, and the page this is" })
-const ignored_key = optional(list(text(), { describe: "Parts of the request that were passed over" }))
+).annotate({ identifier: "Meta", description: "Total rows, rows per page and current page" })
+const ignored_key = optional(list(text(), { describe: "Ignored parts of the request" }))
 export const ignored_alone = optional(
   Schema.suspend(() => Schema.Struct({ ignored: Schema.Array(Schema.String) })).annotate({
     identifier: "Ignored",
-    description: "Parts of the request that were passed over; absent where there are none"
+    description: "Ignored parts of the request; absent if none"
   })
 )
 const isOptional = (shown: Shown | OptionalKey<unknown>): shown is OptionalKey<unknown> => optionals.has(shown)

@@ -63,10 +63,7 @@ export const custom_fields = table(
     sort_order: integer({ default: 0, min: 0 }),
     is_required: boolean({ default: false }),
     is_searchable: boolean({ default: false }),
-    is_personal: boolean({
-      default: false,
-      describe: "Its values are erased when the person they describe is anonymised; those of other fields stay"
-    }),
+    is_personal: boolean({ default: false, describe: "Whether its values are erased when the person is anonymised" }),
     settings: json<JsonObject>({ nullable: true, on_null: "clear" }),
     validation_rules: json<JsonObject>({ nullable: true, on_null: "clear" }),
     visibility_rules: json<ReadonlyArray<JsonObject>>({ nullable: true, on_null: "clear", form: "array" }),

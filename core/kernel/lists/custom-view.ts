@@ -31,14 +31,14 @@ const filterFields = {
 export const viewFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, max: 1000 }),
-  entity_type: text({ required: true, create_only: true, search: true, describe: "What it lists, such as users" }),
+  entity_type: text({ required: true, create_only: true, search: true, describe: "Resource it lists, such as users" }),
   visibility: choice({ personal: "Personal", shared: "Shared" }, { default: "personal" }),
   columns: list(text(), {
     required: true,
     min_items: 1,
     max_items: 200,
     distinct: true,
-    describe: "Keys of the columns; custom fields as cf.<name>"
+    describe: "Column keys; custom fields as cf.<name>"
   }),
   filters: list(object(filterFields), { default: [], max_items: 100 }),
   sort_column: text({ nullable: true, max: 100 }),
@@ -48,7 +48,7 @@ export const viewFields = {
     default: [],
     distinct: true,
     max_items: 100,
-    describe: "Roles that see it when it is shared"
+    describe: "Roles that can use it when it is shared"
   })
 }
 interface Sharing {

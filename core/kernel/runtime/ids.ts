@@ -91,7 +91,7 @@ export const ensureSequences = Effect.fnUntraced(function* (tables: ReadonlyArra
     else yield* advanceIdSequence(name, after)
   }
 })
-/** Of tables that have rows. */
+/** For tables that have rows. */
 const highestIds = Effect.fnUntraced(function* (store: StoreShape, tables: ReadonlyArray<string>) {
   const highest = new Map<string, number>()
   // SQLite joins at most 500 selects.

@@ -9,7 +9,7 @@ import { caseFoldedName, foldCase, isSearchable, type Table } from "../tables/ta
 type Dialect = "sqlite" | "pg"
 
 const indexed_word_min = 3
-/** Between the texts of a row: no word that is looked for holds it. */
+/** Separates the texts of a row; no searched word contains it. */
 const separator = "\n"
 const written_in_numbers = [" ", "-", "/", "(", ")", ".", "+"]
 const quote = (name: string): string => `"${name}"`
@@ -20,7 +20,7 @@ const typed_as = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ı: 
 /** Each letter as the one it is found as: `lettersAs({ e: "éè" })` is `{ é: "e", è: "e" }`. */
 const lettersAs = (groups: { readonly [found_as: string]: string }): { readonly [sign: string]: string } =>
   Object.fromEntries(Object.entries(groups).flatMap(([as, signs]) => [...signs].map((sign) => [sign, as])))
-/** Accents that the index of SQLite, which knows those of most Latin letters, does not take off. */
+/** Accents that SQLite's index, which covers most Latin letters, does not remove. */
 const accented = lettersAs({
   ...{ a: "ǡ", ae: "ǣǽ", o: "ǿ", ʒ: "ǯ" },
   ...{ α: "ά", ε: "έ", η: "ή", ι: "ίϊΐ", ο: "ό", υ: "ύϋΰ", ω: "ώ", ϒ: "ϓϔ" },
@@ -29,7 +29,7 @@ const accented = lettersAs({
 })
 /** Replacements of letters in SQLite's index. */
 const in_place = { ...typed_as, ...accented }
-/** Greek as it was written before 1982: too many letters to be replaced in each row, they are found as they are. */
+/** Greek as written before 1982: too many letters to replace in each row, so these are not folded. */
 const polytonic = /[\u1f00-\u1fff]/
 /** With their capitals: of columns that have no folded one beside them. */
 const inAnyCase = (letters: { readonly [sign: string]: string }): { readonly [sign: string]: string } => ({

@@ -77,8 +77,8 @@ const withWrittenRows = <A, E, R>(
   use: (rows: WrittenRows | undefined) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => Effect.withFiber((fiber) => use(fiber.getRef(WrittenRows)))
 /**
- * Within it, `get` knows a row that was written by itself, without reading it. For work whose statements are row
- * changes and reads: what writes by a template of its own is not seen.
+ * Within it, `get` returns a row written individually without reading it. For work that consists of row changes and
+ * reads: statements with templates of their own are not noticed.
  */
 export const rememberingWrites = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, never>> =>
   Effect.suspend(() => Effect.provideService(work, WrittenRows, new Map()))
@@ -91,7 +91,7 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
     })
   )
 
-  // What the store of the running effect does, for whoever needs no more of it.
+  // Shortcuts to the store of the running effect.
 
   static readonly run = <Row extends object = { [column: string]: unknown }>(
     text: string,

@@ -38,9 +38,9 @@ interface NoOverlap {
   readonly active: string
 }
 
-/** What a declaration may say of its table. */
+/** Options of a table declaration. */
 interface TableTraits {
-  /** What one row is called; streams and event types begin with it. Default: the name without its last letter. */
+  /** Singular name, with which streams and event types begin. Default: the name without its last letter. */
   readonly entity: string
   readonly soft_delete: boolean
   readonly indexes: ReadonlyArray<ReadonlyArray<string>>
@@ -49,11 +49,11 @@ interface TableTraits {
   readonly no_overlap: ReadonlyArray<NoOverlap>
   readonly searched: SearchedTexts | undefined
   readonly stream: RowStream | undefined
-  /** Few rows, seldom changed, looked up by many answers: a server may keep them between requests. */
+  /** Few rows, rarely changed, read by many responses: a server may cache them. */
   readonly reference: boolean
-  /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
+  /** An existing row with the same key stays: for records of events that may repeat. */
   readonly on_conflict_ignore: boolean
-  /** Who may see what of its rows. Without it, people who may see everything only. */
+  /** Who may see which rows and columns. Default: only users who may see everything. */
   readonly visibility: Visibility | undefined
   /** References its columns cannot declare alone: the table they name depends on another column. */
   readonly references: ReadonlyArray<ReferenceByType>
@@ -63,7 +63,7 @@ interface TableTraits {
    * that is called. Default: `name`, where there is such a column.
    */
   readonly named_by: ReadonlyArray<string>
-  /** What people call one of its rows, where the interface says otherwise. Default: the entity in words. */
+  /** Readable name of a row, if it differs from the entity's. */
   readonly word: string
   /**
    * How many ids a device leases at once. Half of it is the least a device leaves the network with: enough for a long
@@ -73,13 +73,13 @@ interface TableTraits {
   readonly occupancy: Occupancy | undefined
   /** Columns the rules keep for themselves: left out where changes of a row are shown to people. */
   readonly bookkeeping: ReadonlyArray<string>
-  /** Columns that follow by themselves from work on other things: their change is nobody's work on the row. */
+  /** Columns derived from other work: changing them is no change by a user. */
   readonly follows: ReadonlyArray<string>
-  /** Instants whose day means something to people: when the server's clock gives another one, they are told. */
+  /** Instants whose date matters to users: reported if the server's clock gives another one. */
   readonly days: ReadonlyArray<string>
   /** Columns that a refusal of a field of another name is about: `{ state: ["status"] }`. */
   readonly refused_as: { readonly [field: string]: ReadonlyArray<string> }
-  /** Its events may change what somebody may see: whoever follows the journal is looked up again after one. */
+  /** Its events may change permissions: followers of the journal are checked again after one. */
   readonly changes_reader: boolean
   /** Its rows name files. Both `uuid` and `sha256` need an index. */
   readonly file: FileColumns | undefined

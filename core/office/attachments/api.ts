@@ -109,9 +109,9 @@ export const attachmentResource = resource({
   shows: {
     url: text({
       nullable: true,
-      describe: "A signed address that reads the file for an hour without a token; null on a device"
+      describe: "Signed URL of the file, valid for an hour without a token; null on a device"
     }),
-    thumb_url: text({ nullable: true, describe: "URL of a thumbnail; always null" })
+    thumb_url: text({ nullable: true, describe: "Reserved for a thumbnail's URL; always null" })
   },
   load: () => addressOf,
   view: (base, row, _related, { now }, addressAt) => ({
@@ -144,7 +144,7 @@ const authorise = (row: AttachmentRow, viewer: Viewer, right: "read" | "write") 
 const list = get("/api/v1/attachments", {
   answer: Shown.page(() => attachmentResource),
   name: "attachments.list",
-  summary: "List attachments of everything one may see",
+  summary: "List all attachments you may see",
   ...reading,
   run: (input: Input) =>
     Effect.map(
@@ -181,7 +181,7 @@ const listOfOne = (kind: Attachable): Endpoint => {
 const show = get("/api/v1/attachments/{id}", {
   answer: { attachment: Shown.row(() => attachmentResource) },
   name: "attachments.show",
-  summary: "Show one attachment, with an address to read its file for an hour",
+  summary: "Show one attachment, with a URL of its file that is valid for an hour",
   ...reading,
   params: { id: { table: attachments } },
   authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "read"),
@@ -192,7 +192,7 @@ const create = command("POST", "/api/v1/attachments", {
   answer: { attachment: Shown.row(() => attachmentResource) },
   error_answers: { 404: null },
   name: "attachments.create",
-  summary: "Attach a file to a member, a product, an opportunity, an activity, a container or a unit",
+  summary: "Attach a file to a member, product, opportunity, activity, container or unit",
   ...writing,
   fields: attachmentFields,
   uploads: true,

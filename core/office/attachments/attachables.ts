@@ -115,7 +115,7 @@ export const attachmentFields = {
     required: true,
     any_case: true,
     create_only: true,
-    describe: "What it is attached to"
+    describe: "Record it is attached to"
   }),
   attachable_id: integer({
     required: true,
@@ -124,7 +124,7 @@ export const attachmentFields = {
     max: Number.MAX_SAFE_INTEGER,
     names: { by: "attachable_type", tables: Object.fromEntries(attachables.map((one) => [one.type, one.table.name])) }
   }),
-  category: text({ nullable: true, max: 50, search: true, describe: "Such as photo, contract or damage" }),
+  category: text({ nullable: true, max: 50, search: true, describe: "Category, such as photo, contract or damage" }),
   description: longText({ nullable: true, max: 1_000 })
 }
 

@@ -16,20 +16,20 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 const entries_max = 100
 const notification_type = choice(Object.fromEntries(notificationTypes.map(({ key, name }) => [key, name])), {
   required: true,
-  describe: "Of a system type nothing can be changed"
+  describe: "Notification type; system types cannot be changed"
 })
 const channel_switches = object(
   { database: boolean(), email: boolean(), broadcast: boolean() },
-  { describe: "Channels that the type has; what is left out keeps its value. Null: as the next level says" }
+  { describe: "Channels of the type; omitted ones keep their value, null inherits the next level" }
 )
 export const preferenceFields = {
   preferences: list(
     object({
       notification_type,
       channels: channel_switches,
-      is_muted: boolean({ describe: "Tells nothing of the type, whatever the channels" })
+      is_muted: boolean({ describe: "Mutes the type on all channels" })
     }),
-    { required: true, max_items: entries_max, describe: "Types that are left out stay as they are" }
+    { required: true, max_items: entries_max, describe: "Types to change; others keep their values" }
   )
 } satisfies Fields
 export const settingFields = {
@@ -37,9 +37,9 @@ export const settingFields = {
     object({
       notification_type,
       channels: channel_switches,
-      is_enabled: boolean({ describe: "False: the type is off for everybody" })
+      is_enabled: boolean({ describe: "False disables the type for everyone" })
     }),
-    { required: true, max_items: entries_max, describe: "Types that are left out stay as they are" }
+    { required: true, max_items: entries_max, describe: "Types to change; others keep their values" }
   )
 } satisfies Fields
 
@@ -77,10 +77,7 @@ export const changesIn = <E extends Entry>(
     return [{ type, channels, flag: flagOf(entry) }]
   })
 
-/**
- * 422 for system types, for channels that there are not or that the type does not have, for a type that is named twice,
- * and for a preference that says nothing.
- */
+/** 422 for system types, unknown channels or ones the type lacks, a type named twice, and an empty preference. */
 export const entryProblems =
   (key: Body) =>
   (_values: JsonObject, body: JsonObject): FieldErrors => {
@@ -123,8 +120,7 @@ const channelProblem = (channel: string, type: NotificationType | undefined): st
 
 const channel = Shown.oneOf(Object.keys(notification_channels) as ReadonlyArray<NotificationChannel>)
 const channels = Shown.map(boolean(), {
-  describe:
-    "By the name of each channel the type has: whether it is used. All are off where the house disabled the type"
+  describe: "Whether each channel of the type is on; all are off if the company disabled the type"
 })
 const of_type = {
   notification_type: text(),
@@ -139,7 +135,7 @@ export const preferences_shown = Shown.objects({
   channels,
   is_muted: boolean(),
   is_system: boolean(),
-  source: Shown.oneOf(sources, { describe: "What decides: the type, the house's setting or the person's preference" })
+  source: Shown.oneOf(sources, { describe: "Source of the channels: the type's, the company's or the person's" })
 })
 export const settings_shown = Shown.objects({
   ...of_type,

@@ -125,7 +125,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/participants/{participant}`, {
     answer: participantShown,
     name: "opportunities.update_participant",
-    summary: "Change a participant's role or mute flag",
+    summary: "Update a participant's role or mute flag",
     ...edit,
     params: participant,
     fields: participantFields,
@@ -185,8 +185,8 @@ const show = get(`${path}/{id}`, {
   ...read,
   params: one,
   fields: {
-    explain: text({ nullable: true, describe: "1: say in words how each figure came about, too" }),
-    outdated: text({ nullable: true, describe: "1: say in meta.warnings what would come out otherwise today" })
+    explain: text({ nullable: true, describe: "1 adds an explanation of each figure" }),
+    outdated: text({ nullable: true, describe: "1 adds meta.warnings with figures that would differ today" })
   },
   run: (input) =>
     Effect.gen(function* () {
@@ -204,7 +204,7 @@ const show = get(`${path}/{id}`, {
 const assets = get(`${path}/{id}/assets`, {
   answer: Shown.page(() => assignmentResource),
   name: "opportunities.assets",
-  summary: "List the units on all lines",
+  summary: "List the units allocated to all lines",
   ...read,
   params: one,
   run: (input) =>
@@ -222,10 +222,10 @@ const availability = get(`${path}/{id}/availability`, {
       product_id: integer(),
       product_name: text({ nullable: true }),
       store_id: integer(),
-      requested_quantity: integer({ describe: "What the line still asks for" }),
-      available_for_item: integer({ describe: "Negative where others are overbooked" }),
-      shortage_quantity: integer({ describe: "By how much the store falls short with the line: its severity" }),
-      shortfall: integer({ describe: "What cannot be had of the line" }),
+      requested_quantity: integer({ describe: "Quantity the line still needs" }),
+      available_for_item: integer({ describe: "Negative if other orders are overbooked" }),
+      shortage_quantity: integer({ describe: "Store's total shortage with this line: its severity" }),
+      shortfall: integer({ describe: "Quantity of the line that is unavailable" }),
       has_shortage: boolean(),
       from: timestamp(),
       to: timestamp()
@@ -233,7 +233,7 @@ const availability = get(`${path}/{id}/availability`, {
     meta: Shown.meta
   },
   name: "opportunities.availability",
-  summary: "What is free for each line, and by how much it is short",
+  summary: "Show the availability and shortfall of each line",
   ...read,
   params: one,
   run: (input) =>
@@ -276,7 +276,7 @@ const entriesOf = Effect.fnUntraced(function* (
 const activity = get(`${path}/{id}/activity`, {
   answer: { activity: Shown.objects(auditShown), meta: Shown.meta },
   name: "opportunities.activity",
-  summary: "What happened to the opportunity, newest first",
+  summary: "List an opportunity's changes, newest first",
   reads_history: { of: "id" },
   ability: "action-log:read",
   permission: "action-log.view",
@@ -311,11 +311,11 @@ const actions = get(`${path}/{id}/available_actions`, {
       code: text({ nullable: true })
     }),
     meta: Shown.keys({
-      warnings: list_of(text(), { describe: "What to know before it becomes an order: the customer's standing, stock" })
+      warnings: list_of(text(), { describe: "Warnings before conversion to an order: credit status, stock" })
     })
   },
   name: "opportunities.available_actions",
-  summary: "What may be done with the opportunity now",
+  summary: "List the actions available for the opportunity now",
   ...read,
   params: one,
   run: (input) =>

@@ -28,7 +28,7 @@ import { calendar_access, chosenKinds, feedHeaders, feedName, requireKinds, with
 /** Recorded at a server's first start with an address, so that UIDs stay when the address changes. */
 const calendarSettings = {
   calendar: {
-    uid_host: text({ nullable: true, max: 253, describe: "Host in the UIDs of calendars; the first address's" })
+    uid_host: text({ nullable: true, max: 253, describe: "Host in calendar UIDs; default: the first address's" })
   }
 } satisfies SettingGroups
 export const uid_host_setting = "calendar.uid_host"
@@ -177,13 +177,13 @@ export const calendarSlice: Slice = {
   endpoints: [
     get("/api/v1/calendar_feeds/export", {
       error_answers: { 404: null },
-      answer_headers: { "Content-Disposition": "The name of the file" },
+      answer_headers: { "Content-Disposition": "Name of the file" },
       name: "calendar_feeds.export",
-      summary: "The calendar as iCalendar text, everybody's or one user's: activities, and orders by choice",
+      summary: "Export everyone's or one user's calendar as iCalendar: activities, and orders on request",
       ...calendar_access,
       produces: "text/calendar",
       fields: {
-        user_id: integer({ nullable: true, min: 1, describe: "Whose calendar; without it everyone's" }),
+        user_id: integer({ nullable: true, min: 1, describe: "User whose calendar to export; default: everyone's" }),
         with: with_field
       },
       run: ({ values, viewer }) =>

@@ -5,9 +5,9 @@ import { forbidden, hasAbility, hasOnePermission, type Rejection, type Viewer } 
 
 const labels = {
   activities: "Activities",
-  orders: "Orders from the start of the hire to its end",
-  dispatch: "When orders go out",
-  returns: "When orders come back"
+  orders: "Orders, from start to end of the hire",
+  dispatch: "Dispatches of orders",
+  returns: "Returns of orders"
 } as const
 export type CalendarKind = keyof typeof labels
 const all: ReadonlyArray<CalendarKind> = ["activities", "orders", "dispatch", "returns"]
@@ -16,7 +16,7 @@ const isKind = (text: string): text is CalendarKind => Object.hasOwn(labels, tex
 /** The query parameter that chooses: `with=orders,returns`. */
 export const with_field = list(choice(labels), {
   nullable: true,
-  describe: "What it holds; activities alone where it is left out"
+  describe: "Kinds of entries; default: activities only"
 })
 /** The kinds that were chosen, each once and in one order; activities alone where none was. */
 export const chosenKinds = (given: ReadonlyArray<string> | null | undefined): ReadonlyArray<CalendarKind> => {

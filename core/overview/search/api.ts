@@ -19,7 +19,7 @@ const limit_default = 20
 const limit_max = 100
 const sought_max = 200
 
-const is_exact = boolean({ describe: "A code, number or name of it is just what was looked for" })
+const is_exact = boolean({ describe: "Whether a code, number or name matches exactly" })
 const common = { id: integer(), is_exact }
 const nullableText = () => text({ nullable: true })
 const orderOfWhere = Shown.keys(
@@ -33,7 +33,7 @@ const orderOfWhere = Shown.keys(
   { nullable: true }
 )
 const whereShown = Shown.keys({
-  text: text({ describe: "The same in words, by the store's clock" }),
+  text: text({ describe: "Same in words, on the store's clock" }),
   place: choice(unit_places),
   store_id: integer({ nullable: true }),
   store_name: nullableText(),
@@ -59,7 +59,7 @@ const whereShown = Shown.keys({
 })
 export const searchShown = {
   query: text(),
-  total: integer({ describe: "Rows in this answer" }),
+  total: integer({ describe: "Rows in this response" }),
   more: list(choice(search_kinds), { describe: "Kinds with more matches than returned" }),
   units: Shown.objects({
     ...common,
@@ -79,9 +79,12 @@ export const searchShown = {
     status: choice(container_statuses),
     store_name: nullableText(),
     where: Shown.keys({
-      text: text({ describe: "The same in words, by the store's clock" }),
+      text: text({ describe: "Same in words, on the store's clock" }),
       is_out: boolean(),
-      inside: Shown.keys({ id: integer(), name: text() }, { nullable: true, describe: "The outermost case around it" }),
+      inside: Shown.keys(
+        { id: integer(), name: text() },
+        { nullable: true, describe: "Outermost case that contains it" }
+      ),
       order: orderOfWhere
     })
   }),
@@ -136,13 +139,13 @@ export const searchShown = {
 const search = get("/api/v1/search", {
   answer: { search: Shown.keys(searchShown) },
   name: "search.show",
-  summary: "Members, orders, products, units, cases and papers by name, part of a name, code or number",
+  summary: "Search members, orders, products, units, cases and documents by name, code or number",
   ability: null,
   permission: null,
   fields: {
-    q: text({ required: true, max: sought_max, describe: "Words in any order, parts of words, or a code" }),
-    kinds: list(choice(search_kinds), { nullable: true, describe: "Only these; without it every kind you may list" }),
-    limit: integer({ min: 1, max: limit_max, default: limit_default, describe: "Rows of each kind" })
+    q: text({ required: true, max: sought_max, describe: "Search words in any order, parts of words, or a code" }),
+    kinds: list(choice(search_kinds), { nullable: true, describe: "Kinds to search; default: all you may list" }),
+    limit: integer({ min: 1, max: limit_max, default: limit_default, describe: "Rows per kind" })
   },
   run: (input) =>
     Effect.gen(function* () {

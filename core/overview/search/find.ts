@@ -54,8 +54,8 @@ export const soughtIn = (given: string, prefixes: ReadonlyArray<string> = []): S
 }
 
 /**
- * 0: a code or number of it is just this; 1: a text of it begins with these as whole words; 2: a text of it begins so;
- * 3: every word begins one of its words; 4: else.
+ * Rank: 0: a code or number equals the text; 1: a text starts with it as full words; 2: a text starts with it; 3: every
+ * word starts one of the text's words; 4: otherwise.
  */
 type Closeness = 0 | 1 | 2 | 3 | 4
 interface Match<R extends AnyRow = AnyRow> {
@@ -98,7 +98,7 @@ const inOrderOfCloseness =
 
 // Reads the rows that match a search: two queries for each kind, for any number of rows.
 
-/** Rows of one kind that are looked at: of more, the newest. */
+/** Maximum number of rows read per kind; the newest ones, if there are more. */
 export const candidates_max = 200
 
 const notDeleted = (table: Table): string => (table.soft_delete ? ` and ${quote("deleted_at")} is null` : "")
@@ -201,7 +201,7 @@ const memberIdsByContact = Effect.fnUntraced(function* ({ kept, phone, words }: 
 type Caller = Pick<Input, "viewer">
 interface Found {
   readonly matches: ReadonlyArray<Match>
-  /** More rows hold the words than were looked at or are shown. */
+  /** More rows match than were read or returned. */
   readonly is_more: boolean
 }
 export type FoundByKind = ReadonlyMap<SearchKind, Found>

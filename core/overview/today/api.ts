@@ -21,18 +21,18 @@ const orderShown = {
   member_name: nullableText(),
   store_id: integer({ nullable: true }),
   store_name: nullableText(),
-  timezone: text({ describe: "By whose clock its day is meant" }),
+  timezone: text({ describe: "Time zone of its day" }),
   state_name: text(),
   status_name: text(),
-  at: timestamp({ nullable: true, describe: "When it leaves or is due back, as its phases or else its dates say" }),
+  at: timestamp({ nullable: true, describe: "Time it leaves or is due back, by its phases or else its dates" }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),
-  is_late: boolean({ describe: "Whether its dispatch or return is overdue" }),
+  is_late: boolean({ describe: "Whether dispatch or return is overdue" }),
   has_shortage: boolean(),
-  to_replace: integer({ describe: "Allocated units that are out of service then: others are to be allocated" }),
+  to_replace: integer({ describe: "Number of allocated units that are out of service then and need replacing" }),
   ...pieces_shown
 }
-const more = boolean({ describe: "There are more than are shown" })
+const more = boolean({ describe: "Whether there are more than returned" })
 const ordersShown = Shown.keys({ count: integer(), more, orders: Shown.objects(orderShown) })
 const dueShown = Shown.keys(
   {
@@ -49,10 +49,10 @@ const dueShown = Shown.keys(
       pieces: Shown.number()
     })
   },
-  { nullable: true, describe: "null without the permission to list purchase orders" }
+  { nullable: true, describe: "Null without permission to list purchase orders" }
 )
 export const todayShown = {
-  date: text({ describe: "On the store's clock; of all stores, on that of the company" }),
+  date: text({ describe: "Day on the store's clock; for all stores, on the company's" }),
   generated_at: timestamp(),
   store: Shown.keys({ id: integer(), name: text(), timezone: text() }, { nullable: true }),
   going_out: ordersShown,
@@ -77,7 +77,7 @@ export const todayShown = {
         outstanding: text()
       })
     },
-    { nullable: true, describe: "null without the permission to list invoices" }
+    { nullable: true, describe: "Null without permission to list invoices" }
   ),
   sub_hire_back: dueShown,
   sub_hire_in: dueShown
@@ -86,12 +86,12 @@ export const todayShown = {
 const today = get("/api/v1/today", {
   answer: { today: Shown.keys(todayShown) },
   name: "today.show",
-  summary: "What goes out, comes back, is late, short, to prepare and unpaid on a day",
+  summary: "Show a day's work: orders out, back, late, short and to prepare, and unpaid invoices",
   ability: "opportunities:read",
   permission: "opportunities.view",
   fields: {
-    store_id: ref("stores", { nullable: true, describe: "Only this store; without it all of them" }),
-    date: date({ nullable: true, describe: "Another day than today on the store's clock" })
+    store_id: ref("stores", { nullable: true, describe: "Default: all stores" }),
+    date: date({ nullable: true, describe: "Default: today on the store's clock" })
   },
   run: Effect.fnUntraced(function* (input) {
     const date = input.values.date ?? undefined

@@ -100,7 +100,7 @@ const inPath = { member: { table: members } }
 const listRelationships = get("/api/v1/members/{member}/relationships", {
   answer: { relationships: Shown.rows(() => relationshipResource), meta: Shown.meta },
   name: "members.relationships.list",
-  summary: "List who a member is related to, in either direction",
+  summary: "List a member's relationships, in either direction",
   ability: access.read,
   permission: access.view,
   params: inPath,
@@ -125,7 +125,7 @@ type RelatedMember = Parameters<typeof relationshipProblem>[1]
 const relate = command("POST", "/api/v1/members/{member}/relationships", {
   answer: { relationship: Shown.row(() => relationshipResource) },
   name: "members.relationships.create",
-  summary: "Relate two members",
+  summary: "Create a relationship between two members",
   ability: access.write,
   permission: access.create,
   params: inPath,
@@ -174,7 +174,7 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
 
 const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}", {
   name: "members.relationships.delete",
-  summary: "End a relationship, from either side",
+  summary: "Delete a relationship, from either side",
   ability: access.write,
   permission: access.delete,
   params: { ...inPath, id: { table: relationships } },
@@ -282,7 +282,7 @@ const shownMember = (
 const restore = command("POST", "/api/v1/members/{id}/restore", {
   answer: oneMember,
   name: "members.restore",
-  summary: "Bring an archived member back",
+  summary: "Restore an archived member",
   ability: "members:write",
   permission: "members.delete",
   params: { id: { table: members, with_deleted: true } },

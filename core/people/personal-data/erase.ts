@@ -189,7 +189,7 @@ export const rowsRecordedOf = <T extends Table>(store: StoreShape, table: T, mem
 const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
   answer: { member: Shown.row(() => memberResource) },
   name: "members.anonymise",
-  summary: "Erase a person's data for good, from the journal too",
+  summary: "Erase a person's data permanently, from the journal too",
   ability: "members:write",
   permission: "members.delete",
   params: { id: { table: members } },

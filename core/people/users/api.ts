@@ -154,7 +154,7 @@ const rolesSlice = crudResource({
 const listPermissions = get("/api/v1/permissions", {
   answer: { permissions: Shown.objects({ key: text(), area: text(), action: text() }), meta: Shown.meta },
   name: "permissions.list",
-  summary: "List what roles can allow",
+  summary: "List the permissions roles can grant",
   ability: "roles:read",
   permission: "roles.view",
   run: ({ query }) =>
@@ -165,7 +165,7 @@ const listPermissions = get("/api/v1/permissions", {
 const listAbilities = get("/api/v1/abilities", {
   answer: { abilities: Shown.objects({ key: text() }), meta: Shown.meta },
   name: "abilities.list",
-  summary: "List what tokens can be good for",
+  summary: "List the abilities tokens can have",
   ability: null,
   permission: null,
   run: ({ query }) =>
@@ -229,7 +229,7 @@ const endpoints = [
   command("POST", "/api/v1/users", {
     answer: {
       ...oneUser,
-      invitation_sent: boolean({ describe: "Whether they are sent a code to log in with" }),
+      invitation_sent: boolean({ describe: "Whether a login code is sent by mail" }),
       invitation_code: text({
         nullable: true,
         secret: true,
@@ -244,8 +244,8 @@ const endpoints = [
       name: text({ required: true }),
       email: text({ required: true, format: "email" }),
       roles: list(text(), { default: [] }),
-      active: boolean({ default: false, describe: "They may log in at once, without accepting an invitation" }),
-      send_invitation: boolean({ default: true, describe: "Send them a code to log in with, by mail" })
+      active: boolean({ default: false, describe: "Let them log in at once, without accepting an invitation" }),
+      send_invitation: boolean({ default: true, describe: "Mail them a login code" })
     },
     creates: [members, users],
     streams: () => [grants],
@@ -276,7 +276,7 @@ const endpoints = [
   command("PUT", "/api/v1/users/{id}", {
     answer: oneUser,
     name: "users.update",
-    summary: "Change a user; what is left out stays",
+    summary: "Update a user; omitted fields keep their values",
     ability: "users:write",
     permission: "users.edit",
     params: inPath,

@@ -175,7 +175,7 @@ export const systemRoles: ReadonlyArray<SystemRole> = [
   {
     name: "Read Only",
     level: 20,
-    description: "Looks, changes nothing",
+    description: "Read-only access",
     permissions: without(
       interfacePermissions.filter((one) => one.action === "view" || one.action === "access").map((one) => one.key),
       "costs.view"
@@ -227,7 +227,7 @@ export const levelOf = (
 ): number =>
   user === undefined ? 0 : user.is_owner ? owner_level : Math.max(0, ...rolesOf(user, roles).map((role) => role.level))
 
-// Who may change permissions: no user grants, removes or edits a role, user, token or device with a permission they
+// Rules for changing permissions: no user grants, removes or edits a role, user, token or device with a permission they
 // lack themselves. For system roles the level counts as well (rules/conventions 11).
 
 /** The permissions of a role or of a user; the owner has all of them. */

@@ -108,7 +108,7 @@ const blockHtml = (writing: Writing, block: Block): string => {
 const alignmentLook = (alignment: "start" | "center" | "end" | undefined): ReadonlyArray<Look> =>
   alignment === "center" || alignment === "end" ? [alignment] : []
 
-/** A table for the eye only: mail programs know no other way to set things side by side. */
+/** A table for layout: mail programs offer no other way to place things side by side. */
 const columnsHtml = (writing: Writing, { columns }: Columns): string => {
   const shares = columns.reduce((sum, { share }) => sum + share, 0)
   const cells = columns.map(({ blocks, share }) =>
@@ -211,7 +211,7 @@ const pictureAddress = ({ options }: Writing, picture: Picture): string | undefi
   const told = options.addressOf?.(picture)
   if (told !== undefined) return told
   if ("base64" in picture) {
-    // Only what may stand in an address.
+    // Only characters valid in a URL.
     return /^[A-Za-z0-9+/=\s]*$/.test(picture.base64)
       ? `data:${picture.mime_type};base64,${picture.base64.replace(/\s/g, "")}`
       : undefined

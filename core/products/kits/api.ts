@@ -178,7 +178,7 @@ const containerTemplateEndpoints = [
   get(path, {
     answer: templateShown,
     name: "container_templates.show",
-    summary: "Show how a product serves as a case",
+    summary: "Show a product's settings as a case",
     ability: "kits:read",
     permission: "kits.view",
     params,
@@ -187,7 +187,7 @@ const containerTemplateEndpoints = [
   command("PUT", path, {
     answer: templateShown,
     name: "container_templates.update",
-    summary: "Change how a product serves as a case; what is left out stays",
+    summary: "Update a product's settings as a case; omitted fields keep their values",
     ability: "kits:write",
     permission: "kits.manage",
     params,

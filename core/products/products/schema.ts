@@ -43,7 +43,12 @@ export const productFields = {
   purchase_price: money({ default: 0, visible_to: "costs.view" }),
   buffer_percent: decimal({ scale: 2, min: "0", max: "100", default: "0.00" }),
   buffer_before_minutes: integer({ min: 0, max: 5_256_000, default: 0 }),
-  post_rent_unavailability: integer({ min: 0, max: 5_256_000, default: 0, describe: "Minutes after each hire" }),
+  post_rent_unavailability: integer({
+    min: 0,
+    max: 5_256_000,
+    default: 0,
+    describe: "Buffer after each hire, in minutes"
+  }),
   track_availability: boolean({ default: true }),
   accessory_only: boolean({ default: false }),
   system: boolean({ default: false }),

@@ -95,18 +95,18 @@ export const breakdownShown = {
 const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
   answer: breakdownShown,
   name: "products.calculate_rate",
-  summary: "What a product costs over a window; with ?explain=1 how it came about",
-  query: { explain: boolean({ describe: "How each figure was computed" }) },
+  summary: "Price a product over a window; ?explain=1 explains it",
+  query: { explain: boolean({ describe: "Explanation of each figure" }) },
   ability: ["rates:read", "products:read"],
   permission: ["rates.view", "products.view"],
   params: { product: { table: products } },
   fields: {
     quantity: integer({ required: true, min: 1 }),
-    start: timestamp({ required: true, describe: "Times of day are read in the offset written here" }),
+    start: timestamp({ required: true, describe: "Start, whose UTC offset applies to times of day" }),
     end: timestamp({ required: true }),
     transaction_type: choice(rateTransactionTypes, {
       nullable: true,
-      describe: "Default: as the product's type is, else rental"
+      describe: "Default: the product's type, else rental"
     }),
     store_id: ref("stores", { nullable: true })
   },
@@ -181,7 +181,7 @@ export const rateEngineSlice: Slice = {
     get("/api/v1/rate_engine/schema", {
       answer: { sections: Shown.objects({ key: text(), label: text(), fields: Shown.list(formField) }) },
       name: "rate_engine.schema",
-      summary: "The form of a strategy with its modifiers",
+      summary: "Describe the fields of a strategy with its modifiers",
       ...engineAccess,
       fields: {
         strategy: text({ describe: `Required: one of ${strategies.map(({ identifier }) => identifier).join(", ")}` }),

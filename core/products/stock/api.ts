@@ -143,7 +143,7 @@ const transactions = [
   get(ledger, {
     answer: Shown.page(() => stockTransactionResource),
     name: "stock_transactions.list",
-    summary: "List the ledger of a stock level, newest first",
+    summary: "List a stock level's transactions, newest first",
     ...reading,
     params: ofLevel,
     run: (input) =>
@@ -157,7 +157,7 @@ const transactions = [
   get(`${ledger}/{id}`, {
     answer: oneTransaction,
     name: "stock_transactions.show",
-    summary: "Show one line of the ledger",
+    summary: "Show one stock transaction",
     ...reading,
     params: ofLedger,
     run: (input) => Effect.map(renderOne(stockTransactionResource, input.rows.id, input.query, viewContext(input)), ok)
@@ -166,7 +166,7 @@ const transactions = [
     answer: oneTransaction,
     name: "stock_transactions.create",
     split_by: "quantity",
-    summary: "Post a purchase, find, write-off, sale or making of stock",
+    summary: "Post a purchase, find, write-off, sale or production of stock",
     ...writing,
     params: ofLevel,
     fields: {
@@ -197,7 +197,7 @@ const transactions = [
   }),
   command("DELETE", `${ledger}/{id}`, {
     name: "stock_transactions.delete",
-    summary: "Delete a ledger line and reverse its movement",
+    summary: "Delete a stock transaction and reverse its movement",
     ...writing,
     params: ofLedger,
     streams: oneLevel,

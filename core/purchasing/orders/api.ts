@@ -1,4 +1,4 @@
-/** Endpoints of purchase orders but those about receipts (interface 4.12). */
+/** Endpoints of purchase orders except receipts (interface 4.12). */
 import { Effect, Option } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { command, type Endpoint, type Failure, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"
@@ -50,9 +50,9 @@ import type { CancelFacts, CreateFacts, HeaderFacts, SendFacts, UpdateFacts } fr
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 
-// How answers show purchase orders and their lines (rules/billing 2.2).
+// API representation of purchase orders and their lines (rules/billing 2.2).
 
-/** What is still to come of a line. */
+/** Outstanding quantity of a line. */
 export const outstandingOf = (row: Pick<PurchaseOrderItemRow, "quantity" | "received_quantity">): string => {
   const left = exact(row.quantity).minus(exact(row.received_quantity))
   return formatDecimal(left.isNegative() ? 0 : left, 2)
@@ -69,18 +69,18 @@ const purchaseOrderItemResource = resource({
   view: (base, row) => ({ ...base, outstanding_quantity: outstandingOf(row) })
 })
 
-/** Codes and labels of a choice as names that filters take. */
+/** Codes and labels of a choice, as filter names. */
 const namesOf = (column: string, labels: { readonly [code: string]: string }) =>
   Object.entries(labels).flatMap(([code, label]) => [code, label].map((name) => ({ name, where: { [column]: code } })))
 
-/** Goods of these orders have come. */
+/** Whether goods of these orders were received. */
 const came_statuses: ReadonlyArray<PurchaseOrderStatus> = ["partially_received", "received"]
 const not_given_back = { po_type: "sub_hire", returned_at: null }
-/** Goods of the supplier have to go back, now or at the end of the hire. */
+/** Whether goods must go back to the supplier, now or at the end of the hire. */
 const isDueBack = ({ po_type, returned_at, status }: PurchaseOrderRow): boolean =>
   came_statuses.includes(status) && po_type === "sub_hire" && returned_at === null
 
-/** Amounts are no filters and no sorts: what they tell, they would tell people who may not see costs. */
+/** Amounts are neither filters nor sorts: they would reveal costs to users without permission. */
 export const purchaseOrderResource = resource({
   singular: "purchase_order",
   heading: "Deals",
@@ -224,9 +224,9 @@ const purchaseOrderReads: ReadonlyArray<Endpoint> = [list, show]
 const deciding = later(() => import("./decide.ts"))
 
 export const purchaseOrderShown = { purchase_order: Shown.row(() => purchaseOrderResource) }
-/** Of a sent one also whether a message goes to the supplier: without an address of theirs none does. */
+/** For sent orders also whether mail goes to the supplier, which needs an address. */
 const sentShown = { ...purchaseOrderShown, meta: Shown.keys({ is_mailed: boolean() }) }
-/** What answers to writes include beside what the request asks for. */
+/** Includes of write responses besides the requested ones. */
 const with_items = ["include", "items"] as const
 export const purchaseOrderAnswer = (status: Status) => (result: Id, input: Input) =>
   Effect.map(renderById(purchaseOrderResource, result.id, [with_items, ...input.query], viewContext(input)), status)
@@ -234,7 +234,7 @@ export const purchaseOrderAnswer = (status: Status) => (result: Id, input: Input
 const create = command("POST", path, {
   answer: purchaseOrderShown,
   name: "purchase_orders.create",
-  summary: "Order from a supplier: a draft that is not sent yet",
+  summary: "Create a draft purchase order",
   ability: write,
   permission: "purchase_orders.create",
   fields: createFields,
@@ -246,7 +246,7 @@ const create = command("POST", path, {
 const update = command("PUT", `${path}/{id}`, {
   answer: purchaseOrderShown,
   name: "purchase_orders.update",
-  summary: "Change a draft; what is left out stays, items replace all lines",
+  summary: "Update a draft; omitted fields keep their values, items replace all lines",
   ability: write,
   permission: "purchase_orders.edit",
   params: one,
@@ -268,7 +268,7 @@ const remove = command("DELETE", `${path}/{id}`, {
 const send = command("POST", `${path}/{id}/send`, {
   answer: sentShown,
   name: "purchase_orders.send",
-  summary: "Send a draft to its supplier, by e-mail with its PDF where an address is known",
+  summary: "Send a draft to its supplier, by e-mail with its PDF if an address is known",
   ability: write,
   permission: "purchase_orders.send",
   params: one,
@@ -292,7 +292,7 @@ const send = command("POST", `${path}/{id}/send`, {
 const cancel = command("POST", `${path}/{id}/cancel`, {
   answer: purchaseOrderShown,
   name: "purchase_orders.cancel",
-  summary: "Cancel an order of which nothing came; it keeps its number",
+  summary: "Cancel a purchase order without deliveries; it keeps its number",
   ability: write,
   permission: "purchase_orders.edit",
   params: one,

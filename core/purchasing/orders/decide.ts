@@ -1,4 +1,4 @@
-/** Making, changing, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
+/** Creating, updating, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
 import { Result } from "effect"
 import { nextDocumentNumber } from "../../billing/state/events.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
@@ -25,15 +25,15 @@ import {
 import type { CreateValues, PurchaseOrderMail, SentItem, UpdateValues } from "../fields.ts"
 import { type ItemFacts, itemsFrom, sumsOf, taxedItems } from "./items.ts"
 
-/** What both create and update must know of what the request names. */
+/** Facts that create and update share. */
 export interface HeaderFacts extends ItemFacts {
-  /** The supplier after the change. */
+  /** The supplier after the update. */
   readonly supplier: MemberRow | undefined
   readonly custom: CustomFieldFacts
 }
 export interface CreateFacts extends HeaderFacts {
   readonly currency: { readonly code: string; readonly is_enabled: boolean }
-  /** Undefined: no exchange rate to the base currency is known. */
+  /** Undefined without an exchange rate to the base currency. */
   readonly exchange_rate: string | undefined
   readonly default_store_id: number | null
 }
@@ -41,7 +41,7 @@ export interface UpdateFacts extends HeaderFacts {
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
 }
 
-/** 422 on `supplier_id` for whom nothing can be ordered from. */
+/** 422 on `supplier_id` if the member cannot be a supplier. */
 const ordersTo = (supplier: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
   supplier === undefined || supplier.deleted_at !== null
     ? reject("supplier_id", "The supplier is archived; restore the member or name another one.")
@@ -53,7 +53,7 @@ const dated = ({ ends_at, starts_at }: PurchaseOrderRow): Result.Result<void, Re
     ? reject("ends_at", "The ends at field must be a date after or equal to starts at.")
     : Result.succeed(undefined)
 
-/** An order with every column at its default. */
+/** An order with default values. */
 export const newPurchaseOrder = (id: number): PurchaseOrderRow => ({
   ...initialRow(purchase_orders, {}),
   id,
@@ -94,7 +94,7 @@ export const createPurchaseOrder = (
     yield* dated(header)
     const rows = yield* Result.mapError(itemsFrom(header, items ?? [], body["items"], [], facts, context), invalid)
     const sums = yield* exactSums(rows)
-    // Drawn last: what is refused takes no number.
+    // Drawn last, so that refused orders use no number.
     const number = nextDocumentNumber("purchase_order", store_id, context)
     return {
       events: [
@@ -103,7 +103,7 @@ export const createPurchaseOrder = (
       result: { id: header.id }
     }
   })
-/** 422 on `items` where a sum is too large to be exact. */
+/** 422 on `items` if a sum is too large to be exact. */
 const exactSums = (rows: ReadonlyArray<PurchaseOrderItemRow>): Result.Result<ReturnType<typeof sumsOf>, Rejection> => {
   const sums = sumsOf(rows)
   return Object.values(sums).every(Number.isSafeInteger)
@@ -116,7 +116,7 @@ const refuseStatus = ({ status }: PurchaseOrderRow, words: string): Result.Resul
 export const draftOnly = (row: PurchaseOrderRow, words: string): Result.Result<void, Rejection> =>
   row.status === "draft" ? Result.succeed(undefined) : refuseStatus(row, `only a draft can be ${words}.`)
 
-/** Fields that are absent stay. */
+/** Absent fields keep their values. */
 export const updatePurchaseOrder = (
   facts: UpdateFacts,
   input: Pick<Input, "body"> & { readonly values: UpdateValues; readonly rows: { readonly id: PurchaseOrderRow } },
@@ -165,7 +165,7 @@ interface RowsAsked {
   readonly items: ReadonlyArray<SentItem> | null | undefined
   readonly raw: Json | undefined
 }
-/** The lines after an update; undefined where nothing about them changes. */
+/** The lines after an update; undefined if unaffected. */
 const rowsAfter = (
   { before, items, next, raw }: RowsAsked,
   facts: UpdateFacts,
@@ -182,11 +182,11 @@ const rowsAfter = (
     )
   if (stored.some((row) => row.starts_at !== null && row.ends_at !== null && row.ends_at < row.starts_at))
     return reject("ends_at", "A line of the order would end before it starts; send its dates as well.")
-  // Another supplier is taxed anew.
+  // A new supplier changes the taxes.
   if (next.supplier_id !== before.supplier_id) return Result.succeed(taxedItems(stored, facts))
   return Result.succeed(stored === facts.items ? undefined : stored)
 }
-/** Lines that had the order's window go with it; those with dates of their own keep them. */
+/** Lines with the order's window move with it; those with other dates stay. */
 const movedWindow = (
   before: PurchaseOrderRow,
   next: PurchaseOrderRow,
@@ -206,7 +206,7 @@ const changedIn = (before: object, after: object): ReadonlyArray<readonly [strin
   Object.entries(after).filter(
     ([name, value]) => !sameJson(((before as AnyRow)[name] ?? null) as Json, (value ?? null) as Json)
   )
-/** What came, changed and went; undefined where nothing did. */
+/** Added, changed and removed lines; undefined if none. */
 const difference = (before: ReadonlyArray<PurchaseOrderItemRow>, after: ReadonlyArray<PurchaseOrderItemRow>) => {
   const stored = new Map(before.map((row) => [row.id, row]))
   const kept = new Set(after.map(({ id }) => id))
@@ -230,10 +230,10 @@ export const deletePurchaseOrder = (row: PurchaseOrderRow): Decided =>
 export interface SendFacts {
   readonly supplier: MemberRow | undefined
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
-  /** Where mail to the supplier goes; undefined where no address of theirs is known. */
+  /** The supplier's mail address; undefined without one. */
   readonly known: string | undefined
 }
-/** Without an address the order is sent all the same: it was read out over the telephone, or handed over. */
+/** Without an address the order is marked as sent: it was placed by telephone or in person. */
 export const sendPurchaseOrder = (
   row: PurchaseOrderRow,
   facts: SendFacts,
@@ -260,7 +260,7 @@ export const sendPurchaseOrder = (
       }
     } satisfies Decision<PurchaseOrderMail>
   })
-/** Goods that are sub-hired are hired from and until: by the order, or by each of its lines. */
+/** Sub-hires need a start and an end, on the order or on each line. */
 const windowed = (
   row: PurchaseOrderRow,
   items: ReadonlyArray<PurchaseOrderItemRow>

@@ -15,21 +15,21 @@ import type { SentItem } from "../fields.ts"
 
 export interface ItemFacts {
   readonly products: ReadonlyMap<number, ProductRow>
-  /** The opportunity of each line of one that the request or a stored line names. */
+  /** Opportunity of each opportunity item named by the request or a stored line. */
   readonly opportunity_of: ReadonlyMap<number, number>
   readonly tax: TaxTable
-  /** The tax class of the supplier for purchases; null: not taxed. */
+  /** The supplier's tax class for purchases; null if untaxed. */
   readonly supplier_tax_class_id: number | null
   readonly base_currency: string
 }
-/** The order that lines belong to, as it will be. */
+/** The order of the lines, after the update. */
 type ItemHeader = Pick<
   PurchaseOrderRow,
   "id" | "po_type" | "opportunity_id" | "currency_code" | "exchange_rate" | "starts_at" | "ends_at"
 >
 
 type Fail = (field: string, text: string) => void
-/** What a request says of one line: as it was read, which fields it has, and the stored line it changes. */
+/** One line of a request: the parsed values, the fields sent, and the stored line it changes. */
 interface Asked {
   readonly sent: SentItem
   readonly given: JsonObject
@@ -37,8 +37,8 @@ interface Asked {
 }
 
 /**
- * All lines of the draft, in the order they were sent, with their amounts and taxes. Lines that are there keep what is
- * left out. `raw`: the lines as they came, to tell what was left out. Failures are keyed `items.<n>.<field>`.
+ * All lines of the draft in the order sent, with amounts and taxes. Existing lines keep omitted fields. `raw`: the
+ * lines as sent, to detect omitted fields. Errors are keyed `items.<n>.<field>`.
  */
 export const itemsFrom = (
   header: ItemHeader,
@@ -85,7 +85,7 @@ const forPrice = ({ discount_percent, quantity, unit_cost }: PurchaseOrderItemRo
   unit_price: unit_cost
 })
 
-/** The lines with net, tax and total: tax is rounded once for each class and rate (rules/rates 8). */
+/** The lines with net, tax and total; tax is rounded once per class and rate (rules/rates 8). */
 export const taxedItems = (
   rows: ReadonlyArray<PurchaseOrderItemRow>,
   facts: Pick<ItemFacts, "tax" | "supplier_tax_class_id">
@@ -97,7 +97,7 @@ export const taxedItems = (
   const taxed = taxedRows(taxable, false)
   return rows.map((row, at) => ({ ...row, tax_rate: taxable[at]?.tax.tax_rate ?? null, ...taxed[at] }))
 }
-/** What lines come to together. */
+/** Totals of lines. */
 export const sumsOf = (
   rows: ReadonlyArray<Pick<PurchaseOrderItemRow, "subtotal" | "tax_total" | "total">>
 ): Pick<PurchaseOrderRow, "subtotal" | "tax_total" | "total"> => ({
@@ -106,7 +106,7 @@ export const sumsOf = (
   total: rows.reduce((sum, row) => sum + row.total, 0)
 })
 
-/** Columns a body can name: of a new line with their defaults, of a stored one as they were unless they were sent. */
+/** Columns a body can set: defaults for new lines, stored values for omitted fields of existing ones. */
 const merged = (header: ItemHeader, asked: Asked, facts: ItemFacts, fail: Fail): PurchaseOrderItemRow => {
   const { before, given, sent } = asked
   const stays = (name: keyof SentItem): boolean => before !== undefined && !Object.hasOwn(given, name)
@@ -155,7 +155,7 @@ const costOf = (
   if (Result.isFailure(read)) fail("unit_cost", `The unit cost field ${read.failure}`)
   return Result.isSuccess(read) ? read.success : 0
 }
-/** What the product costs to sub-hire or to buy, which is kept in the base currency, in the order's. */
+/** The product's sub-hire or purchase cost, converted from the base currency to the order's. */
 const usualCost = (
   { currency_code, exchange_rate, po_type }: ItemHeader,
   product: ProductRow | undefined,
@@ -166,7 +166,7 @@ const usualCost = (
   return convertMoney(price, base_currency, currency_code, formatDecimal(exact(1).dividedBy(exact(exchange_rate)), 20))
 }
 
-/** A line with every column at its default; its id is drawn where it is added. */
+/** A line with default values; its id is drawn when it is added. */
 export const newItem = (header: Pick<PurchaseOrderRow, "id" | "currency_code">): PurchaseOrderItemRow => ({
   ...initialRow(purchase_order_items, {}),
   id: 0,

@@ -1,13 +1,13 @@
 import { inLanguage } from "../../values/text.ts"
 
-/** What the mail with a purchase order says where no layout words it, in the language of the supplier. */
+/** Default text of mail with a purchase order, in the supplier's language. */
 interface OrderMailFacts {
-  /** Null: the order has no number yet. */
+  /** Null until the order is numbered. */
   readonly number: string | null
   readonly subject: string | null
   readonly supplier: string
   readonly company: string
-  /** The hire window, as people write it; null of what is bought. */
+  /** The formatted hire window; null for purchases. */
   readonly window: { readonly from: string; readonly to: string } | null
 }
 const english = {

@@ -20,18 +20,18 @@ export interface ReceiveFacts {
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
   readonly products: ReadonlyMap<number, ProductRow>
-  /** Is the store that the goods come to still there? */
+  /** Whether the receiving store still exists. */
   readonly has_store: boolean
-  /** Units that have one of the serial numbers sent, by it. */
+  /** Units with one of the sent serial numbers, by number. */
   readonly taken_serials: ReadonlyMap<string, StockLevelRow>
-  /** The stock level that more of a row in bulk is added to, by the row's id. */
+  /** The stock level that a bulk row is added to, by the row's id. */
   readonly levels: ReadonlyMap<number, StockLevelRow>
 }
 export interface GoodsResult {
   readonly id: number
   readonly receipt_id: number
 }
-/** What of one row of the order came, or went back, in one call. */
+/** Quantity of one row received or returned in one call. */
 export interface MovedRow {
   readonly item: PurchaseOrderItemRow
   readonly quantity: ExactNumber
@@ -39,19 +39,19 @@ export interface MovedRow {
   readonly notes: ReadonlyArray<string>
 }
 
-/** Pieces with a stock level of their own that one call may make. */
+/** Pieces with their own stock level per call. */
 const pieces_max = 2_000
 
 export const quantityText = (quantity: ExactNumber): string => String(quantity.toNumber())
 const outstandingOf = (item: Pick<PurchaseOrderItemRow, "quantity" | "received_quantity">): ExactNumber =>
   exact(item.quantity).minus(item.received_quantity)
-/** The row's product, where it becomes stock. */
+/** The row's product, if it becomes stock. */
 export const productOf = (
   products: ReadonlyMap<number, ProductRow>,
   item: Pick<PurchaseOrderItemRow, "product_id">
 ): ProductRow | undefined => (item.product_id === null ? undefined : products.get(item.product_id))
 
-/** Why nothing can be received for the order, whatever it is. */
+/** Reason nothing can be received for the order. */
 const wrongStatus = (order: PurchaseOrderRow): Rejection | undefined => {
   const is = (text: string): Rejection => invalidField("status", `${orderName(order)} ${text}`)
   switch (order.status) {
@@ -67,7 +67,7 @@ const wrongStatus = (order: PurchaseOrderRow): Rejection | undefined => {
   }
 }
 
-/** The row that a line names: 422 on `lines.N.item_id` where it is none of the order's. */
+/** The row named by a line: 422 on `lines.N.item_id` if it belongs to another order. */
 export const itemNamed = (
   line: Pick<ReceivedLine, "item_id" | "purchase_order_item_id">,
   at: number,
@@ -81,7 +81,7 @@ export const itemNamed = (
     : Result.succeed(item)
 }
 
-/** Why the serial numbers of a line cannot be received; `seen`: those of the lines before it. */
+/** Reason the serial numbers of a line cannot be received; `seen`: those of earlier lines. */
 const serialsRefusal = (
   serials: ReadonlyArray<string>,
   quantity: ExactNumber,
@@ -103,7 +103,7 @@ const serialsRefusal = (
     : `Serial number ${taken} is on stock level ${taken_serials.get(taken)?.id ?? 0} already; look at the piece again.`
 }
 
-/** The lines by their row: quantities of one row are added up. 422 on the line that is too much. */
+/** The lines by row, with quantities of one row added up. 422 on the line that exceeds the rest. */
 const receivedRows = (
   lines: ReadonlyArray<ReceivedLine>,
   facts: ReceiveFacts
@@ -143,7 +143,7 @@ const receivedRows = (
     }
     return [...rows.values()]
   })
-/** Pieces of a serialised row without a number stand as empty text, so that the others keep their place. */
+/** Serialised pieces without a number are empty texts, to keep positions. */
 const numbered = (
   serials: ReadonlyArray<string>,
   quantity: ExactNumber,
@@ -155,7 +155,7 @@ const numbered = (
 export const noted = (notes: string | null | undefined): ReadonlyArray<string> =>
   notes === null || notes === undefined || notes === "" ? [] : [notes]
 
-/** The stock levels that the goods of one row become part of. Purchases of one product in bulk share theirs. */
+/** The stock levels that goods of one row go to. Purchases of one bulk product share theirs. */
 const levelIds = (
   row: MovedRow,
   facts: ReceiveFacts,
@@ -174,7 +174,7 @@ const levelIds = (
   return [id]
 }
 
-/** A delivery or a return as a row, with who took it. */
+/** A delivery or return as a row, with the user who recorded it. */
 export const receiptRow = (
   order: PurchaseOrderRow,
   at: string,

@@ -1,7 +1,4 @@
-/**
- * A hire of goods that ends at another time than was agreed (rules/billing 2.3): the supplier lets them stay, or wants
- * them back sooner. The stock of them counts until then, by a reaction.
- */
+/** Moving the end of a sub-hire, later or earlier (rules/billing 2.3). A reaction moves the window of its stock. */
 import { Effect, Result, Schema } from "effect"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import type { DecideContext, Decided, Endpoint, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
@@ -34,12 +31,12 @@ import type { GoodsResult } from "./decide.ts"
 import { claimText, orderName, receiveFields, returnFields, type UnitClaim, unitName } from "../fields.ts"
 
 const extendFields = {
-  ends_at: timestamp({ required: true, describe: "When the hire ends now: later, or sooner" }),
+  ends_at: timestamp({ required: true, describe: "New end of the hire, later or earlier" }),
   item_ids: list(integer({ min: 1, names: "purchase_order_items" }), {
     nullable: true,
     min_items: 1,
     max_items: 1_000,
-    describe: "Lines that end at another time than the order; all that end with the order unless given"
+    describe: "Lines to move that end at another time; default: all that end with the order"
   }),
   reason: longText({ nullable: true, max: 1_000 })
 }
@@ -48,7 +45,7 @@ type ExtendValues = Partial<ValuesOf<typeof extendFields>>
 interface ExtendFacts {
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
-  /** Units of the order that are here, with who has them from now on. */
+  /** Present units of the order, with their later demands. */
   readonly units: ReadonlyArray<StockLevelRow>
   readonly claims: ReadonlyArray<UnitClaim>
 }
@@ -64,7 +61,7 @@ const extendFactsOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ExtendFacts, Failure, Store> {
   const items = yield* itemsOfOrder(order.id)
   const levels = items.length === 0 ? [] : yield* Store.find(stock_levels, hereWhere(items), { order: ["id"] })
-  // Who allocates one of the units waits, or is seen.
+  // Serialises with allocations of the units.
   yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
   const units = levels.filter(({ stock_category }) => stock_category === 50)
   return {
@@ -78,7 +75,7 @@ const extendFactsOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Why the end of the hire cannot move, whatever to. */
+/** Reason the end of the hire cannot move at all. */
 const refusalOf = (order: PurchaseOrderRow): Rejection | undefined => {
   if (order.po_type !== "sub_hire")
     return invalidField("po_type", `${orderName(order)} is a purchase; only a hire has an end.`)
@@ -90,11 +87,11 @@ const refusalOf = (order: PurchaseOrderRow): Rejection | undefined => {
     : invalidField("status", `${orderName(order)} ${ended}; nothing of it is hired any longer.`)
 }
 
-/** Something of the line is here, or still to come. */
+/** Something of the line is present or outstanding. */
 const isOpen = (item: PurchaseOrderItemRow): boolean =>
   isHere(item) || exact(item.quantity).greaterThan(item.received_quantity)
 
-/** The lines that get the new end: those named, else those that end with the order. */
+/** Lines with the new end: those named, else those that end with the order. */
 const movedItems = (
   { items, order }: ExtendFacts,
   { item_ids }: ExtendValues
@@ -137,7 +134,7 @@ const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideConte
     }
     const is_whole = sent.item_ids === null || sent.item_ids === undefined
     const set = is_whole && order.ends_at !== ends_at ? { ends_at } : {}
-    // A line without an end of its own has the order's, unless the order's stays where it is.
+    // A line without an end uses the order's, unless the order's stays.
     const items = moved.filter((item) =>
       is_whole ? item.ends_at !== null && item.ends_at !== ends_at : windowOf(order, item).ends_at !== ends_at
     )
@@ -159,7 +156,7 @@ const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideConte
     }
   })
 
-/** Levels of the lines that are still here end with the hire. */
+/** Levels of lines that are still present end with the hire. */
 export const hireExtended = reaction({
   on: [purchaseOrderExtended],
   facts: ({ events }) =>
@@ -177,7 +174,7 @@ export const hireExtended = reaction({
     )
 })
 
-// Endpoints of deliveries and returns (interface 4.12). Who writes to one order waits for who did before.
+// Endpoints of deliveries and returns (interface 4.12). Writers of one order are serialised.
 
 const receiving = later(() => import("./decide.ts"))
 const givingBack = later(() => import("./give-back.ts"))
@@ -207,7 +204,7 @@ const result: Schema.Codec<GoodsResult> = Schema.suspend(() =>
 )
 const with_items = ["include", "items"] as const
 
-/** The delivery as it was recorded, with what each line became. */
+/** The recorded delivery, with the result per line. */
 const receiptOf = Effect.fnUntraced(function* (id: number) {
   const receipt = yield* Store.get(purchase_order_receipts, id)
   if (receipt === undefined) return yield* Effect.die(new Error(`receipt ${id} vanished while it was being shown`))
@@ -243,7 +240,7 @@ const take = { ability: write, permission: "purchase_orders.receive" } as const
 const receive = command("POST", `${path}/{id}/receive`, {
   answer: goodsShown,
   name: "purchase_orders.receive",
-  summary: "Receive goods of an order that was sent: they become stock",
+  summary: "Receive goods of a sent purchase order into stock",
   ...take,
   params: one,
   fields: receiveFields,
@@ -256,7 +253,7 @@ const receive = command("POST", `${path}/{id}/receive`, {
 const giveBackGoods = command("POST", `${path}/{id}/return`, {
   answer: goodsShown,
   name: "purchase_orders.return",
-  summary: "Give sub-hired goods back to the supplier: all that are here, or some of them",
+  summary: "Return sub-hired goods to the supplier, all or some",
   ...take,
   params: one,
   fields: returnFields,
@@ -269,7 +266,7 @@ const giveBackGoods = command("POST", `${path}/{id}/return`, {
 const extend = command("POST", `${path}/{id}/extend`, {
   answer: purchaseOrderShown,
   name: "purchase_orders.extend",
-  summary: "Move the end of a hire that was sent: the supplier lets the goods stay, or wants them back sooner",
+  summary: "Extend or shorten a sent sub-hire",
   ability: write,
   permission: "purchase_orders.edit",
   params: one,

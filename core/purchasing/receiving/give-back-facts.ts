@@ -17,12 +17,12 @@ import { container_items } from "../../products/packing.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import { numberText } from "../../values/text.ts"
 
-// What the rules of deliveries must know, read in the transaction once nobody else writes to the same stock.
+// Facts of deliveries, read in the transaction after locking the stock.
 
 export const itemsOfOrder = (purchase_order_id: number) =>
   Store.find(purchase_order_items, { purchase_order_id }, { order: ["sort_order", "id"] })
 
-/** The level that more of a row in bulk goes to: the store's own for a purchase, that of the same hire otherwise. */
+/** The level a bulk row is added to: the store's own for purchases, that of the same hire otherwise. */
 const openLevels = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   items: ReadonlyArray<PurchaseOrderItemRow>
@@ -49,7 +49,7 @@ const openLevels = Effect.fnUntraced(function* (
     )
   }
   const product_ids = [...new Set(items.flatMap(({ product_id }) => product_id ?? []))].sort((a, b) => a - b)
-  // A level that another command is making of the product is there afterwards.
+  // Waits for other commands that create a level of the product.
   yield* lockStreams(product_ids.map((id) => `product_stock:${id}`))
   const where = { product_id: product_ids, store_id: order.store_id, stock_category: 10, is_sub_hired: false }
   yield* lockStreams((yield* Store.find(stock_levels, where)).map(({ id }) => `stock_level:${id}`))
@@ -72,7 +72,7 @@ export const receiveFactsOf = Effect.fnUntraced(function* (
   const came = items.filter(({ id }) => named.has(id))
   const found = new Map(
     (yield* Store.getMany(products, [...new Set(came.flatMap(({ product_id }) => product_id ?? []))]))
-      // Nothing counts what a deleted product has: its goods become no stock.
+      // Goods of deleted products do not become stock.
       .filter(({ deleted_at }) => deleted_at === null)
       .map((row) => [row.id, row])
   )
@@ -97,13 +97,13 @@ export const receiveFactsOf = Effect.fnUntraced(function* (
 export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
   /** Sub-hired levels of the order that have not gone back. */
   readonly levels: ReadonlyArray<StockLevelRow>
-  /** What holds a unit here, in words, by its id. */
+  /** Obstacles to returning a unit, as text by unit id. */
   readonly holds: ReadonlyMap<number, string>
-  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
+  /** Bulk quantity present at the store, by product id, without what is on hire. */
   readonly in_house: ReadonlyMap<number, ExactNumber>
 }
 
-/** Who has these units from now on, the first of each first. Two queries. */
+/** Later demands on these units, the first of each first. Two queries. */
 export const claimsOf = Effect.fnUntraced(function* (
   unit_ids: ReadonlyArray<number>,
   now: string
@@ -123,7 +123,7 @@ export const claimsOf = Effect.fnUntraced(function* (
   }))
 })
 
-/** What holds each unit, in words: it is packed, out, or promised to a job from now on. Three queries. */
+/** Obstacles per unit: packed, out, or promised from now on. Three queries. */
 const holdsOf = Effect.fnUntraced(function* (
   unit_ids: ReadonlyArray<number>,
   now: string
@@ -141,8 +141,8 @@ const holdsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * How much of these products in bulk is at the stores: all that is held, less what is out. Of a line it is known how
- * many pieces went; of the parts of a kit only that they are out.
+ * Bulk quantities present at the stores: all held, less what is out. Lines have dispatched quantities; kit components
+ * are only known to be out.
  */
 const inHouse = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
@@ -189,7 +189,7 @@ export const returnFactsOf = Effect.fnUntraced(function* (
   const items = yield* itemsOfOrder(order.id)
   const where = { purchase_order_item_id: items.map(({ id }) => id), given_back_at: null }
   const levels = items.length === 0 ? [] : yield* Store.find(stock_levels, where, { order: ["id"] })
-  // Who allocates or packs one of the units waits, or is seen.
+  // Serialises with allocating and packing of the units.
   yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
   const found = yield* Store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])
   return {

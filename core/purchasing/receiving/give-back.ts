@@ -26,7 +26,7 @@ const isUnit = ({ stock_category }: StockLevelRow): boolean => stock_category ==
 const namesUnits = ({ serial_numbers, stock_level_ids }: ReturnedLine): boolean =>
   (serial_numbers ?? []).length + (stock_level_ids ?? []).length > 0
 
-/** The units that a line means: those it names, else all that are here where it means all of them. */
+/** The units of a line: those it names, or all that are present. */
 const unitsOf = (
   units: ReadonlyArray<StockLevelRow>,
   item: PurchaseOrderItemRow,
@@ -99,7 +99,7 @@ const bulkRow = (
     )
   const product = productOf(products, item)
   const own = levels.filter((one) => one.purchase_order_item_id === item.id && !isUnit(one))
-  // Goods that became no stock are counted nowhere else.
+  // Goods that became no stock are not counted elsewhere.
   const there =
     product === undefined || own.length === 0
       ? undefined
@@ -118,7 +118,7 @@ const bulkRow = (
   })
 }
 
-/** What goes back of a row that came in single pieces, and in bulk beside them if its product was counted so before. */
+/** Returned quantity of a row with single pieces, plus bulk if its product was bulk before. */
 const unitRow = (
   item: PurchaseOrderItemRow,
   line: ReturnedLine,
@@ -155,7 +155,7 @@ const ofUnits = (
   stock_level_ids: units.map(({ id }) => id)
 })
 
-/** Lines of one row that come again add up. */
+/** Lines of one row are added up. */
 const merged = (one: GivenRow | undefined, other: GivenRow): GivenRow =>
   one === undefined
     ? other
@@ -175,7 +175,7 @@ const givenRows = (lines: ReadonlyArray<ReturnedLine>, facts: ReturnFacts): Refu
       const item = yield* itemNamed(line, at, facts)
       const before = rows.get(item.id)
       const product = productOf(facts.products, item)
-      // By what is here: a product may be counted otherwise by now than when its goods came.
+      // By current stock: a product's stock type may have changed since the delivery.
       const units = facts.levels.filter(
         (one) =>
           one.purchase_order_item_id === item.id && isUnit(one) && !(before?.stock_level_ids.includes(one.id) ?? false)
@@ -196,8 +196,8 @@ const givenRows = (lines: ReadonlyArray<ReturnedLine>, facts: ReturnFacts): Refu
   })
 
 /**
- * Gives goods back: all lines or none; without lines, all that is here. 422: `po_type` for bought goods, `status` where
- * nothing is here, `lines.N.…` naming what is too much or held here, `returned_at` in the future.
+ * Returns goods: all lines or none; without lines, everything present. 422: `po_type` for purchases, `status` if
+ * nothing is present, `lines.N.…` for excess or blocked goods, `returned_at` in the future.
  */
 export const giveBack = (facts: ReturnFacts, sent: ReturnValues, context: DecideContext): Decided<GoodsResult> =>
   Result.gen(function* () {

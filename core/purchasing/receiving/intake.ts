@@ -24,9 +24,9 @@ interface IntakeFacts {
   readonly orders: ReadonlyMap<number, PurchaseOrderRow>
   readonly items: ReadonlyMap<number, PurchaseOrderItemRow>
   readonly products: ReadonlyMap<number, ProductRow>
-  /** Levels that are there already. */
+  /** Existing levels. */
   readonly levels: ReadonlyMap<number, StockLevelRow>
-  /** Stores by id: whose days end where. */
+  /** Stores by id, for their days. */
   readonly stores: ReadonlyMap<number, StoreRow>
 }
 const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
@@ -53,7 +53,7 @@ const intakeFacts = Effect.fnUntraced(function* (
   }
 })
 
-/** What one level gets: its row as it would be new, and how much. */
+/** Change of one level: its row if new, and the quantity. */
 interface Entry {
   readonly level: StockLevelRow
   readonly quantity: string
@@ -63,7 +63,7 @@ const sale = 2
 const bulk_category = 10
 const unit_category = 50
 
-/** The hire of a row: its own dates, else those of the order. */
+/** Dates of a row's hire: its own, else the order's. */
 export const windowOf = (
   order: Pick<PurchaseOrderRow, "starts_at" | "ends_at">,
   item: Pick<PurchaseOrderItemRow, "starts_at" | "ends_at">
@@ -111,7 +111,7 @@ const entriesOf = (moved: GoodsMoved, { items, levels, orders, products }: Intak
   })
 }
 
-/** The events of one level: made, or more in it; bought goods with a line in its ledger for each entry. */
+/** Events of one level: created or increased; purchases get one ledger entry per receipt. */
 const levelEvents = (
   entries: ReadonlyArray<Entry>,
   moved: GoodsMoved,
@@ -172,8 +172,8 @@ export const goodsTakenIn = reaction({
 })
 
 /**
- * Until when goods that went back at an instant counted: to the beginning of that day at the store, as a slot counts
- * what is there in any part of it. The window stays one: what went back before it began never counted.
+ * End of the window of returned goods: the start of that day at the store, since slots count stock present in any part
+ * of them. Goods returned before their window began never count.
  */
 const countedUntil = (level: StockLevelRow, at: string, zone: string): string => {
   const day = instantOf(startOfDay(dayOf(millisOf(at), zone), zone))
@@ -181,7 +181,7 @@ const countedUntil = (level: StockLevelRow, at: string, zone: string): string =>
   return level.starts_at !== null && end < level.starts_at ? level.starts_at : end
 }
 
-/** A level of which `left` goes back: all of it, or a part that becomes a level of its own which counts no longer. */
+/** A level of which `left` goes back: all of it, or a part split off into a level that no longer counts. */
 const leavingEvents = (
   level: StockLevelRow,
   left: ExactNumber,
@@ -223,7 +223,7 @@ const leftEvents = (
   return moved.lines.flatMap((line) => {
     let left = exact(line.quantity ?? "0")
     const named = (line.stock_level_ids ?? []).flatMap((id) => levels.get(id) ?? [])
-    // Units go whole; what is left of the quantity is of those in bulk.
+    // Units go back whole; the rest of the quantity is bulk.
     const is_unit = ({ stock_category }: StockLevelRow): boolean => stock_category === unit_category
     return [...named.filter(is_unit), ...named.filter((level) => !is_unit(level))].flatMap((level) => {
       if (left.lessThanOrEqualTo(0)) return []
@@ -241,7 +241,7 @@ export const goodsGivenBack = reaction({
   decide: ({ events }, facts, context) => Result.succeed(events.flatMap(({ data }) => leftEvents(data, facts, context)))
 })
 
-// When sub-hired goods are due back at their supplier, and when people are reminded of it.
+// Due dates of sub-hired goods, and their reminders.
 
 const procurement_group = "procurement"
 export const procurementSettings = {
@@ -250,7 +250,7 @@ export const procurementSettings = {
       default: 1,
       min: 0,
       max: 365,
-      describe: "How many days before sub-hired goods are due back people are reminded; 0 on the day itself"
+      describe: "Days before sub-hired goods are due back to send a reminder; 0: on the day itself"
     })
   }
 } satisfies SettingGroups
@@ -264,14 +264,14 @@ type Present = Pick<PurchaseOrderItemRow, "starts_at" | "ends_at" | "received_qu
 export const isHere = (item: Pick<Present, "received_quantity" | "returned_quantity">): boolean =>
   exact(item.received_quantity).greaterThan(item.returned_quantity)
 
-/** When the first of the goods that are here is due back; null where none is. */
+/** Earliest due date of the goods present; null if none. */
 export const dueBackAt = (order: Dated, items: ReadonlyArray<Present>): string | null => {
   if (order.po_type !== "sub_hire" || order.deleted_at !== null) return null
   const ends = items.filter(isHere).flatMap((item) => windowOf(order, item).ends_at ?? [])
   return ends.sort()[0] ?? null
 }
 
-/** Whether people are to be reminded now: once for each end, however late. */
+/** Whether to send a reminder now: once per due date, however late. */
 export const isReminderDue = (
   order: Dated & Pick<PurchaseOrderRow, "return_reminded_for">,
   due_at: string | null,

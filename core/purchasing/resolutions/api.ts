@@ -1,4 +1,4 @@
-/** Resolving shortages of an opportunity by an order to a supplier, or by waiting (rules/availability 9). */
+/** Resolving shortages of an opportunity by a purchase order or the waiting list (rules/availability 9). */
 import { Effect, Result } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { command, type Endpoint, type Failure, get } from "../../kernel/endpoints/endpoint.ts"
@@ -35,7 +35,7 @@ import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.
 import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
 import { resolveFields } from "../fields.ts"
 
-// What an opportunity's orders to suppliers cost (rules/opportunities 13): its cost side, in the base currency.
+// Cost of an opportunity's purchase orders (rules/opportunities 13), in the base currency.
 
 const net = (describe: string) => text({ describe })
 const orderShown = {
@@ -45,11 +45,11 @@ const orderShown = {
   status: choice(purchase_order_statuses),
   supplier_id: integer(),
   currency_code: text(),
-  subtotal: net("Without tax, in the order's currency"),
-  base_subtotal: net("Without tax, in the base currency by the order's own rate")
+  subtotal: net("Before tax, in the order's currency"),
+  base_subtotal: net("Before tax, in the base currency at the order's rate")
 }
 
-/** The net of an order in the base currency, by the rate kept with it. */
+/** Net of an order in the base currency, by its stored rate. */
 const baseNet = (
   { currency_code, exchange_rate, subtotal }: Pick<PurchaseOrderRow, "currency_code" | "exchange_rate" | "subtotal">,
   base: string
@@ -61,15 +61,15 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
   answer: {
     supply_costs: Shown.keys({
       opportunity_id: integer(),
-      currency_code: text({ describe: "The base currency" }),
-      sub_hire_cost_total: net("Without tax, in the base currency"),
-      purchase_cost_total: net("Without tax, in the base currency"),
+      currency_code: text({ describe: "Base currency" }),
+      sub_hire_cost_total: net("Before tax, in the base currency"),
+      purchase_cost_total: net("Before tax, in the base currency"),
       cost_total: net("Both"),
       purchase_orders: Shown.objects(orderShown)
     })
   },
   name: "opportunities.supply_costs",
-  summary: "What the orders to suppliers for it cost, those that were cancelled left out",
+  summary: "Show the total cost of its purchase orders, except cancelled ones",
   ability: "purchase_orders:read",
   permission: "costs.view",
   params: { id: { table: opportunities } },
@@ -113,10 +113,10 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
     })
 })
 
-// What is on order for lines of opportunities: as orders to suppliers are made, changed, received and given up, each
-// line says how much is still to come for it, which closes its shortage so far (rules/availability 9).
+// Quantities on order per opportunity line. As purchase orders are created, changed, received and cancelled, the
+// outstanding quantity of each line is updated, which reduces its shortage (rules/availability 9).
 
-/** What counts of a row of an order. */
+/** Columns of an order row that count. */
 interface OrderedRow {
   readonly id: number
   readonly purchase_order_id: number
@@ -125,16 +125,16 @@ interface OrderedRow {
   readonly received_quantity: string
 }
 interface OnOrderFacts {
-  /** Rows before the events: those of the orders they are about, and all others for the same lines. */
+  /** Rows before the events: those of the affected orders, and all others for the same lines. */
   readonly rows: ReadonlyArray<OrderedRow>
-  /** Orders of those rows that count: neither cancelled nor deleted. */
+  /** Orders of those rows that are neither cancelled nor deleted. */
   readonly standing: ReadonlySet<number>
   readonly lines: ReadonlyArray<ItemRow>
 }
 const given_up: ReadonlyArray<PurchaseOrderStatus> = ["cancelled"]
 type Some = Partial<OrderedRow> & { readonly id: number }
 
-/** Orders the events are about. */
+/** Orders affected by the events. */
 const ordersOf = (all: ReadonlyArray<NewEvent>): ReadonlyArray<number> => [
   ...new Set(
     [
@@ -146,7 +146,7 @@ const ordersOf = (all: ReadonlyArray<NewEvent>): ReadonlyArray<number> => [
     ].map(({ id }) => id)
   )
 ]
-/** Rows as events bring them: new ones, and columns of those that are there. */
+/** Rows in the events: new ones, and changed columns. */
 const sentRows = (all: ReadonlyArray<NewEvent>): ReadonlyArray<Some> => [
   ...dataOf(purchaseOrderCreated, all).flatMap(({ items }) => items),
   ...dataOf(purchaseOrderUpdated, all).flatMap(({ items }) => [...(items?.added ?? []), ...(items?.altered ?? [])]),
@@ -180,7 +180,7 @@ const onOrderFacts = Effect.fnUntraced(function* (
   ]
   if (line_ids.length === 0) return { rows: [], standing: new Set(), lines: [] }
   const lines = yield* Store.getMany(opportunity_items, line_ids)
-  // Who changes another order for the same lines is waited for, and seen.
+  // Serialises with changes of other orders for the same lines.
   yield* lockIfFree([...new Set(lines.map(({ opportunity_id }) => opportunityStream(opportunity_id)))])
   const others = yield* Store.find(purchase_order_items, { opportunity_item_id: line_ids })
   const rows = [...new Map([...own, ...others].map((row) => [row.id, row])).values()]
@@ -196,7 +196,7 @@ const onOrderFacts = Effect.fnUntraced(function* (
   }
 })
 
-/** What is still to come of each line, as the events leave it. */
+/** Outstanding quantity of each line after the events. */
 const onOrderAfter = (
   { rows, standing }: OnOrderFacts,
   all: ReadonlyArray<NewEvent>
@@ -234,13 +234,13 @@ const resolving = later(() => import("./resolve.ts"))
 const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", {
   answer: { purchase_order: Shown.optional(purchaseOrderShown.purchase_order), waiting: Shown.optional(waitingShown) },
   name: "opportunities.resolve_shortages",
-  summary: "Order what is short from a supplier, sub-hired or bought, or wait for it to come free",
+  summary: "Resolve shortages by sub-hire, purchase or the waiting list",
   success_status: 201,
   ability: write,
   permission: "shortages.resolve",
   params: { id: { table: opportunities } },
   fields: resolveFields,
-  // To wait for goods is to order nothing.
+  // The waiting list orders nothing.
   authorize: ({ sent, viewer }) =>
     (isJsonObject(sent) && String(sent["resolution"]).toLowerCase() === "waitlist") ||
     hasOnePermission(viewer, "purchase_orders.create")

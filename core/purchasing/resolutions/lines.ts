@@ -1,15 +1,15 @@
-/** Which lines of an order close which shortages (rules/availability 9). */
+/** Matching order lines with shortages (rules/availability 9). */
 import { Result } from "effect"
 import type { LineShortage } from "../../orders/availability/rules/line.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { PurchaseOrderType } from "../schema.ts"
 import type { ResolveValues, SentItem } from "../fields.ts"
 
-/** A line of the opportunity that is short, with the time its goods are needed: buffers included, open ends without. */
+/** A short line, with the time its goods are needed: buffers included, without open ends. */
 export interface ShortLine {
   readonly shortage: LineShortage
   readonly name: string
-  /** It is a kit: its parts are short, and not itself. */
+  /** A kit: its components are short, not the kit itself. */
   readonly is_kit: boolean
   readonly starts_at: string | null
   readonly ends_at: string | null
@@ -21,14 +21,14 @@ interface Wanted {
 }
 type Refusable<A> = Result.Result<A, Rejection>
 
-/** Goods ordered for `one` are there for the whole time of `other`. */
+/** Whether goods ordered for `one` cover the whole time of `other`. */
 const covers = (one: LineShortage, other: LineShortage): boolean =>
   one.product_id === other.product_id &&
   one.store_id === other.store_id &&
   one.starts_at <= other.starts_at &&
   one.ends_at >= other.ends_at
 
-/** All that is short and not on order, each piece once: what is ordered for one line may serve another. */
+/** All that is short and not on order, each piece once: goods ordered for one line may serve another. */
 const everything = (short: ReadonlyArray<ShortLine>): ReadonlyArray<Wanted> => {
   const wanted: Array<Wanted> = []
   for (const one of short.filter(({ is_kit }) => !is_kit)) {
@@ -77,7 +77,7 @@ const blank: SentItem = {
   ends_at: null,
   sort_order: null
 }
-/** A line that is there, as a request leaves it unchanged. */
+/** An existing line, unchanged by the request. */
 export const unchanged = (id: number): SentItem => ({ ...blank, id })
 
 export interface Resolved {
@@ -90,8 +90,8 @@ const outer = (values: ReadonlyArray<string | null>, pick: (sorted: ReadonlyArra
   values.includes(null) ? null : (pick(values.filter((one) => one !== null).sort()) ?? null)
 
 /**
- * Lines of an order for what is short: all of it at one store, or what the request names. 422: `shortages` where
- * nothing is short, `lines.N.opportunity_item_id` for a line that is not, a kit, or one at another store.
+ * Order lines for shortages: all at one store, or those requested. 422: `shortages` if nothing is short,
+ * `lines.N.opportunity_item_id` for a line that is not short, a kit, or at another store.
  */
 export const resolvingLines = (
   short: ReadonlyArray<ShortLine>,

@@ -1,4 +1,4 @@
-/** Facts and rule of resolving shortages (rules/availability 9). */
+/** Facts and rules of resolving shortages (rules/availability 9). */
 import { Effect, Result } from "effect"
 import type { CommandRuntime, DecideContext, Decided, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
@@ -25,12 +25,12 @@ import { createPurchaseOrder, draftOnly, updatePurchaseOrder } from "../orders/d
 import { createFactsOf, updateFactsOf } from "../orders/api.ts"
 import { type Resolved, resolvingLines, type ShortLine, unchanged } from "./lines.ts"
 
-// Lines that are hired from a supplier whole become sub-rentals, at the price they have (rules/availability 9).
+// Fully sub-hired lines become sub-rentals, at their price (rules/availability 9).
 
 const rental = 0,
   sub_rental = 3
 
-/** 422 on `sub_rental` for purchases, on `state` where the opportunity can no longer be changed. */
+/** 422 on `sub_rental` for purchases, and on `state` if the opportunity can no longer change. */
 const subRentedEvents = (
   state: DecisionState,
   items: ReadonlyArray<SentItem>,
@@ -59,15 +59,15 @@ interface ResolveFacts {
   readonly resolved: Result.Result<Resolved, Rejection>
   readonly opportunity: OpportunityRow
   readonly state: DecisionState
-  /** The draft that is added to. */
+  /** The draft to add to. */
   readonly draft: { readonly row: PurchaseOrderRow; readonly facts: UpdateFacts } | undefined
-  /** What a new order must know. */
+  /** Facts of a new order. */
   readonly fresh: { readonly values: CreateValues; readonly facts: CreateFacts } | undefined
 }
 const typeOf = ({ resolution }: ResolveValues): PurchaseOrderType =>
   resolution === "purchase" ? "purchase" : "sub_hire"
 
-/** What is short, each line with the time it needs the goods: preparation and turnaround included. */
+/** Short lines, with the time their goods are needed: preparation and turnaround included. */
 const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArray<ShortLine> => {
   const { opportunity } = state
   const lines = new Map(opportunity.lines.map((line) => [line.id, line]))
@@ -120,11 +120,11 @@ const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Ret
     : facts
 })
 
-/** What the request's new lines say, for the rule that tells what was left out. */
+/** New lines of the request, for the rule that detects omitted fields. */
 const rawOf = (items: Resolved["items"]) =>
   items.map((item) => Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null)))
 
-/** Why lines cannot be added to this draft. */
+/** Reason lines cannot be added to this draft. */
 const draftRefusal = (
   draft: PurchaseOrderRow,
   resolved: Resolved,
@@ -186,7 +186,7 @@ const resolveShortages = (
     )
   })
 
-/** What is short, and what waits already. Asked quantities are whole lines: units that are allocated count too. */
+/** Short and waiting lines. Requested quantities are whole lines, including allocated units. */
 const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return<Join, Failure, Store> {
   const { row, values } = asked
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
@@ -204,7 +204,7 @@ const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return
     })
   }
 })
-/** 422 on what only an order to a supplier has. */
+/** 422 on fields that apply to purchase orders only. */
 const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
   const refuse = (field: string) => reject(field, "Whoever waits orders nothing; leave the field out.")
   for (const name of ["supplier_id", "purchase_order_id", "currency", "expected_at"] as const)
@@ -218,7 +218,7 @@ const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
   return Result.succeed(undefined)
 }
 
-/** Of whoever waits, or of an order to a supplier. */
+/** Waiting lines, or a purchase order. */
 type ResolutionFacts = { readonly wait: Join } | { readonly order: ResolveFacts }
 export const resolutionFacts = (asked: Asked): Effect.Effect<ResolutionFacts, Failure, Store | CommandRuntime> =>
   asked.values.resolution === "waitlist"

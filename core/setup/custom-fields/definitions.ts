@@ -101,7 +101,7 @@ const hintOf = (row: CustomFieldRow): JsonObject | undefined =>
   row.module_type !== "Member" || row.is_personal || !written.has(row.field_type)
     ? undefined
     : {
-        hint: "Values of this field stay when a member is anonymised. If it is to hold data about a person, set is_personal to true."
+        hint: "Values of this field stay when a member is anonymised. If it holds personal data, set is_personal to true."
       }
 /** 422 for a changed `start` of an auto number: counted from another start, numbers would repeat or be left out. */
 const startProblem = (next: CustomFieldRow, before: CustomFieldRow): FieldErrors =>

@@ -116,13 +116,13 @@ const rateFields = {
   vat_category: choice(vat_categories, {
     nullable: true,
     on_null: "clear",
-    describe: "How e-invoices report it; without it a rate of 0 is a zero rate"
+    describe: "VAT category on e-invoices; default for a rate of 0: zero-rated"
   }),
   exemption_reason: longText({
     nullable: true,
     on_null: "clear",
     max: 500,
-    describe: "Why there is no VAT, in words for the buyer: what exempt rates must say on e-invoices"
+    describe: "Reason for charging no VAT, for the buyer; required on e-invoices for exempt rates"
   })
 }
 export const tax_rates = table("tax_rates", rateFields, { visibility: visible_to_all, reference: true })
@@ -212,7 +212,7 @@ const rules = crudResource({
 const taxSettings = {
   assign_default_classes: boolean({
     default: false,
-    describe: "New members and products without a tax class get the default one; null sent stays null"
+    describe: "Give new members and products without a tax class the default one, unless null is sent"
   })
 }
 /** The class for rows created without one; undefined while the setting is off. */

@@ -27,7 +27,7 @@ const groupOf = (input: Input): string => input.params["group"] ?? ""
 const unknownGroup = notFound("No such group of settings.")
 
 const values = Shown.map(Shown.anything(), {
-  describe: "By key. A secret is shown as ******** where one is set; sent back like that it stays as it is"
+  describe: "Values by key. A secret that is set reads ********; sending that back keeps it"
 })
 const declaredGroups = Effect.map(CommandRuntime, ({ catalogue }) => catalogue.settings)
 const fieldsOf = (groups: SettingGroups, group: string): Fields | undefined =>
@@ -35,7 +35,7 @@ const fieldsOf = (groups: SettingGroups, group: string): Fields | undefined =>
 const list = get("/api/v1/settings", {
   answer: { settings: Shown.objects({ group: text(), settings: values }), meta: Shown.meta },
   name: "settings.list",
-  summary: "List the groups of settings",
+  summary: "List the setting groups",
   ability: "settings:read",
   permission: "settings.view",
   run: ({ query, settings }) =>
@@ -51,7 +51,7 @@ const list = get("/api/v1/settings", {
 const show = get("/api/v1/settings/{group}", {
   answer: { settings: values },
   name: "settings.show",
-  summary: "Show one group of settings",
+  summary: "Show one setting group",
   ability: "settings:read",
   permission: "settings.view",
   run: (input: Input) =>
@@ -124,13 +124,13 @@ const change = (booked_rows: Table) =>
   command("PUT", "/api/v1/settings/{group}", {
     answer: { settings: values, meta: Shown.ignored_alone },
     name: "settings.update",
-    summary: "Change settings of a group; absent keys stay",
+    summary: "Update settings of a group; omitted keys keep their values",
     ability: "settings:write",
     permission: "settings.manage",
     fields: {
       settings: json<JsonObject>({
         required: true,
-        describe: 'Keys of the group and their new values: {"smtp_url": "smtp://…"}. settings show lists the keys'
+        describe: 'New values by key: {"smtp_url": "smtp://…"}; settings show lists the keys'
       })
     },
     streams: (params) => [`settings:${params["group"]}`],

@@ -30,25 +30,30 @@ export const settingGroups = {
     tax_number: text({ nullable: true })
   },
   api: {
-    rate_limit: integer({ default: 600, min: 1, max: 10_000, describe: "Requests a minute for each token" }),
+    rate_limit: integer({ default: 600, min: 1, max: 10_000, describe: "Requests per minute and token" }),
     anonymous_rate_limit: integer({
       default: 20,
       min: 1,
       max: 10_000,
-      describe: "Requests a minute without a token, for each address"
+      describe: "Requests per minute and IP address without a token"
     }),
     cors_origins: list(text({ max: 255 }), {
       default: [],
       max_items: 100,
-      describe: "Origins whose pages may ask this server, such as https://shop.example; * for any"
+      describe: "Allowed CORS origins, such as https://shop.example; * for any"
     }),
     monthly_units: integer({
       default: 0,
       min: 0,
       max: 1_000_000_000,
-      describe: "Weighted units a UTC calendar month for each token; 0: no limit"
+      describe: "Weighted units per token and UTC calendar month; 0: no limit"
     }),
-    token_expiration_days: integer({ default: 0, min: 0, max: 3650, describe: "0: tokens do not expire" })
+    token_expiration_days: integer({
+      default: 0,
+      min: 0,
+      max: 3650,
+      describe: "Token lifetime in days; 0: tokens do not expire"
+    })
   },
   opportunities: {
     number_pad: integer({ default: 10, min: 0, max: 20 }),
@@ -58,15 +63,15 @@ export const settingGroups = {
     prices_include_tax: boolean({ default: false }),
     contacts_as_customers: boolean({
       default: false,
-      describe: "Contacts, who are private persons, may be customers of quotes and orders, as organisations are"
+      describe: "Allow contacts (private persons) as customers of quotes and orders"
     }),
     on_stop_policy: choice(promise_policies, {
       default: "warn",
-      describe: "A customer is on stop: block refuses the order, warn tells it, allow says nothing"
+      describe: "For orders of a customer on stop: block refuses, warn adds a warning, allow does neither"
     }),
     credit_limit_policy: choice(promise_policies, {
       default: "warn",
-      describe: "A customer would owe more than their limit: the same"
+      describe: "Same, for orders above the customer's credit limit"
     })
   },
   availability: {
@@ -86,7 +91,7 @@ export const settingGroups = {
       default: default_span_days,
       min: 1,
       max: span_days_ceiling,
-      describe: "Days between the two dates of a calendar, chart, shortage sweep or plan, at most"
+      describe: "Longest range of a calendar, chart, shortage list or plan, in days"
     }),
     overdue_check_interval: integer({ default: 60, min: 1, max: 1440, describe: "Minutes" })
   },
@@ -96,32 +101,32 @@ export const settingGroups = {
     default_hire_days: integer({ default: 1, min: 1, max: 3650 })
   },
   mail: {
-    sender_name: text({ nullable: true, on_null: "clear", describe: "Without it the company's name" }),
+    sender_name: text({ nullable: true, on_null: "clear", describe: "Default: the company's name" }),
     sender_address: text({
       nullable: true,
       on_null: "clear",
       format: "email",
-      describe: "Without it the company's e-mail. Mail servers send here what they could not deliver"
+      describe: "Sender address, also for bounces; default: the company's e-mail"
     }),
     reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
     always_bcc: text({
       nullable: true,
       on_null: "clear",
       format: "email",
-      describe: "Gets a blind copy of every message"
+      describe: "Address for a blind copy of every message"
     }),
     dkim_domain: text({
       nullable: true,
       on_null: "clear",
       max: 253,
-      describe: "With selector and key, messages are signed for this domain"
+      describe: "DKIM domain; with selector and key, messages are signed for it"
     }),
     dkim_selector: text({ nullable: true, on_null: "clear", max: 63 }),
-    dkim_private_key: secretText({ max: 10_000, describe: "RSA, as PEM" }),
+    dkim_private_key: secretText({ max: 10_000, describe: "DKIM private key: RSA, as PEM" }),
     smtp_url: secretText({
       max: 2048,
       format: "smtp",
-      describe: "smtp://user:password@host:587; FLIGHTCASE_SMTP_URL comes before it"
+      describe: "Mail server: smtp://user:password@host:587; FLIGHTCASE_SMTP_URL overrides it"
     })
   },
   notifications: {
@@ -129,7 +134,7 @@ export const settingGroups = {
       default: 60,
       min: 0,
       max: 1_440,
-      describe: "Minutes from one e-mail of notifications to the next of the same person; 0 sends each at once"
+      describe: "Least minutes between notification mails to one person; 0 sends each at once"
     }),
     retention_days: integer({ default: 90, min: 1, max: 3_650, describe: "Inbox retention in days" })
   },
@@ -138,7 +143,7 @@ export const settingGroups = {
       default: 30,
       min: 1,
       max: 3_650,
-      describe: "Days for which deliveries and their log are kept"
+      describe: "Retention of deliveries and their log, in days"
     })
   },
   metering: {
@@ -146,17 +151,12 @@ export const settingGroups = {
       default: 90,
       min: 1,
       max: 3_650,
-      describe: "Days for which each call to the API is kept"
+      describe: "Retention of single API calls, in days"
     }),
-    usage_retention_months: integer({
-      default: 25,
-      min: 2,
-      max: 120,
-      describe: "Months for which sums of calls are kept"
-    }),
+    usage_retention_months: integer({ default: 25, min: 2, max: 120, describe: "Retention of call totals, in months" }),
     ip_addresses: choice(
-      { shortened: "Without what tells one machine from its neighbours", full: "Whole", none: "Not at all" },
-      { default: "shortened", describe: "What is written down of the addresses calls come from" }
+      { shortened: "Without the last part, which identifies a machine", full: "Whole", none: "Not at all" },
+      { default: "shortened", describe: "Storage of callers' IP addresses" }
     )
   },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
@@ -168,20 +168,11 @@ export const settingGroups = {
 export type NumberedKind = "opportunity" | "invoice" | "proforma" | "credit_note" | "purchase_order" | "document"
 
 const prefix = () =>
-  text({
-    default: "",
-    max: 40,
-    describe: "Stands before the number; {store} in it becomes the store's id, which keeps numbers of stores apart"
-  })
+  text({ default: "", max: 40, describe: "Prefix of the number; {store} in it becomes the store's id" })
 const digits_default = 10
 const digits = () =>
-  integer({
-    default: digits_default,
-    min: 1,
-    max: 20,
-    describe: "Digits of a number, with zeros before it: 4 makes 0044"
-  })
-const per_store = () => boolean({ default: false, describe: "A series for each store instead of one for all" })
+  integer({ default: digits_default, min: 1, max: 20, describe: "Digits of a number, zero-padded: 4 gives 0044" })
+const per_store = () => boolean({ default: false, describe: "Number each store separately instead of all together" })
 export const numbering_group = "numbering"
 export const numberingSettings = {
   [numbering_group]: {
@@ -191,7 +182,7 @@ export const numberingSettings = {
       on_null: "clear",
       min: 1,
       max: 20,
-      describe: "Digits of a number; null: as opportunities.number_pad"
+      describe: "Digits of a number; null uses opportunities.number_pad"
     }),
     "invoice.prefix": prefix(),
     "invoice.digits": digits(),

@@ -316,7 +316,7 @@ const endpoints = [
     name: "custom_views.list",
     summary: "List the views available to the caller",
     ...reads,
-    fields: { entity_type: text({ describe: "Only views of these, such as members" }) },
+    fields: { entity_type: text({ describe: "Only views of this resource, such as members" }) },
     run: (input) =>
       Effect.gen(function* () {
         const { entity_type } = input.values
@@ -342,7 +342,7 @@ const endpoints = [
   command("POST", `${path}/{id}/clone`, {
     answer: oneView,
     name: "custom_views.clone",
-    summary: "Copy a view for oneself",
+    summary: "Copy a view to a personal one",
     ...writes,
     params: inPath,
     success_status: 201,

@@ -133,7 +133,7 @@ const compliance = get(`${one}/compliance`, {
   answer: { compliance: manifestShown },
   error_answers: { 422: null },
   name: "containers.compliance",
-  summary: "What is in a closed container, against what belongs there",
+  summary: "Compare a closed container's contents with its target",
   ...read_access,
   params: oneContainer,
   run: ({ rows: { container } }) =>
@@ -199,7 +199,7 @@ const contents = Effect.fnUntraced(function* (target: ContainerFacts, now: strin
 const dissolving = command("POST", `${one}/dissolve`, {
   answer: { ...containerShown, meta: Shown.keys({ warnings: list(text()) }) },
   name: "containers.dissolve",
-  summary: "End a container; what is in it goes back to stock or into another",
+  summary: "Dissolve a container; its contents return to stock or move to another",
   ...write_access("dissolve"),
   params: oneContainer,
   fields: {
@@ -225,7 +225,7 @@ const dissolving = command("POST", `${one}/dissolve`, {
 
 const deleting = command("DELETE", one, {
   name: "containers.delete",
-  summary: "Forget a dissolved container that never went out",
+  summary: "Delete a dissolved container that never went out",
   ...write_access("dissolve"),
   params: oneContainer,
   fields: {},
@@ -288,7 +288,7 @@ const repacking = command("POST", `${one}/repack`, {
   answer: containerItemShown,
   success_status: 201,
   name: "containers.repack",
-  summary: "Confirm or pack one unit of a container being repacked (repack start begins that)",
+  summary: "Confirm or pack one unit of a container being repacked; start with repack start",
   ...write_access("repack"),
   params: oneContainer,
   fields: {

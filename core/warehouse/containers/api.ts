@@ -58,7 +58,7 @@ const one = "/api/v1/containers/{container}"
 const dispatching = command("POST", `${one}/dispatch`, {
   answer: { ...containerShown, meta: Shown.optional(Shown.keys(dispatch_meta_fields)) },
   name: "containers.dispatch",
-  summary: "Send a sealed kit out to an order",
+  summary: "Dispatch a sealed kit to an order",
   ...write_access("dispatch"),
   params: oneContainer,
   fields: { opportunity_id: ref("opportunities", { required: true }), dispatched_at: timestamp({ nullable: true }) },
@@ -120,7 +120,7 @@ const returnFacts = Effect.fnUntraced(function* (
 const returning = command("POST", `${one}/return`, {
   answer: containerShown,
   name: "containers.return",
-  summary: "Take a kit back from its order",
+  summary: "Return a kit from its order",
   ...write_access("dispatch"),
   params: oneContainer,
   streams: streamsOfMovement(),
@@ -134,7 +134,7 @@ const returning = command("POST", `${one}/return`, {
 const verifying = command("POST", `${one}/verify-checkin`, {
   answer: { verification: verificationShown },
   name: "containers.verify_checkin",
-  summary: "Check what came back against what went out",
+  summary: "Check in a returned container against what went out",
   ...write_access("repack"),
   params: oneContainer,
   streams: streamsOfMovement(),
@@ -177,7 +177,7 @@ const reads = [
   get(`${base}/{container}`, {
     answer: containerShown,
     name: "containers.show",
-    summary: "Show a container with what is in it",
+    summary: "Show a container with its contents",
     ...read_access,
     params: oneContainer,
     run: (input) => renderContainer(input, input.rows.container.id, ok)
@@ -188,7 +188,7 @@ const creates = [
   command("POST", base, {
     answer: containerShown,
     name: "containers.create",
-    summary: "Make a container, with or without a case of its own",
+    summary: "Create a container, with or without a case of its own",
     ...write_access("create"),
     fields: {
       name: containers.columns.name,
@@ -237,7 +237,7 @@ const creates = [
     answer: containerShown,
     success_status: 201,
     name: "containers.create_temporary",
-    summary: "Make a container for one outing, known by its barcode",
+    summary: "Create a temporary container by barcode",
     ...write_access("create"),
     fields: {
       name: containers.columns.name,
@@ -265,7 +265,7 @@ const creates = [
 const update = command("PATCH", `${base}/{container}`, {
   answer: containerShown,
   name: "containers.update",
-  summary: "Change name, barcode, notes or scan mode; what is left out stays",
+  summary: "Update name, barcode, notes or scan mode; omitted fields keep their values",
   ...write_access("edit"),
   params: oneContainer,
   fields: {
@@ -308,7 +308,7 @@ const moves = [
   command("POST", `${base}/{container}/unpack`, {
     answer: containerItemShown,
     name: "containers.unpack",
-    summary: "Take a unit out",
+    summary: "Unpack a unit",
     ...write_access("pack"),
     params: oneContainer,
     fields: item,

@@ -21,7 +21,7 @@ export const containerItemResource = resource({
 })
 
 const contents = Shown.rows(() => containerItemResource, {
-  describe: "What is in it now: with include=active_items, and always on one container"
+  describe: "Current contents; in lists only with include=active_items"
 })
 
 export const containerResource = resource({
@@ -167,15 +167,12 @@ const own = {
     position: text({ nullable: true }),
     packed_at: timestamp(),
     packed_by_user_id: integer({ nullable: true }),
-    returned_at: timestamp({
-      nullable: true,
-      describe: "Time of its separate return, while the container is still out"
-    })
+    returned_at: timestamp({ nullable: true, describe: "Time of its return while the container is still out" })
   })
 }
 type Manifest = Shown.KeysShown<typeof own> & { readonly containers: ReadonlyArray<Manifest> }
 export const manifestShown: Shown.Part<Manifest> = Shown.named("ContainerManifest", () =>
-  Shown.keys({ ...own, containers: Shown.list(manifestShown, { describe: "Those packed inside it" }) })
+  Shown.keys({ ...own, containers: Shown.list(manifestShown, { describe: "Items packed inside it" }) })
 )
 export const verificationShown = Shown.keys({
   expected: list(integer()),

@@ -215,7 +215,7 @@ const subtreeOf = (
 // Units checked in without their case, which is still out: they are here, and not in the case.
 
 type Return = Pick<AssignmentRow, "opportunity_id" | "returned_at" | "status">
-/** When; undefined where it did not. `around`: the outermost case. */
+/** Time of the return; undefined if not returned alone. `around`: the outermost case. */
 export const backAloneAt = (
   steps: ReadonlyArray<Return>,
   around: Pick<ContainerRow, "dispatched_at" | "opportunity_id" | "status"> | undefined

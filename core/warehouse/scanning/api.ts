@@ -19,7 +19,7 @@ const named = {
   code: text({ nullable: true, max: 500 }),
   stock_level_id: ref("stock_levels", { nullable: true }),
   quantity: integer({ nullable: true, min: 1, max: 999_999 }),
-  scanned_at: timestamp({ nullable: true, describe: "Now unless given; not in the future, within the last year" })
+  scanned_at: timestamp({ nullable: true, describe: "Default: now; not in the future, within the last year" })
 }
 const coming_back = {
   finalise: boolean({ default: false }),
@@ -30,7 +30,7 @@ const coming_back = {
 const fields = {
   direction: choice(directions, { required: true }),
   ...named,
-  break_seal: boolean({ default: false, describe: "A unit may be taken out of a sealed case" }),
+  break_seal: boolean({ default: false, describe: "Allow taking a unit out of a sealed case" }),
   vehicle_id: integer({ nullable: true, min: 1 }),
   ...coming_back
 }
@@ -72,7 +72,7 @@ const scanning = command("POST", `${path}/{id}/scan`, {
   success_status: 200,
   error_answers: { 409: null },
   name: "opportunities.scan",
-  summary: "Book out or check in what a code names: all of it, or nothing",
+  summary: "Book out or check in what a code identifies, all or nothing",
   ...fulfil,
   params: one,
   fields,
@@ -88,7 +88,7 @@ const checkingIn = command("POST", "/api/v1/scan_in", {
   answer: scanShown,
   success_status: 200,
   name: "scans.check_in",
-  summary: "Check in a scanned code, on the order that has it",
+  summary: "Check in a scanned code on the order that has it",
   ...fulfil,
   params: {},
   streams: () => [],

@@ -18,7 +18,7 @@ export type Named =
 export interface Found {
   readonly read: ReadCode
   readonly named: Named | undefined
-  /** Why nothing is named, in words that say what was looked for; undefined where something is. */
+  /** Reason the code names nothing, with what was searched; undefined if it does. */
   readonly problem: string | undefined
 }
 
@@ -70,7 +70,7 @@ const paperText = Effect.fnUntraced(function* ({
     : undefined
 })
 
-/** By id, for those who know it already. */
+/** By id, for callers that know it. */
 export const unitById = Effect.fnUntraced(function* (id: number): Effect.fn.Return<Found, Failure, Store> {
   const level = yield* Store.get(stock_levels, id)
   const read = { code: String(id), quantity: undefined, texts: [String(id)] }

@@ -53,7 +53,7 @@ export const loadCounts = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Counts, Failure, Store> {
   const piecesOf = yield* loadLinePieces([opportunity_id], settings)
   const records = yield* Store.find(service_records, { opportunity_id, state: "lost", ended_at: null })
-  // Checks of lines make records that name the line; what somebody reports lost meanwhile is not back.
+  // Checks of lines create records that name the line; goods reported lost meanwhile are not back.
   const checked_in = records.filter((record) => record.opportunity_item_id !== null)
   return sumOf(
     piecesOf(opportunity_id),
@@ -78,7 +78,7 @@ const beyondStock = Effect.fnUntraced(function* (
   return out > held ? { held, out } : undefined
 })
 
-/** A unit that is here again, and that somebody recorded as lost: whether it was found is for a person to say. */
+/** A unit that is present again but recorded as lost: a user decides whether it was found. */
 const foundText = Effect.fnUntraced(function* ({
   name,
   opportunity_id,
@@ -145,10 +145,10 @@ const notBefore = (
 /** When it came back: never before it went out. */
 const returnedAt = (wanted: Wanted, name: string, dispatched_at: string | null, now: string) =>
   notBefore(wanted, dispatched_at, now, (at) => `${name} went out at ${at} and cannot be back before that`)
-/** When it was looked at: never before it came back. */
+/** Time of the check: never before the return. */
 const checkedAt = (wanted: Wanted, name: string, returned_at: string | null, now: string) =>
   notBefore(wanted, returned_at, now, (at) => `${name} came back at ${at} and cannot be checked before that`)
-/** When it went out: never before it came back the last time, from whichever order. */
+/** Dispatch time of a unit: never before its last return from any order. */
 export const dispatchedAt = (wanted: Wanted, name: string, returned_at: string | null, now: string) =>
   notBefore(wanted, returned_at, now, (at) => `${name} came back at ${at} and cannot go out before that`)
 

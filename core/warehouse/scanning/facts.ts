@@ -1,4 +1,4 @@
-/** What the rule of a scan must know: what the code names, the order, and the containers that are concerned. */
+/** Facts for the rule of a scan: the code's target, the order, and the containers involved. */
 import { Effect } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import type { DispatchFacts } from "../containers/dispatch-return.ts"
@@ -187,7 +187,7 @@ export interface Wanted {
 export type ScanDecided = Decided<typeof scanResult.Type>
 export const orderWords = ({ opportunity: { header } }: DecisionState): string => numberText(header.number, header.id)
 
-/** A unit goes out once on a line: for another time, that it came back is taken back. */
+/** Refusal of a second dispatch on one line, which requires reverting the check-in. */
 export const wasOutText = (
   name: string,
   { id, opportunity_id, opportunity_item_id }: Pick<AssignmentRow, "id" | "opportunity_id" | "opportunity_item_id">

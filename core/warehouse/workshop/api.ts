@@ -82,7 +82,7 @@ const lossOrDamage = 4
 const charge = command("POST", "/api/v1/service_records/{id}/charge", {
   answer: { service_record: Shown.row(() => serviceRecordResource) },
   name: "service_records.charge",
-  summary: "Charge the customer: adds a cost for loss or damage to the hire it came from",
+  summary: "Charge the customer for loss or damage: adds a cost to the opportunity",
   ability: "opportunities:write",
   permission: "opportunities.edit",
   success_status: 201,
@@ -90,10 +90,9 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
   fields: {
     amount: money({
       nullable: true,
-      describe:
-        "Charge for each, in the opportunity's currency; for lost units the product's replacement charge by default"
+      describe: "Charge for each, in the opportunity's currency; default for lost units: the replacement charge"
     }),
-    opportunity_id: ref("opportunities", { nullable: true, describe: "Where the record names no hire" }),
+    opportunity_id: ref("opportunities", { nullable: true, describe: "Opportunity to charge, if the record has none" }),
     description: text({ nullable: true })
   },
   creates: [opportunity_costs],
@@ -177,14 +176,14 @@ const reads: ReadonlyArray<Endpoint> = [
   get(path, {
     answer: Shown.page(() => serviceRecordResource),
     name: "service_records.index",
-    summary: "List service records, past and present; open ones have no ended_at",
+    summary: "List service records; open ones have no ended_at",
     ...reading,
     run: (input) => Effect.map(listOf(serviceRecordResource, input.query, viewContext(input)), ok)
   }),
   get(`${path}/{id}`, {
     answer: { service_record: Shown.row(() => serviceRecordResource), meta: Shown.keys({ conflicts: promises }) },
     name: "service_records.show",
-    summary: "Show one service record, and while it is open what the unit is promised to meanwhile",
+    summary: "Show one service record; while open, with the bookings it affects",
     ...reading,
     params: { id: { table: service_records } },
     run: (input) =>
@@ -198,21 +197,25 @@ const reads: ReadonlyArray<Endpoint> = [
 ]
 
 const about = {
-  quantity: integer({ nullable: true, min: 1, describe: "Of a bulk level; 1 unless said" }),
+  quantity: integer({ nullable: true, min: 1, describe: "Quantity of a bulk stock level; default: 1" }),
   service_record_id: ref("service_records", {
     nullable: true,
-    describe: "Bulk stock: the open service record it comes from, instead of stock in service"
+    describe: "Bulk stock: open service record to take from, instead of stock in service"
   }),
   note: longText({ nullable: true })
 }
 const outFields = {
   ...about,
-  reason: text({ nullable: true, max: 255, describe: "In a few words, such as: lens mount loose" }),
-  starts_at: timestamp({ nullable: true, describe: "Since when; now unless said" }),
-  expected_back_at: timestamp({ nullable: true, on_null: "clear", describe: "From then on it counts as available" }),
-  opportunity_id: ref("opportunities", { nullable: true, describe: "The hire it was damaged or lost on" })
+  reason: text({ nullable: true, max: 255, describe: "Short reason, such as: lens mount loose" }),
+  starts_at: timestamp({ nullable: true, describe: "Start; default: now" }),
+  expected_back_at: timestamp({
+    nullable: true,
+    on_null: "clear",
+    describe: "Expected return; from then on it counts as available"
+  }),
+  opportunity_id: ref("opportunities", { nullable: true, describe: "Opportunity on which it was damaged or lost" })
 }
-const cost = money({ nullable: true, describe: "What the repair costs the house, in the base currency" })
+const cost = money({ nullable: true, describe: "Repair cost in the base currency" })
 
 const answer = {
   stock_level: Shown.row(() => stockLevelResource),
@@ -269,36 +272,36 @@ const move = <const B extends Fields>(
 const moves: ReadonlyArray<Endpoint> = [
   move(
     "quarantine",
-    "Put a unit, or a part of a bulk quantity, in quarantine: it cannot be rented until it is released",
+    "Quarantine a unit or part of a bulk quantity; it cannot be rented until released",
     "stock.service",
     outFields,
     (facts, sent, context) => takeOut(facts, "quarantine", sent, context)
   ),
   move(
     "repair",
-    "Send a unit, or a part of a bulk quantity, to be repaired",
+    "Send a unit or part of a bulk quantity for repair",
     "stock.service",
     { ...outFields, cost },
     (facts, sent, context) => takeOut(facts, "in_repair", sent, context)
   ),
   move(
     "release",
-    "Put back in service what was out of it",
+    "Return a unit or bulk quantity to service",
     "stock.service",
     { ...about, cost },
     (facts, sent, context) => release(facts, sent, context)
   ),
   move(
     "lost",
-    "Record that a unit, or a part of a bulk quantity, is lost; write_off takes it out of stock for good",
+    "Record the loss of a unit or part of a bulk quantity; write_off removes it from stock",
     "stock.adjust",
-    { ...outFields, write_off: boolean({ describe: "Post a Write Off to its stock transactions, too" }) },
+    { ...outFields, write_off: boolean({ describe: "Also post a write-off to its stock transactions" }) },
     (facts, sent, context) =>
       sent.write_off === true ? leaveStock(facts, "lost", sent, context) : takeOut(facts, "lost", sent, context)
   ),
   move(
     "sold",
-    "Record that a unit, or a part of a bulk quantity, was sold: posts a Sell to its stock transactions",
+    "Record the sale of a unit or part of a bulk quantity; posts a Sell to its stock transactions",
     "stock.adjust",
     { ...about, reason: outFields.reason, starts_at: outFields.starts_at, opportunity_id: outFields.opportunity_id },
     (facts, sent, context) => leaveStock(facts, "sold", sent, context)

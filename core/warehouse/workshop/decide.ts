@@ -89,7 +89,7 @@ const entryOf = (row: ServiceRecordRow): OutOfService => ({
 const outOfServiceState = (state: string): OutOfServiceState =>
   Object.hasOwn(out_of_service_labels, state) ? (state as OutOfServiceState) : "quarantine"
 
-/** How much of a bulk level is in service. */
+/** Quantity of a bulk level in service. */
 const inService = ({ level, open }: ServiceFacts): number =>
   Math.floor(Number(level.quantity_held)) - open.reduce((sum, one) => sum + one.quantity, 0)
 

@@ -21,7 +21,7 @@ import { shortagesOf } from "../../orders/opportunities/state/demands.ts"
 import { loadWithDemands, stockFactsOf } from "../../orders/opportunities/shortages/api.ts"
 import { stores } from "../../setup/stores.ts"
 
-// The hire that damage or a loss is said to be of: what was never with it is not charged to its customer.
+// The opportunity named for damage or loss must have had the goods, as its customer is charged.
 
 /** Kits within kits: more levels than any setting allows. */
 const nested_max = 25

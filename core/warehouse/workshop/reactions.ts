@@ -116,7 +116,7 @@ export const promisedTo = Effect.fnUntraced(function* (
     .sort((one, other) => (one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : 0))
 })
 
-/** Stock that came back and is not fit: how much of which level, from which line. */
+/** Returned stock that is not fit: quantity per level and line. */
 interface CameBack {
   readonly stock_level_id: number
   readonly quantity: number
@@ -211,8 +211,8 @@ const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfS
 }
 
 /**
- * A check-in is never refused for what comes of it: of a bulk level as much goes out of service as is in it. Several
- * parts of one level follow one another.
+ * Consequences never refuse a check-in: of a bulk level at most its quantity goes out of service. Parts of one level
+ * are handled in turn.
  */
 const checkedOut = (
   { back, levels }: CameBackFacts,

@@ -7,7 +7,7 @@ import { choice, integer, longText, money, ref, text, timestamp } from "../../ke
 import { type RowOf, table } from "../../kernel/tables/table.ts"
 import { service_states } from "../../products/stock/schema.ts"
 
-/** In service is no record: it is the end of one. */
+/** "In service" is not a record, but the end of one. */
 const { in_service: _in_service, ...recorded_states } = service_states
 
 export const service_records = table(

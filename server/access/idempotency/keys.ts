@@ -23,7 +23,7 @@ export const idempotency_keys = plainTable(
     fingerprint: text({ max: 64 }),
     /** `cleared`: done, and its body taken out, since it may have shown a person who was erased. */
     state: choice({ in_flight: "In flight", done: "Done", cleared: "Cleared" }),
-    /** Goes up with every take-over, so that one who lost the key cannot finish under it. */
+    /** Incremented with every take-over, so that the previous holder cannot finish. */
     attempt: integer(),
     status: integer({ nullable: true }),
     /** The JSON text of the answer; null where it had none. */

@@ -47,7 +47,9 @@ export const tokenResource = resource({
   table: tokens,
   filters: ["user_id", "expires_at", "last_used_at", "created_at", "updated_at"],
   sorts: ["created_at", "updated_at", "last_used_at", "expires_at"],
-  shows: { units_this_month: integer({ describe: "Weighted units used in this UTC calendar month, a moment ago" }) },
+  shows: {
+    units_this_month: integer({ describe: "Weighted units used in this UTC calendar month, a few seconds delayed" })
+  },
   load: (rows) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>
       monthUnits(
@@ -59,7 +61,11 @@ export const tokenResource = resource({
 })
 
 /** A token just issued: the only answer with its secret. */
-export const issuedResource = withSecret(tokenResource, "IssuedToken", "What the Authorization header bears; told once")
+export const issuedResource = withSecret(
+  tokenResource,
+  "IssuedToken",
+  "Bearer token for the Authorization header; only in this response"
+)
 
 const manages_users = "users.edit"
 /** Whether this person may see and revoke tokens of others. */
@@ -68,7 +74,7 @@ const managesTokens = (viewer: Viewer): boolean => hasOnePermission(viewer, mana
 const list = get("/api/v1/tokens", {
   answer: Shown.page(() => tokenResource),
   name: "tokens.list",
-  summary: "List tokens: one's own, or everybody's for those who manage users",
+  summary: "List your tokens, or everyone's if you manage users",
   ability: "tokens:read",
   permission: null,
   server_only: true,
@@ -102,7 +108,7 @@ const issue = (abilities: () => ReadonlySet<string>) =>
   command("POST", "/api/v1/tokens", {
     answer: { token: Shown.row(() => issuedResource) },
     name: "tokens.create",
-    summary: "Issue a token; its secret is in this answer only",
+    summary: "Issue a token; its secret is only in this response",
     ability: "tokens:write",
     permission: manages_users,
     server_only: true,
@@ -205,7 +211,7 @@ const changeOf = (token: TokenRow, values: Partial<Changeable>): { after: Change
 const change = command("PATCH", "/api/v1/tokens/{id}", {
   answer: { token: Shown.row(() => tokenResource) },
   name: "tokens.update",
-  summary: "Rename a token or change its limits, which hold from the next request on",
+  summary: "Rename a token or change its limits, effective from the next request",
   ability: "tokens:write",
   permission: manages_users,
   server_only: true,
@@ -234,7 +240,7 @@ const change = command("PATCH", "/api/v1/tokens/{id}", {
 
 const revoke = command("DELETE", "/api/v1/tokens/{id}", {
   name: "tokens.delete",
-  summary: "Take a token away; it opens nothing from then on",
+  summary: "Revoke a token; it stops working at once",
   ability: "tokens:write",
   permission: null,
   server_only: true,

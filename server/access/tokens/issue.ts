@@ -52,21 +52,21 @@ export const tokenEvents: ReadonlyArray<AnyEventType> = [tokenIssued, tokenChang
 export const token_fields = {
   name: text({ required: true }),
   abilities: list(text({ max: 100 }), { required: true, min_items: 1, max_items: 200, distinct: true }),
-  user_id: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, describe: "Whose token; the caller's own when absent" }),
+  user_id: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, describe: "User to issue it to; default: the caller" }),
   expires_at: timestamp({ nullable: true }),
   rate_limit_per_minute: integer({
     nullable: true,
     on_null: "clear",
     min: 1,
     max: 10_000,
-    describe: "Requests per minute; the setting api.rate_limit when null"
+    describe: "Requests per minute; default: the setting api.rate_limit"
   }),
   monthly_units: integer({
     nullable: true,
     on_null: "clear",
     min: 0,
     max: 1_000_000_000,
-    describe: "Weighted units in a UTC calendar month, 0 for no limit; the setting api.monthly_units when null"
+    describe: "Weighted units per UTC calendar month, 0 for no limit; default: the setting api.monthly_units"
   })
 }
 export const tokens = table(

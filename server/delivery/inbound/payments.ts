@@ -4,11 +4,11 @@
  */
 import { Schema, SchemaGetter } from "effect"
 
-/** A payment, or a refund, as somebody else's books have it. */
+/** A payment or refund, as reported by a provider. */
 export interface ToldPayment {
-  /** The payment's own id with whoever took it: what was recorded under it is not recorded again. */
+  /** The provider's id of the payment; a payment with a known id is not recorded again. */
   readonly payment_id: string
-  /** What the payer was given to name the invoice by: its number or id; null where nothing was. */
+  /** The invoice's number or id as stated by the payer; null if none. */
   readonly invoice: string | null
   /** In units of the currency: `1234.50`. */
   readonly amount: string
@@ -16,22 +16,22 @@ export interface ToldPayment {
   readonly currency: string
 }
 export interface ToldRefund extends ToldPayment {
-  /** All that was paid back of this payment so far is `amount`, not what this one refund did. */
+  /** `amount` is the total refunded so far, not that of one refund. */
   readonly is_total: true
 }
-/** What a checkout came to that may not have been paid yet: bank debits are told of again once they have. */
+/** A completed checkout may be unpaid: bank debits are reported again once paid. */
 interface ToldCheckout extends ToldPayment {
   readonly is_paid: boolean
 }
 
-/** Currencies whose amounts Stripe counts otherwise than in hundredths, of whatever ISO 4217 says of them. */
+/** Currencies that Stripe counts in other units than hundredths, regardless of ISO 4217. */
 const stripe_decimals: { readonly [currency: string]: number } = {
   ...Object.fromEntries(
     "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split(" ").map((currency) => [currency, 0])
   ),
   ...Object.fromEntries("BHD JOD KWD OMR TND".split(" ").map((currency) => [currency, 3]))
 }
-/** What Stripe counts in a currency's smallest unit, as a decimal number: 1050 eur is 10.50. */
+/** Converts Stripe's smallest units to a decimal: 1050 eur is 10.50. */
 export const stripeAmount = (smallest_units: number, currency: string): string => {
   const decimals = stripe_decimals[currency.toUpperCase()] ?? 2
   const digits = String(smallest_units).padStart(decimals + 1, "0")
@@ -42,16 +42,16 @@ const amount = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const currency = Schema.String.check(Schema.isPattern(/^[A-Za-z]{3}$/))
 const id = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,255}$/))
 const optional = <A, I>(of: Schema.Codec<A, I>) => Schema.optionalKey(Schema.NullOr(of))
-/** Keys of our own on Stripe's objects: `invoice_id` or `invoice_number` says what was paid. */
+/** Our metadata on Stripe objects: `invoice_id` or `invoice_number`. */
 const metadata = optional(Schema.Record(Schema.String, Schema.String))
 type Metadata = { readonly [key: string]: string } | null | undefined
 const invoiceIn = (given: Metadata): string | null => given?.["invoice_number"] ?? given?.["invoice_id"] ?? null
-/** An id, or the whole object it is the id of where a sender asked for that. */
+/** An id, or the expanded object with that id. */
 const idOrObject = Schema.Union([id, Schema.Struct({ id })])
 const idOf = (given: string | { readonly id: string }): string => (typeof given === "string" ? given : given.id)
 
 const told = <A>() => Schema.declare<A>((value): value is A => typeof value === "object" && value !== null)
-/** Decoded only: nobody sends these from here. */
+/** Decode only; this server never sends them. */
 const decodedBy = <I, A>(form: Schema.Codec<I, unknown>, read: (given: I) => A): Schema.Codec<A, unknown> =>
   form.pipe(
     Schema.decodeTo(told<A>(), {
@@ -75,7 +75,7 @@ export const stripeCheckout: Schema.Codec<ToldCheckout, unknown> = decodedBy(
     })
   ),
   ({ data: { object } }) => ({
-    // A checkout of nothing has no payment: it is named by its own id.
+    // A checkout of zero has no payment and is identified by its own id.
     payment_id: idOf(object.payment_intent ?? object.id),
     invoice: object.client_reference_id ?? invoiceIn(object.metadata),
     amount: stripeAmount(object.amount_total, object.currency),
@@ -95,7 +95,7 @@ export const stripePayment: Schema.Codec<ToldPayment, unknown> = decodedBy(
   })
 )
 
-/** `charge.refunded`: part of it, or all. */
+/** `charge.refunded`, partial or full. */
 export const stripeRefund: Schema.Codec<ToldRefund, unknown> = decodedBy(
   stripeEvent(Schema.Struct({ id, payment_intent: optional(idOrObject), amount_refunded: amount, currency, metadata })),
   ({ data: { object } }) => ({
@@ -108,13 +108,13 @@ export const stripeRefund: Schema.Codec<ToldRefund, unknown> = decodedBy(
 )
 
 const decimal = /^\d{1,15}(\.\d{1,6})?$/
-/** A text, or a number that is written like one. */
+/** A text, or a number. */
 const decimalAmount = Schema.Union([
   Schema.String.check(Schema.isPattern(decimal)),
   Schema.Finite.check(Schema.makeFilter((value: number) => decimal.test(String(value))))
 ])
 
-/** `payment.recorded` of a generic source or one of Standard Webhooks: `reference` is the payment's own id. */
+/** `payment.recorded` of generic and Standard Webhooks sources; `reference` is the payment's id. */
 export const plainPayment: Schema.Codec<ToldPayment, unknown> = decodedBy(
   Schema.Struct({
     data: Schema.Struct({

@@ -31,7 +31,7 @@ import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { created, listOf, noContent, ok, resource, viewContext } from "../../../core/kernel/endpoints/resource.ts"
 import { instantOf } from "../../../core/values/time.ts"
 
-// What happens to sources of webhooks. Their secrets are in no event.
+// Events of webhook sources; they hold no secrets.
 
 const what = () => Schema.Struct({ id: Schema.Int, name: Schema.String, kind: Schema.String })
 const sourceAdded = eventType("inbound_source.added", {
@@ -46,20 +46,20 @@ const sourceRemoved = eventType("inbound_source.removed", {
 })
 const inboundEvents: ReadonlyArray<AnyEventType> = [sourceAdded, sourceRemoved]
 
-// Webhooks from outside: who sent it is checked on the bytes as they came, then it is kept and queued in one
-// transaction and answered, before anything is done about it. What is sent again is answered alike and does nothing.
+// Receives webhooks: verifies the signature on the raw bytes, stores and queues the delivery in one transaction,
+// responds, and processes it later. Repeated deliveries get the same response and no effect.
 
-/** Secrets of sources are sealed under a key of their own. */
+/** Key purpose of sources' secrets. */
 const sourceSecrets = ({ key }: ServerContextShape) => secretBox(key, "inbound_sources")
 
 const not_signed = forbidden("The signature is missing, does not hold, or was made too long ago.")
 
-/** `offered`: the kind of job that works on what came. */
+/** `offered`: the kind of job that processes deliveries. */
 const receiveEndpoint = (offered: DeliveryWork) =>
   postQuery("/api/v1/webhooks/inbound/{source}", {
     answer: { message: text() },
     name: "inbound_sources.receive",
-    summary: "Take a webhook in; its source signs it, in place of a token",
+    summary: "Receive a webhook, authenticated by its source's signature instead of a token",
     ability: null,
     permission: null,
     metering_weight: 0,
@@ -96,7 +96,7 @@ const receiveEndpoint = (offered: DeliveryWork) =>
       })
   })
 
-/** Not the sender's fault: it tries again, and by then the source may have been added anew. */
+/** The sender is not at fault and will retry; by then the source may have been added again. */
 const sealedUnderAnotherKey = new Rejection({
   kind: "unavailable",
   message:
@@ -111,7 +111,7 @@ interface Accepted {
   readonly text: string
   readonly bytes: number
 }
-/** Kept and queued together, once for each id, in whatever process it arrives. The row made here is its log row. */
+/** Stored and queued together, once per id and across processes. The row is the log entry. */
 const keep = (
   { source, delivery_id, event, text, bytes }: Accepted,
   now: string,
@@ -147,7 +147,7 @@ const keep = (
     )
   )
 
-/** What happened, as the sender calls it; other texts than names of events are passed over. */
+/** Event type named by the sender; texts that are no event names are ignored. */
 const eventIn = (body: JsonObject): string | null => {
   const type = body["type"] ?? body["event"]
   return typeof type === "string" && /^[\x21-\x7e]{1,200}$/.test(type) ? type : null
@@ -157,7 +157,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 interface ReadJson {
   readonly text: string
   readonly value: unknown
-  /** Answered unless the value is an object. */
+  /** Responds unless the value is an object. */
   readonly fault: Rejection
 }
 const readBody = (bytes: Uint8Array): ReadJson => {
@@ -179,12 +179,12 @@ const sourceResource = resource({
   filters: ["name", "kind", "created_at", "updated_at"],
   sorts: ["name", "kind", "created_at", "updated_at"],
   order: ["name"],
-  shows: { url: text({ describe: "Where it sends to" }) },
+  shows: { url: text({ describe: "URL to send webhooks to" }) },
   load: () => serverContext,
   view: (base, row, _found, _context, server) => ({ ...base, url: addressOf(server.public_url(), row.name) })
 })
-/** A source just added: the only answer with its secret. */
-const addedResource = withSecret(sourceResource, "AddedInboundSource", "What it signs with; told once")
+/** A new source; the only response with its secret. */
+const addedResource = withSecret(sourceResource, "AddedInboundSource", "Signing secret; only in this response")
 const logResource = resource({
   singular: "log",
   plural: "logs",
@@ -206,7 +206,7 @@ const list = get("/api/v1/inbound_sources", {
   ...managed,
   answer: Shown.page(() => sourceResource),
   name: "inbound_sources.list",
-  summary: "List the sources that may send webhooks here",
+  summary: "List the sources of inbound webhooks",
   run: (input) => Effect.map(listOf(sourceResource, input.query, viewContext(input)), ok)
 })
 
@@ -214,7 +214,7 @@ const logs = get("/api/v1/inbound_sources/{id}/logs", {
   ...managed,
   answer: Shown.page(() => logResource),
   name: "inbound_sources.logs",
-  summary: "List what a source sent, the latest first, and what came of it",
+  summary: "List a source's deliveries and their results, newest first",
   params: { id: { table: inbound_sources } },
   run: (input) =>
     Effect.map(listOf(logResource, input.query, viewContext(input), { where: { source: input.rows.id.name } }), ok)
@@ -225,7 +225,7 @@ const add = command("POST", "/api/v1/inbound_sources", {
   ...managed,
   answer: { inbound_source: Shown.row(() => addedResource) },
   name: "inbound_sources.create",
-  summary: "Let a source send webhooks here; its secret is in this answer only",
+  summary: "Create a source of inbound webhooks; its secret is only in this response",
   fields: {
     ...source_fields,
     secret: text({
@@ -235,7 +235,7 @@ const add = command("POST", "/api/v1/inbound_sources", {
     })
   },
   creates: [inbound_sources],
-  // Two sources of one name wait for each other, so that the second is refused by its field.
+  // Serialises sources of one name, so the second one fails on its field.
   streams: (_params, { name }) => [`inbound_sources ${String(name)}`],
   check: ({ kind, secret }) => secretErrors(kind, secret),
   facts: ({ values }) => Effect.flatMap(Store, (store) => store.exists(inbound_sources, { name: values.name ?? "" })),
@@ -261,7 +261,7 @@ const secretErrors = (kind: unknown, secret: unknown): FieldErrors => {
   const wrong = secret_rules[kind as SourceKind]?.(secret)
   return wrong === undefined ? {} : { secret: [wrong] }
 }
-/** What is wrong with a secret that was given, by the kind of source. */
+/** Error of a given secret, by kind of source. */
 const secret_rules: { readonly [K in SourceKind]?: (secret: string) => string | undefined } = {
   generic: () => "The secret of a generic source is made here: leave it out.",
   standard: (secret) =>
@@ -275,7 +275,7 @@ const secret_rules: { readonly [K in SourceKind]?: (secret: string) => string | 
 const end = command("DELETE", "/api/v1/inbound_sources/{id}", {
   ...managed,
   name: "inbound_sources.delete",
-  summary: "Take webhooks from a source no longer; what was accepted is still worked on",
+  summary: "Delete a source; deliveries already accepted are still processed",
   params: { id: { table: inbound_sources } },
   facts: () => Effect.void,
   decide: (_facts, { rows: { id: source } }) =>
@@ -290,7 +290,7 @@ const end = command("DELETE", "/api/v1/inbound_sources/{id}", {
     )
 })
 
-/** `whole`: the catalogue it becomes part of, whose slices list the handlers. */
+/** `whole`: the complete catalogue, whose slices list the handlers. */
 export const inboundSlice = (whole: () => Catalogue): ServerSlice => {
   const work = deliveryWork(() => whole().slices.flatMap((slice: ServerSlice) => slice.inbound ?? []))
   return {
@@ -301,7 +301,7 @@ export const inboundSlice = (whole: () => Catalogue): ServerSlice => {
     endpoints: [list, add, end, logs, receiveEndpoint(work)],
     jobs: [work],
     timed: [forgetOld],
-    // What others sent may name the person who was erased; what is still to be worked on is kept until it is done.
+    // Bodies may name the erased person; pending ones are kept until processed.
     recorded: (events) =>
       Effect.flatMap(CommandRuntime, ({ catalogue }) =>
         events.some(({ type }) => catalogue.scrubs[type] !== undefined)

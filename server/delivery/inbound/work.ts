@@ -8,14 +8,19 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { GivenUp, type JobKind, jobKind, timedWork } from "../../ports/server-context.ts"
 
-// Where webhooks come from and what came, on the server alone (rules/conventions 14).
+// Sources and deliveries of inbound webhooks, on the server only (rules/conventions 14).
 
 export const source_fields = {
-  name: text({ required: true, max: 64, format: "slug", search: true, describe: "Ends the address it sends to" }),
+  name: text({
+    required: true,
+    max: 64,
+    format: "slug",
+    search: true,
+    describe: "Name, and last part of the URL it sends to"
+  }),
   kind: choice(source_kinds, {
     required: true,
-    describe:
-      "How what it sends is signed: generic in X-Signals-Signature, standard by Standard Webhooks, stripe as Stripe does"
+    describe: "Signature: generic in X-Signals-Signature, standard by Standard Webhooks, stripe by Stripe"
   })
 }
 export const inbound_sources = table(
@@ -29,33 +34,30 @@ export const inbound_sources = table(
 )
 export type SourceRow = RowOf<typeof inbound_sources>
 
-/** The longest body a source may send, in bytes. */
+/** Largest accepted body, in bytes. */
 export const inbound_body_bytes_max = 262_144
 export const excerpt_chars_max = 1_000
 
 /**
- * One row for each delivery that was accepted, however often it was sent. It outlives its source: what was accepted is
- * done.
+ * One row per accepted delivery, however often it was sent. Deliveries outlive their source and are still processed.
  */
 export const inbound_deliveries = table(
   "inbound_deliveries",
   {
-    event: text({ nullable: true, search: true, describe: "What happened, as the sender calls it" }),
+    event: text({ nullable: true, search: true, describe: "Event type, as named by the sender" }),
     status: choice({ queued: "Accepted, to be worked on", done: "Done", failed: "Given up" }, { default: "queued" }),
-    result: text({ nullable: true, max: 1_000, describe: "What came of it, or why nothing did" }),
-    delivery_id: text({
-      describe: "The sender's own name of the delivery; of a generic source the SHA-256 of the body"
-    }),
-    /** As it was sent; null once it is done with and forgotten. */
+    result: text({ nullable: true, max: 1_000, describe: "Result of processing, or the reason it failed" }),
+    delivery_id: text({ describe: "Sender's id of the delivery; for generic sources the SHA-256 of the body" }),
+    /** As sent; null once processed and expired. */
     body: longText({ nullable: true, hidden: true, max: inbound_body_bytes_max }),
     body_excerpt: text({
       nullable: true,
       max: excerpt_chars_max,
-      describe: "How the body begins; null once it is no longer kept"
+      describe: "Beginning of the body; null once removed"
     }),
-    body_bytes: integer({ describe: "How long the body was" }),
-    /** The source's name: one that is removed and added again with a new secret still knows what came before. */
-    source: text({ max: 64, describe: "The source's name" }),
+    body_bytes: integer({ describe: "Size of the body, in bytes" }),
+    /** Name of the source: one added again with a new secret keeps its history. */
+    source: text({ max: 64, describe: "Name of the source" }),
     kind: choice(source_kinds),
     done_at: timestamp({ nullable: true })
   },
@@ -71,7 +73,7 @@ export type DeliveryWork = JobKind<{ readonly delivery_id: number }>
 
 const no_handler = "Nothing follows from this kind of event."
 
-/** `handlers`: those of all slices, once the catalogue is complete. */
+/** `handlers`: of all slices, once the catalogue is complete. */
 export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): DeliveryWork =>
   jobKind({
     kind: "inbound.received",
@@ -85,7 +87,7 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
       Effect.gen(function* () {
         const store = yield* Store
         const row = yield* store.get(inbound_deliveries, delivery_id)
-        // Done before, by an attempt that ended before it was noted in the queue; or long ago, and forgotten.
+        // Already processed by an attempt that ended before the queue recorded it, or expired.
         if (row === undefined || row.status === "done") return { result: row?.result ?? null }
         if (row.body === null)
           return yield* new GivenUp({ message: "What was sent is no longer kept; record by hand what it was about." })
@@ -134,17 +136,17 @@ const handledBy = (handlers: ReadonlyArray<InboundHandler>, row: DeliveryRow, te
 const result_chars_max = 1_000
 const inShort = (text: string): string => text.slice(0, result_chars_max).replaceAll("\u0000", "").toWellFormed()
 
-/** Longer than any sender tries again, or sends again by hand: Stripe keeps events for 30 days. */
+/** Longer than any sender retries: Stripe keeps events for 30 days. */
 export const kept_days = 90
 
 /**
- * Forgets what came long ago. Of generic sources, which sign no time, the ids stay for good: a copy of an old delivery
- * would be taken for a new one.
+ * Removes old bodies. Ids of generic sources stay, as their signatures hold no time and a replayed old delivery would
+ * count as new.
  */
 export const forgetOld = timedWork({
   cron: "41 3 * * *",
   kind: "inbound.forget",
-  meaning: "forgets webhooks that came in long ago",
+  meaning: "removes old inbound deliveries",
   run: ({ due_at }) =>
     Effect.gen(function* () {
       const { sql } = yield* Store
@@ -155,7 +157,7 @@ export const forgetOld = timedWork({
     })
 })
 
-/** Empties what was sent before an instant and is done with. */
+/** Empties processed bodies sent before an instant. */
 export const forgetBodies = (before: string) =>
   Effect.gen(function* () {
     const { sql } = yield* Store

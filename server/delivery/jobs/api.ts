@@ -26,7 +26,7 @@ const resultText = (result: JsonObject | null, key: string): string | null => {
   return typeof value === "string" ? value : null
 }
 
-/** `kinds`: all this server knows; known once the catalogue is complete. */
+/** `kinds`: all kinds of this server, once the catalogue is complete. */
 type Kinds = () => ReadonlyMap<string, AnyJobKind>
 export const jobResource = (kinds: Kinds) =>
   resource({
@@ -38,9 +38,9 @@ export const jobResource = (kinds: Kinds) =>
     order: ["-sequence"],
     entity_type: "jobs",
     shows: {
-      meaning: text({ nullable: true, describe: "What jobs of this kind do; null where this server knows none" }),
-      attempts_max: integer({ nullable: true, describe: "After as many failed attempts it has failed for good" }),
-      progress: Shown.number({ nullable: true, describe: "How far it has come, from 0 to 1, where it says so" }),
+      meaning: text({ nullable: true, describe: "Purpose of this kind of job; null for unknown kinds" }),
+      attempts_max: integer({ nullable: true, describe: "Number of attempts after which the job has failed" }),
+      progress: Shown.number({ nullable: true, describe: "Progress from 0 to 1, if reported" }),
       download_url: text({ nullable: true, max: 2_000, describe: "URL of the job's file" })
     },
     view: (base, row) => {
@@ -73,11 +73,11 @@ const refusalToDrop = ({ status }: JobRow): string | undefined =>
 
 const kept_days = 14
 
-/** Done jobs are forgotten; an id is known, and not queued again, as long as its job is. */
+/** Done jobs are removed later; while a job exists, its id is not queued again. */
 const cleanup = timedWork({
   cron: "20 3 * * *",
   kind: "jobs.cleanup",
-  meaning: "forgets jobs that were done two weeks ago",
+  meaning: "removes jobs that were done two weeks ago",
   run: () => Effect.flatMap(serverContext, ({ jobs }) => jobs.forget(kept_days))
 })
 
@@ -87,7 +87,7 @@ const list = (jobs: JobResource) =>
   get("/api/v1/system/jobs", {
     answer: Shown.page(() => jobs),
     name: "jobs.list",
-    summary: "List jobs: one's own, or everybody's for those who manage the system",
+    summary: "List your jobs, or everyone's if you manage the system",
     ...reads,
     run: (input) =>
       Effect.map(
@@ -98,7 +98,7 @@ const list = (jobs: JobResource) =>
       )
   })
 
-/** Who had a job queued with a narrow token follows it with that. */
+/** A token with fewer abilities may follow the jobs it queued. */
 const mayFollow = (viewer: Viewer, kind: AnyJobKind | undefined): boolean =>
   [reading, kind?.asked_with].some((ability) => ability !== undefined && hasAbility(viewer, ability))
 
@@ -106,7 +106,7 @@ const show = (jobs: JobResource, kinds: Kinds) =>
   get("/api/v1/system/jobs/{id}", {
     answer: { job: Shown.row(() => jobs) },
     name: "jobs.show",
-    summary: "Show how a job goes, and what it came to",
+    summary: "Show a job's progress and result",
     ...reads,
     ability: [reading, ...asking_abilities],
     params: one,
@@ -119,7 +119,7 @@ const show = (jobs: JobResource, kinds: Kinds) =>
     run: (input) => Effect.map(renderOne(jobs, input.rows.id, input.query, viewContext(input)), ok)
   })
 
-/** What jobs are is no part of the journal: these commands record no events. */
+/** Jobs are not in the journal: these commands record no events. */
 const unlessRefused = (id: string, refusal: string | undefined) =>
   refusal === undefined ? Result.succeed({ events: [], result: { id } }) : Result.fail(invalidField("status", refusal))
 const jobId = Schema.Struct({ id: Schema.String })
@@ -145,7 +145,7 @@ const retry = (jobs: JobResource) =>
 
 const drop = command("DELETE", "/api/v1/system/jobs/{id}", {
   name: "jobs.drop",
-  summary: "Drop a job that waits or has failed; it is not done any more",
+  summary: "Delete a waiting or failed job; it is not attempted again",
   ...writes,
   params: one,
   result: jobId,
@@ -159,7 +159,7 @@ const drop = command("DELETE", "/api/v1/system/jobs/{id}", {
     })
 })
 
-/** `kinds`: all the server has; known once the catalogue is complete. */
+/** `kinds`: all kinds of the server, once the catalogue is complete. */
 export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerSlice => {
   const jobs = jobResource(kinds)
   return {

@@ -17,12 +17,12 @@ import {
   type Taken
 } from "./queue-table.ts"
 
-/** Writing down how an attempt ended is tried for nearly as long as its lock holds. */
+/** Recording the outcome is retried for nearly as long as the lock lasts. */
 const settling = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced(5_000)]).pipe(
   Schedule.upTo({ duration: 45_000 })
 )
 
-/** One that hangs would keep its worker for ever, as its lock is renewed. */
+/** A hanging attempt would hold its worker forever, as its lock is renewed. */
 const usual_limit_seconds = 3_600
 
 interface Job {
@@ -32,8 +32,8 @@ interface Job {
   readonly taken: Taken
 }
 /**
- * Succeeds where nothing is left to do, be it that the job is done or that its failure was written down here, with an
- * error for people. Fails only where that could not be written: the queue then tries again by itself.
+ * Succeeds if nothing is left to do: the job is done, or its failure was recorded here with a message. Fails only if
+ * recording failed; the queue then retries.
  */
 export const runAttempt = Effect.fnUntraced(function* (
   counters: JobCounters,
@@ -43,7 +43,7 @@ export const runAttempt = Effect.fnUntraced(function* (
   const { job_id } = taken
   const counts_all = kind.counts_broken_off !== false
   const attempt = counts_all || taken.attempt === 1 ? taken.attempt : 1 + (yield* failuresOf(store, job_id))
-  // The server ended during the last attempt, or its failure could not be written down.
+  // The server stopped during the last attempt, or could not record its failure.
   if (attempt > kind.attempts_max) {
     yield* Effect.logWarning("a job failed for good", { job_id, attempt, error: ended_with_server })
     counters.failed(kind.kind, true)
@@ -84,7 +84,7 @@ export const runAttempt = Effect.fnUntraced(function* (
 })
 
 /**
- * Ends the job with what follows for its kind, in one transaction. Where that fails unexpectedly, the job still ends.
+ * Ends the job with the consequences of its kind, in one transaction. If these fail unexpectedly, the job still ends.
  */
 const failedForGood = (
   { data, kind, store, taken }: Job,
@@ -105,7 +105,7 @@ const failedForGood = (
   )
 }
 
-/** Writes progress where it has moved by a hundredth; what cannot be written is left out. */
+/** Writes progress in steps of a hundredth; failed writes are skipped. */
 const progressOf = (store: StoreShape, job_id: string) => {
   let written = -10
   return (done: number): Effect.Effect<void> =>

@@ -21,14 +21,14 @@ import type { AnyJobKind, ServerContext } from "../../ports/server-context.ts"
 import { runAttempt } from "./attempt.ts"
 import { type JobCounters, type JobOffer, type Jobs, makeJobCounters } from "../../ports/offers.ts"
 
-// How the table of Effect's PersistedQueue is opened. Apart from the table's statements, which whatever declares jobs
-// refers to: the queue itself is loaded by servers only.
+// Opens the table of Effect's PersistedQueue. Separate from its statements, which every declaration of jobs imports:
+// only servers load the queue itself.
 
 type QueueStore = PersistedQueue.PersistedQueueStore["Service"]
 
 /**
- * How often a queue with free workers looks at its table by itself. It hardly ever must: an offer in this process wakes
- * it, and the dispatcher does for whatever else falls due (`workers.ts`).
+ * Poll interval of a queue with free workers. Rarely needed: offers in this process wake it, and the dispatcher wakes
+ * it for other due jobs (`workers.ts`).
  */
 const own_look_millis = 60_000
 const lock_refresh_millis = (lock_seconds * 1_000) / 3
@@ -40,11 +40,11 @@ const openStore = (store: StoreShape): Effect.Effect<QueueStore, SqlError.SqlErr
     lockExpiration: lock_seconds * 1_000
   }).pipe(
     Effect.provideService(SqlClient.SqlClient, store.sql),
-    // Without a database each queue would log every half second; the dispatcher says it once.
+    // Without a database every queue would log twice a second; the dispatcher logs it once.
     Effect.provideService(References.MinimumLogLevel, "None")
   )
 
-/** Makes the tables where they are missing, one server after the other, and gives the queue's store. */
+/** Creates missing tables, serialised across servers, and returns the queue's store. */
 const openQueueTable = Effect.fnUntraced(function* (
   store: StoreShape,
   only_server: boolean
@@ -52,16 +52,16 @@ const openQueueTable = Effect.fnUntraced(function* (
   yield* store.transaction(
     Effect.gen(function* () {
       yield* lockDatabase
-      // Its migrations are part of opening it. What this one starts ends here, before the transaction does.
+      // Opening includes migrations. Whatever it starts ends here, before the transaction.
       yield* Effect.scoped(openStore(store))
       yield* store.run(
         "create index if not exists effect_queue_unfinished on effect_queue (queue_name, state) " +
           "where state <> 'completed'"
       )
-      // A view holds nothing: it is made anew, as this release wants it.
+      // Views hold no data and are recreated by each release.
       yield* store.run("drop view if exists system_jobs")
       yield* store.run(jobsViewSql(store.dialect))
-      // The only server on its database was killed if somebody still has jobs: nothing need wait for their locks.
+      // The only server of its database was killed if jobs are still held: no need to wait for their locks.
       if (only_server)
         yield* store.run("update effect_queue set acquired_at = null, acquired_by = null where acquired_by is not null")
     })
@@ -69,12 +69,12 @@ const openQueueTable = Effect.fnUntraced(function* (
   return yield* openStore(store)
 })
 
-/** Wakes the queue of a kind by its row that is no job (`makeBell`). */
+/** Wakes the queue of a kind through its bell row (`makeBell`). */
 const ringBell = (queue: QueueStore, kind: string): Effect.Effect<void, PersistedQueue.PersistedQueueError> =>
   queue.offer({ name: kind, id: `bell:${kind}`, element: null, isCustomId: true })
 
-// The workers of one server process: as many for each kind as it may do at a time, and the dispatcher that wakes them
-// for what falls due. A worker that fails goes on after a pause; at the end those at work have a moment to finish.
+// Workers of one server process: a number per kind, and a dispatcher that wakes them for due jobs. A failed worker
+// resumes after a pause; on shutdown, running jobs get some time to finish.
 
 interface KindQueue {
   readonly kind: AnyJobKind
@@ -82,23 +82,23 @@ interface KindQueue {
 }
 type Needs = Store | CommandRuntime | ServerContext
 
-/** How often the dispatcher asks what is due. */
+/** Interval of the dispatcher's queries for due jobs. */
 const look_millis = 1_000
-/** For jobs under way when the server stops; what takes longer is released and begins anew. */
+/** Grace period of running jobs on shutdown; longer ones are released and start over. */
 const stop_patience_millis = 3_000
 
 interface Workers {
-  /** Asks at once what is due. */
+  /** Queries for due jobs now. */
   readonly wake: () => void
-  /** Whether somebody in this process looks for jobs of the kind, so that its queue's own wake-up reaches them. */
+  /** Whether workers for the kind exist in this process, so its queue's wake-up reaches them. */
   readonly isOpen: (kind: string) => boolean
-  /** Works until it is interrupted. */
+  /** Runs until interrupted. */
   readonly work: Effect.Effect<void, never, Needs>
 }
 
 /** The workers of one kind. */
 interface Crew extends KindQueue {
-  /** Closed until there is a first job: a kind nobody uses costs nothing. */
+  /** Closed until the first job: unused kinds cost nothing. */
   readonly gate: Latch.Latch
   is_open: boolean
   busy: number
@@ -142,7 +142,7 @@ const makeWorkers = (
   }
 }
 
-/** One worker's life: it takes a job, does it, takes the next. */
+/** Loop of one worker: take a job, run it, repeat. */
 const workOf = Effect.fnUntraced(function* (
   worker: Worker,
   store: StoreShape,
@@ -176,7 +176,7 @@ const workOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Those without a job end at once. */
+/** Idle workers end at once. */
 const stopped = Effect.fnUntraced(function* (running: ReadonlyArray<Running>) {
   const busy = running.filter(({ worker }) => worker.is_busy)
   yield* Fiber.interruptAll(running.filter(({ worker }) => !worker.is_busy).map(({ fiber }) => fiber))
@@ -186,7 +186,7 @@ const stopped = Effect.fnUntraced(function* (running: ReadonlyArray<Running>) {
   yield* Fiber.interruptAll(busy.map(({ fiber }) => fiber))
 })
 
-/** Wakes the workers of each kind that has a job nobody does. */
+/** Wakes the workers of each kind with an unclaimed due job. */
 const look = (store: StoreShape, queue_store: QueueStore, crews: ReadonlyMap<string, Crew>) =>
   Effect.gen(function* () {
     for (const kind of yield* dueKinds(store, [...crews.keys()])) {
@@ -201,7 +201,7 @@ const look = (store: StoreShape, queue_store: QueueStore, crews: ReadonlyMap<str
     }
   })
 
-/** Looks every second, and at once when asked; says when it cannot, and when it can again. */
+/** Polls every second and on request; logs when it fails and when it recovers. */
 const dispatcher = Effect.fnUntraced(function* (
   look: Effect.Effect<void, unknown>,
   asked: Latch.Latch
@@ -220,22 +220,22 @@ const dispatcher = Effect.fnUntraced(function* (
   }
 })
 
-/** Doubled with each failure from half a second to 30 s, and up to a tenth longer. */
+/** Doubled with each failure from half a second to 30 s, plus up to a tenth. */
 const pause = (failures: number): Effect.Effect<void> =>
   Effect.suspend(() => Effect.sleep(Math.min(30_000, 500 * 2 ** Math.min(failures, 6)) * (1 + Math.random() / 10)))
 
 interface JobQueues {
   readonly jobs: Jobs
-  /** Takes jobs of every kind until it is interrupted. */
+  /** Takes jobs of every kind until interrupted. */
   readonly work: Effect.Effect<void, never, Store | CommandRuntime | ServerContext | Scope.Scope>
 }
 
-/** The queue itself would fail a job without a word to anybody: `attempt.ts` counts. */
+/** The queue would fail jobs silently; `attempt.ts` counts attempts. */
 const never_exhausted = 1_000_000_000
-/** As long as the queue's column for it. */
+/** Length of the queue's column for it. */
 const job_id_characters_max = 255
 
-/** The queues of these kinds. Their tables are made where they are missing. */
+/** Queues of these kinds. Missing tables are created. */
 export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<AnyJobKind>, store: StoreShape) {
   const queue_store = yield* openQueueTable(store, store.dialect === "sqlite")
   const factory = yield* Effect.provideService(
@@ -279,7 +279,7 @@ export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<A
   return { jobs, work: workers.work } satisfies JobQueues
 })
 
-/** The jobs of a server that is still being opened: what asks too early is told so. */
+/** Jobs of a server that is still opening; early callers get an error. */
 export const jobsOnceOpen = (opened: () => Jobs | undefined): Jobs => {
   const jobs = Effect.suspend(() => {
     const found = opened()
@@ -295,7 +295,7 @@ export const jobsOnceOpen = (opened: () => Jobs | undefined): Jobs => {
   }
 }
 
-/** A queue's failure is the database's: transactions that lost a race are tried again by whoever began them. */
+/** A queue's failure is the database's: the caller retries transactions that lost a race. */
 const databaseFailure = (
   failure: PersistedQueue.PersistedQueueError | Schema.SchemaError
 ): Effect.Effect<never, SqlError.SqlError> => {

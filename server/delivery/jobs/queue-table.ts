@@ -1,6 +1,6 @@
 /**
- * The table of Effect's PersistedQueue, `effect_queue`: the few statements that its queues have no call for. Times are
- * the database's: UTC, as every session pins.
+ * The table of Effect's PersistedQueue, `effect_queue`: statements its API lacks. Times are the database's: UTC, as
+ * every session sets.
  */
 import { choice, integer, json, type JsonObject, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import type { Dialect } from "../../../core/kernel/store/dialect.ts"
@@ -12,27 +12,26 @@ import type { JobCount } from "../../ports/offers.ts"
 import { printableLine } from "../../../core/values/text.ts"
 import { type AnyJobKind, GivenUp } from "../../ports/server-context.ts"
 
-// What is kept of jobs beside the queue's own table `effect_queue`, on the server alone, and the one view that shows
-// both.
+// Data about jobs beside the queue's table `effect_queue`, on the server only, and the view that joins both.
 
-/** Written only where there is something to say: most jobs have no row here. */
+/** Written only if needed: most jobs have no row here. */
 export const job_notes = plainTable(
   "job_notes",
   "job_id",
   {
     job_id: text({ max: 255 }),
-    /** The user who may ask for the job. */
+    /** The user who may read the job. */
     owner_id: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
-    /** Thousandths done. */
+    /** Progress in thousandths. */
     progress: integer({ nullable: true }),
     result: json<JsonObject>({ nullable: true }),
-    /** Attempts that failed, of kinds that do not count those their server's end broke off. */
+    /** Failed attempts of kinds that do not count attempts aborted by a shutdown. */
     failures: integer({ nullable: true })
   },
   { entity: "job_note", indexes: [["owner_id"]] }
 )
 
-/** The last due time of each timed work that was queued. */
+/** Last queued due time of each scheduled task. */
 export const timed_work = plainTable(
   "timed_work",
   "kind",
@@ -42,25 +41,25 @@ export const timed_work = plainTable(
 
 const job_statuses = { queued: "Queued", running: "Running", done: "Done", failed: "Failed" } as const
 
-/** The view's columns, as lists and filters take them. */
+/** Columns of the view, for lists and filters. */
 export const system_jobs = plainTable(
   "system_jobs",
   "id",
   {
     id: text({ max: 255, search: true }),
-    kind: text({ max: 100, search: true, describe: "What it does, as the server's programs name it: mail.send" }),
+    kind: text({ max: 100, search: true, describe: "Kind of job, such as mail.send" }),
     status: choice(job_statuses),
-    attempts: integer({ describe: "How often it was begun" }),
-    error: longText({ nullable: true, describe: "Why the last attempt failed, in one line" }),
+    attempts: integer({ describe: "Number of attempts so far" }),
+    error: longText({ nullable: true, describe: "Reason the last attempt failed, in one line" }),
     owner_id: integer({
       nullable: true,
       max: Number.MAX_SAFE_INTEGER,
-      describe: "The user who asked for it, and may ask how it goes"
+      describe: "User who requested it and may read its status"
     }),
-    result: json<JsonObject>({ nullable: true, describe: "What it came to" }),
+    result: json<JsonObject>({ nullable: true, describe: "Result of the job" }),
     created_at: timestamp(),
     updated_at: timestamp(),
-    next_attempt_at: timestamp({ nullable: true, describe: "When it is begun next; null unless it is queued" }),
+    next_attempt_at: timestamp({ nullable: true, describe: "Time of the next attempt; null unless queued" }),
     thousandths: integer({ nullable: true, hidden: true }),
     sequence: integer({ hidden: true, max: Number.MAX_SAFE_INTEGER })
   },
@@ -68,18 +67,18 @@ export const system_jobs = plainTable(
 )
 export type JobRow = RowOf<typeof system_jobs>
 
-/** How long a job stays with the server process that took it and no longer says so. */
+/** How long a job stays with a server process that stopped renewing it. */
 export const lock_seconds = 60
-/** The state of the rows that are no jobs: one for each kind, see `queue-table.ts`. */
+/** State of the bell rows, one per kind, which are no jobs. */
 const bell_state = "bell"
 
-/** Whether a row's lock holds. */
+/** Whether a row's lock is valid. */
 const isHeld = (dialect: Dialect): string =>
   dialect === "pg"
     ? `q.acquired_at >= now() - interval '${lock_seconds} seconds'`
     : `q.acquired_at >= datetime('now', '-${lock_seconds} seconds')`
 
-/** The status of a row of the queue's table, which says it in other words. */
+/** Job status of a row of the queue's table. */
 const statusSql = (dialect: Dialect): string =>
   `case when q.state = 'completed' then 'done' when q.state = 'failed' then 'failed' ` +
   `when ${isHeld(dialect)} then 'running' else 'queued' end`
@@ -106,8 +105,8 @@ const held = ({ dialect, sql }: StoreShape) => sql.literal(isHeld(dialect))
 type Done = Effect.Effect<void, SqlError.SqlError>
 
 /**
- * A queue is woken by an offer only. For a kind whose jobs fall due otherwise, the id of a row that is no job is
- * offered again, which writes nothing.
+ * Only offers wake a queue. For jobs that fall due otherwise, the id of a bell row is offered again, which writes
+ * nothing.
  */
 export const makeBell = (store: StoreShape, kind: string): Done =>
   Effect.asVoid(store.sql`
@@ -115,7 +114,7 @@ export const makeBell = (store: StoreShape, kind: string): Done =>
     values (${`bell:${kind}`}, ${kind}, 'null', ${bell_state}, 0, ${now(store)}, ${now(store)}, ${now(store)}) on
     conflict (id, queue_name) do nothing`)
 
-/** Which of these kinds have a job to do now that nobody does. One probe of an index for each. */
+/** Which of these kinds have unclaimed due jobs. One index probe each. */
 export const dueKinds = (
   store: StoreShape,
   kinds: ReadonlyArray<string>
@@ -133,7 +132,7 @@ export const dueKinds = (
   )
 }
 
-/** One attempt: a job as this process took it. */
+/** One attempt: a job taken by this process. */
 export interface Taken {
   readonly kind: string
   readonly job_id: string
@@ -143,12 +142,12 @@ const ofAttempt = ({ sql }: StoreShape, { kind, job_id, attempt }: Taken) => sql
   where id = ${job_id} and queue_name = ${kind} and attempts = ${attempt} and state = 'pending'
   and acquired_by is not null`
 
-/** Ends the attempt as failed for good. What the queue settles afterwards finds nothing that is this attempt's. */
+/** Ends the attempt as failed for good. The queue's own settling then finds no attempt of its own. */
 export const setFailed = (store: StoreShape, taken: Taken, error: string, attempts = taken.attempt): Done =>
   Effect.asVoid(store.sql`
     update effect_queue set state = 'failed', last_failure = ${error}, acquired_at = null, attempts = ${attempts},
     acquired_by = null, updated_at = ${now(store)} ${ofAttempt(store, taken)}`)
-/** Ends the attempt; the next one begins after the wait. */
+/** Ends the attempt; the next one starts after the delay. */
 export const setWaiting = (store: StoreShape, taken: Taken, error: string, wait_seconds: number): Done => {
   const seconds = Math.max(0, Math.ceil(wait_seconds))
   const due =
@@ -167,7 +166,7 @@ export const failuresOf = ({ sql }: StoreShape, job_id: string): Effect.Effect<n
     Number(row?.failures ?? 0)
   )
 
-/** Begins a failed job anew; one that was emptied stays as it is. */
+/** Retries a failed job; an emptied one stays. */
 export const requeue = Effect.fnUntraced(function* (store: StoreShape, id: string) {
   yield* store.sql`
     update job_notes set failures = null where failures is not null and job_id = ${id} and exists (select 1
@@ -176,9 +175,9 @@ export const requeue = Effect.fnUntraced(function* (store: StoreShape, id: strin
     update effect_queue set state = 'pending', attempts = 0, last_failure = null, visible_at = ${now(store)},
     updated_at = ${now(store)} where id = ${id} and state = 'failed' and element <> ${emptied}`
 })
-/** What is left of a job's data when it was erased. */
+/** Replacement of an erased job's data. */
 const emptied = "{}"
-/** Empties what has ended of these kinds. That it was done stays known. */
+/** Empties ended jobs of these kinds. They remain as done. */
 export const emptyEnded = Effect.fnUntraced(function* ({ sql }: StoreShape, kinds: ReadonlyArray<string>) {
   if (kinds.length === 0) return
   const ended = sql`q.queue_name in ${sql.in(kinds)} and q.state in ('completed', 'failed')`
@@ -187,7 +186,7 @@ export const emptyEnded = Effect.fnUntraced(function* ({ sql }: StoreShape, kind
     update effect_queue as q set element = ${emptied}, last_failure = case when q.state = 'failed'
     then 'What it was about was erased with a person''s data; it cannot be tried again.' end where ${ended}`
 })
-/** Removes a job that nobody is doing. Says whether it did. */
+/** Removes a job that is not running. Returns whether it did. */
 export const dropJob = Effect.fnUntraced(function* (store: StoreShape, id: string) {
   const dropped = yield* store.sql`
     delete from effect_queue as q where q.id = ${id} and (q.state = 'failed' or (q.state = 'pending'
@@ -208,13 +207,13 @@ export const noteResult = ({ dialect, sql }: StoreShape, job_id: string, result:
     insert into job_notes (job_id, result)
     values (${job_id}, ${JSON.stringify(result)}${sql.literal(dialect === "pg" ? "::jsonb" : "")})
     on conflict (job_id) do update set result = excluded.result`)
-/** Removes the notes of jobs that have gone. */
+/** Removes data of jobs that no longer exist. */
 export const dropLooseNotes = (store: StoreShape): Done =>
   Effect.asVoid(
     store.run("delete from job_notes where not exists (select 1 from effect_queue q where q.id = job_notes.job_id)")
   )
 
-/** Jobs that are not done, by kind and status. */
+/** Unfinished jobs, by kind and status. */
 export const countUnfinished = (store: StoreShape): Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError> =>
   Effect.map(
     store.run<{ kind: string; status: string; jobs: number }>(
@@ -224,14 +223,14 @@ export const countUnfinished = (store: StoreShape): Effect.Effect<ReadonlyArray<
     (rows) => rows.map(({ kind, status, jobs }) => ({ kind, status, jobs: Number(jobs) }))
   )
 
-// Outcome of a job's failed attempt: pure.
+// Outcome of a failed attempt. Pure.
 
 interface FailedAttempt {
-  /** Why, in one line for people. */
+  /** Reason in one line. */
   readonly error: string
-  /** A defect of ours rather than something that was to be expected. */
+  /** A defect of the server, not an expected failure. */
   readonly is_defect: boolean
-  /** Undefined: no further attempt follows. */
+  /** Undefined without a further attempt. */
   readonly wait_seconds: number | undefined
 }
 
@@ -251,22 +250,22 @@ export const failedAttempt = (
 }
 
 const default_wait_seconds = 60
-/** The wait after an attempt, with 0 to 10 % added that depend on job and attempt alone. */
+/** Delay after an attempt, plus 0 to 10 % depending only on job and attempt. */
 export const waitSeconds = (waits_seconds: ReadonlyArray<number>, job_id: string, attempt: number): number => {
   const wait = waits_seconds[attempt - 1] ?? waits_seconds.at(-1) ?? default_wait_seconds
   return wait * (1 + spread(`${job_id} ${attempt}`) / 10)
 }
-/** From 0 to below 1, evenly over texts (FNV-1a). */
+/** A number from 0 to below 1, evenly distributed over texts (FNV-1a). */
 const spread = (text: string): number => {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193) >>> 0
-  // Texts that differ at their end only differ in the low bits until these are mixed in.
+  // Mixing, as texts that differ at their end differ only in the low bits.
   hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b) >>> 0
   return ((hash ^ (hash >>> 15)) >>> 0) / 2 ** 32
 }
 
 const line_characters_max = 500
-/** A failure in one line for people: its message, without a stack. */
+/** A failure in one line: its message without a stack. */
 export const lineOf = (failure: unknown): string => {
   const message =
     typeof failure === "string"
@@ -283,11 +282,11 @@ const clean = (text: string): string => {
 
 export const ended_with_server = "The server ended during the last attempt."
 
-/** The error that is stored with a job, as it is shown: the queue itself writes whole stacks. */
+/** The stored error of a job for display; the queue stores whole stacks. */
 export const shownError = (stored: string | null): string | null => {
   if (stored === null) return null
   if (stored.startsWith("Lock expired after final attempt")) return ended_with_server
-  // A Schema says `at ["word"]`, which belongs to its message.
+  // A Schema error ends in `at ["word"]`, which belongs to the message.
   const [first = ""] = stored.split(/\n\s*at (?!\[)/)
   return clean(first.replace(/^(?:\w*Error|Error): /, "")) || "It failed without saying why."
 }

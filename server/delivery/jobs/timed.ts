@@ -11,11 +11,11 @@ import { insert } from "../../../core/kernel/tables/table.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { timed_work } from "./queue-table.ts"
 
-// Jobs that follow from events: queued in the transaction that records them, so that there are both or neither.
+// Jobs that follow from events: queued in the transaction that records them.
 
 /**
- * Queues what follows from events that were just recorded. Events enter the journal of a server in one place; what
- * reads it again (rebuild, restore, a replica that follows) does not pass here.
+ * Queues jobs for newly recorded events. A server records events in one place; readers of the journal (rebuild,
+ * restore, replicas) do not pass here.
  */
 export const whatFollows = (
   processes: ReadonlyArray<Process>,
@@ -33,13 +33,13 @@ export const whatFollows = (
 
 export const cronOf = ({ cron }: Pick<TimedWork, "cron">): Cron.Cron => Cron.parseUnsafe(cron, "UTC")
 
-/** The last due time after one instant and not after the other, in milliseconds; undefined where there is none. */
+/** Last due time in the interval, in milliseconds; undefined if none. */
 export const lastDue = (cron: Cron.Cron, after_millis: number, now_millis: number): number | undefined => {
   const last = Cron.prev(cron, new Date(now_millis + 1)).getTime()
   return last > after_millis && last <= now_millis ? last : undefined
 }
 
-/** Clocks are set, and machines sleep: no wait is longer. */
+/** Longest delay, as clocks are set and machines sleep. */
 const wait_millis_max = 60_000
 const failed_wait_millis = 5_000
 
@@ -83,12 +83,9 @@ export const queueTimedWork = (
       )
 }
 
-/** Clocks of servers on one database differ by less. */
+/** Largest difference between server clocks. */
 const skew_millis_max = 3_600_000
-/**
- * A due time far ahead was queued under a clock that has been set back since: the work is due from now on, instead of
- * waiting until then.
- */
+/** A due time far ahead was queued before a clock was set back: the task is due from now on, not then. */
 const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, now_millis: number) {
   const ahead = instantOf(now_millis + skew_millis_max)
   yield* (yield* Store).sql`
@@ -96,7 +93,7 @@ const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, 
   return now_millis
 })
 
-/** The last due time queued of each; a work that is new is due from now on. */
+/** Last queued due time of each task; a new task is due from now on. */
 const lastQueued = (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: number) =>
   Effect.gen(function* () {
     const store = yield* Store
@@ -108,7 +105,7 @@ const lastQueued = (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: n
     return known
   })
 
-/** Several servers come here at the same time: one of them moves the time on. */
+/** Several servers get here at once; one of them advances the time. */
 const queueOnce = (
   work: Pick<TimedWork, "kind">,
   due_at: string,

@@ -15,7 +15,7 @@ import { serverContext } from "../../ports/server-context.ts"
 
 /** Bytes of all attachments together, before encoding makes a third more of them. */
 const attachments_bytes_max = 25_000_000
-/** Bytes of what lies in the job itself: its row is read and written whole. */
+/** Limit of bytes inside the job, whose row is read and written whole. */
 const inline_bytes_max = 1_000_000
 const recipients_max = 100
 const text_length_max = 500_000
@@ -27,20 +27,20 @@ const attached = Schema.Struct({
   name: Schema.String,
   mime_type: Schema.String,
   size_bytes: Schema.Int,
-  /** Of a blob in the BlobStore, or the bytes themselves. */
+  /** Hash of a blob in the BlobStore, or the bytes. */
   content: Schema.Union([Schema.Struct({ sha256: Schema.String }), Schema.Struct({ base64: Schema.String })])
 })
 export type Attached = typeof attached.Type
 
 export const mailMessage = Schema.Struct({
-  /** What it is about and why; names the job and the message. */
+  /** Unique subject id; names the job and the message. */
   id: Schema.String,
-  /** 1, and one more each time some recipients got it and others are to be tried again. */
+  /** Part number: 1, plus one for each partial delivery that retries the other recipients. */
   part: Schema.Int,
   /** With its angle brackets. The same in every part. */
   message_id: Schema.String,
   written_at: Schema.String,
-  /** Told when it is refused. */
+  /** The user to notify of a refusal. */
   sender_user_id: Schema.NullOr(Schema.Int),
   from: mailbox,
   /** Where mail servers send what they could not deliver; empty for messages about refusals, which get no answer. */
@@ -53,32 +53,32 @@ export const mailMessage = Schema.Struct({
   text: Schema.String,
   html: Schema.NullOr(Schema.String),
   attachments: Schema.Array(attached),
-  /** Whom this part goes to: in the first part everybody above. */
+  /** Recipients of this part; in the first part all of the above. */
   recipients: Schema.Array(Schema.String),
   /** Its text has a place for a secret that is kept apart from it (`jobs.ts`). */
   has_secret: Schema.optionalKey(Schema.Boolean)
 })
 export type MailMessage = typeof mailMessage.Type
 
-/** A recipient that a mail server would not take, with its words. */
+/** A recipient refused by a mail server, with its message. */
 export const refusal = Schema.Struct({ address: Schema.String, code: Schema.NullOr(Schema.Int), text: Schema.String })
 export type Refusal = typeof refusal.Type
 
-/** An address, or one with the name of whom it belongs to. */
+/** An address, or one with a display name. */
 type Recipient = string | { readonly name?: string | null; readonly address: string }
 
-/** A file of the BlobStore, or a few bytes that lie in the job itself. */
+/** A file of the BlobStore, or a few bytes in the job itself. */
 type MailAttachment = UploadedFile | { readonly name: string; readonly mime_type: string; readonly bytes: Uint8Array }
 
 export interface MailDraft {
   /**
-   * What it is about and why, unique, such as `invoice.42.reminder.1`: the same id is mailed once. It becomes the
-   * Message-ID, and so is the same however often the message is sent.
+   * Unique subject id, such as `invoice.42.reminder.1`; a message with a known id is not mailed again. It becomes the
+   * Message-ID, equal on every attempt.
    */
   readonly id: string
-  /** Whose sender, reply-to and always-BCC it goes out with; those of the settings where the store has none. */
+  /** Store for sender, reply-to and always-BCC; missing values come from the settings. */
   readonly store_id?: number | null
-  /** Who sends it: may ask for the job, and is told when it is refused. */
+  /** The sending user, who may read the job and is notified if it is refused. */
   readonly sender_user_id: number | null
   readonly to: ReadonlyArray<Recipient>
   readonly cc?: ReadonlyArray<Recipient>
@@ -89,18 +89,18 @@ export interface MailDraft {
   readonly html?: string | null
   readonly attachments?: ReadonlyArray<MailAttachment>
   /**
-   * What stands in the text where it says `{{secret}}`: kept sealed and apart from the message, until that is sent or
-   * nobody can use it any more. No copies go out.
+   * Value of `{{secret}}` in the text: encrypted and separate from the message, until sent or expired. No copies are
+   * sent.
    */
   readonly secret?: { readonly text: string; readonly expires_at: string }
-  /** A message about a refused message: nobody is told when it is refused itself, and no copies go out. */
+  /** A notice of a refused message: its own refusal notifies no one, and no copies are sent. */
   readonly is_notice?: boolean
 }
 
-/** An id for a message that nothing else identifies. */
+/** An id for a message without another identifier. */
 export const freshMailId = (about: string): string => `${about}.${randomUUID()}`
 
-/** A message that can be queued, or a 422 that names what is wrong with the draft or the settings. */
+/** A message ready to queue, or a 422 for the draft or the settings. */
 export const composeMail = Effect.fnUntraced(function* (
   draft: MailDraft,
   settings: Settings
@@ -141,7 +141,7 @@ export const composeMail = Effect.fnUntraced(function* (
   }
 })
 
-/** What is wrong with the addresses of a draft, by field: for endpoints that refuse before they decide. */
+/** Errors of a draft's addresses by field, for endpoints that check before deciding. */
 export const mailAddressErrors = (draft: Pick<MailDraft, "to" | "cc" | "bcc" | "reply_to">): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   addressesOf(draft, errors)
@@ -177,7 +177,7 @@ interface Sender {
   readonly reply_to: Mailbox | undefined
   readonly bcc: Mailbox | undefined
 }
-/** The store's own, else the company's. Until one is set, an address at the server's own name. */
+/** The store's address, else the company's, else one at the server's host. */
 const senderOf = (settings: Settings, store: StoreRow | undefined, host: string, errors: Errors): Sender => {
   const set = (key: string): string => settingText(settings, "mail", key)
   const boxFrom = (own: string | null | undefined, key: string): Mailbox | undefined => {
@@ -198,7 +198,7 @@ const parsedOr = (address: string): string => Result.getOrElse(parseMailAddress(
 
 const attachmentsOf = (given: ReadonlyArray<MailAttachment>, errors: Errors): ReadonlyArray<Attached> => {
   const attached = given.map((one): Attached => {
-    // A name only: no folders, and nothing that ends a header.
+    // A plain name without folders or header breaks.
     const name = printableLine(one.name).replace(/[/\\]/g, "_").trim() || "file"
     const { mime_type } = one
     return "bytes" in one
@@ -234,10 +234,10 @@ const checkTexts = ({ subject, text, html }: MailDraft, errors: Errors): void =>
 }
 
 const hostOf = (public_url: string): string => (URL.canParse(public_url) ? new URL(public_url).hostname : "localhost")
-/** A name that an address can have after its @: an IP address cannot. */
+/** A host that is valid in an address; an IP address is not. */
 const nameOf = (host: string): string => (/^[\d.]+$|^\[/.test(host) ? "localhost" : host)
 
-/** Signs that have no place in a Message-ID are written as `=` and their code, so that no two ids become one. */
+/** Characters invalid in a Message-ID become `=` and their code, so that ids stay distinct. */
 const messageIdOf = (id: string, host: string): string =>
   `<${id.replace(/[^\w.+-]|^\.|\.$|\.(?=\.)/gu, (sign) =>
     [...Buffer.from(sign)].map((byte) => `=${byte.toString(16).padStart(2, "0")}`).join("")

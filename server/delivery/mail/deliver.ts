@@ -1,4 +1,4 @@
-/** One attempt to hand a message over: to the mail server, or to the outbox where there is none. */
+/** One attempt to send a message: to the mail server, or to the outbox without one. */
 import { createHash, createPrivateKey } from "node:crypto"
 import { Readable } from "node:stream"
 import { Data, Effect, type Scope, Stream } from "effect"
@@ -17,9 +17,9 @@ import { secretSetting } from "../../../core/setup/settings/secrets.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type MailServer, mailServer, MailTransport } from "./transport.ts"
 
-// The content of attachments, and the message as the mail library takes it.
+// Content of attachments, and the message in the mail library's format.
 
-/** The same bytes for the same message: headers, order and boundaries are all settled by it. */
+/** The same message gives the same bytes: it determines headers, order and boundaries. */
 const composed = Effect.fnUntraced(function* (
   message: MailMessage
 ): Effect.fn.Return<SendMailOptions, BlobMissing | BlobStoreFailure, Scope.Scope> {
@@ -53,7 +53,7 @@ const composed = Effect.fnUntraced(function* (
 })
 const boxFor = ({ name, address }: Mailbox): { name: string; address: string } => ({ name, address })
 
-/** A stream that is closed when the scope is: whoever sends it may give up before its end. */
+/** A stream that closes with its scope, as the sender may stop early. */
 const contentOf = Effect.fnUntraced(function* ({
   content
 }: Attached): Effect.fn.Return<Buffer | Readable, BlobMissing | BlobStoreFailure, Scope.Scope> {
@@ -63,7 +63,7 @@ const contentOf = Effect.fnUntraced(function* ({
   return yield* Effect.acquireRelease(
     Effect.sync(() => {
       const stream = Readable.from(Stream.toAsyncIterable(found.content), { objectMode: false })
-      // Whoever reads it is told; destroyed early, nobody is left to hear of it.
+      // A read error reaches the reader; after an early destroy there is none.
       stream.on("error", () => {})
       return stream
     }),
@@ -71,20 +71,20 @@ const contentOf = Effect.fnUntraced(function* ({
   )
 })
 
-// Where mail goes that no mail server is set for: a file a message, for whoever sends it by other means.
+// Outbox of a server without a mail server: one file per message, to be sent by other means.
 
-/** Sorted by time; the same message has the same name, so that a second attempt replaces the first one's file. */
+/** Sorted by time; a second attempt has the same name and replaces the file. */
 const outboxName = ({ id, written_at }: Pick<MailMessage, "id" | "written_at">): string => {
   const plain = id.replace(/[^\w.-]+/g, "_").replace(/^\.+/, "")
-  // Ids that differ in other signs only, or that are longer than a name may be, differ by their hash.
+  // Ids that are too long, or differ only in special characters, get a hash.
   const named = plain === id && id.length <= 120 ? id : `${plain.slice(0, 100)}.${hashOf(id)}`
   return `${written_at.replace(/[:.]/g, "-")}-${named}.eml`
 }
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12)
 
 /**
- * Writes the message as it would be sent, but with its Bcc, as nobody else knows of it. It is there whole or not at
- * all, and readable by the server's own account only.
+ * Writes the message as sent, plus its Bcc, which is recorded nowhere else. Written atomically, readable by the
+ * server's account only.
  */
 const writeToOutbox = async (folder: string, name: string, message: SendMailOptions): Promise<string> => {
   const { default: MailComposer } = await import("nodemailer/lib/mail-composer")
@@ -94,7 +94,7 @@ const writeToOutbox = async (folder: string, name: string, message: SendMailOpti
   const path = join(folder, name)
   const temporary = `${path}.${process.pid}.tmp`
   try {
-    // On disk before it has its name.
+    // Flushed to disk before the rename.
     await pipeline(node.createReadStream(), createWriteStream(temporary, { mode: 0o600, flush: true }))
     await rename(temporary, path)
   } catch (error) {
@@ -110,7 +110,7 @@ const writeToOutbox = async (folder: string, name: string, message: SendMailOpti
   return path
 }
 
-// Signatures of the sender's domain (DKIM), where the settings hold a key.
+// Signatures of the sender's domain (DKIM), if the settings hold a key.
 
 interface Signing {
   readonly domainName: string
@@ -118,7 +118,7 @@ interface Signing {
   readonly privateKey: string
 }
 
-/** Undefined where messages are not signed; a text where they are to be, but cannot be by what is set. */
+/** Undefined if messages are not signed; an error text if the settings are invalid. */
 const signing: Effect.Effect<Signing | string | undefined, Failure, Store | CommandRuntime> = Effect.gen(function* () {
   const settings = yield* (yield* CommandRuntime).settings
   const domainName = settingText(settings, "mail", "dkim_domain")
@@ -127,7 +127,7 @@ const signing: Effect.Effect<Signing | string | undefined, Failure, Store | Comm
   if (domainName === "" || keySelector === "" || privateKey === undefined) return undefined
   if (![domainName, keySelector].every((one) => /^[A-Za-z0-9.-]+$/.test(one)))
     return "The settings mail.dkim_domain and mail.dkim_selector must be names of the DNS."
-  // A message would go out unsigned if its key were none.
+  // The library sends unsigned if the key is invalid.
   return isRsaKey(privateKey)
     ? { domainName, keySelector, privateKey }
     : "The setting mail.dkim_private_key must be an RSA private key as PEM, without a passphrase."
@@ -140,16 +140,16 @@ const isRsaKey = (text: string): boolean => {
   }
 }
 
-/** Not delivered, and to be tried again. */
+/** Not delivered; to be retried. */
 class MailDeferred extends Data.TaggedError("MailDeferred")<{ readonly message: string }> {}
 
-/** What came of an attempt that is not to be repeated as it was. */
+/** Outcome of an attempt that is not repeated as it was. */
 export interface Delivered {
   readonly result: JsonObject
   readonly refused: ReadonlyArray<Refusal>
-  /** Whom another attempt is still to reach. */
+  /** Recipients of the next attempt. */
   readonly remaining: ReadonlyArray<Refusal>
-  /** Nobody got it: the job has failed for good. */
+  /** Not delivered to any recipient: the job has failed. */
   readonly failure: string | undefined
 }
 

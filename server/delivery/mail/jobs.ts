@@ -23,7 +23,7 @@ import { secretBox } from "../../ports/secret-box.ts"
 // Secrets in messages, such as login codes. Jobs keep their data for weeks; a secret is stored separately, encrypted,
 // only until its message was handed over, has failed or is too late.
 
-/** Where a secret stands in the text of its message. */
+/** Placeholder of the secret in a message. */
 export const secret_place = "{{secret}}"
 
 export const mail_secrets = plainTable(
@@ -31,9 +31,9 @@ export const mail_secrets = plainTable(
   "mail_id",
   {
     mail_id: text({ max: 255 }),
-    /** Null once the message was handed over. */
+    /** Null once the message was sent. */
     sealed: text({ secret: true, nullable: true, max: 1_000 }),
-    /** When the secret is of no use any more. */
+    /** Expiry of the secret. */
     expires_at: timestamp()
   },
   { entity: "mail_secret", indexes: [["expires_at"]], on_conflict_ignore: true }
@@ -41,7 +41,7 @@ export const mail_secrets = plainTable(
 
 const box = Effect.map(serverContext, ({ key }) => secretBox(key, "mail_secrets"))
 
-/** In the transaction that queues the message. A message that is queued twice keeps its first secret. */
+/** In the transaction that queues the message. A message queued twice keeps its first secret. */
 const keepSecret = Effect.fnUntraced(function* (
   mail_id: string,
   secret: { readonly text: string; readonly expires_at: string }
@@ -53,8 +53,8 @@ const keepSecret = Effect.fnUntraced(function* (
 })
 
 /**
- * The message as it is sent; undefined where it was handed over by an attempt that ended before that was noted. Given
- * up where its secret cannot be read or used any more.
+ * The message with its secret; undefined if an earlier, unrecorded attempt sent it. Fails if the secret is unreadable
+ * or expired.
  */
 const withSecret = Effect.fnUntraced(function* (
   message: MailMessage
@@ -72,28 +72,28 @@ const withSecret = Effect.fnUntraced(function* (
   return { ...message, text: filled(message.text), html: message.html === null ? null : filled(message.html) }
 })
 
-/** The message is with a mail server, or in the outbox. That it is stays known, the secret does not. */
+/** The message was sent: keeps that fact, not the secret. */
 const secretSent = Effect.fnUntraced(function* ({
   has_secret,
   id
 }: MailMessage): Effect.fn.Return<void, Failure, Store> {
   if (has_secret === true) yield* (yield* Store).apply([update(mail_secrets, id, { sealed: null })])
 })
-/** Its message is not sent any more. */
+/** The message will not be sent. */
 const dropSecret = Effect.fnUntraced(function* ({
   has_secret,
   id
 }: Pick<MailMessage, "id" | "has_secret">): Effect.fn.Return<void, Failure, Store> {
   if (has_secret === true) yield* (yield* Store).apply([remove(mail_secrets, id)])
 })
-/** What is left of messages whose jobs were dropped, and of those that were sent long ago. */
+/** Secrets of dropped jobs, and of messages sent long ago. */
 export const dropOldSecrets = Effect.fnUntraced(function* (now: string, sent_before: string) {
   const { sql } = yield* Store
   yield* sql`
     delete from mail_secrets where (sealed is not null and expires_at < ${now}) or expires_at < ${sent_before}`
 })
 
-/** Once soon, for a connection that broke; then longer and longer, until two days have passed. */
+/** Soon at first, for broken connections, then at growing intervals for two days. */
 const waits_seconds = [5, 60, 300, 900, 3_600, 7_200, 14_400, 21_600, 28_800, 43_200, 43_200]
 
 export const sendMail: JobKind<MailMessage> = jobKind({
@@ -113,14 +113,14 @@ export const sendMail: JobKind<MailMessage> = jobKind({
       const delivered = yield* Effect.provideService(deliver(whole), MailTransport, yield* mailTransport)
       return yield* settle(message, delivered)
     }),
-  // Where some were refused before, their notice is queued already, and no second one is.
+  // After earlier refusals a notice is already queued.
   ended: (message, error) => Effect.andThen(dropSecret(message), tellOfFailure(message, error))
 })
 
-/** The connections of the server that runs the job. */
+/** Connections of the server that runs the job. */
 const mailTransport = Effect.map(Effect.serviceOption(MailTransport), Option.getOrThrow)
 
-/** Recipients that were deferred get a job of their own, so that the others do not get the message again. */
+/** Deferred recipients get their own job, so that others do not receive the message twice. */
 const settle = Effect.fnUntraced(function* (message: MailMessage, { result, refused, remaining, failure }: Delivered) {
   const { jobs } = yield* serverContext
   const store = yield* Store
@@ -145,10 +145,10 @@ const mailOffer = (message: MailMessage): JobOffer<MailMessage> =>
       : { subject: message.part === 1 ? message.id : `${message.id}~${message.part}` }),
     owner_id: message.sender_user_id
   })
-/** Of a message whose sender follows its job. */
+/** For messages whose sender follows the job. */
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Nobody is told of a notice that was refused, nor of a message that no person sent. */
+/** Refused notices and messages without a sending user notify no one. */
 const tellSender = Effect.fnUntraced(function* (
   message: MailMessage,
   refused: ReadonlyArray<Refusal>
@@ -183,7 +183,7 @@ const refusedMessage = Schema.Struct({
 })
 type RefusedMessage = typeof refusedMessage.Type
 
-/** Whatever else is to follow from a refused message, such as a line in somebody's list, is added here. */
+/** Place for further consequences of refused messages. */
 export const tellOfRefusal = jobKind<RefusedMessage>({
   kind: "mail.refused",
   meaning: "notifies the sender of a message that it was refused",
@@ -198,7 +198,7 @@ export const tellOfRefusal = jobKind<RefusedMessage>({
       const store = yield* Store
       const sender = yield* store.get(users, message.sender_user_id)
       const address = sender?.is_active === true ? sender.email : ""
-      // A notice to the very address that was refused would be refused, too.
+      // A notice to the refused address would be refused as well.
       if (address === "" || message.refused.some((one) => one.address.toLowerCase() === address.toLowerCase()))
         return { told: false }
       const queued = yield* store.transaction(
@@ -235,15 +235,15 @@ export interface QueuedMail {
   readonly recipients: ReadonlyArray<string>
 }
 /**
- * Queues a message in the caller's transaction. Refused with 422 where an address, or anything else of the draft, is
- * not as it must be; nothing is queued then. Its job tells what becomes of it, and `mailMode` whether it is sent.
+ * Queues a message in the caller's transaction, or rejects the draft with 422 and queues nothing. The job has the
+ * result; `mailMode` says whether it is sent.
  */
 export const queueMail = Effect.fnUntraced(function* (
   draft: MailDraft,
   settings: Settings
 ): Effect.fn.Return<QueuedMail, Failure, Store> {
   const message = yield* composeMail(draft, settings)
-  // What is attached may be deleted while the message waits for its mail server.
+  // Attachments may be deleted while the message waits for a mail server.
   yield* holdContent(
     message.attachments.flatMap((one) => ("sha256" in one.content ? [{ ...one, ...one.content }] : []))
   )
@@ -256,6 +256,6 @@ export const queueMail = Effect.fnUntraced(function* (
   }
 })
 
-/** Forgets a message that waits to be sent. One that is being sent at this moment is sent. */
+/** Removes a waiting message. One that is being sent is still sent. */
 export const dropMail = (store: StoreShape, id: string): Effect.Effect<boolean, SqlError.SqlError> =>
   dropJob(store, `${sendMail.kind}:${id}`)

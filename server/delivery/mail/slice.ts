@@ -1,4 +1,4 @@
-/** Mail on the server: its jobs, its connections, and a message to try it. */
+/** Mail on the server: jobs, connections, and a test message. */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Option, Result, Schema } from "effect"
 import { command, CommandRuntime, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -14,13 +14,13 @@ import { type MailMode, mailMode, MailTransport, makeMailTransport } from "./tra
 const modes = choice({ smtp: "Sent by the mail server", outbox: "Written to a file, not sent" })
 const fields = {
   to: text({ format: "email", describe: "Recipient; by default the caller's own address" }),
-  store_id: ref("stores", { nullable: true, describe: "Whose sender it goes out with, instead of the company's" })
+  store_id: ref("stores", { nullable: true, describe: "Store whose sender to use, instead of the company's" })
 }
 
 const test = command("POST", "/api/v1/system/mail/test", {
   answer: { ...accepted_shown, mode: modes },
   name: "system.mail.test",
-  summary: "Send a message to try the mail settings; its job tells what came of it",
+  summary: "Send a message to test the mail settings; its job reports the result",
   ability: "settings:write",
   permission: "settings.manage",
   server_only: true,
@@ -64,13 +64,13 @@ interface Facts {
   readonly mode: MailMode
 }
 
-/** For people: what becomes of a message that was queued just now. */
+/** Text for the user: what happens to the queued message. */
 const queuedText = (mode: MailMode, to: string): string =>
   mode === "smtp"
     ? `A message to ${to} is on its way to the mail server.`
     : `No mail server is set: the message to ${to} is written to the outbox folder and not sent.`
 
-/** Connections are those of one server. */
+/** Each server has its own connections. */
 export const mailSlice = (): ServerSlice => ({
   name: "mail",
   server_tables: [mail_secrets],

@@ -12,8 +12,8 @@ import type { Failure, Store } from "../../../core/kernel/store/store.ts"
 import { secretSetting } from "../../../core/setup/settings/secrets.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
-// What a mail server's answer means: 4xx and everything about the connection may be otherwise later, 5xx stays. Wrong
-// passwords and certificates are ours to mend, so that the message waits for it.
+// Interprets responses of mail servers: 4xx and connection errors are temporary, 5xx permanent. Wrong passwords and
+// certificates are our fault, so the message waits.
 
 export type Outcome =
   | {
@@ -23,9 +23,9 @@ export type Outcome =
       readonly deferred: ReadonlyArray<Refusal>
       readonly response: string
     }
-  /** For good. */
+  /** Permanent. */
   | { readonly kind: "refused"; readonly refused: ReadonlyArray<Refusal>; readonly text: string }
-  /** Some for good, the others are to be tried again. */
+  /** Some permanent, the others to be retried. */
   | { readonly kind: "split"; readonly refused: ReadonlyArray<Refusal>; readonly deferred: ReadonlyArray<Refusal> }
   | { readonly kind: "later"; readonly text: string }
 
@@ -51,7 +51,7 @@ const sent = Schema.Struct({
 const readFailure = Schema.decodeUnknownOption(failure)
 const readSent = Schema.decodeUnknownOption(sent)
 
-/** Of a message that the server took for one recipient or more. */
+/** The server accepted the message for at least one recipient. */
 const outcomeOfSent = (info: unknown): Outcome => {
   const read = readSent(info)
   if (Option.isNone(read)) return { kind: "later", text: "The mail server's answer was not understood." }
@@ -59,7 +59,7 @@ const outcomeOfSent = (info: unknown): Outcome => {
   return { kind: "taken", accepted, ...divided(rejectedErrors), response: shown(response) }
 }
 
-/** Of a message that the server took for nobody, or that never reached it. */
+/** The server accepted it for no recipient, or was not reached. */
 const outcomeOfFailure = (error: unknown, recipients: ReadonlyArray<string>): Outcome => {
   const read = Option.getOrElse(readFailure(error), (): typeof failure.Type => ({ message: String(error) }))
   const code = codeOf(read.responseCode)
@@ -82,7 +82,7 @@ const outcomeOfFailure = (error: unknown, recipients: ReadonlyArray<string>): Ou
     : { kind: "later", text: `The mail server did not take the message: ${words}` }
 }
 
-/** What is wrong when it is not the message. */
+/** The fault, if it is not the message's. */
 const connectionTexts: ReadonlyArray<readonly [text: string, codes: ReadonlyArray<string>]> = [
   ["The mail server did not accept the user name and password", ["EAUTH", "ENOAUTH", "EOAUTH2"]],
   ["The connection to the mail server could not be encrypted", ["ETLS", "EREQUIRETLS"]],
@@ -90,9 +90,9 @@ const connectionTexts: ReadonlyArray<readonly [text: string, codes: ReadonlyArra
   ["The mail server could not be reached", ["ECONNECTION", "ESOCKET"]],
   ["The mail server did not answer in time", ["ETIMEDOUT", "EABORT"]]
 ]
-/** Authentication required, too weak or in the clear: the message itself is not refused. */
+/** Authentication is required or insecure: not the message's fault. */
 const login_codes: ReadonlySet<number> = new Set([530, 534, 535, 538])
-/** 503 is about the order of commands: another connection may do. */
+/** 503 is about the order of commands: another connection may work. */
 const isFinal = (code: number | null): boolean => code !== null && code >= 500 && code < 600 && code !== 503
 
 const divided = (
@@ -110,7 +110,7 @@ const codeOf = (given: unknown): number | null => (Number.isInteger(given) ? Num
 const shown = (given: unknown): string => (typeof given === "string" ? printableLine(given).slice(0, 500) : "")
 
 interface MailTransportShape {
-  /** Never fails: what went wrong is an outcome. */
+  /** Never fails: errors are outcomes. */
   readonly send: (
     server: SmtpServer,
     message: SendMailOptions,
@@ -123,16 +123,16 @@ export class MailTransport extends Context.Service<MailTransport, MailTransportS
 ) {}
 
 export interface MailWaits {
-  /** To connect, be greeted and encrypt. */
+  /** Limit for connecting, greeting and encryption. */
   readonly connect_millis: number
-  /** Without a byte from the server, which may look through a long message before it answers. */
+  /** Limit without data from the server, which may scan a long message first. */
   readonly silence_millis: number
-  /** For one message, however slowly the server goes on. */
+  /** Limit per message, however slow the server. */
   readonly whole_millis: number
 }
 const usual_waits: MailWaits = { connect_millis: 30_000, silence_millis: 300_000, whole_millis: 900_000 }
 const connections_max = 2
-/** Less than any mail server waits for the next message. */
+/** Shorter than any mail server's idle limit. */
 const idle_millis = 20_000
 
 interface Pool {
@@ -191,11 +191,11 @@ const openPool = async (server: SmtpServer, key: string, waits: MailWaits): Prom
       tls: { rejectUnauthorized: server.checks_certificate },
       ...(server.login === undefined
         ? {}
-        : // Asked for even where the server does not say that it takes one: never a message without the login.
+        : // Login is required even if the server does not advertise it: no message is sent without it.
           { auth: { user: server.login.user, pass: server.login.password }, forceAuth: true }),
       maxConnections: connections_max,
       idleTimeout: idle_millis,
-      // Trying again is the job's business; once for a kept connection that had ended by then.
+      // The job retries; one extra attempt covers a kept connection that had ended.
       maxRequeues: 1,
       connectionTimeout: connect_millis,
       greetingTimeout: connect_millis,
@@ -209,15 +209,15 @@ const openPool = async (server: SmtpServer, key: string, waits: MailWaits): Prom
   return { server: key, send: (message) => transporter.sendMail(message), close: () => transporter.close() }
 }
 
-// Which mail server there is: that of the environment, else that of the settings, else none.
+// The mail server of the environment, else of the settings, else none.
 
-/** `smtp`: it is sent. `outbox`: it is written to a file in the data folder, and sent by nobody. */
+/** `smtp`: mail is sent. `outbox`: mail is only written to a file in the data folder. */
 export type MailMode = "smtp" | "outbox"
 
 export type MailServer =
   | { readonly mode: "smtp"; readonly server: SmtpServer; readonly from: "environment" | "setting" }
   | { readonly mode: "outbox" }
-  /** Somebody set a mail server, but wrongly: nothing is sent until it is set right. */
+  /** The configured mail server is invalid: nothing is sent until corrected. */
   | { readonly mode: "smtp"; readonly fault: string }
 
 /**
@@ -235,7 +235,7 @@ export const mailServer: Effect.Effect<MailServer, Failure, Store | CommandRunti
     onFailure: (fault): MailServer => ({ mode: "smtp", fault: `${named} must ${fault}` })
   })
 })
-/** What becomes of a message that is queued now, for the answer of whoever asked for it. */
+/** How a message queued now is handled, for the response. */
 export const mailMode: Effect.Effect<MailMode, Failure, Store | CommandRuntime> = Effect.map(
   mailServer,
   ({ mode }) => mode

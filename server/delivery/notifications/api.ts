@@ -27,9 +27,9 @@ import { type NotificationRow, notifications } from "./schema.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { User } from "../../ports/server-context.ts"
 
-// Which of their rows somebody is shown: those they may still see what they are about of.
+// Which of a user's rows are visible: those whose subject they may still see.
 
-/** Every set of permissions that rows are seen with; the first is none. */
+/** Every set of permissions among the rows; the first is empty. */
 const all_seen_with: ReadonlyArray<string> = [
   "",
   opportunities_read.permission,
@@ -41,14 +41,14 @@ const all_seen_with: ReadonlyArray<string> = [
   users_permission
 ]
 
-/** Rows of this person, as they stand in the inbox; rights lost since take the rows with them. */
+/** Inbox rows of this user, without those whose subject they may no longer see. */
 export const inboxOf = (viewer: Viewer): Where => ({
   user_id: viewer.user_id,
   in_inbox: true,
   seen_with: all_seen_with.filter((seen_with) => maySee(viewer, seen_with))
 })
 
-// The words of notifications, whose sentences are loaded when the first is shown.
+// Texts of notifications; the sentences are loaded on first use.
 
 type WordsFor = typeof import("./texts.ts").wordsFor
 
@@ -60,7 +60,7 @@ const wordsFor: WordsFor = (rows, settings) =>
 
 const path = "/api/v1/notifications"
 
-/** Where what it is about is read: tables are named as their paths are. */
+/** Path of the subject: tables are named as their paths are. */
 const urlOf = ({ subject_id, subject_type }: NotificationRow, public_url: (() => string) | undefined) =>
   subject_id === null || subject_type === null || public_url === undefined
     ? null
@@ -78,7 +78,7 @@ export const notificationResource = resource({
     title: text({ max: 2_000 }),
     body: text({ max: 2_000, nullable: true }),
     actor_name: text({ nullable: true }),
-    url: text({ nullable: true, max: 2_000, describe: "Where the API shows what it is about" })
+    url: text({ nullable: true, max: 2_000, describe: "API path of its subject" })
   },
   load: (rows, { settings }) =>
     Effect.gen(function* () {
@@ -102,7 +102,7 @@ const access = { permission: null, server_only: true } as const
 const reads = { ...access, ability: "notifications:read" } as const
 const writes = { ...access, ability: "notifications:write", metering_weight: 1 } as const
 
-/** Somebody else's, one that is not in the inbox, and one whose subject they may not see any more: there is none. */
+/** 404 for others' rows, rows outside the inbox, and subjects no longer visible. */
 const ownOnly = ({ rows: { id: row }, viewer }: { rows: { id: NotificationRow }; viewer: Viewer }) =>
   row.user_id === viewer.user_id && row.in_inbox && maySee(viewer, row.seen_with)
     ? Effect.void
@@ -158,7 +158,7 @@ const mark = (action: "read" | "unread", summary: string) =>
     decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
     respond: ({ id }, input) =>
       Effect.gen(function* () {
-        // Read once, it keeps the instant it was read at.
+        // Reading again keeps the first time.
         const read_at = action === "unread" ? null : (input.rows.id.read_at ?? input.now)
         yield* (yield* Store).apply([update(notifications, id, { read_at })])
         return ok(yield* renderById(notificationResource, id, input.query, viewContext(input)))
@@ -167,11 +167,11 @@ const mark = (action: "read" | "unread", summary: string) =>
 
 const readAll = command("POST", `${path}/read_all`, {
   answer: {
-    count: integer({ describe: "How many were unread until now" }),
+    count: integer({ describe: "Number of notifications marked as read" }),
     unread_count: integer({ describe: "Number of unread notifications" })
   },
   name: "notifications.read_all",
-  summary: "Mark everything in the inbox as read",
+  summary: "Mark all notifications as read",
   ...writes,
   success_status: 200,
   fields: {
@@ -179,7 +179,7 @@ const readAll = command("POST", `${path}/read_all`, {
       nullable: true,
       min: 1,
       max: Number.MAX_SAFE_INTEGER,
-      describe: "Only this one and older ones: the newest that was shown"
+      describe: "Only this id and older ones, such as the newest one displayed"
     }),
     notification_type: text({ nullable: true, max: 60, describe: "Only this type" })
   },
@@ -209,16 +209,16 @@ export const notificationEndpoints: ReadonlyArray<Endpoint> = [
   mark("unread", "Mark a notification as unread again")
 ]
 
-// Rows of `notifications` as their reader may see them, in the words they are shown by.
+// Rows of `notifications` as visible to their reader, with texts.
 
-/** A person as they read what they are told, by whatever token: in a mail by none. */
+/** A user as reader of their notifications, whatever the token; mails have none. */
 export const readerOf = (user: User): Viewer => ({ ...user, abilities: new Set(["*"]), token_id: null })
 
 export interface NotificationText {
   readonly title: string
   readonly body: string | null
 }
-/** One for each row; undefined for what the viewer may not see any more. */
+/** One per row; undefined if no longer visible to the viewer. */
 export const textsOf = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>,
   viewer: Viewer
@@ -228,7 +228,7 @@ export const textsOf = Effect.fnUntraced(function* (
   return rows.map((row) => (maySee(viewer, row.seen_with) ? wordsOf(row) : undefined))
 })
 
-/** As lists show them; what the viewer may not see any more is left out. */
+/** For lists, without rows no longer visible to the viewer. */
 export const shownRows = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>,
   viewer: Viewer
@@ -245,7 +245,7 @@ export const shownRows = Effect.fnUntraced(function* (
   return seen.map(({ id }, at) => ({ id, shown: shown[at] ?? {} }))
 })
 
-/** Which of these rows this person wants by e-mail now. */
+/** Rows this user currently wants by mail. */
 export const isMailedTo = Effect.fnUntraced(function* (
   { person_id }: Pick<Viewer, "person_id">,
   rows: ReadonlyArray<NotificationRow>

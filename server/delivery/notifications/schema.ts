@@ -12,22 +12,22 @@ export const notifications = plainTable(
   "id",
   {
     id: id(),
-    /** Of person and happening: the same happening tells a person once, however often its job runs. */
+    /** Unique id of user and event: an event notifies a user once, however often its job runs. */
     dedupe_key: text({ hidden: true, max: 200 }),
     user_id: integer({ ...whole, hidden: true }),
     notification_type: text({ max: 60, search: true }),
-    /** What it is about: `opportunities` and its id. */
+    /** Table and id of the subject, such as `opportunities`. */
     subject_type: text({ nullable: true, max: 60, search: true }),
     subject_id: integer({ ...whole, nullable: true }),
-    /** Ids and figures the words are made of besides; no names. */
+    /** Ids and figures for the texts; no names. */
     details: json<JsonObject>({ default: {}, hidden: true }),
-    /** The permissions, apart by blanks, without which it is not shown: those its subject's list asks for. */
+    /** Permissions, separated by spaces, required to see it: those of the subject's list. */
     seen_with: text({ default: "", hidden: true, max: 100 }),
-    /** Who did it; null: the server itself, or somebody without an account. */
+    /** The acting user; null for the server or clients without an account. */
     actor_id: integer({ ...whole, nullable: true }),
-    /** The person told did it: it is in the list as read, and is not mailed. */
+    /** The recipient's own action: listed as read, and not mailed. */
     is_own: boolean({ default: false }),
-    /** Much of one type by one person: those after it are counted by this row, while it is unread (`bursts.ts`). */
+    /** Row of a burst: counts later notifications of one type by one user while unread (`bursts.ts`). */
     burst: text({ nullable: true, hidden: true, max: 200 }),
     /** Whether it is in the inbox. */
     in_inbox: boolean({ hidden: true }),
@@ -41,7 +41,7 @@ export const notifications = plainTable(
     entity: "notification",
     on_conflict_ignore: true,
     uniques: [{ columns: ["dedupe_key"], field: "dedupe_key", message: "It was told already." }],
-    // Lists, their totals and whoever listens again go by person in the order of ids; counts ask for nothing else.
+    // Lists, totals and resuming streams read by user in id order; counts need nothing else.
     indexes: [["user_id", "id", "in_inbox", "seen_with"], ["created_at"]],
     partial_indexes: [
       { columns: ["user_id", "in_inbox", "seen_with"], where: "read_at is null" },
@@ -52,20 +52,20 @@ export const notifications = plainTable(
 )
 export type NotificationRow = RowOf<typeof notifications>
 
-/** When somebody was last mailed what had been gathered. */
+/** Time of the last gathered mail to the user. */
 export const notification_mailings = plainTable("notification_mailings", "user_id", {
   user_id: integer(whole),
   sent_at: timestamp()
 })
 
-/** How far what one person does of one type is ahead of the pace at which it is told one by one. */
+/** How far one user's notifications of one type exceed the rate of single rows. */
 export const notification_bursts = plainTable(
   "notification_bursts",
   "burst",
   { burst: text({ max: 200 }), paced_until: timestamp() },
   { indexes: [["paced_until"]] }
 )
-/** Commands that were told of by the row of a burst: each is counted once, however often its job runs. */
+/** Commands counted in a burst's row, each once, however often its job runs. */
 export const notification_burst_commands = plainTable(
   "notification_burst_commands",
   "command",

@@ -19,7 +19,7 @@ import { notificationEndpoints, notificationResource } from "./api.ts"
 import { mailNotifications, offerLeftHourly } from "./mail/job.ts"
 import { makeHub, streamEndpoint, withLastEventId } from "./stream/hub.ts"
 
-// What this process told people, by type, and what waits to be mailed on all servers.
+// Notifications of this process by type, and mail waiting on all servers.
 
 interface NotificationCounts {
   readonly told: (rows: ReadonlyArray<NotificationRow>) => void
@@ -39,14 +39,14 @@ const makeNotificationCounts = (): NotificationCounts => {
       return [
         ...[...counts].map(([type, value]): Measurement => ({
           name: "flightcase_notifications_total",
-          description: "Notifications of people that this process wrote down",
+          description: "Notifications created by this process",
           kind: "counter",
           labels: { type },
           value
         })),
         {
           name: "flightcase_notifications_to_be_mailed",
-          description: "Notifications that wait to be mailed",
+          description: "Notifications waiting to be mailed",
           kind: "gauge",
           labels: {},
           value: Number(row?.waiting ?? 0)
@@ -56,11 +56,11 @@ const makeNotificationCounts = (): NotificationCounts => {
   }
 }
 
-// What people were told is kept for as long as the settings say.
+// Notifications are kept for the configured time.
 
 const day_millis = 86_400_000
 
-/** Removes what is older, read or not. */
+/** Removes older rows, read or not. */
 export const dropOld = Effect.gen(function* () {
   const { sql } = yield* Store
   const { settings } = yield* CommandRuntime
@@ -78,9 +78,8 @@ const dropOldDaily = timedWork({
   run: () => dropOld
 })
 
-// From events to what people are told: a command whose events cause a type queues one job in its transaction; after the
-// commit the job finds who may see it and writes a row for each. Rows are known by person and happening, so that doing
-// it again tells nobody again.
+// From events to notifications: a command with notifiable events queues one job in its transaction; after the commit
+// the job finds the recipients and writes their rows. Rows are unique by user and event, so repeating adds none.
 
 const range = Schema.Struct({ from: Schema.Int, to: Schema.Int })
 type Range = typeof range.Type
@@ -97,12 +96,12 @@ const queueTelling =
       const { jobs } = yield* serverContext
       const { command_id, position } = first
       const data = { from: position, to: position + events.length - 1 }
-      // By command, as a restored journal gives positions anew.
+      // By command, as a restored journal reuses positions.
       yield* jobs.offer(jobOffer(job, data, { subject: `${command_id}:${position}` }))
     })
   }
 
-/** What happened in a range of the journal, in a few queries for each type. */
+/** Events in a range of the journal, in a few queries per type. */
 const happeningsOf = Effect.fnUntraced(function* ({
   from,
   to
@@ -151,13 +150,13 @@ export const notificationsServerSlice = (): ServerSlice => {
     name: "notifications_server",
     server_tables: [notifications, notification_mailings, notification_bursts, notification_burst_commands],
     resources: [notificationResource],
-    // The stream's path comes before that of one notification, which would take its last part for an id.
+    // The stream's path precedes that of one notification, which would take its last part for an id.
     endpoints: [streamEndpoint(hub), ...notificationEndpoints],
     around: withLastEventId,
     recorded: (events) =>
       Effect.gen(function* () {
         yield* queue(events)
-        // What somebody was told goes with the person.
+        // Notifications are erased with their user.
         for (const { data, type } of events)
           if (type === "member.anonymised" && typeof data["user_id"] === "number")
             yield* (yield* Store).apply([

@@ -24,17 +24,17 @@ import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { notificationType } from "../../../core/office/notifications/types.ts"
 import { printableLine } from "../../../core/values/text.ts"
 
-// What notifications are about, in words: rows loaded by table, once for a page of them.
+// Subjects of notifications as text: rows loaded by table, once per page.
 
-/** What the words of a notification are made of. */
+/** Input of a notification's texts. */
 type Telling = Pick<NotificationRow, "notification_type" | "subject_type" | "subject_id" | "details" | "user_id">
 
 interface Named {
-  /** "Order 0000012 for ACME Events"; "An opportunity" where the row is gone. */
+  /** "Order 0000012 for ACME Events"; "An opportunity" if the row is gone. */
   readonly subject: string
-  /** A second line about it. */
+  /** Second line. */
   readonly about: string | null
-  /** False where the row is gone or deleted: there is nothing to open. */
+  /** False if the row is gone or deleted, so there is nothing to open. */
   readonly is_there: boolean
   readonly payment: string | null
   readonly document: string | null
@@ -46,7 +46,7 @@ const idIn = (row: Telling, key: string): ReadonlyArray<number> => {
   return typeof id === "number" ? [id] : []
 }
 type Found<T extends Table> = ReadonlyMap<number, RowOf<T>>
-/** Rows of a table by id: one query, none where there is nothing to look up. */
+/** Rows of a table by id: one query, or none for no ids. */
 const byId = <T extends Table>(table: T, ids: ReadonlyArray<number | null>): StoreRead<Found<T>> =>
   Effect.flatMap(Store, (store) =>
     Effect.map(
@@ -65,7 +65,7 @@ const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
     )
   const details = (key: string) => rows.flatMap((row) => idIn(row, key))
   const papers = yield* byId(documents, [...ids(documents), ...details("document_id")])
-  /** What they are about themselves, and what the documents are made of. */
+  /** Subjects, and the sources of documents. */
   const withPapersOf = (table: Table): ReadonlyArray<number> => [
     ...ids(table),
     ...[...papers.values()].flatMap(({ documentable_id, documentable_type }) =>
@@ -99,7 +99,7 @@ type Loaded = Effect.Success<ReturnType<typeof loaded>>
 
 interface Locale {
   readonly language: string
-  /** Of the company, for what belongs to no store. */
+  /** Company values, for subjects without a store. */
   readonly zone: string
 }
 interface Phrased {
@@ -175,7 +175,7 @@ const speakers: { readonly [subject_type: string]: Speaker } = {
     return row === undefined ? undefined : { subject: row.name, about: null, is_there: row.deleted_at === null }
   }
 }
-/** What is said of a row that is gone. */
+/** Text for a missing row. */
 const gone: { readonly [subject_type: string]: string } = {
   [opportunities.name]: "An opportunity",
   [invoices.name]: "An invoice",
@@ -188,7 +188,7 @@ const gone: { readonly [subject_type: string]: string } = {
 const moneyOf = (row: RowOf<typeof payments> | undefined, currency: string | undefined, language: string) =>
   row === undefined || currency === undefined ? null : moneyText(formatMoney(row.amount, currency), currency, language)
 
-/** The names of each, in the company's language for figures. */
+/** Names of each, with figures in the company's language. */
 const namesOf = (rows: ReadonlyArray<Telling>, settings: Settings): StoreRead<(row: Telling) => Named> =>
   Effect.map(loaded(rows), (all) => {
     const locale = {
@@ -216,10 +216,10 @@ interface Words {
   readonly body: string | null
 }
 interface Phrase {
-  /** Of one; `named` are the rows it is about. */
+  /** Text of one; `named`: the rows it mentions. */
   readonly title: (named: Named, row: Telling) => string
   readonly body?: (named: Named, row: Telling) => string | null
-  /** Of many at once: "12 invoices are overdue". */
+  /** Text of many: "12 invoices are overdue". */
   readonly many?: (count: number) => string
 }
 const account = (own: string, of: (name: string) => string): Phrase => ({
@@ -313,7 +313,7 @@ const wordsOf = (row: Telling, named: Named): Words => {
   return { title: phrase.title(named, row), body: phrase.body?.(named, row) ?? null }
 }
 
-/** The words of each, in their order. */
+/** Texts of each, in order. */
 export const wordsFor = (
   rows: ReadonlyArray<Telling>,
   settings: Settings
@@ -321,6 +321,6 @@ export const wordsFor = (
   Effect.map(namesOf(rows, settings), (namedOf) => (row) => {
     const named = namedOf(row)
     const { body, title } = wordsOf(row, named)
-    // Names are what others wrote: they begin no line of a mail, and steer no terminal.
+    // Names are user input: they must not start a mail line or control a terminal.
     return { title: printableLine(title), body: body === null ? null : printableLine(body), is_there: named.is_there }
   })

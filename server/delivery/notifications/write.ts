@@ -16,15 +16,15 @@ import { offerMails } from "./mail/job.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
 
-// From what happened to a row for each person: by which channels, whether their own doing, much at once as one.
+// From events to a row per user: channels, own actions, and bursts as one row.
 
 type NewNotification = Omit<NotificationRow, "id">
 
-/** More of one type than this, by one command, is one row: a sweep or a bulk change fills nobody's inbox. */
+/** Limit per type and command; a sweep or bulk change beyond it is one row. */
 const told_apart_max = 5
 const ids_named_max = 20
 
-/** Of one person, by one command and of one type. */
+/** Group of one user, command and type. */
 const gathered = (happenings: ReadonlyArray<Happening>): ReadonlyArray<Happening> => {
   const [first] = happenings
   if (first === undefined || happenings.length <= told_apart_max) return happenings
@@ -50,7 +50,7 @@ const rowOf = (
 ): NewNotification => {
   const is_own = happening.actor_id !== null && happening.actor_id === viewer.user_id
   const is_system = notificationType(happening.notification_type)?.is_system === true
-  // Nobody is written to of what they did; what they must have, a code or a test, they asked for.
+  // Own actions are not mailed; codes and tests were requested.
   const is_mailed = channels.has("email") && (!is_own || is_system)
   return {
     dedupe_key: `${happening.notification_type}:${happening.key}:${viewer.user_id}`,
@@ -73,7 +73,7 @@ const rowOf = (
 const reachesAnybody = ({ in_inbox, is_broadcast, mail_state }: NewNotification): boolean =>
   in_inbox || is_broadcast || mail_state !== "none"
 
-/** Rows in the order of what happened. `effective`: the channels of a person and type. */
+/** Rows in event order. `effective`: channels of a user and type. */
 const rowsOf = (
   happenings: ReadonlyArray<Happening>,
   people: People,
@@ -88,7 +88,7 @@ const rowsOf = (
       const alike = `${happening.notification_type} ${happening.command_id}`
       const group = told.get(alike) ?? []
       told.set(alike, group)
-      // Reached in two ways, they are told in the first.
+      // Users addressed twice are notified by the first.
       if (!group.some(({ key }) => key === happening.key)) group.push(happening)
     }
   return [...of_person].flatMap(([viewer, told]) =>
@@ -100,23 +100,22 @@ const rowsOf = (
   )
 }
 
-// Much of one type that one person does in a short time, by a program or a device that sends a day's work: the first
-// few are told one by one, the others gathered in one row for each person told, which counts them until it is read or
-// mailed.
+// Bursts of one type by one user, from a program or a device sending a day's work: the first few get rows of their own,
+// the others share one row per recipient, which counts them until read or mailed.
 
-/** More commands of one type than people give by hand in a minute. */
+/** Commands per minute of one type above which they count as a burst. */
 export const told_a_minute_max = 20
 const window_millis = 60_000
 const each_millis = window_millis / told_a_minute_max
-/** A row counts for no longer: what comes later begins another one. */
+/** A row counts at most this long; later ones start a new row. */
 const row_millis = 3_600_000
 
-/** What is counted together; null: what the server finds by itself, and tells of by the command. */
+/** Key of a burst; null for the server's own findings, which are grouped by command. */
 type Kind = Pick<Happening, "actor_id" | "notification_type" | "seen_with">
 const burstOf = ({ actor_id, notification_type, seen_with }: Kind): string | null =>
   actor_id === null ? null : `${notification_type}:${actor_id}:${seen_with}`
 
-/** By burst, the command that is told of now. */
+/** Current command by burst. */
 const commandsOf = (happenings: ReadonlyArray<Happening>): ReadonlyMap<string, string> => {
   const commands = new Map<string, string>()
   for (const happening of happenings) {
@@ -127,13 +126,13 @@ const commandsOf = (happenings: ReadonlyArray<Happening>): ReadonlyMap<string, s
 }
 
 interface Counted {
-  /** Bursts whose rows are gathered now. */
+  /** Bursts that share a row now. */
   readonly gathered: ReadonlySet<string | null>
-  /** Bursts whose command was told of by an earlier run of its job. */
+  /** Bursts whose command an earlier run of its job already counted. */
   readonly done: ReadonlySet<string | null>
 }
 
-/** Counts a command for each burst; in the transaction that writes its rows. */
+/** Counts a command per burst, in the transaction that writes its rows. */
 const counted = Effect.fnUntraced(function* (
   happenings: ReadonlyArray<Happening>,
   now: number
@@ -149,8 +148,8 @@ const counted = Effect.fnUntraced(function* (
   for (const [burst, command] of commands)
     if (told_commands.has(command)) done.add(burst)
     else {
-      // The time by which all of it would have been told at the pace; it never runs ahead by more than the window,
-      // not even where a clock was set back.
+      // Time at which the rate would have allowed all of them; ahead by at most the window, even if a clock was set
+      // back.
       const next = Math.min(Math.max(before.get(burst) ?? now, now), now + window_millis) + each_millis
       const is_gathered = next > now + window_millis
       if (before.has(burst)) changes.push(remove(notification_bursts, burst))
@@ -165,7 +164,7 @@ const counted = Effect.fnUntraced(function* (
   return { gathered, done }
 })
 
-/** Rows of these bursts that count still, by burst and person; a later one instead of an earlier one. */
+/** Rows of these bursts that still count, by burst and user; the latest of each. */
 const openRows = Effect.fnUntraced(function* (
   bursts: ReadonlyArray<string>,
   now: number
@@ -198,13 +197,13 @@ const together = (one: Gathering, other: Gathering): Gathering => ({
 })
 
 interface Gathered {
-  /** To be written, in their order. */
+  /** Rows to insert, in order. */
   readonly rows: ReadonlyArray<NewNotification>
-  /** What changes of rows that are there. */
+  /** Changes of existing rows. */
   readonly changes: ReadonlyArray<RowChange>
 }
 
-/** Which of these new rows are written, and which are counted by others. `happenings`: what they are of. */
+/** Splits new rows into those to insert and those counted by others. `happenings`: their events. */
 const gatherBursts = Effect.fnUntraced(function* (
   happenings: ReadonlyArray<Happening>,
   fresh: ReadonlyArray<NewNotification>,
@@ -227,7 +226,7 @@ const gatherBursts = Effect.fnUntraced(function* (
     if (into === undefined || !reachesAlike(into, row)) rows.push({ ...row, burst })
     else changed.set(into.id, together(changed.get(into.id) ?? into, row))
   }
-  // Most people's rows count the same: they are changed by one statement.
+  // Most users' rows count the same: one statement updates them.
   const alike = Map.groupBy(changed, ([, set]) => JSON.stringify(set))
   const changes = [...alike.values()].flatMap((some) => {
     const set = some[0]?.[1]
@@ -236,9 +235,9 @@ const gatherBursts = Effect.fnUntraced(function* (
   return { rows, changes }
 })
 
-// What follows from rows of `notifications` in the transaction that writes them.
+// Effects of rows of `notifications`, in the transaction that writes them.
 
-/** To be called once rows are written: what is to be mailed is offered, and whoever listens is woken by the commit. */
+/** Call after writing rows: queues their mail, and wakes listeners on commit. */
 export const rowsTold = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>
 ): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
@@ -248,12 +247,12 @@ export const rowsTold = Effect.fnUntraced(function* (
   yield* (yield* Store).sql.afterCommit(Effect.sync(rowsWritten))
 })
 
-/** Told of rows after they are committed. */
+/** Called after rows are committed. */
 export type Wrote = (rows: ReadonlyArray<NotificationRow>) => void
 
 /**
- * Whoever listens goes on from the last id they were told: rows are committed in the order of their ids, so that none
- * comes behind one that was told already. SQLite has one writer anyway.
+ * Listeners resume from their last id: rows are committed in id order, so that none appears behind it. SQLite has one
+ * writer anyway.
  */
 const in_order = "select pg_advisory_xact_lock(hashtextextended('ids of notifications', 0))"
 
@@ -267,7 +266,7 @@ const channelsOf = Effect.fnUntraced(function* (viewers: ReadonlyArray<Viewer>, 
   }
 })
 
-/** Answers how many rows there are now that were not there. Does nothing again that was done. */
+/** Returns the number of new rows. Repeating it changes nothing. */
 export const writeDown = Effect.fnUntraced(function* (
   happenings: ReadonlyArray<Happening>,
   wrote: Wrote

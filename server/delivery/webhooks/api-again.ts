@@ -1,4 +1,4 @@
-/** Deliveries on request: a test, a repetition of one in the log, or everything since an instant. One attempt each. */
+/** Deliveries on request: a test, a logged one again, or all since a time. One attempt each. */
 import { Effect, Result } from "effect"
 import { command, type Endpoint, type Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
@@ -13,9 +13,9 @@ import { eventsOfTypes, page_events, wants } from "./fan-out.ts"
 import { type DeliveryRow, webhook_deliveries, webhook_logs, type WebhookRow, webhooks } from "./schema.ts"
 
 const accepted = <const B>(more: B) => ({ status: 202, body: { message: "Accepted", ...more } })
-const acceptedShown = { message: text(), event_id: text({ describe: "The header webhook-id of the delivery" }) }
+const acceptedShown = { message: text(), event_id: text({ describe: "Header webhook-id of the delivery" }) }
 
-/** Queues these and has them sent once the command is committed. */
+/** Queues these, to be sent after the commit. */
 const queued = Effect.fnUntraced(function* (api: WebhookApi, rows: ReadonlyArray<DeliveryRow>) {
   const store = yield* Store
   yield* store.apply(rows.map((row) => insert(webhook_deliveries, row)))
@@ -26,7 +26,7 @@ const test = (api: WebhookApi) =>
   command("POST", "/api/v1/webhooks/{id}/test", {
     answer: acceptedShown,
     name: "webhooks.test",
-    summary: "Send the event webhook.test to a webhook, active or not; the log shows what came of it",
+    summary: "Send the event webhook.test to a webhook, active or not; its log shows the result",
     ...access,
     ...one,
     success_status: 202,
@@ -44,7 +44,7 @@ const replayOne = (api: WebhookApi) =>
   command("POST", "/api/v1/webhooks/{id}/logs/{log}/replay", {
     answer: acceptedShown,
     name: "webhooks.replay_log",
-    summary: "Send the delivery of a log entry again, under the same id",
+    summary: "Send a log entry's delivery again, with the same id",
     ...access,
     params: { id: { table: webhooks }, log: { table: webhook_logs, of: { param: "id", column: "webhook_id" } } },
     authorize: ownOnly,
@@ -64,7 +64,7 @@ const replayOne = (api: WebhookApi) =>
   })
 
 const replayed_max = 10_000
-/** Everything this webhook is subscribed to that happened since an instant, queued then or not. */
+/** All subscribed events since a time, whether queued then or not. */
 const missedSince = Effect.fnUntraced(function* (kinds: WebhookKinds, webhook: WebhookRow, since: string, now: string) {
   const store = yield* Store
   const [first] = yield* store.sql<{ position: number | null }>`
@@ -93,11 +93,11 @@ const replaySince = (api: WebhookApi) =>
   command("POST", "/api/v1/webhooks/{id}/replay", {
     answer: { message: text(), count: integer({ describe: "Deliveries queued" }) },
     name: "webhooks.replay",
-    summary: "Send everything subscribed to that happened since an instant, also what was missed while turned off",
+    summary: "Send all subscribed events since a time, including those missed while inactive",
     ...access,
     ...one,
     success_status: 202,
-    fields: { since: timestamp({ required: true, describe: "What happened at this instant or later is sent" }) },
+    fields: { since: timestamp({ required: true, describe: "Time of the earliest events to send" }) },
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
     respond: (_result, { now, rows, values }) =>

@@ -1,6 +1,6 @@
 /**
- * Webhooks over the API (rules/conventions 14): everybody with the permission has their own, the account's owner sees
- * and changes all. A secret is shown once, when it is made.
+ * Webhooks over the API (rules/conventions 14): users with the permission manage their own, the account's owner all. A
+ * secret is returned once, on creation.
  */
 import { Effect, Result, Schema } from "effect"
 import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
@@ -37,8 +37,8 @@ import { every_event, type FanOut, type Subscriptions } from "./fan-out.ts"
 import type { WebhookKinds } from "./payloads.ts"
 import { dropWaiting } from "./outcomes.ts"
 
-// What is done to webhooks, for the journal: who has what sent where. Neither secrets nor whole addresses are in these
-// events, as paths and queries of addresses often hold secrets of their receivers.
+// Events of webhooks, for the journal. They hold neither secrets nor full URLs, as paths and queries often contain the
+// receiver's secrets.
 
 const what = () =>
   Schema.Struct({
@@ -104,11 +104,15 @@ export const logResource = resource({
   sorts: ["created_at"],
   order: ["-id"]
 })
-/** The only answers with the secret. */
-const secretResource = withSecret(webhookResource, "WebhookWithSecret", "Signs deliveries; told once")
+/** The only responses with the secret. */
+const secretResource = withSecret(
+  webhookResource,
+  "WebhookWithSecret",
+  "Signing secret of deliveries; only in this response"
+)
 
 export const access = { ability: "webhooks:manage", permission: "webhooks.manage", server_only: true } as const
-/** 403 for the webhook of somebody else, but for the account's owner. */
+/** 403 for others' webhooks, except for the account's owner. */
 export const ownOnly = ({ rows, viewer }: { readonly rows: { readonly id: WebhookRow }; readonly viewer: Viewer }) =>
   rows.id.user_id === viewer.user_id || viewer.is_owner
     ? Effect.void
@@ -119,12 +123,12 @@ export interface WebhookApi {
   readonly kinds: WebhookKinds
   readonly subscriptions: Subscriptions
   readonly fan_out: FanOut
-  /** Why no delivery may go where this body says, as it was found before the command began. */
+  /** Reason the target is not allowed, as checked before the command. */
   readonly refusalOf: (body: JsonObject) => string | undefined
   readonly wake: () => void
 }
 
-/** 422 for names nobody can be told of, for targets within the house, and for a password that everybody would see. */
+/** 422 for unknown event names, internal targets, and passwords in URLs. */
 const refusalTo = (
   { kinds, refusalOf }: WebhookApi,
   events: ReadonlyArray<string> | undefined,
@@ -149,7 +153,7 @@ const unknownEvent = ({ all }: WebhookKinds, name: string): string => {
 }
 
 const nextPosition = Effect.flatMap(Store, (store) => Effect.map(lastPosition(store), (last) => last + 1))
-/** After the commit: what is subscribed to is read anew, and what happened meanwhile is queued. */
+/** After the commit: reloads subscriptions and queues events recorded meanwhile. */
 const changed = (api: WebhookApi, id: number, from: number) =>
   Effect.gen(function* () {
     yield* api.fan_out.catchUp(id, from)
@@ -159,7 +163,7 @@ const changed = (api: WebhookApi, id: number, from: number) =>
 const list = get("/api/v1/webhooks", {
   answer: Shown.page(() => webhookResource),
   name: "webhooks.list",
-  summary: "List webhooks: one's own, or everybody's for the account's owner",
+  summary: "List your webhooks, or all for the account's owner",
   ...access,
   run: (input) =>
     Effect.map(
@@ -172,7 +176,7 @@ const list = get("/api/v1/webhooks", {
 const show = get("/api/v1/webhooks/{id}", {
   answer: { webhook: Shown.row(() => webhookResource) },
   name: "webhooks.show",
-  summary: "Show a webhook",
+  summary: "Show one webhook",
   ...access,
   ...one,
   run: (input) => Effect.map(renderById(webhookResource, input.rows.id.id, input.query, viewContext(input)), ok)
@@ -182,7 +186,7 @@ const create = (api: WebhookApi) =>
   command("POST", "/api/v1/webhooks", {
     answer: { webhook: Shown.row(() => secretResource) },
     name: "webhooks.create",
-    summary: "Subscribe an address to events; the secret that signs deliveries is in this answer only",
+    summary: "Subscribe a URL to events; the signing secret is only in this response",
     ...access,
     fields: webhook_fields,
     creates: [webhooks],
@@ -230,7 +234,7 @@ const change = (api: WebhookApi) =>
   command("PUT", "/api/v1/webhooks/{id}", {
     answer: { webhook: Shown.row(() => webhookResource) },
     name: "webhooks.update",
-    summary: "Change a webhook; turning it on again resets its count of failures",
+    summary: "Update a webhook; reactivating it resets its count of failures",
     ...access,
     ...one,
     fields: { ...webhook_fields, is_active: boolean() },
@@ -261,7 +265,7 @@ const change = (api: WebhookApi) =>
             ...(is_active === true && !before.is_active ? { ...healthy, told_from: from } : {}),
             updated_at: input.now
           }),
-          // Turned on again, too: events recorded while it was being turned off may have queued some.
+          // On reactivation, too: events recorded during deactivation may have been queued.
           ...(is_active === false || (is_active === true && !before.is_active) ? [dropWaiting(id)] : [])
         ])
         yield* changed(api, id, from)
@@ -279,7 +283,7 @@ const healthy = {
 const removeOne = (api: WebhookApi) =>
   command("DELETE", "/api/v1/webhooks/{id}", {
     name: "webhooks.delete",
-    summary: "Delete a webhook with its log; what is on its way is not sent",
+    summary: "Delete a webhook with its log; queued deliveries are not sent",
     ...access,
     ...one,
     facts: () => Effect.succeed(undefined),
@@ -302,7 +306,7 @@ const removeOne = (api: WebhookApi) =>
 const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
   answer: { webhook: Shown.row(() => secretResource) },
   name: "webhooks.rotate_secret",
-  summary: "Make a new secret; for 24 hours deliveries are signed with the one before, too",
+  summary: "Create a new signing secret; the previous one also signs for 24 hours",
   ...access,
   ...one,
   facts: () => Effect.succeed(undefined),
@@ -328,7 +332,7 @@ const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
 const logs = get("/api/v1/webhooks/{id}/logs", {
   answer: Shown.page(() => logResource),
   name: "webhooks.logs",
-  summary: "List the attempts at deliveries, newest first",
+  summary: "List delivery attempts, newest first",
   ...access,
   ...one,
   run: (input): Effect.Effect<ReturnType<typeof ok<JsonObject>>, Failure, Store> =>

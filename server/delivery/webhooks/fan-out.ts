@@ -17,15 +17,15 @@ import { chunked, columnList } from "../../../core/kernel/store/statement.ts"
 import { type JobKind, jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import type { ServerEndpoint } from "../../ports/server-slice.ts"
 
-// Which events anybody is subscribed to, in memory: a command whose events nobody asks for pays no query. Several
-// servers on one database look again after less than a second; what they missed in that second is queued by `catchUp`.
+// Subscribed event names, in memory: commands with other events need no query. Several servers on one database reload
+// them within a second; `catchUp` queues what they missed.
 
 export const every_event = "*"
 export const wants = ({ events }: Pick<WebhookRow, "events">, name: string): boolean =>
   events.includes(name) || events.includes(every_event)
 
 export interface Subscriptions {
-  /** The names subscribed to by webhooks that are active; among them possibly `*`. */
+  /** Event names of active webhooks, possibly `*`. */
   readonly names: Effect.Effect<ReadonlySet<string>, Failure, Store>
   readonly forget: () => void
 }
@@ -38,7 +38,7 @@ export const makeSubscriptions = (): Subscriptions => {
     const begun = generation
     return Effect.map(store.find(webhooks, { is_active: true }), (rows) => {
       const names = new Set(rows.flatMap(({ events }) => events))
-      // Not kept when something changed during the read.
+      // Not cached if something changed during the read.
       if (begun === generation) kept = { names, at: now }
       return names
     })
@@ -58,13 +58,13 @@ export const makeSubscriptions = (): Subscriptions => {
   }
 }
 
-// Telling subscribers of what leaves no event in the journal, such as a PDF that is drawn when somebody reads it. Told
-// at once or, where nobody subscribed, at no cost; what could not be written down is told to nobody.
+// Notifies subscribers of changes without a journal event, such as a PDF rendered on reading. Costs nothing without
+// subscribers; failures to record it are ignored.
 
 export const pdf_generated = "pdf_generated"
 
 type Teller = (name: string, data: JsonObject) => Effect.Effect<void, never, Store>
-/** Where there are no webhooks, nothing. */
+/** Does nothing without webhooks. */
 export const WebhookTeller = Context.Reference<Teller>("flightcase/WebhookTeller", {
   defaultValue: () => () => Effect.void
 })
@@ -85,7 +85,7 @@ export const makeTeller =
       wake()
     }).pipe(Effect.catchCause((cause) => Effect.logWarning(`nobody was told of ${name}`, cause)))
 
-/** A PDF was written of a row of business, and kept nowhere. */
+/** A PDF was rendered from a row and not stored. */
 export const tellPdf = (documentable_type: string, documentable_id: number): Effect.Effect<void, never, Store> =>
   Effect.flatMap(WebhookTeller, (tell) =>
     tell(pdf_generated, { document_id: null, documentable_type, documentable_id, job_id: null })
@@ -93,25 +93,25 @@ export const tellPdf = (documentable_type: string, documentable_id: number): Eff
 
 const range = Schema.Struct({
   from: Schema.Int,
-  /** Null: to the end of the journal as it is then. */
+  /** Null for the journal's end at that time. */
   to: Schema.NullOr(Schema.Int),
-  /** For this webhook alone; null: for all. */
+  /** Only this webhook; null for all. */
   webhook_id: Schema.NullOr(Schema.Int)
 })
 type Range = typeof range.Type
 
 export interface FanOut {
   readonly job: JobKind<Range>
-  /** In the transaction that records the events, whose locks it may not wait with: webhooks are read unlocked. */
+  /** In the recording transaction, whose locks must not wait: webhooks are read without locks. */
   readonly recorded: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
   /**
-   * In the transaction that changes a subscription: queues a look at everything from a position on, once no server
-   * believes any more what was subscribed before.
+   * In the transaction that changes a subscription: queues a scan of the journal from a position, for when no server
+   * has the old subscription cached.
    */
   readonly catchUp: (webhook_id: number, from: number) => StoreRead<void>
 }
 
-/** Longer than any server believes what it has in memory. */
+/** Longer than any server's cache lives. */
 const catch_up_seconds = 3
 export const page_events = 500
 
@@ -166,7 +166,7 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
   }
 }
 
-/** Waits for whoever is recording events now: they may have begun before they could hear of a subscription. */
+/** Waits for current recordings, which may have begun before the subscription was visible. */
 const endOfJournal = Effect.flatMap(Store, (store) =>
   store.transaction(
     Effect.gen(function* () {
@@ -177,12 +177,12 @@ const endOfJournal = Effect.flatMap(Store, (store) =>
 )
 
 /**
- * Shared by those who make bodies and write them down; whoever erases holds it alone, so that no body is made of rows
- * as they were and written down after the erasure went through those that there are. SQLite has one writer anyway.
+ * Shared by writers of bodies; an erasure takes it exclusively, so that no body rendered from earlier rows is written
+ * after it. SQLite has one writer anyway.
  */
 const bodies_lock = "hashtextextended('bodies of webhooks', 0)"
 
-/** Bodies may hold what an event erases: they are made anew from what is left, if they are still needed. */
+/** Bodies may hold erased data: they are rendered again if still needed. */
 const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const { scrubs } = (yield* CommandRuntime).catalogue
   if (!events.some(({ type }) => scrubs[type] !== undefined)) return
@@ -192,7 +192,7 @@ const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEv
   yield* store.run("update webhook_logs set response_excerpt = null")
 })
 
-/** Events of these types in a range, from its beginning, a page of them. */
+/** A page of events of these types, from the start of a range. */
 export const eventsOfTypes = Effect.fnUntraced(function* (types: ReadonlyArray<string>, from: number, to: number) {
   const store = yield* Store
   const rows = yield* store.sql`
@@ -201,7 +201,7 @@ export const eventsOfTypes = Effect.fnUntraced(function* (types: ReadonlyArray<s
   return rows.map((row): StoredEvent => store.decode(journal, row))
 })
 
-/** Queues what these webhooks are subscribed to among the events of a range, and answers how many rows that were. */
+/** Queues these webhooks' subscribed events in a range; returns the number of rows. */
 export const queueEvents = Effect.fnUntraced(function* (
   kinds: WebhookKinds,
   { from, to }: { readonly from: number; readonly to: number },
@@ -260,8 +260,8 @@ const writeMessages = Effect.fnUntraced(function* (
 })
 
 /**
- * Those of the subscribers that were not turned off meanwhile, and are not until the transaction ends: what would be
- * queued after the moment that drops what waits would wait for ever.
+ * Subscribers still active, locked until the transaction ends: rows queued after a webhook's deactivation would wait
+ * forever.
  */
 const stillActive = Effect.fnUntraced(function* (subscribers: ReadonlyArray<WebhookRow>) {
   const { dialect, sql } = yield* Store

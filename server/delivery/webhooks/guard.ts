@@ -9,7 +9,7 @@ import * as https from "node:https"
 import * as net from "node:net"
 import * as tls from "node:tls"
 
-/** Node compares IPv4 addresses in their mapped form too, so these cover `::ffff:10.0.0.1` as well. */
+/** Node compares IPv4 addresses in their mapped form, so these cover `::ffff:10.0.0.1` as well. */
 const reserved_v4: ReadonlyArray<readonly [string, number]> = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -49,7 +49,7 @@ const makeBlockList = (): net.BlockList => {
 let blocked: net.BlockList | undefined
 const blockList = (): net.BlockList => (blocked ??= makeBlockList())
 
-/** Whether no delivery may go to this IP address. */
+/** Whether deliveries to this IP address are forbidden. */
 export const isReserved = (address: string): boolean =>
   blockList().check(address, net.isIPv6(address) ? "ipv6" : "ipv4")
 
@@ -61,26 +61,26 @@ export type Lookup = (
 ) => void
 const systemLookup: Lookup = (hostname, options, callback) => dns.lookup(hostname, options, callback)
 
-/** The connection was refused by us, for where it would have gone. */
+/** The guard refused the target. */
 export class RefusedTarget extends Error {
   override readonly name = "RefusedTarget"
   readonly code = "ERR_IP_BLOCKED"
 }
 
 export interface Guard {
-  /** Private addresses are let through: for trials. */
+  /** Allows private addresses, for trials. */
   readonly allows_private: boolean
-  /** Why a delivery may not go to this host, as a URL has it; undefined when it may, or when nothing is known of it. */
+  /** Reason a host of a URL is forbidden; undefined if allowed or unknown. */
   readonly refusal: (hostname: string) => Promise<string | undefined>
   readonly agentFor: (protocol: string) => http.Agent
 }
 
-/** Names in a URL stand without brackets nowhere but in IPv6 addresses. */
+/** Only IPv6 addresses have brackets in URLs. */
 const unbracketed = (hostname: string): string => hostname.replace(/^\[|\]$/g, "")
 
 export const makeGuard = (options: { readonly allows_private: boolean; readonly lookup?: Lookup }): Guard => {
   const { allows_private, lookup = systemLookup } = options
-  /** Every address of a name must be one that may be reached. */
+  /** All addresses of a name must be allowed. */
   const checkedLookup: net.LookupFunction = (hostname, asked, callback) =>
     lookup(hostname, { all: true, verbatim: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
@@ -109,7 +109,7 @@ export const makeGuard = (options: { readonly allows_private: boolean; readonly 
       return connect(placeOf(target))
     }
   })()
-  // An https.Agent does not hand a block list on to its socket.
+  // An https.Agent does not pass a block list to its socket.
   const secure = new (class extends https.Agent {
     override createConnection(target: https.RequestOptions): tls.TLSSocket {
       const place = placeOf(target)
@@ -132,7 +132,7 @@ const placeOf = (target: http.ClientRequestArgs): { readonly host: string; reado
 })
 
 const patience_millis = 2_000
-/** None where the name is unknown, or where nobody tells in time: every connection looks again. */
+/** Empty if the name is unknown or the lookup is too slow: every connection looks it up again. */
 const addressesOf = (hostname: string, lookup: Lookup): Promise<ReadonlyArray<string>> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => resolve([]), patience_millis)

@@ -1,4 +1,4 @@
-/** Every kind of event that webhooks may be subscribed to. */
+/** All kinds of events for webhooks. */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { boolean, decimal, integer, isJsonObject, list, text } from "../../../core/kernel/fields/field.ts"
 import type { WebhookKind, WebhookKinds } from "./payloads.ts"
@@ -8,7 +8,7 @@ import { pdf_generated } from "./fan-out.ts"
 import { opportunityEvents } from "../../../core/orders/opportunities/events/participants.ts"
 import { keys, objects } from "../../../core/kernel/lists/answer-schema.ts"
 
-// Invoices, credit notes and payments whole; payments with the invoice they are of.
+// Full invoices, credit notes and payments; payments include their invoice.
 
 const idWithin =
   (key: string) =>
@@ -27,7 +27,7 @@ export const billingKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("credit_notes", ["credit_note.issued"], { id_of: idWithin("credit_note") })
 ]
 
-// Containers whole; units packed in them, with the container they are in.
+// Full containers; packed units include their container.
 
 const containerKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("containers", [
@@ -45,14 +45,14 @@ const containerKinds: ReadonlyArray<WebhookKind> = [
   })
 ]
 
-// Documents whole, and every PDF that is written.
+// Full documents, and every rendered PDF.
 
 export const documentKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("documents", ["document.generated", "document.finalised", "document.voided"]),
   ...wholeRow("document_acceptances", ["document.accepted"]),
   {
     name: pdf_generated,
-    // Invoices and credit notes that are drawn when they are asked for leave no event: `telling.ts`.
+    // Invoices and credit notes rendered on reading leave no event: `telling.ts`.
     on: documentGenerated.type,
     payload: {
       form: "event",
@@ -72,10 +72,10 @@ export const documentKinds: ReadonlyArray<WebhookKind> = [
   }
 ]
 
-// Opportunities: made, changed and copied ones whole; whatever else happens to them as `{ id, action }`.
+// Created, updated and copied opportunities in full; other events as `{ id, action }`.
 
 const whole = ["opportunity.created", "opportunity.updated", "opportunity.cloned"]
-/** What the activity lists; prices and demands that follow from other changes are no events of their own. */
+/** Events listed in the activity; price and demand events that follow other changes are not sent. */
 const listed = opportunityEvents
   .filter(({ activity, type }) => activity !== undefined && type.startsWith("opportunity.") && !whole.includes(type))
   .map(({ type }) => type)
@@ -109,7 +109,7 @@ const opportunityKinds: ReadonlyArray<WebhookKind> = [
   }
 ]
 
-// Purchase orders whole, with their lines and with costs: whoever subscribes is an administrator.
+// Full purchase orders with lines and costs: subscribers are administrators.
 
 const with_items = { includes: ["items"] }
 
@@ -126,7 +126,7 @@ const receiptShown = keys({
     stock_level_ids: list(integer())
   })
 })
-/** The delivery as the event tells it. */
+/** The delivery, as in the event. */
 const receiptOf = ({ lines, receipt }: JsonObject): JsonObject => {
   const { id, notes, received_at, reference } = isJsonObject(receipt) ? receipt : {}
   return {
@@ -165,9 +165,9 @@ export const procurementKinds: ReadonlyArray<WebhookKind> = [
   })
 ]
 
-// Users, settings, registers and what people do.
+// Users, settings, reference data and activities.
 
-/** A row was made or changed: all of it; it was deleted: its id. */
+/** Created or updated rows in full; deleted ones as their id. */
 const register = (plural: string, entity: string): ReadonlyArray<WebhookKind> => [
   ...wholeRow(plural, [`${entity}.created`, `${entity}.updated`]),
   ...idOnly(`${entity}.deleted`)

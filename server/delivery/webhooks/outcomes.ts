@@ -12,13 +12,13 @@ import type { DeliveryRow, LogRow, WebhookRow } from "./schema.ts"
 import { lockWebhook, webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
 import type { Outcome } from "./send.ts"
 
-/** Seconds between attempts: six in all. */
+/** Seconds between attempts; six attempts in all. */
 export const usual_waits_seconds: ReadonlyArray<number> = [60, 300, 1_800, 7_200, 21_600]
 const failures_max = 18
 const patience_millis = 24 * 3_600_000
 const gone = 410
 
-/** Why a webhook was turned off. */
+/** Reason of a deactivation. */
 export type DisabledReason = "gone" | "failing"
 
 interface Attempted {
@@ -29,13 +29,13 @@ interface Attempted {
 }
 interface Recording<R> {
   readonly waits_seconds: ReadonlyArray<number>
-  /** Chance, 0 to 1: spreads attempts. */
+  /** Random number from 0 to 1, spreading attempts. */
   readonly chance: number
-  /** In the transaction, where the webhook was turned off by this attempt. */
+  /** In the transaction, if this attempt deactivated the webhook. */
   readonly disabled: (webhook: WebhookRow, reason: DisabledReason, at: string) => Effect.Effect<void, Failure, R>
 }
 
-/** Seconds until the next attempt; undefined where none follows. `chance`: 0 to 1. */
+/** Seconds until the next attempt; undefined if none. `chance`: 0 to 1. */
 export const waitAfter = (
   attempts: number,
   { retry_after_seconds }: Pick<Outcome, "retry_after_seconds">,
@@ -44,12 +44,12 @@ export const waitAfter = (
 ): number | undefined => {
   const wait = waits[attempts - 1]
   if (wait === undefined) return undefined
-  // The receiver may ask for a longer wait, up to the one after this.
+  // The receiver may request a longer delay, up to the next one.
   const longest = waits[attempts] ?? wait
   return Math.max(wait, Math.min(retry_after_seconds ?? 0, longest)) * (1 + chance / 10)
 }
 
-/** What a failed attempt at an event makes of its webhook. */
+/** Effect of a failed attempt at an event on its webhook. */
 const healthAfterFailure = (
   webhook: WebhookRow,
   status: number | null,
@@ -69,7 +69,7 @@ const healthAfterFailure = (
   return { reason, set: { consecutive_failures, failing_since, updated_at: at, ...disabled } }
 }
 
-/** What is on its way to a webhook when it is turned off is not sent; it can be replayed. */
+/** Deliveries queued when a webhook is deactivated are not sent; they can be replayed. */
 export const dropWaiting = (webhook_id: number): RowChange =>
   updateWhere(
     webhook_deliveries,
@@ -77,7 +77,7 @@ export const dropWaiting = (webhook_id: number): RowChange =>
     { state: "dropped", claimed_until: null, claimed_by: null }
   )
 
-/** Drops deliveries that a transaction queued while their webhook was being turned off. */
+/** Drops deliveries queued during the webhook's deactivation. */
 export const dropQueuedForInactive = Effect.gen(function* () {
   const store = yield* Store
   const rows = yield* store.run<{ id: number }>(
@@ -119,7 +119,7 @@ const deliveryAfter = (
   return { ...released, attempts, due_at: instantOf(now + Math.ceil(wait_seconds * 1_000)) }
 }
 
-/** Writes an attempt down, in one transaction. */
+/** Records an attempt, in one transaction. */
 export const recordAttempt = <R>(
   attempted: Attempted,
   { chance, disabled, waits_seconds }: Recording<R>
@@ -129,7 +129,7 @@ export const recordAttempt = <R>(
       Effect.gen(function* () {
         const { delivery, now, outcome } = attempted
         const webhook = yield* lockWebhook(delivery.webhook_id)
-        // Deleted meanwhile, and its deliveries with it.
+        // Deleted meanwhile, with its deliveries.
         if (webhook === undefined) return
         const counts = delivery.purpose === "event"
         const failed = outcome.error !== null

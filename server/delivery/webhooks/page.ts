@@ -1,4 +1,4 @@
-/** Generates `docs/WEBHOOKS.md`, the guide for developers of receivers, from the declarations. */
+/** Generates `docs/WEBHOOKS.md`, the guide for receivers, from the declarations. */
 import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
 import { describedKinds } from "./slice.ts"
 import type { WebhookKinds } from "./payloads.ts"

@@ -1,6 +1,6 @@
 /**
- * Webhook bodies, rendered from the present rows, as their lists show them to administrators. One query for each
- * resource, for any number of events.
+ * Webhook bodies, rendered from current rows as lists show them to administrators. One query per resource, for any
+ * number of events.
  */
 import { anything, type Keys, keys, map, row } from "../../../core/kernel/lists/answer-schema.ts"
 import { integer, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
@@ -17,26 +17,25 @@ import { instantOf } from "../../../core/values/time.ts"
 import { createHash, randomUUID } from "node:crypto"
 import type { DeliveryRow } from "./schema.ts"
 
-// Kinds of events that webhooks may be subscribed to. Each is declared once: which event of the journal causes it, by
-// its type, and what its `data` holds. Its meaning is that of the event. A slice that comes later adds its kinds to one
-// file in `kinds/`.
+// Kinds of webhook events. Each is declared once: its journal event, by type, and its `data`. Its meaning is that of
+// the event. A later slice adds its kinds to a file in `kinds/`.
 
-/** `data` is a row as its list shows it to administrators, under its singular name. */
+/** `data` is a row as in lists for administrators, under its singular name. */
 interface RowPayload {
   readonly form: "row"
   /** The plural of its resource. */
   readonly plural: string
-  /** The row an event is about; by default its `id`. */
+  /** The row of an event; default: its `id`. */
   readonly id_of: (data: JsonObject) => number
-  /** Keys beside the row's own. */
+  /** Keys besides the row's own. */
   readonly more: Keys
   readonly more_of: (data: JsonObject) => JsonObject
   /** Only these columns of the row. */
   readonly only?: ReadonlyArray<string>
-  /** What is included, the same for all kinds of a resource. */
+  /** Includes, the same for all kinds of a resource. */
   readonly includes?: ReadonlyArray<string>
 }
-/** `data` is made of the event alone. */
+/** `data` comes from the event alone. */
 interface EventPayload {
   readonly form: "event"
   readonly shown: Keys
@@ -45,7 +44,7 @@ interface EventPayload {
 export interface WebhookKind {
   /** `member.created`. */
   readonly name: string
-  /** The type of the event that causes it. */
+  /** Type of the causing event. */
   readonly on: string
   readonly payload: RowPayload | EventPayload
 }
@@ -54,7 +53,7 @@ const ownId = (data: JsonObject): number => Number(data["id"])
 const named = (names: ReadonlyArray<string>, payload: WebhookKind["payload"]): ReadonlyArray<WebhookKind> =>
   names.map((name) => ({ name, on: name, payload }))
 
-/** The whole row under its singular key: `{ member: {…} }`. */
+/** The full row under its singular key: `{ member: {…} }`. */
 export const wholeRow = (
   plural: string,
   names: ReadonlyArray<string>,
@@ -62,7 +61,7 @@ export const wholeRow = (
 ): ReadonlyArray<WebhookKind> =>
   named(names, { form: "row", plural, id_of: ownId, more: {}, more_of: () => ({}), ...also })
 
-/** `{ id }`: of what was deleted, archived or restored. */
+/** `{ id }`, for deleted, archived or restored rows. */
 export const idOnly = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKind> =>
   named(names, { form: "event", shown: { id: integer() }, of: (data) => ({ id: ownId(data) }) })
 
@@ -74,7 +73,7 @@ export const merged = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKi
     of: ({ primary_id, secondary_id }) => ({ primary_id: Number(primary_id), secondary_id: Number(secondary_id) })
   })
 
-/** `{ id, action }`: what it happened to, and the event's name once more. */
+/** `{ id, action }`: the subject, and the event's name. */
 export const lean = (names: ReadonlyArray<string>, id_of: RowPayload["id_of"] = ownId): ReadonlyArray<WebhookKind> =>
   named(names, {
     form: "event",
@@ -82,7 +81,7 @@ export const lean = (names: ReadonlyArray<string>, id_of: RowPayload["id_of"] = 
     of: (data, name) => ({ id: id_of(data), action: name })
   })
 
-/** `{ settings: { group, values } }`: the settings of a group that changed, as they are now. */
+/** `{ settings: { group, values } }`: changed settings of a group, with new values. */
 export const settingValues = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKind> =>
   named(names, {
     form: "event",
@@ -95,7 +94,7 @@ const resourceOf = (catalogue: Pick<Catalogue, "resources">, plural: string): Re
   if (found === undefined) throw new Error(`no resource ${plural} in the catalogue for a webhook`)
   return found
 }
-/** What `data` holds, as an answer's keys. */
+/** Keys of `data`, as in responses. */
 export const payloadShown = (catalogue: Pick<Catalogue, "resources">, { payload }: WebhookKind): Keys => {
   if (payload.form === "event") return payload.shown
   const resource = resourceOf(catalogue, payload.plural)
@@ -108,12 +107,12 @@ const columnsShown = ({ table }: Resource, names: ReadonlyArray<string>): Keys =
 
 export interface WebhookKinds {
   readonly all: ReadonlyArray<WebhookKind>
-  /** Whether anything may be subscribed to under this name. */
+  /** Whether the name can be subscribed to. */
   readonly has: (name: string) => boolean
-  /** The kinds an event causes. */
+  /** Kinds caused by an event. */
   readonly causedBy: (event_type: string) => ReadonlyArray<WebhookKind>
 }
-/** Throws where two kinds share a name. */
+/** Throws if two kinds share a name. */
 export const kindsOf = (all: ReadonlyArray<WebhookKind>): WebhookKinds => {
   const by_type = Map.groupBy(all, ({ on }) => on)
   const names = new Set(all.map(({ name }) => name))
@@ -121,13 +120,13 @@ export const kindsOf = (all: ReadonlyArray<WebhookKind>): WebhookKinds => {
   return { all, has: (name) => names.has(name), causedBy: (type) => by_type.get(type) ?? [] }
 }
 
-/** An event under the name subscribers know it by. */
+/** An event under its subscribers' name. */
 export interface Message {
   readonly kind: WebhookKind
   readonly event: StoredEvent
 }
 
-/** Sees everything: a subscriber is trusted with what leaves (permission `webhooks.manage`). */
+/** Sees everything: subscribers are trusted with all data (permission `webhooks.manage`). */
 const everything: Viewer = {
   user_id: 0,
   name: "webhooks",
@@ -141,8 +140,8 @@ const everything: Viewer = {
 }
 
 /**
- * The messages of events, in their order. A row that one command changed several times is told of once, as each message
- * would hold the same. `told` remembers that beyond a page of events.
+ * Messages of events, in order. A row changed several times by one command is sent once, as the messages would be
+ * equal. `told` remembers rows across pages of events.
  */
 export const messagesOf = (
   events: ReadonlyArray<StoredEvent>,
@@ -161,11 +160,11 @@ export const messagesOf = (
     })
   )
 
-/** The body that is posted, the same for every attempt. */
+/** The posted body, the same on every attempt. */
 export const bodyOf = (name: string, happened_at: string, data: JsonObject): string =>
   JSON.stringify({ type: name, event: name, timestamp: happened_at, data })
 
-/** The body of each message, in their order; undefined where nothing is left of the row it is about. */
+/** Bodies of messages, in order; undefined if the row is gone. */
 export const bodiesOf = Effect.fnUntraced(function* (
   messages: ReadonlyArray<Message>
 ): Effect.fn.Return<ReadonlyArray<string | undefined>, Failure, Store | CommandRuntime> {
@@ -219,7 +218,7 @@ const rowsShown = Effect.fnUntraced(function* (
     (yield* store.getMany(table, [...last.keys()])).map((row) => [Number((row as AnyRow)["id"]), row])
   )
   for (const [id, { event }] of last) {
-    // Deleted since, or by this very event: as it was.
+    // Deleted since, or by this event: the previous row.
     if (!found.has(id)) {
       const row = yield* rowBefore(table, id, event)
       if (row !== undefined) found.set(id, row)
@@ -235,12 +234,12 @@ const rowsShown = Effect.fnUntraced(function* (
 const selected = (view: JsonObject, only: ReadonlyArray<string> | undefined): JsonObject =>
   only === undefined ? view : Object.fromEntries(Object.entries(view).filter(([name]) => only.includes(name)))
 
-/** A row that is gone, folded from its stream up to an event. */
+/** A deleted row, projected from its stream up to an event. */
 const rowBefore = Effect.fnUntraced(function* (table: Table, id: number, { position, stream }: StoredEvent) {
   const { catalogue } = yield* CommandRuntime
   const store = yield* Store
   const events = yield* store.find(journal, { stream }, { order: ["position"] })
-  // An event of an earlier release does not mention columns that came later: they are at their defaults.
+  // Events of earlier releases lack newer columns, which get defaults.
   const defaults = Object.fromEntries(
     Object.entries(table.columns).map(([name, field]) => [name, field.default ?? null])
   )
@@ -256,7 +255,7 @@ const rowBefore = Effect.fnUntraced(function* (table: Table, id: number, { posit
   return row
 })
 
-// Rows of what is on its way: of events, once for each webhook; of tests and replays as often as they are asked for.
+// Rows of deliveries: one per webhook and event; tests and replays for each request.
 
 const waiting = (now: string) => ({
   state: "waiting",
@@ -278,7 +277,7 @@ export const deliveryOf = (
   key: keyOf(webhook_id, event.position, kind.name),
   webhook_id,
   event: kind.name,
-  // The command tells apart events that got the same position in two lives of a restored journal: receivers remember
+  // The command distinguishes events with equal positions in two lives of a restored journal, as receivers remember
   // ids.
   event_id: `msg_${headerTextOf(event.command_id)}_${event.position}_${webhook_id}_${kind.name.replaceAll(".", "-")}`,
   position: event.position,
@@ -286,12 +285,12 @@ export const deliveryOf = (
   body,
   purpose: "event"
 })
-/** Devices give their commands any ids. This one becomes a header, and is signed with dots between its parts. */
+/** Devices choose any command ids. This one becomes a header, and is signed with dots between its parts. */
 const headerTextOf = (command_id: string): string =>
   /^[\w-]+$/.test(command_id) ? command_id : createHash("sha256").update(command_id).digest("hex").slice(0, 32)
 const keyOf = (webhook_id: number, position: number, name: string): string => `${webhook_id}:${position}:${name}`
 
-/** The same once more, under the same id. Its body is that of the first, looked up when it is sent. */
+/** A repetition under the same id. Its body is looked up on sending. */
 export const replayOf = (row: DeliveryRow, now: string): DeliveryRow => ({
   ...row,
   ...waiting(now),
@@ -299,11 +298,11 @@ export const replayOf = (row: DeliveryRow, now: string): DeliveryRow => ({
   body: row.position === null ? row.body : null,
   purpose: "replay"
 })
-/** The key of the delivery that a replay repeats. */
+/** Key of the delivery a replay repeats. */
 export const firstKeyOf = ({ event, key, position, webhook_id }: DeliveryRow): string =>
   position === null ? key.replace(/^((?:test|told):[^:]+):.*$/, "$1") : keyOf(webhook_id, position, event)
 
-/** A message of what no event caused. */
+/** A message without an event. */
 export const toldOf = (webhook_id: number, event: string, body: string, now: string): DeliveryRow => {
   const id = randomUUID()
   return {

@@ -13,14 +13,14 @@ export const webhook_fields = {
     required: true,
     max: 2048,
     format: "url",
-    describe: "Where deliveries are posted to: http or https, and no private address"
+    describe: "URL that deliveries are posted to: http or https, no private address"
   }),
   events: list(text({ max: 100 }), {
     required: true,
     min_items: 1,
     max_items: 500,
     distinct: true,
-    describe: "Names that GET /webhook_events lists, or * for all of them"
+    describe: "Event names from GET /webhook_events, or * for all"
   })
 }
 
@@ -28,24 +28,20 @@ export const webhooks = table(
   "webhooks",
   {
     ...webhook_fields,
-    is_active: boolean({ default: true, describe: "False once it was turned off, by hand or after failing for long" }),
-    consecutive_failures: integer({
-      computed: true,
-      default: 0,
-      describe: "Attempts that failed since the last success"
-    }),
-    disabled_at: timestamp({ nullable: true, computed: true, describe: "When it was turned off for its failures" }),
-    /** The first position it is told of: what happened before it was made, or while it was off, is for replays. */
+    is_active: boolean({ default: true, describe: "False once turned off, by a user or after repeated failures" }),
+    consecutive_failures: integer({ computed: true, default: 0, describe: "Failed attempts since the last success" }),
+    disabled_at: timestamp({ nullable: true, computed: true, describe: "Time it was turned off because of failures" }),
+    /** First position to send: earlier events, and those while inactive, need a replay. */
     told_from: integer({ computed: true, hidden: true, default: 0, max: Number.MAX_SAFE_INTEGER }),
-    /** Whose it is. */
+    /** Owner of the webhook. */
     user_id: integer({ computed: true, hidden: true, max: Number.MAX_SAFE_INTEGER }),
     disabled_reason: text({ nullable: true, computed: true, hidden: true }),
     last_success_at: timestamp({ nullable: true, computed: true, hidden: true }),
-    /** When the first of its consecutive failures was. */
+    /** Time of the first of its consecutive failures. */
     failing_since: timestamp({ nullable: true, computed: true, hidden: true }),
-    /** Sealed by `secretBox`. */
+    /** Encrypted by `secretBox`. */
     secret_sealed: text({ computed: true, secret: true, max: 500 }),
-    /** The secret before the last rotation signs along until the time beside it. */
+    /** The secret before the last rotation also signs until the time beside it. */
     previous_secret_sealed: text({ nullable: true, computed: true, secret: true, max: 500 }),
     previous_secret_until: timestamp({ nullable: true, computed: true, hidden: true })
   },
@@ -57,23 +53,23 @@ export const webhook_deliveries = plainTable(
   "webhook_deliveries",
   "key",
   {
-    /** The same for the same event to the same webhook, so that it is queued once. */
+    /** Equal for one event and webhook, so that it is queued once. */
     key: text(),
     webhook_id: integer({ max: Number.MAX_SAFE_INTEGER }),
-    /** The event's name for subscribers. */
+    /** Event name for subscribers. */
     event: text(),
-    /** What receivers know it by: the same for every attempt and replay. */
+    /** Id for receivers, the same for every attempt and replay. */
     event_id: text(),
-    /** The journal's; null for tests. */
+    /** Journal position; null for tests. */
     position: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
     happened_at: timestamp(),
-    /** As it is sent; null once an erasure removed it, which has it made anew from what is left. */
+    /** Body as sent; null if removed by an erasure, then rendered again. */
     body: longText({ nullable: true, max: 10_000_000 }),
-    /** `event`, `replay` or `test`. Only events count towards the webhook's health and are retried. */
+    /** `event`, `replay` or `test`. Only events are retried and count for the webhook's health. */
     purpose: text(),
     /**
      * `waiting`: attempted at `due_at`, unless a server has claimed it until `claimed_until`; `delivered`; `failed`: no
-     * attempt follows; `dropped`: its webhook was turned off first.
+     * further attempt; `dropped`: its webhook was deactivated first.
      */
     state: text(),
     attempts: integer(),
@@ -91,7 +87,7 @@ export const webhook_deliveries = plainTable(
 )
 export type DeliveryRow = RowOf<typeof webhook_deliveries>
 
-/** Why no answer of success came. */
+/** Reason of a failure. */
 export const attempt_errors = {
   timeout: "No answer within 15 seconds",
   dns: "The name has no address",
@@ -111,29 +107,29 @@ export const webhook_logs = plainTable(
     /** Its row in `webhook_deliveries`. */
     delivery: text({ hidden: true }),
     event: text({ search: true }),
-    event_id: text({ search: true, describe: "The header webhook-id: the same for every attempt and replay" }),
-    response_code: integer({ nullable: true, describe: "The receiver's status; null where it gave none" }),
+    event_id: text({ search: true, describe: "Header webhook-id, the same for every attempt and replay" }),
+    response_code: integer({ nullable: true, describe: "Receiver's status; null without a response" }),
     error: text({
       nullable: true,
       max: 30,
       search: true,
-      describe: `What went wrong: ${Object.keys(attempt_errors).join(", ")}; null for a success`
+      describe: `Kind of error: ${Object.keys(attempt_errors).join(", ")}; null for a success`
     }),
-    attempts: integer({ describe: "Which attempt this was" }),
+    attempts: integer({ describe: "Number of this attempt" }),
     duration_ms: integer(),
-    response_excerpt: text({ nullable: true, max: 2000, describe: "The beginning of the answer, 1 kB at most" }),
-    delivered_at: timestamp({ nullable: true, describe: "When it arrived; null where it did not" }),
+    response_excerpt: text({ nullable: true, max: 2000, describe: "Beginning of the response, at most 1 kB" }),
+    delivered_at: timestamp({ nullable: true, describe: "Time it was delivered; null if it was not" }),
     created_at: timestamp()
   },
   { entity: "webhook_log", indexes: [["webhook_id", "id"], ["delivery"], ["created_at"]] }
 )
 export type LogRow = RowOf<typeof webhook_logs>
 
-// Which delivery is attempted next, and by which server. A claim ends soon after its server does; however many servers
-// share the database, no webhook has more than two attempts in flight.
+// Scheduling of deliveries across servers. A claim expires soon after its server dies; a webhook has at most two
+// attempts in flight on all servers.
 
 export const in_flight_per_webhook = 2
-/** Claims are renewed while their attempts last. */
+/** Claims are renewed during their attempts. */
 const claim_millis = 10_000
 
 export interface Claimed {
@@ -141,12 +137,10 @@ export interface Claimed {
   readonly webhook: WebhookRow
 }
 
-/**
- * Waiting for its first attempt or another one, and in nobody's hands. Of webhooks turned off, tests and replays only.
- */
+/** Unclaimed and waiting for an attempt. For inactive webhooks only tests and replays. */
 const attemptable = "d.state = 'waiting' and (w.is_active or d.purpose <> 'event')"
 
-/** Webhooks with something due at an instant. */
+/** Webhooks with deliveries due at a time. */
 export const dueWebhooks = Effect.fnUntraced(function* (
   now: number
 ): Effect.fn.Return<ReadonlyArray<number>, Failure, Store> {
@@ -159,7 +153,7 @@ export const dueWebhooks = Effect.fnUntraced(function* (
   return rows.map(({ id }) => Number(id))
 })
 
-/** The first instant after this one at which something is due, or a claim ends; undefined where nothing waits. */
+/** Next time at which a delivery is due or a claim expires; undefined if none waits. */
 export const nextDue = Effect.fnUntraced(function* (now: number): Effect.fn.Return<number | undefined, Failure, Store> {
   const store = yield* Store
   const at = instantOf(now)
@@ -173,7 +167,7 @@ export const nextDue = Effect.fnUntraced(function* (now: number): Effect.fn.Retu
   return instants.length === 0 ? undefined : Math.min(...instants)
 })
 
-/** One writer at a time for each webhook: its claims, its outcomes and what is changed of it. */
+/** One writer per webhook: claims, outcomes and changes of it. */
 export const lockWebhook = Effect.fnUntraced(function* (
   id: number
 ): Effect.fn.Return<WebhookRow | undefined, Failure, Store> {
@@ -182,7 +176,7 @@ export const lockWebhook = Effect.fnUntraced(function* (
   return yield* store.get(webhooks, id)
 })
 
-/** Claims what is due of a webhook, `room` at most. */
+/** Claims due deliveries of a webhook, at most `room`. */
 export const claim = (webhook_id: number, server_id: string, room: number, now: number) =>
   Effect.flatMap(Store, (store) =>
     store.transaction(
@@ -214,21 +208,21 @@ export const claim = (webhook_id: number, server_id: string, room: number, now: 
     )
   )
 
-/** Keeps these claims of this server for as long again. */
+/** Renews these claims of this server. */
 export const renewClaims = Effect.fnUntraced(function* (server_id: string, keys: ReadonlyArray<string>, now: number) {
   const { sql } = yield* Store
   yield* sql`
     update webhook_deliveries set claimed_until = ${instantOf(now + claim_millis)} where claimed_by = ${server_id}
     and key in ${sql.in(keys)}`
 })
-/** Gives a claim back whose attempt was broken off: another server, or the next start, makes it. */
+/** Releases the claim of an interrupted attempt: another server or the next start retries. */
 export const releaseClaim = Effect.fnUntraced(function* (key: string, server_id: string) {
   const { sql } = yield* Store
   yield* sql`
     update webhook_deliveries set claimed_until = null, claimed_by = null where key = ${key}
     and claimed_by = ${server_id}`
 })
-/** On an SQLite file, which one server opens at a time: whoever held claims is gone. */
+/** On an SQLite file, which one server opens at a time, all earlier claims are void. */
 export const releaseClaimsOfTheDead = Effect.gen(function* () {
   const store = yield* Store
   if (store.dialect === "sqlite")
@@ -237,17 +231,16 @@ export const releaseClaimsOfTheDead = Effect.gen(function* () {
     )
 })
 
-// Secrets of webhooks and what deliveries are signed with: Standard Webhooks, and the header that receivers of the
-// older family read.
+// Secrets and signatures of webhooks: Standard Webhooks, and the older header format.
 
 /** `whsec_` and 32 random bytes in base64. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
-/** For how long the secret before a rotation signs along. */
+/** How long the previous secret also signs after a rotation. */
 export const rotation_millis = 24 * 3_600_000
 
 export const webhookSecrets = (key: string): SecretBox => secretBox(key, "webhooks")
 
-/** The secrets in force at an instant, the present one first; none where they were sealed under another key. */
+/** Secrets valid at a time, current first; none if encrypted under another key. */
 export const secretsOf = (box: SecretBox, row: WebhookRow, now: string): ReadonlyArray<string> => {
   const { previous_secret_sealed: previous, previous_secret_until: until, secret_sealed } = row
   const sealed = [secret_sealed, ...(previous !== null && until !== null && now < until ? [previous] : [])]
@@ -261,9 +254,9 @@ interface Signed {
   readonly secrets: ReadonlyArray<string>
   readonly now_millis: number
 }
-/** What receivers are told that calls them. */
+/** User agent of deliveries. */
 export const own_agent = "Flightcase-Webhooks/1"
-/** The headers of an attempt. */
+/** Headers of an attempt. */
 export const headersOf = async ({ body, event, event_id, now_millis, secrets }: Signed) => {
   const { Webhook } = await import("standardwebhooks")
   const at = new Date(now_millis)

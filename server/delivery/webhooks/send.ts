@@ -1,4 +1,4 @@
-/** One attempt at a delivery: a POST without redirects, with a deadline over all of it, of which little is read. */
+/** One attempt: a POST without redirects, with a total deadline; little of the response is read. */
 import * as http from "node:http"
 import * as https from "node:https"
 import type { AttemptError } from "./schema.ts"
@@ -15,18 +15,18 @@ interface Sending {
 }
 export interface Outcome {
   readonly status: number | null
-  /** Null where the receiver took it. */
+  /** Null if the receiver accepted it. */
   readonly error: AttemptError | null
   readonly excerpt: string | null
-  /** As the receiver's `Retry-After` says; null where it says nothing. */
+  /** The receiver's `Retry-After`; null if absent. */
   readonly retry_after_seconds: number | null
-  /** What was read of the answer; absent where there was none. */
+  /** Beginning of the response; absent without one. */
   readonly response_bytes?: number
 }
 
 export type Send = (sending: Sending, signal: AbortSignal) => Promise<Outcome>
 
-/** Never rejects: whatever goes wrong is an outcome. */
+/** Never rejects: errors are outcomes. */
 export const sender =
   (guard: Guard, patience_millis: number = timeout_millis): Send =>
   async (sending, signal) => {
@@ -76,14 +76,14 @@ const read = (answer: http.IncomingMessage, resolve: (outcome: Outcome) => void,
     length += chunk.length
     if (chunks.length === 0 || length - chunk.length < excerpt_bytes) chunks.push(chunk)
     if (length < answer_bytes_max) return
-    // The status tells; a receiver that goes on talking is not listened to.
+    // The status decides; an endless response is cut off.
     done()
     answer.destroy()
   })
   answer.once("end", done)
   answer.once("error", reject)
 }
-/** Text of any encoding, without what a database or a terminal does not take. */
+/** Text in any encoding, without characters invalid in databases or terminals. */
 const excerptOf = (bytes: Buffer): string =>
   new TextDecoder().decode(bytes.subarray(0, excerpt_bytes)).replaceAll("\u0000", "").toWellFormed()
 

@@ -27,36 +27,36 @@ import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { queueMail } from "../mail/jobs.ts"
 
-// One attempt at a delivery: signed, sent, written down and told of.
+// One attempt at a delivery: signed, sent, recorded and reported.
 
-/** One attempt, as measurements and metering are told of it. */
+/** An attempt, for metrics and metering. */
 export interface AttemptTold {
   readonly webhook_id: number
   readonly user_id: number
-  /** Where it went, without path and query, which may hold keys. */
+  /** Target without path and query, which may hold keys. */
   readonly host: string
   readonly delivery: Pick<DeliveryRow, "event" | "event_id" | "purpose">
-  /** Counted from 1; the first of an event is the one that is metered. */
+  /** From 1; the first attempt at an event is metered. */
   readonly attempt: number
   readonly outcome: Outcome
   readonly body_bytes: number
-  /** When it was begun, in milliseconds since 1970. */
+  /** Start, in milliseconds since 1970. */
   readonly begun_millis: number
   readonly duration_ms: number
 }
 export interface AttemptOptions {
   readonly kinds: WebhookKinds
   readonly send: Send
-  /** After each attempt, outside of any transaction. */
+  /** After each attempt, outside transactions. */
   readonly attempted: (told: AttemptTold) => Effect.Effect<void, Failure, Store>
-  /** In the transaction that turns a webhook off for its failures. */
+  /** In the transaction that deactivates a webhook for failures. */
   readonly disabled: (
     webhook: WebhookRow,
     reason: DisabledReason,
     at: string
   ) => Effect.Effect<void, Failure, Store | CommandRuntime>
 }
-/** Of a replay, the body that was sent; of what an erasure removed, one made of what is left. */
+/** Replays resend the original body; if an erasure removed it, it is rendered again. */
 const bodyAgain = Effect.fnUntraced(function* (kinds: WebhookKinds, delivery: DeliveryRow) {
   const { event: name, position } = delivery
   const store = yield* Store
@@ -106,7 +106,7 @@ const attemptDelivery = Effect.fnUntraced(function* (
     duration_ms
   })
 })
-/** Nothing is left of what it was to tell. */
+/** The subject is gone, so there is nothing to send. */
 const dropDelivery = Effect.fnUntraced(function* (key: string) {
   const set = { state: "dropped", claimed_until: null, claimed_by: null }
   yield* (yield* Store).apply([update(webhook_deliveries, key, set)])
@@ -121,13 +121,13 @@ const sealed_otherwise: Outcome = {
 const sendSigned = (send: Send, url: string, signed: Parameters<typeof headersOf>[0]) =>
   Effect.promise(async (signal) => send({ url, headers: await headersOf(signed), body: signed.body }, signal))
 
-// Sends what is due, in every server: at most 32 attempts at a time, two for each webhook, in turn, so that a slow
-// receiver holds up nobody else. It sleeps until something is due or it is woken.
+// Sends due deliveries, in every server: at most 32 attempts at a time and two per webhook, in turn, so that slow
+// receivers do not block others. Sleeps until the next due time or wake-up.
 
 const in_flight_max = 32
-/** Other servers may have queued something, and died. */
+/** Poll interval, as other servers may have queued something and died. */
 const look_again_millis = 10_000
-/** Something is due, but two attempts of that webhook are in flight, perhaps at another server. */
+/** Delay while a webhook with due deliveries has two attempts in flight, perhaps on another server. */
 const look_again_soon_millis = 1_000
 const renew_every_millis = 3_000
 const after_failure_millis = 1_000
@@ -144,7 +144,7 @@ export interface Dispatcher {
 
 export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
   const server_id = randomUUID()
-  /** Webhook ids by the deliveries in flight here. */
+  /** Webhook ids of the deliveries in flight here. */
   const in_flight = new Map<string, number>()
   const woken = Effect.runSync(Queue.sliding<void>(1))
   const wake = (): void => {
@@ -154,7 +154,7 @@ export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
 
   const attempt = ({ delivery, webhook }: Claimed): Effect.Effect<void, never, Working> =>
     attemptDelivery(options, delivery, webhook).pipe(
-      // Not recorded, it is made again: by another server, or by the next start.
+      // If unrecorded, another server or the next start repeats it.
       Effect.onError(() => Effect.ignore(releaseClaim(delivery.key, server_id))),
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause)
@@ -169,12 +169,12 @@ export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
       )
     )
 
-  /** Starts what may be started now; how long to sleep until the next look. */
+  /** Starts attempts as far as possible; returns the time to sleep. */
   const round = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     yield* dropQueuedForInactive
     const due = in_flight.size < in_flight_max ? yield* dueWebhooks(now) : []
-    // In turn: those after the one that was served last come first.
+    // In turn: after the webhook served last.
     const in_turn = [...due.filter((id) => id > last_served), ...due.filter((id) => id <= last_served)]
     for (const webhook_id of in_turn) {
       const own = [...in_flight.values()].filter((id) => id === webhook_id).length
@@ -186,7 +186,7 @@ export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
         yield* Effect.forkScoped(attempt(claimed), { startImmediately: true })
       }
     }
-    // An attempt that ends wakes it earlier.
+    // The end of an attempt wakes it earlier.
     if (due.length > 0) return look_again_soon_millis
     const next = yield* nextDue(now)
     return next === undefined ? look_again_millis : Math.min(look_again_millis, Math.max(next - now, 1))
@@ -217,14 +217,14 @@ const goingOn = <R>(work: Effect.Effect<void, Failure, R>): Effect.Effect<never,
     )
   )
 
-// Tells whoever a webhook belongs to that it was turned off.
+// Notifies a webhook's owner of its deactivation.
 
 const why: { readonly [reason in DisabledReason]: string } = {
   gone: "its receiver answered 410 Gone",
   failing: "nothing it was sent was taken for a day"
 }
 
-/** In the transaction that turns it off. An account without an address that mail can go to is told nothing. */
+/** In the deactivating transaction. Accounts without a mail address are not notified. */
 export const mailOwner = (
   webhook: WebhookRow,
   reason: DisabledReason,
@@ -262,5 +262,5 @@ export const mailOwner = (
   )
 const hostOf = (url: string): string => URL.parse(url)?.host ?? url
 
-/** What only a running server needs to send webhooks: loaded when it begins to. */
+/** Dependencies of a running server for sending, loaded on first use. */
 export { sender } from "./send.ts"

@@ -27,16 +27,16 @@ import type { Guard, Lookup } from "./guard.ts"
 import { webhookKinds } from "./kinds.ts"
 import { dropWaiting } from "./outcomes.ts"
 
-// What webhooks may be subscribed to, described for machines: names, meanings and what `data` holds, as JSON Schema.
+// Webhook events described for machines: names, meanings and the JSON Schema of `data`.
 
 interface DescribedKind {
   readonly name: string
   readonly description: string
-  /** The keys of `data`. */
+  /** Keys of `data`. */
   readonly shown: Shown.Keys
 }
 
-/** Every kind there is, in the order of their names; last the one that tests send. */
+/** All kinds, by name; the test event last. */
 export const describedKinds = (catalogue: Catalogue, { all }: WebhookKinds): ReadonlyArray<DescribedKind> => [
   ...all
     .map((kind) => ({ name: kind.name, description: meaningOf(catalogue, kind), shown: payloadShown(catalogue, kind) }))
@@ -50,19 +50,19 @@ export const describedKinds = (catalogue: Catalogue, { all }: WebhookKinds): Rea
 const meaningOf = ({ events }: Catalogue, { name, on }: WebhookKind): string => {
   const meaning = events.get(on)?.meaning
   if (meaning === undefined) throw new Error(`the webhook event ${name} follows ${on}, which nobody records`)
-  // The journal keeps what changed; subscribers are sent all of it.
+  // The journal keeps the changes; subscribers get the full row.
   return meaning
     .replace(": all of its columns.", ".")
     .replace(/^Columns of (.+) changed: .*$/, (_all, one: string) => `${capitalised(one)} changed.`)
 }
 
-/** A JSON Schema that stands by itself. */
+/** A self-contained JSON Schema. */
 const payloadSchema = (shown: Shown.Keys): JsonObject => {
   const schemas = jsonSchemas()
   const payload = schemas.of(Shown.keys(shown))
   return { ...referringWithin(payload), $defs: referringWithin(schemas.components) }
 }
-/** References to components of the whole interface become ones to definitions beside. */
+/** Turns references to API components into local definitions. */
 const referringWithin = (schema: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, referring(value)]))
 const referring = (value: Json): Json =>
@@ -94,12 +94,12 @@ const eventsEndpoint = (kinds: WebhookKinds): Endpoint =>
       webhook_events: Shown.objects({
         name: text(),
         description: text(),
-        payload: Shown.map(Shown.anything(), { describe: "JSON Schema of a delivery's data" })
+        payload: Shown.map(Shown.anything(), { describe: "JSON Schema of the delivery's data" })
       }),
       meta: Shown.meta
     },
     name: "webhook_events.list",
-    summary: "List the events webhooks may be subscribed to, and what each tells",
+    summary: "List the events webhooks may subscribe to, with their data",
     ...access,
     run: ({ query }) =>
       Effect.map(CommandRuntime, ({ catalogue }) => {
@@ -108,7 +108,7 @@ const eventsEndpoint = (kinds: WebhookKinds): Endpoint =>
       })
   })
 
-// Attempts of this process by what came of them, and what waits on all servers.
+// Attempts of this process by outcome, and deliveries waiting on all servers.
 
 interface WebhookCounts {
   readonly attempted: (error: AttemptError | null) => void
@@ -138,7 +138,7 @@ const makeWebhookCounts = (): WebhookCounts => {
       return [
         ...[...counts].map(([outcome, value]): Measurement => ({
           name: "flightcase_webhook_attempts_total",
-          description: "Attempts at deliveries to webhooks made by this process",
+          description: "Webhook delivery attempts by this process",
           kind: "counter",
           labels: { outcome },
           value
@@ -150,11 +150,11 @@ const makeWebhookCounts = (): WebhookCounts => {
   }
 }
 
-// What was sent, and how it went, is kept for as long as the settings say.
+// Deliveries and their log are kept for the configured time.
 
 const day_millis = 86_400_000
 
-/** Removes what is older; what still waits for an attempt stays. */
+/** Removes older rows except waiting ones. */
 const dropOld = Effect.gen(function* () {
   const { sql } = yield* Store
   const { settings } = yield* CommandRuntime
@@ -174,7 +174,7 @@ const dropOldDaily = timedWork({
 })
 
 interface WebhooksOptions {
-  /** Told of each attempt; the first one at an event is what is metered (rules/conventions 16). */
+  /** Called for each attempt; the first attempt at an event is metered (rules/conventions 16). */
   readonly attempted?: AttemptOptions["attempted"]
   readonly lookup?: Lookup
   readonly timeout_millis?: number
@@ -202,7 +202,7 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     resources: [webhookResource, logResource],
     events: webhookEvents,
     endpoints: [...webhookEndpoints(api), ...againEndpoints(api), eventsEndpoint(webhookKinds)],
-    // Names are looked up before the transaction of the command begins: nobody waits for a name server meanwhile.
+    // Names are resolved before the command's transaction, so that it does not wait for name servers.
     around: (call, next) =>
       Effect.gen(function* () {
         const target = targetIn(call)
@@ -260,7 +260,7 @@ const logAttempt = (
     duration_ms: Math.round(duration_ms)
   })
 
-/** The host a webhook is to be posted to, where a call that may do so names one. */
+/** Target host of a webhook in an authorised call. */
 const targetIn = ({ endpoint, request: { body }, viewer }: ServerCall) => {
   if (endpoint.name !== "webhooks.create" && endpoint.name !== "webhooks.update") return undefined
   if (!mayManage(viewer) || !isJsonObject(body) || typeof body["url"] !== "string") return undefined
@@ -271,10 +271,7 @@ const mayManage = (viewer: Viewer): boolean =>
   hasOnePermission(viewer, access.permission) && hasAbility(viewer, access.ability)
 
 const may_change_rights = /^(user|role)\.(updated|deactivated)$/
-/**
- * What somebody set up ends with their account, and with their right to it: a webhook is told everything. The owner can
- * turn it on again.
- */
+/** Webhooks end with their user's account or permission, as they receive everything. The owner can reactivate them. */
 const turnOffOfLeavers = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>, forget: () => void) {
   const changed = events.filter(({ type }) => may_change_rights.test(type))
   const [first] = changed

@@ -43,7 +43,7 @@ import { mailing } from "../papers/filled.ts"
 export const mailDocument = jobKind<DocumentMail>({
   ...mailing,
   kind: "documents.mail",
-  meaning: "writes a mail with a document and queues it",
+  meaning: "queues mail with a document",
   data: documentMail,
   names_people: true,
   run: (mail) =>
@@ -60,9 +60,9 @@ const mail_fields = {
   to: addresses(),
   cc: addresses(),
   subject: text({ nullable: true, max: 255 }),
-  message: longText({ nullable: true, max: 5_000, describe: "Instead of the text that layouts give" }),
-  attach_pdf: boolean({ default: true, describe: "The PDF goes along" }),
-  share: boolean({ default: true, describe: "The public link stands in the text; it is made where there is none" })
+  message: longText({ nullable: true, max: 5_000, describe: "Default: the text in the layout" }),
+  attach_pdf: boolean({ default: true, describe: "Whether to attach the PDF" }),
+  share: boolean({ default: true, describe: "Whether the text includes the public link, which is created if missing" })
 }
 
 type Errors = { [field: string]: ReadonlyArray<string> }
@@ -153,7 +153,7 @@ const emailDocument = command("POST", `${path}/{id}/email`, {
 
 export const drawCertificate = jobKind({
   kind: "documents.certificate",
-  meaning: "draws the certificate of an accepted quotation and sends it to both sides",
+  meaning: "renders the certificate of an accepted quotation and sends it to both parties",
   data: Schema.Struct({ acceptance_id: Schema.Int }),
   attempts_max: 8,
   waits_seconds: [5, 60, 300, 1_800, 7_200],
@@ -182,9 +182,9 @@ const fields = {
     on_null: "clear",
     input_only: true,
     max: 255,
-    describe: "4 to 12 letters or digits that readers must give; null for none"
+    describe: "PIN that readers must enter, 4 to 12 letters or digits; null for none"
   }),
-  expires_at: timestamp({ nullable: true, on_null: "clear", describe: "When it ends; null for never" })
+  expires_at: timestamp({ nullable: true, on_null: "clear", describe: "Time it expires; null for never" })
 }
 const answer = { public_link: publicLinkShown, document: Shown.row(() => documentResource) }
 
@@ -219,7 +219,7 @@ const create = command("POST", `${path}/{id}/public_link`, {
   ...shared,
   answer,
   name: "documents.share",
-  summary: "Give a document an address for people without an account; the one it had ends",
+  summary: "Create a public link to a document; an earlier one stops working",
   success_status: 201,
   fields,
   creates: [document_links],
@@ -236,7 +236,7 @@ const change = command("PUT", `${path}/{id}/public_link`, {
   ...shared,
   answer,
   name: "documents.update_share",
-  summary: "Change when a document's public link ends, and its PIN; null clears either",
+  summary: "Update the expiry or PIN of a document's public link; null clears either",
   fields,
   check: linkErrors,
   facts: factsOf,
@@ -250,7 +250,7 @@ const change = command("PUT", `${path}/{id}/public_link`, {
 const end = command("DELETE", `${path}/{id}/public_link`, {
   ...shared,
   name: "documents.unshare",
-  summary: "End the public link of a document",
+  summary: "Revoke a document's public link",
   facts: factsOf,
   decide: (facts: Facts, _input, context) => revokeLink(facts, context),
   respond: () => Effect.succeed(noContent)
@@ -276,7 +276,7 @@ const showPage = get("/d/{token}", {
 const sendForm = postQuery("/d/{token}", {
   ...open,
   name: "public_documents.answer",
-  summary: "Give a document's PIN, or accept a quotation",
+  summary: "Submit a document's PIN, or accept a quotation",
   raw_body: true,
   body_max: form_bytes_max,
   run: (input) => Effect.flatMap(pages, ({ answerPublic }) => answerPublic(input))

@@ -47,7 +47,8 @@ export const document_link_pins = plainTable(
   { entity: "document_link_pin" }
 )
 /**
- * A try is written before its PIN is looked at and removed where that was right: no two servers look at one too many.
+ * An attempt is recorded before its PIN is checked, and removed if it was right, so that servers together allow no
+ * extra attempt.
  */
 export const document_link_tries = plainTable(
   "document_link_tries",
@@ -90,7 +91,7 @@ export const isPin = (pin: string, kept: string | undefined): Effect.Effect<bool
 
 export const linkOf = (document_id: number): StoreRead<DocumentLinkRow | undefined> =>
   Store.first(document_links, { document_id })
-/** 30 bytes are 40 signs. */
+/** 30 bytes are 40 characters. */
 export const freshToken = (): string => randomBytes(30).toString("base64url")
 
 // A mail with a document, as its job keeps it.

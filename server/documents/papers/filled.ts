@@ -80,7 +80,7 @@ export const drawingRefused = (
     ? Effect.fail(new Rejection({ kind: "unavailable", message: failure.message, headers: { "retry-after": "30" } }))
     : Effect.fail(invalidField("document", `It cannot be drawn: ${failure.message}`))
 
-// What prepares documents, where that is not what the house ships with: tests draw what they like.
+// Replacement for preparing documents in tests.
 
 /** Content of documents, by type: loaded with the first drawing. */
 export const contents = later(() => import("../../../core/documents/content/prepare.ts"))

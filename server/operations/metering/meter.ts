@@ -306,21 +306,21 @@ const outageTold = (buffer: Buffer) => {
 const measuredOf = (waiting: number, written: number, dropped: number): ReadonlyArray<Measurement> => [
   {
     name: "flightcase_metering_rows_waiting",
-    description: "Metered calls in the memory of this process, not written yet",
+    description: "Metered calls not yet written by this process",
     kind: "gauge",
     labels: {},
     value: waiting
   },
   {
     name: "flightcase_metering_rows_written_total",
-    description: "Metered calls this process has written",
+    description: "Metered calls written by this process",
     kind: "counter",
     labels: {},
     value: written
   },
   {
     name: "flightcase_metering_rows_dropped_total",
-    description: "Metered calls this process has lost, as the database took none for long",
+    description: "Metered calls lost by this process because the database was unavailable",
     kind: "counter",
     labels: {},
     value: dropped

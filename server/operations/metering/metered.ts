@@ -12,7 +12,7 @@ import type { AttemptTold } from "../../delivery/webhooks/sending.ts"
 // Recorded form of client addresses (rules/conventions 16).
 
 export const address_forms = {
-  shortened: "Without what tells one machine from its neighbours",
+  shortened: "Without the last part, which identifies a machine",
   full: "Whole",
   none: "None"
 } as const
@@ -45,8 +45,8 @@ const networkOfIPv6 = (address: string): string => {
 
 export const metering_channels = {
   api: "Calls under /api/v1",
-  webhook_sent: "First attempts at webhooks to others",
-  webhook_received: "Webhooks from others"
+  webhook_sent: "First delivery attempts of webhooks",
+  webhook_received: "Inbound webhooks"
 } as const
 export type MeteringChannel = keyof typeof metering_channels
 
@@ -60,12 +60,11 @@ export const request_logs = plainTable(
     channel: choice(metering_channels),
     /** The same for rare channels only, for a separate index; null for calls. */
     webhook_channel: choice(metering_channels, { nullable: true, hidden: true }),
-    request_id: text({ max: 64, describe: "As X-Request-Id says; of webhooks sent, their event's id" }),
+    request_id: text({ max: 64, describe: "X-Request-Id of the call; for sent webhooks the event's id" }),
     method: text({ max: 20 }),
     uri: text({
       max: 500,
-      describe:
-        "The path without its query; where a path holds a key, its pattern; of webhooks sent, the receiver's host"
+      describe: "Path without query, its pattern if it contains a key; for sent webhooks the receiver's host"
     }),
     route_name: text({ nullable: true, max: 200, folded: true }),
     resource: text({ nullable: true, max: 100 }),
@@ -78,10 +77,14 @@ export const request_logs = plainTable(
     request_bytes: integer(whole),
     response_bytes: integer(whole),
     price_weight: integer(),
-    weighted_units: integer({ describe: "What it counts: its weight, or nothing for 429 and from 500 on" }),
-    ip_address: text({ nullable: true, max: 64, describe: "As the setting metering.ip_addresses says" }),
+    weighted_units: integer({ describe: "Units counted: the weight, or 0 for 429 and for 500 and above" }),
+    ip_address: text({
+      nullable: true,
+      max: 64,
+      describe: "IP address, as far as the setting metering.ip_addresses allows"
+    }),
     user_agent: text({ nullable: true, max: 500 }),
-    created_at: timestamp({ describe: "When it arrived" })
+    created_at: timestamp({ describe: "Time of arrival" })
   },
   {
     entity: "request_log",

@@ -110,7 +110,7 @@ const logsEndpoint = (meter: Meter) =>
   get("/api/v1/request_logs", {
     answer: Shown.page(() => logResource),
     name: "request_logs.list",
-    summary: "List calls to the API and webhooks, the newest first",
+    summary: "List API calls and webhooks, newest first",
     ability: "api-log:read",
     permission: "system.read",
     metering_weight: 0,

@@ -99,11 +99,11 @@ const hoursOf = ({ begin_millis, end_millis }: UsageWindow, logs_from_millis: nu
 // Usage: calls in a window, summed by one dimension (rules/conventions 16), from the hourly sums.
 
 export const dimensions = {
-  token: "Who asked, by token",
-  endpoint: "What was asked",
-  resource: "What it was about",
-  day: "When, by day of UTC",
-  status: "How it was answered"
+  token: "Calls by token",
+  endpoint: "Calls by endpoint",
+  resource: "Calls by resource",
+  day: "Calls by day, UTC",
+  status: "Calls by response status"
 } as const
 type Dimension = keyof typeof dimensions
 
@@ -262,11 +262,11 @@ export const csvOf = (rows: ReadonlyArray<UsageRow>): string => {
 
 const fields = {
   window: choice(windows, { default: "7d" }),
-  from: date({ nullable: true, describe: "With window=custom: the first day, of UTC" }),
-  to: date({ nullable: true, describe: "With window=custom: the last day; it counts whole" }),
-  channel: choice(metering_channels, { nullable: true, describe: "Without it all of them" }),
+  from: date({ nullable: true, describe: "First day, UTC, with window=custom" }),
+  to: date({ nullable: true, describe: "Last day, UTC, inclusive, with window=custom" }),
+  channel: choice(metering_channels, { nullable: true, describe: "Default: all channels" }),
   dimension: choice(dimensions, { default: "endpoint" }),
-  token_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER, describe: "One token alone" })
+  token_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER, describe: "Only calls of this token" })
 }
 const access = {
   ability: "api-usage:read",
@@ -302,7 +302,7 @@ export const usageEndpoint = (meter: Meter) =>
     ...access,
     answer: {
       usage: Shown.objects({
-        key: text({ describe: "'none' where a call has no token, route, resource or status" }),
+        key: text({ describe: "none for calls without a token, route, resource or status" }),
         label: text({ nullable: true }),
         ...counted
       }),
@@ -313,7 +313,7 @@ export const usageEndpoint = (meter: Meter) =>
       })
     },
     name: "usage.list",
-    summary: "What was asked of the server in a window of time, summed",
+    summary: "Show API usage in a time window, in total and by dimension",
     fields,
     run: (input) =>
       Effect.gen(function* () {
@@ -375,7 +375,7 @@ export const exportEndpoint = (meter: Meter) =>
     answer: accepted_shown,
     success_status: 202,
     name: "usage.export",
-    summary: "Have usage written as CSV; the job says where it is fetched, within an hour",
+    summary: "Export usage as CSV by a job, whose result has a download URL valid for an hour",
     fields,
     run: (input) =>
       Effect.gen(function* () {

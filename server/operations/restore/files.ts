@@ -258,8 +258,8 @@ const listFiles = (owned: Draft, ownerOnly: OwnerOnly) =>
     summary: "List all referenced files by hash, for the owner's export",
     ...owned,
     fields: {
-      after: text({ default: "", max: 64, describe: "Where the page before ended" }),
-      limit: integer({ default: per_page_max, min: 1, max: per_page_max, describe: "Rows a page" })
+      after: text({ default: "", max: 64, describe: "Cursor: end of the previous page" }),
+      limit: integer({ default: per_page_max, min: 1, max: per_page_max, describe: "Rows per page" })
     },
     run: ({ viewer, values }) =>
       Effect.gen(function* () {
@@ -282,7 +282,7 @@ const listFiles = (owned: Draft, ownerOnly: OwnerOnly) =>
 const takeFile = (owned: Draft, ownerOnly: OwnerOnly) =>
   get("/api/v1/system/files/{sha256}", {
     name: "system.file",
-    summary: "The content of a file, for the owner to take away",
+    summary: "Download a file's content, for the owner's export",
     ...owned,
     produces: "application/octet-stream",
     error_answers: { 404: null, 410: null },
@@ -293,7 +293,7 @@ const takeFile = (owned: Draft, ownerOnly: OwnerOnly) =>
         const sha256 = params["sha256"] ?? ""
         const row = isSha256(sha256) ? yield* Store.get(blobs, sha256) : undefined
         if (row === undefined || row.state !== "kept") return yield* notFound("There is no such file.")
-        // Bytes to be written down as they are, whatever they hold.
+        // Bytes stored unchanged, whatever they contain.
         return yield* answerOfFile({ ...row, mime_type: "application/octet-stream", name: sha256 })
       })
   })
@@ -302,14 +302,14 @@ const bringFile = (owned: Draft, ownerOnly: OwnerOnly) =>
   postQuery("/api/v1/system/restores/{id}/files", {
     answer: { file: Shown.keys({ sha256: text(), size_bytes: integer() }) },
     name: "system.restore_file",
-    summary: "A file of the business that is being brought in",
+    summary: "Upload a file for the restore in progress",
     ...owned,
     success_status: 201,
     authorize: ownerOnly,
     uploads: true,
     upload_bytes_max: file_bytes_max,
     params: { id: { table: restores } },
-    fields: { sha256: text({ required: true, max: 64, describe: "What the content must come to" }) },
+    fields: { sha256: text({ required: true, max: 64, describe: "Expected SHA-256 of the content" }) },
     run: ({ files, values }) =>
       Effect.gen(function* () {
         const file = files?.["file"]

@@ -97,7 +97,7 @@ const begin = postQuery("/api/v1/system/restores", {
   answer: progressShown,
   error_answers: { 409: null },
   name: "system.begin_restore",
-  summary: "Begin to bring an exported journal into this empty server",
+  summary: "Start restoring an exported journal into this empty server",
   ...owned,
   success_status: 201,
   body_max: page_bytes_max,
@@ -173,7 +173,7 @@ const problemOf = (kind: AnyEventType, data: JsonObject): string | undefined => 
 const receive = postQuery("/api/v1/system/restores/{id}/events", {
   answer: progressShown,
   name: "system.restore_events",
-  summary: "The next events of the journal; what has come already is passed over",
+  summary: "Upload the journal's next events; those already received are skipped",
   ...owned,
   body_max: page_bytes_max,
   authorize: ownerOnly,
@@ -211,7 +211,7 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
   ...owned,
   params: { id: { table: restores } },
   fields: {
-    accept_missing_files: boolean({ default: false, describe: "Bring the journal in though files it names are lost" })
+    accept_missing_files: boolean({ default: false, describe: "Restore even if referenced files are missing" })
   },
   run: ({ viewer, rows, now, values }) =>
     Effect.gen(function* () {
@@ -256,7 +256,7 @@ export const restoreSlice: ServerSlice = {
     get("/api/v1/system/journal", {
       answer: { events: Shown.list(storedEvent), meta: Shown.keys({ position: integer(), head: integer() }) },
       name: "system.journal",
-      summary: "All that happened, in order, for its owner to take away",
+      summary: "List all journal events in order, for the owner's export",
       ...owned,
       fields: {
         after: integer({
@@ -265,7 +265,7 @@ export const restoreSlice: ServerSlice = {
           max: Number.MAX_SAFE_INTEGER,
           describe: "Position of the last event read"
         }),
-        limit: integer({ default: events_per_page_max, min: 1, max: events_per_page_max, describe: "Events a page" })
+        limit: integer({ default: events_per_page_max, min: 1, max: events_per_page_max, describe: "Events per page" })
       },
       run: ({ viewer, values }) =>
         Effect.gen(function* () {
@@ -309,7 +309,7 @@ export const restoreSlice: ServerSlice = {
     get("/api/v1/system/restores/{id}", {
       answer: progressShown,
       name: "system.show_restore",
-      summary: "How far an import has come",
+      summary: "Show the progress of a restore",
       ...owned,
       params: { id: { table: restores } },
       run: ({ viewer, rows }) =>

@@ -38,10 +38,10 @@ interface MeasuredState {
   readonly job_attempts: ReadonlyArray<KindCount>
 }
 
-const requests_total = { name: "flightcase_requests_total", description: "Requests answered" }
+const requests_total = { name: "flightcase_requests_total", description: "Number of requests answered" }
 const request_duration = {
   name: "flightcase_request_duration_seconds",
-  description: "Time from the request's head to its answer"
+  description: "Time from request headers to response"
 }
 /** Families that have a value only once a request was answered. */
 const before_first_request = [
@@ -104,7 +104,7 @@ const jobMeasures = (registry: Context.Context<never>) => {
     for (const gauge of unfinished.values()) gauge.updateUnsafe(0, registry)
     for (const { jobs, kind, status } of unfinished_jobs)
       getOrMake(unfinished, `${kind} ${status}`, () =>
-        Metric.gauge("flightcase_jobs", { description: "Jobs that are not done", attributes: { kind, status } })
+        Metric.gauge("flightcase_jobs", { description: "Number of unfinished jobs", attributes: { kind, status } })
       ).updateUnsafe(jobs, registry)
     for (const { attempts, dead, failures, kind } of job_attempts) {
       countTo("flightcase_job_attempts_total", "Attempts at jobs begun by this process", { kind }, attempts)
@@ -196,7 +196,7 @@ const unwell = Shown.keys({
   timestamp: timestamp(),
   database: databases,
   journal_position: integer({ nullable: true }),
-  reason: text({ describe: "What keeps the database from recording, or that it does not answer" })
+  reason: text({ describe: "Fault of the database: why it cannot write, or that it does not respond" })
 })
 const well = {
   health: Shown.keys({
@@ -212,7 +212,7 @@ const health = get("/api/v1/system/health", {
   answer: well,
   error_answers: { 503: refused },
   name: "system.health",
-  summary: "Is the server well?",
+  summary: "Check the server's health",
   ...open,
   unlimited: true,
   run: () => healthNow
@@ -227,7 +227,7 @@ interface Description {
 const descriptions = new WeakMap<Catalogue, Description>()
 const description = get("/api/v1/openapi.json", {
   name: "system.openapi",
-  summary: "This interface, described as OpenAPI 3.1",
+  summary: "Show the OpenAPI 3.1 description of this API",
   ...open,
   answer_headers: { ETag: "Changes with the description" },
   answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
@@ -261,7 +261,7 @@ const endpoints = get("/api/v1/endpoints", {
     meta: Shown.meta
   },
   name: "endpoints.list",
-  summary: "List what can be asked",
+  summary: "List all endpoints",
   ability: "system:read",
   permission: "system.read",
   metering_weight: 0,
@@ -291,7 +291,7 @@ export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => [])
       endpoints,
       get("/metrics", {
         name: "metrics",
-        summary: "Measurements, as Prometheus reads them; on this machine only",
+        summary: "Show metrics in Prometheus format; only from this machine",
         ...open,
         run: () =>
           Effect.gen(function* () {

@@ -22,12 +22,12 @@ const by_field = Schema.Record(Schema.String, texts)
 export const errorSchemas = {
   Message: Schema.Struct({ message: Schema.String, errors: Schema.optionalKey(by_field) }).annotate({
     identifier: "Message",
-    description: "Why not, in words"
+    description: "Reason in words"
   }),
   Invalid: Schema.Struct({
     message: Schema.String,
-    errors: by_field.annotate({ description: "What is wrong by field, dotted with indexes (items.0.name)" })
-  }).annotate({ identifier: "Invalid", description: "The first thing that is wrong, and all of them by field" })
+    errors: by_field.annotate({ description: "Errors by field, as dotted paths with indexes (items.0.name)" })
+  }).annotate({ identifier: "Invalid", description: "First error, and all errors by field" })
 }
 
 // Settings of each group by their keys: the answer of GET /settings/{group}, and the body of PUT.
@@ -45,7 +45,7 @@ const shownSchema = (fields: Fields, answers: JsonSchemas): JsonObject => ({
     Object.entries(fields).map(([key, field]) => [
       key,
       field.secret
-        ? described({ type: ["string", "null"] }, "Shown as ******** where it is set")
+        ? described({ type: ["string", "null"] }, "Reads ******** if it is set")
         : described(answers.of(schemaOfField(field)), field.describe)
     ])
   ),
@@ -90,7 +90,7 @@ const ofGroups = (
   }
   const anyOf = (suffix: string): JsonObject => ({
     anyOf: groups.map((group) => ({ $ref: `#/components/schemas/${nameOf(group)}${suffix}` })),
-    description: "Settings by key, those of the group"
+    description: "Settings of the group, by key"
   })
   const { parameters, requestBody, responses } = operation
   return {
@@ -109,9 +109,9 @@ const ofGroups = (
 
 type Objects = { [name: string]: Json }
 
-const about = `The back office of an equipment-rental business. Money leaves as decimal texts at the currency's scale; timestamps are UTC with milliseconds.
+const about = `The back office of an equipment-rental business. Responses hold money as decimal strings at the currency's scale, and timestamps in UTC with milliseconds.
 
-Answers may get further keys with time: pass over those you do not know. What is sent beside the described fields and parameters is passed over and named in \`meta.ignored\`; with \`Prefer: handling=strict\` (RFC 7240) it is a 422.`
+New keys may be added to responses: ignore those you do not know. Unknown fields and parameters of a request are ignored and listed in \`meta.ignored\`; with \`Prefer: handling=strict\` (RFC 7240) it is a 422.`
 
 const slice_max_millis = 8
 /** A point at which other requests get their turn, once this work has kept the process busy for some milliseconds. */
@@ -163,8 +163,7 @@ export const openApi = Effect.fnUntraced(function* (catalogue: Catalogue, url: s
         bearer: {
           type: "http",
           scheme: "bearer",
-          description:
-            "A token. `x-ability` of each operation names the ability it must carry; of several, any one will do."
+          description: "API token. `x-ability` names the abilities an operation accepts; any one of them suffices."
         }
       },
       schemas,
@@ -187,7 +186,7 @@ const needsOf = (endpoint: Endpoint, other_paths: ReadonlyArray<string>): string
   const permissions = endpoint.permission === null ? [] : [endpoint.permission].flat()
   if (endpoint.public) return "Needs no token."
   return [
-    abilities.length === 0 ? "Any token will do." : `Ability: ${abilities.join(" or ")}.`,
+    abilities.length === 0 ? "Any token suffices." : `Ability: ${abilities.join(" or ")}.`,
     permissions.length === 0 ? "" : `Permission: ${permissions.join(" or ")}.`,
     endpoint.server_only ? "" : "Works offline too.",
     other_paths.length === 0 ? "" : `Also under ${other_paths.join(", ")}.`
@@ -225,23 +224,23 @@ const idempotency_key: JsonObject = {
   in: "header",
   required: false,
   schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]+$" },
-  description: "Makes the request happen once, however often it is sent: a day long the same key gets the same answer"
+  description: "Key that makes the request idempotent: repeats within a day get the first response"
 }
 const prefer: JsonObject = {
   name: "Prefer",
   in: "header",
   required: false,
   schema: { type: "string", enum: ["handling=strict", "handling=lenient"] },
-  description: "With handling=strict what the operation does not take is a 422 by name; else meta.ignored names it"
+  description: "With handling=strict, unknown parameters are a 422; otherwise meta.ignored lists them"
 }
 const signed_body: JsonObject = {
   required: true,
   description:
-    "As its sender makes it: the signature holds for these bytes and no others, 256 kB at most. " +
-    "A source of the kind generic sends X-Signals-Signature, the hex of HMAC-SHA256 over the body, " +
-    "its key the whole secret as shown; standard sends webhook-id, webhook-timestamp and webhook-signature " +
-    "(standardwebhooks.com); stripe sends Stripe-Signature. The latter two hold for 5 minutes. " +
-    "The same body of a generic source, or the same id, is taken once.",
+    "Body as sent, at most 256 kB; the signature covers exactly these bytes. " +
+    "Sources of kind generic send X-Signals-Signature, the hex HMAC-SHA256 of the body, " +
+    "keyed with the whole secret; standard sends webhook-id, webhook-timestamp and webhook-signature " +
+    "(standardwebhooks.com); stripe sends Stripe-Signature. The latter two are valid for 5 minutes. " +
+    "The same body (generic) or id is processed once.",
   content: json({ type: "object", additionalProperties: true }, { example: { type: "payment.recorded", data: {} } })
 }
 const requestBody = (endpoint: Endpoint): JsonObject => {
@@ -262,7 +261,7 @@ const withFile = (body: JsonObject): JsonObject => ({
       type: "string",
       format: "binary",
       contentMediaType: "application/octet-stream",
-      description: "A part of the form with a file name"
+      description: "File part of the form, with a file name"
     }
   },
   required: [...(Array.isArray(body["required"]) ? body["required"] : []), "file"]

@@ -24,23 +24,20 @@ const known_headers: { readonly [name: string]: { readonly description: string; 
     schema: { type: "string", enum: ["true"] }
   },
   "Idempotent-Replayed": {
-    description: "true when the request was answered before and this is that answer again",
+    description: "true when this response repeats an earlier one",
     schema: { type: "string", enum: ["true"] }
   },
-  "Link": { description: "The next and the last page, where there are several (RFC 8288)", schema: string },
-  "Retry-After": { description: "Seconds to wait before asking again", schema: integer },
+  "Link": { description: "Links to the next and last page, if there are several (RFC 8288)", schema: string },
+  "Retry-After": { description: "Seconds to wait before retrying", schema: integer },
   "WWW-Authenticate": { description: "How to authenticate", schema: string },
   "X-Content-Type-Options": { description: "nosniff", schema: string },
-  "X-Quota-Limit": {
-    description: "Units this token may use in a UTC calendar month; only where it has such a quota",
-    schema: integer
-  },
-  "X-Quota-Remaining": { description: "How many of them are left, after this answer", schema: integer },
-  "X-Quota-Reset": { description: "When the next month begins, in seconds since 1970", schema: integer },
-  "X-RateLimit-Limit": { description: "Requests this token may make a minute", schema: integer },
-  "X-RateLimit-Remaining": { description: "How many are left in this minute", schema: integer },
-  "X-RateLimit-Reset": { description: "When the next minute begins, in seconds since 1970", schema: integer },
-  "X-Request-Id": { description: "The id sent along, or one made up; logs name it", schema: string }
+  "X-Quota-Limit": { description: "Units per UTC calendar month for this token, if it has a quota", schema: integer },
+  "X-Quota-Remaining": { description: "Units left after this response", schema: integer },
+  "X-Quota-Reset": { description: "Start of the next month, in seconds since 1970", schema: integer },
+  "X-RateLimit-Limit": { description: "Requests per minute for this token", schema: integer },
+  "X-RateLimit-Remaining": { description: "Requests left in this minute", schema: integer },
+  "X-RateLimit-Reset": { description: "Start of the next minute, in seconds since 1970", schema: integer },
+  "X-Request-Id": { description: "Request id, as sent or generated; appears in logs", schema: string }
 }
 const headersOf = (...names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(names.toSorted().map((name) => [name, { $ref: `#/components/headers/${name}` }]))
@@ -77,24 +74,19 @@ const errorExample = (message: string, schema: "Message" | "Invalid"): JsonObjec
     ? { message: `${message}.` }
     : { message: "The name field is required.", errors: { name: ["The name field is required."] } }
 const errors: { readonly [status: string]: JsonObject } = {
-  "401": error("No valid token", "Message", "WWW-Authenticate"),
+  "401": error("Missing or invalid token", "Message", "WWW-Authenticate"),
   "403": error("The account is deactivated, or a permission or an ability is missing"),
-  "404": error("There is no such thing"),
-  "409": error("In conflict with what is, or the Idempotency-Key was used for another request", "Message"),
-  "410": error("What it named was there and is lost or erased", "Message"),
-  "413": error("The body is too long"),
-  "415": error("The content type is not taken"),
-  "422": error("What was sent does not hold", "Invalid", "Idempotent-Replayed"),
-  "425": error("The request with this Idempotency-Key is still being worked on", "Message", "Retry-After"),
-  "426": error("The device runs a release that is too old: update it"),
-  "429": error(
-    "Too many requests in this minute, or no units left of this month's quota",
-    "Message",
-    "Retry-After",
-    "X-RateLimit-Reset"
-  ),
-  "500": error("Something went wrong in the server"),
-  "503": error("The server is stopping or its database is busy or out of reach", "Message", "Retry-After")
+  "404": error("Not found"),
+  "409": error("Conflict with the current state, or the Idempotency-Key was used for another request", "Message"),
+  "410": error("Gone: the content was lost or erased", "Message"),
+  "413": error("Body too long"),
+  "415": error("Unsupported content type"),
+  "422": error("Validation failed", "Invalid", "Idempotent-Replayed"),
+  "425": error("The request with this Idempotency-Key is still in progress", "Message", "Retry-After"),
+  "426": error("The device's release is too old: update it"),
+  "429": error("Rate limit or monthly quota exceeded", "Message", "Retry-After", "X-RateLimit-Reset"),
+  "500": error("Internal server error"),
+  "503": error("The server is stopping, or its database is busy or unreachable", "Message", "Retry-After")
 }
 
 /** The components that responses refer to beside schemas: headers, those of single endpoints included, and errors. */
@@ -137,7 +129,7 @@ const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
     ...(isList(endpoint) ? ["Link"] : [])
   )
   if (endpoint.produces !== undefined) {
-    const known = { description: "The asker holds this already (If-None-Match)", headers }
+    const known = { description: "Not modified: the client has this version (If-None-Match)", headers }
     return {
       [status]: {
         description: contentsOf(endpoint),
@@ -149,7 +141,7 @@ const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
   }
   if (status === "204") return { "204": { description: "Done", headers } }
   const whole = endpoint.answer === undefined ? {} : answers.of(endpoint.answer)
-  const held = endpoint.answer_headers["ETag"] === undefined ? {} : { "304": { description: "Held already", headers } }
+  const held = endpoint.answer_headers["ETag"] === undefined ? {} : { "304": { description: "Not modified", headers } }
   const content = json(whole, answers.components)
   return { [status]: { description: contentsOf(endpoint), headers, content }, ...held }
 }
@@ -165,7 +157,7 @@ const contentsOf = ({ answer, produces }: Endpoint): string => {
   const kind = answer === undefined ? undefined : kindOf(answer)
   if (kind?.kind === "page") return `A page of ${words(kind.resource().plural)}`
   const names = kind?.kind === "keys" ? Object.keys(kind.keys).filter((name) => name !== "meta") : []
-  return names.length === 0 ? "What was done" : `The ${names.map(words).join(", ")}`
+  return names.length === 0 ? "Result of the operation" : `The ${names.map(words).join(", ")}`
 }
 
 /** Whether it returns a list, to which a saved view can be applied. */

@@ -45,8 +45,7 @@ const shapeIn = (type: FieldType): JsonObject => {
       return type.minor_only
         ? { type: "integer", description: "Minor units" }
         : {
-            description:
-              "A whole number is minor units (12550 is 125.50); a text or a number with a fraction is major units.",
+            description: "Integers are minor units (12550 is 125.50); strings and fractions are major units.",
             anyOf: [{ type: "integer" }, { type: "number" }, { type: "string" }]
           }
     case "decimal":
@@ -58,7 +57,7 @@ const shapeIn = (type: FieldType): JsonObject => {
       return { type: "string", format: "date" }
     case "timestamp":
       return {
-        description: "ISO 8601; without a zone UTC, without a time midnight",
+        description: "ISO 8601; UTC if no zone is given, midnight if no time",
         anyOf: [
           { type: "string", format: "date-time" },
           { type: "string", format: "date" },
@@ -205,31 +204,31 @@ const listForms = (name: string, field: Field, description: string): JsonObject 
   return {
     style: "form",
     explode: true,
-    description: `${description}. Taken as ${name}=${one[0]}&${name}=${one[1]}, as ${name}=${one.join(",")} and as ${name}[]=${one[0]}&${name}[]=${one[1]}`
+    description: `${description}. Accepts ${name}=${one[0]}&${name}=${one[1]}, ${name}=${one.join(",")} or ${name}[]=${one[0]}&${name}[]=${one[1]}`
   }
 }
 const listParameters = (subject: ShownResource): ReadonlyArray<JsonObject> => [
-  query("page", { type: "integer", minimum: 1, default: 1 }, "Which page, from 1"),
-  query("per_page", { type: "integer", minimum: 1, maximum: 100, default: 20 }, "Rows a page"),
+  query("page", { type: "integer", minimum: 1, default: 1 }, "Page number, from 1"),
+  query("per_page", { type: "integer", minimum: 1, maximum: 100, default: 20 }, "Rows per page"),
   query(
     "sort",
     { type: "string", enum: subject.sorts.flatMap((name) => [name, `-${name}`]) },
-    "A leading hyphen: descending"
+    "Sort field; a leading hyphen sorts descending"
   ),
   ...(subject.lists_archived
     ? [
         query(
           "archived",
           { type: "string", enum: ["with", "only"] },
-          "Deleted ones too, or nothing else; without it they are left out"
+          "Include deleted rows, or list only them; default: neither"
         )
       ]
     : []),
   query(
     "view_id",
     { type: "integer", minimum: 1 },
-    "A custom view: its filters, sort and page size, where they are not asked for, and its columns: " +
-      "rows hold the id and the columns of the view alone"
+    "Custom view to apply: its filters, sort and page size, unless given here, and its columns: " +
+      "rows contain only the id and the view's columns"
   ),
   {
     name: "q",

@@ -68,7 +68,7 @@ const policyOf = (html: string): string => {
   ].join("; ")
 }
 
-/** Answers that somebody has read; all of the site is 8 MB. */
+/** Responses read so far; the full site is 8 MB. */
 const kept = new Map<string, Answer>()
 /** Undefined where the site has nothing at this path. A slash at the end is a page's own, or none. */
 const answerOfSite = (path: string): Answer | undefined => {
@@ -79,7 +79,7 @@ const answerOfSite = (path: string): Answer | undefined => {
   return answer
 }
 
-// What the server answers outside its interface: a page at `/`, robots.txt, the guide, and 404 for every other path.
+// Responses outside the API: a page at `/`, robots.txt, the guide, and 404 for all other paths.
 
 const style = `:root{color-scheme:light dark;--ink:#1c2430;--ground:#fff;--link:#1d4f91}
 @media(prefers-color-scheme:dark){:root{--ink:#e8ebef;--ground:#14181d;--link:#8ab8f5}}

@@ -82,8 +82,8 @@ interface BoardColumns {
   readonly rows: ReadonlyArray<number>
 }
 /**
- * Of all ways to split the lists into two columns, the one whose shortest truncated list is longest, so that none is
- * starved by another; then the one that hides the fewest rows, then the most even one.
+ * Splits the lists into two columns: maximises the shortest truncated list, then minimises hidden rows, then balances
+ * the columns.
  */
 export const columnsFor = (counts: ReadonlyArray<number>): BoardColumns => {
   const ways = Array.from({ length: Math.max(1, counts.length - 1) }, (_, at) => at + 1).map((first) => {
@@ -107,10 +107,14 @@ export const columnsFor = (counts: ReadonlyArray<number>): BoardColumns => {
 // Boards: the day of a store on a screen on the wall, at an address that needs no login (rules/today 5).
 
 export const board_fields = {
-  name: text({ required: true, max: 100, describe: "Where it hangs" }),
-  store_id: ref("stores", { nullable: true, on_delete: "keep", describe: "Whose day; of all stores without it" }),
-  shows_money: boolean({ default: false, describe: "What is unpaid is counted on it, too" }),
-  expires_at: timestamp({ nullable: true, describe: "From then on its address opens nothing; never without it" })
+  name: text({ required: true, max: 100, describe: "Name or place of the board" }),
+  store_id: ref("stores", {
+    nullable: true,
+    on_delete: "keep",
+    describe: "Store whose day to show; default: all stores"
+  }),
+  shows_money: boolean({ default: false, describe: "Whether it shows unpaid invoices" }),
+  expires_at: timestamp({ nullable: true, describe: "Expiry of its link; default: never" })
 }
 export const boards = table(
   "boards",
@@ -193,7 +197,7 @@ export type BoardTheme = "light" | "dark" | undefined
 type OrderRow = Today["going_out"]["orders"][number]
 const rowHtml = (list: OrderList, row: OrderRow, date: string): string => {
   const goes = list === "going_out" || list === "to_prepare"
-  // A wall has room for one thing: a unit that cannot go comes before how many are packed.
+  // A wall has room for one note: a unit that cannot go takes precedence over packing progress.
   const replaced = goes || list === "short" ? replaceText(row.to_replace) : ""
   const warnings = [row.is_late && list !== "late" ? "late" : "", row.has_shortage && goes ? "short" : ""].filter(
     (word) => word !== ""

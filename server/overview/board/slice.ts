@@ -138,8 +138,8 @@ const shown = {
   store_id: integer({ nullable: true }),
   shows_money: board_fields.shows_money,
   expires_at: timestamp({ nullable: true }),
-  user_id: integer({ describe: "Whose rights it shows the day by" }),
-  url: text({ describe: "Opens without a login, for as long as its person may see it" }),
+  user_id: integer({ describe: "User whose permissions apply" }),
+  url: text({ describe: "URL that works without a login while its user may see it" }),
   created_at: timestamp()
 }
 const out = (row: BoardRow, { key, public_url }: ServerContextShape) => ({
@@ -165,7 +165,7 @@ const list = get(path, {
   ...shared,
   answer: { boards: Shown.objects(shown), meta: Shown.meta },
   name: "boards.list",
-  summary: "Screens on the wall: your own, or everybody's for those who manage users",
+  summary: "List your boards, or everyone's if you manage users",
   ability: "boards:read",
   run: ({ query, viewer }) =>
     Effect.gen(function* () {
@@ -179,7 +179,7 @@ const create = command("POST", path, {
   ...publishing,
   answer: { board: Shown.keys(shown) },
   name: "boards.create",
-  summary: "Make an address that shows the day on a screen, live and without a login",
+  summary: "Create a board: a link that shows the day live, without a login",
   ability: "boards:write",
   fields: board_fields,
   creates: [boards],
@@ -249,7 +249,7 @@ const rotate = command("POST", `${path}/{id}/rotate`, {
   ...publishing,
   answer: { board: Shown.keys(shown) },
   name: "boards.rotate",
-  summary: "Give a board a new address: the one before opens nothing from now on",
+  summary: "Give a board a new link; the earlier one stops working",
   ability: "boards:write",
   params: { id: { table: boards } },
   success_status: 200,
@@ -272,7 +272,7 @@ const which = ({ id, name, user_id }: BoardRow) => ({ id, name, user_id })
 const end = command("DELETE", `${path}/{id}`, {
   ...shared,
   name: "boards.delete",
-  summary: "Remove a board: its address opens nothing from now on",
+  summary: "Delete a board; its link stops working",
   ability: "boards:write",
   params: { id: { table: boards } },
   facts: () => Effect.succeed({}),
@@ -333,7 +333,7 @@ const opened = Effect.fnUntraced(function* (token: string) {
 const page = get("/board/{token}", {
   ...open,
   name: "board.page",
-  summary: "The day's board as a page, by signed address; ?theme=light or dark",
+  summary: "Show a board as a page, by signed URL; ?theme=light or dark",
   produces: "text/html",
   error_answers: { 403: null },
   run: ({ params, query, settings }): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
@@ -349,10 +349,10 @@ const stream = (streams: BoardStreams) =>
   get("/board/{token}/stream", {
     ...open,
     name: "board.stream",
-    summary: "What a board shows, as it changes (server-sent events)",
+    summary: "Stream a board's changes as server-sent events",
     produces: "text/event-stream",
     error_answers: { 403: null, 503: null },
-    answer_headers: { "X-Accel-Buffering": "no: proxies are to pass on each event as it comes" },
+    answer_headers: { "X-Accel-Buffering": "no: proxies must not buffer the stream" },
     run: ({ params }): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
       Effect.gen(function* () {
         const board = yield* opened(params["token"] ?? "")

@@ -81,7 +81,7 @@ const tagOf = (text: string): string =>
     .digest("base64url")}"`
 
 const feedSays = {
-  "Content-Disposition": "The name of the file",
+  "Content-Disposition": "Name of the file",
   ETag: "What the calendar says now, but for the moment of writing"
 }
 const open = {
@@ -96,8 +96,8 @@ const open = {
 } as const satisfies SharedDraft
 
 /**
- * The calendars somebody may subscribe to as they stand now, of the kinds they chose; a link to another holds no
- * longer. Whoever may see orders sees everybody's; everybody's activities are for administrators.
+ * The calendars a user may subscribe to now, of the chosen kinds; other links are invalid. Users who may see orders see
+ * everyone's; everyone's activities are for administrators.
  */
 const feedsOf = Effect.fnUntraced(function* (
   user: UserRow,
@@ -171,13 +171,13 @@ export const feedsSlice: ServerSlice = {
   endpoints: [
     get("/calendar/feed.ics", {
       name: "calendar.feed",
-      summary: "Calendar feed of all activities, or of the kinds the address names, by signed address",
+      summary: "Show the calendar feed of all activities, or of the kinds in the signed URL",
       ...open,
       run: ({ query }) => served({ scope: "all" }, query)
     }),
     get("/calendar/feed/{user}.ics", {
       name: "calendar.user_feed",
-      summary: "Calendar feed of one user's activities, or of the kinds the address names, by signed address",
+      summary: "Show the calendar feed of one user's activities, or of the kinds in the signed URL",
       ...open,
       run: ({ params, query }) => {
         const user_id = /^([1-9]\d{0,14})\.ics$/.exec(params["user"]!)?.[1]
@@ -191,14 +191,14 @@ export const feedsSlice: ServerSlice = {
         calendar_feeds: Shown.objects({
           scope: choice({ all: "Everybody's", user: "One user's" }),
           user_id: integer({ nullable: true }),
-          with: list(text(), { describe: "What it holds" }),
+          with: list(text(), { describe: "Kinds of entries" }),
           name: text(),
           url: text()
         }),
         meta: Shown.meta
       },
       name: "calendar_feeds.list",
-      summary: "Addresses to subscribe to: your own calendar's and everybody's, as far as you may see them",
+      summary: "List calendar feed URLs: yours, and everyone's if you may see them",
       ...calendar_access,
       metering_weight: 0,
       server_only: true,

@@ -55,7 +55,7 @@ export interface Remote {
   ) => Promise<void>
   /** Start a snapshot for filling a device; undefined where the server knows none. */
   readonly plan: (replica_id: number, pending_from: number) => Promise<SnapshotPlan | undefined>
-  /** The next rows; "anew" when the server starts a new history. */
+  /** The next rows; "anew" if the server has started a new history. */
   readonly rows: (replica_id: number, place: PageCursor) => Promise<SnapshotPage | "anew">
   readonly checksums: (replica_id: number, place: PageCursor) => Promise<ChecksumPage | "anew">
   /** Which of these contents the server does not have from this device's person. */

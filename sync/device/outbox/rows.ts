@@ -56,7 +56,7 @@ export interface OutboxCommand extends WireCommand {
   readonly undoes: ReadonlyArray<string>
   /** The run of the command line that withdrew it, where one did. */
   readonly withdrawn_by: string | null
-  /** Undone when nothing of it was left to undo. */
+  /** Undone when nothing was left to undo. */
   readonly nothing_left: boolean
   /** Its outcome and others' concurrent changes, computed when its verdict was pulled. */
   readonly account: JsonObject | null

@@ -68,7 +68,7 @@ class Altered extends Error {
   override readonly name = "Altered"
 }
 type Row = Record<string, SQLOutputValue>
-/** A command of a row with `columns`. One that is not settled must be what was acknowledged. */
+/** The command of a row with `columns`. Unsettled ones must match their checksum. */
 const commandOf = (row: Row): OutboxCommand => {
   const name = `command ${String(row["n"])}`
   if (unsettled.has(row["state"]) && !isIntact(checksummed(row))) throw new Altered(`${name} is not as it was written`)

@@ -102,7 +102,7 @@ export const conflictsOver = (parts: ConflictParts) => {
   const intentOfCommand = (command: OutboxCommand) =>
     parts.read(intentOf(refusedOf(outbox, command), parts.user_id(), parts.now()))
   return {
-    /** `facts` answers reads about stock where somebody knows better than the replica: the server. */
+    /** `facts` answers reads about stock from the server if it is reachable. */
     list: async (facts: AskFacts = (request) => parts.ask(request, false)): Promise<ReadonlyArray<Conflict>> => {
       const found: Array<Conflict> = []
       const refused = outbox.byState("rejected")
@@ -239,7 +239,7 @@ const split = async (parts: ConflictParts, recorder: Recorder, command: OutboxCo
   if (part === undefined || endpoint === undefined)
     return refusal("Nothing of it can be had by itself as things stand here.")
   const answer = await recorder.record(command, part.body, "split", part.ids)
-  // Nothing of the rest either where it is only planned.
+  // If only planned, the rest is not recorded either.
   if (answer.status >= 400 || answer.command === undefined) return answer
   const payload = payloadOf(outbox, command, part.rest)
   // The rest goes to the outbox without being decided here, where it would be refused: the server decides it.

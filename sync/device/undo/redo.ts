@@ -24,7 +24,7 @@ import { allOrNone, described, eventsAfter, failed, insteadOf, laterText, named,
 const in_effect: ReadonlySet<CommandState> = new Set(["pending", "accepted"])
 export const isInEffect = ({ state }: OutboxCommand): boolean => in_effect.has(state)
 
-/** It takes another one back; a command that was recorded once more after that does not. */
+/** Whether it undoes another command; a later redo of it does not count. */
 const isCompensation = (outbox: Outbox, { undoes }: OutboxCommand): boolean => {
   const first = undoes[0] === undefined ? undefined : outbox.find(undoes[0])
   return first !== undefined && first.state !== "withdrawn" && !isCompensation(outbox, first)
@@ -50,9 +50,9 @@ const redoneAs = (outbox: Outbox, command: OutboxCommand): OutboxCommand => {
   const redo = redoOf(outbox, command)
   return redo === undefined ? command : redoneAs(outbox, redo)
 }
-/** It was undone, and recorded once more after that. */
+/** Undone, and redone after that. */
 const isRedone = (outbox: Outbox, command: OutboxCommand): boolean => redoOf(outbox, command) !== undefined
-/** Commands from long ago on that were undone and recorded once more, each with what stands for it now. */
+/** Commands undone and redone since long ago, each with its current replacement. */
 const redone = (outbox: Outbox): ReadonlyArray<readonly [first: OutboxCommand, today: OutboxCommand]> =>
   outbox
     .latest(searched_max)

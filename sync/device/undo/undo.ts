@@ -301,7 +301,7 @@ const carriedOut = Effect.fnUntraced(function* (
     steps.push(left === undefined ? step : { ...step, says: left })
   }
   const withdrawn = [...plan.steps.filter(({ way }) => way === "withdraw"), ...plan.dependants].map(({ id }) => id)
-  // Another process may have sent one of them since it was looked at.
+  // Another process may have sent one of them meanwhile.
   if (withdrawn.length > 0 && !parts.outbox.withdraw([...new Set(withdrawn)], parts.run_id))
     return failed({ kind: "changed", plan })
   parts.outbox.foundNothingLeft(plan.steps.filter(({ way }) => way === "nothing").map(({ id }) => id))

@@ -3,13 +3,13 @@ import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 
 export const declare = (program: Command): void => {
-  const invoices = program.command("invoices").description("Invoices by id or number, and what is paid of them")
+  const invoices = program.command("invoices").description("Invoices and their payments, by id or number")
   withAction(
     invoices
       .command("show")
-      .description("One invoice with its rows, what is left of each to credit, and what was paid")
+      .description("Show an invoice with its rows, creditable amounts and payments")
       .argument("<invoice>", "id or number")
-      .option("--include <a,b>", "related things to show too, with --json"),
+      .option("--include <a,b>", "related records to include, with --json"),
     async (context, [named = ""], flags) => (await import("./show.ts")).showInvoice(context, named, flags)
   )
   const moved = (verb: string, text: string, amount: string): Command =>
@@ -19,8 +19,8 @@ export const declare = (program: Command): void => {
       .argument("<invoice>", "id or number")
       .option("--amount <amount>", amount)
       .option("--method <method>", "cash, card, bank_transfer, cheque, direct_debit or other")
-      .option("--reference <text>", "what the bank or the receipt calls it")
-      .option("--at <time>", "when the money moved: a date, or a time on the store's clock (default: now)")
+      .option("--reference <text>", "reference of the bank or on the receipt")
+      .option("--at <time>", "date, or time on the store's clock, of the payment (default: now)")
       .option("--notes <text>")
   withAction(
     moved("pay", "Record a payment", "how much (default: what is outstanding)"),
@@ -35,15 +35,15 @@ export const declare = (program: Command): void => {
   withAction(
     invoices
       .command("credit")
-      .description("Issue a credit note: of rows, of an amount, or of all that is left")
+      .description("Issue a credit note for rows, an amount or the whole remainder")
       .argument("<invoice>", "id or number")
       .addOption(
         repeatable(
           "--line <n[=quantity]>",
-          "a row by its place, as show numbers them; without a quantity all that is left of it; may be given again"
+          "row by its number in show (default quantity: all that is left); repeatable"
         )
       )
-      .option("--amount <amount>", "an amount with tax, spread over the rows")
+      .option("--amount <amount>", "amount including tax, spread over the rows")
       .option("--reason <text>")
       .option("--notes <text>"),
     async (context, [named = ""], flags) => (await import("./money.ts")).creditInvoice(context, named, flags)

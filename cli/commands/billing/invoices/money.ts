@@ -12,7 +12,7 @@ import { present } from "../../orders/shared/parts.ts"
 import { brief_includes, printBrief } from "../../../briefs/invoices.ts"
 import { invoicePath, rowsOfInvoice } from "./show.ts"
 
-/** Sends what moves money, and says what it made of the invoice. */
+/** Sends a payment, refund or credit, and prints the invoice's new balance. */
 const carryOut = async (context: CommandContext, path: string, what: string, body: JsonObject): Promise<void> => {
   const query = context.options.json === true ? [] : brief_includes
   const answer = await context.ask({ method: "POST", path: `${path}/${what}`, query, body })
@@ -20,7 +20,7 @@ const carryOut = async (context: CommandContext, path: string, what: string, bod
   printBrief(context, answer)
 }
 
-/** What is outstanding, or what the customer is owed; exit 5 where that is nothing. */
+/** The outstanding amount, or the credit balance; exit 5 if it is zero. */
 const amountDue = (verb: "pay" | "refund", invoice: Row<"invoice">): string => {
   const outstanding = exact(invoice.amount_outstanding)
   if (verb === "pay" && outstanding.gt(0)) return invoice.amount_outstanding
@@ -50,7 +50,7 @@ export const recordMoney = async (
       reference: textFlag(flags, "reference"),
       notes: textFlag(flags, "notes"),
       reason: verb === "refund" ? textFlag(flags, "reason") : undefined,
-      // Said here, since a server may hear of it hours later.
+      // The time is set here, as a server may receive it hours later.
       paid_at: at === undefined ? new Date().toISOString() : parseMomentIn(at, zone, "--at")
     })
   )
@@ -75,7 +75,7 @@ export const creditInvoice = async (context: CommandContext, named: string, flag
     })
   )
 }
-/** `2` or `2=1.5`: the second row, all that is left of it or so much. */
+/** `2` or `2=1.5`: the second row, with all that is left of it or a quantity. */
 const wantedRow = (rows: ReadonlyArray<{ readonly id: number }>, line: string): { readonly [name: string]: Json } => {
   const [place = "", quantity] = line.split("=")
   const id = /^[1-9]\d*$/.test(place) ? rows[Number(place) - 1]?.id : undefined

@@ -7,26 +7,26 @@ export const declare = (program: Command): void => {
     .command("inbox")
     // read has an --all of its own.
     .enablePositionalOptions()
-    .description("What you were told; without a network, as it was listed last")
-    .option("--all", "what was read, too")
-    .option("--type <type>", "of this type only, such as invoice.overdue")
-    .option("--limit <n>", "at most so many, the newest (default: 20)")
-    .option("--watch", "show what comes, until stopped; with --type of this type only")
+    .description("Your notifications; offline, as last listed")
+    .option("--all", "include read notifications")
+    .option("--type <type>", "only this type, such as invoice.overdue")
+    .option("--limit <n>", "number to show, newest first (default: 20)")
+    .option("--watch", "print notifications as they arrive, until stopped")
   withAction(inbox, async (context, _args, flags) => (await import("./list.ts")).showInbox(context, flags))
   withAction(
     inbox
       .command("read")
       .description("Mark as read")
-      .argument("[ids...]", "as the list shows them")
-      .option("--all", "everything in the inbox"),
+      .argument("[ids...]", "ids from the list")
+      .option("--all", "all notifications"),
     async (context, ids, flags) => (await import("./read.ts")).markRead(context, ids, flags)
   )
   withAction(
-    inbox.command("unread").description("Mark as unread again").argument("<ids...>", "as the list shows them"),
+    inbox.command("unread").description("Mark as unread again").argument("<ids...>", "ids from the list"),
     async (context, ids) => (await import("./read.ts")).markUnread(context, ids)
   )
   withAction(
-    inbox.command("show").description("One notification, whole").argument("<id>", "as the list shows it"),
+    inbox.command("show").description("Show a notification in full").argument("<id>", "id from the list"),
     async (context, [id = ""]) => (await import("./read.ts")).showOne(context, id)
   )
 }

@@ -11,14 +11,14 @@ import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 
-/** How long ago something was, in one figure. */
+/** Age in one figure. */
 const units = [
   ["d", 86_400_000],
   ["h", 3_600_000],
   ["m", 60_000]
 ] as const
 
-/** `3d`, `5h`, `12m`; "now" within the last minute, and where clocks differ. */
+/** `3d`, `5h`, `12m`; "now" within the last minute, and if clocks differ. */
 export const ageText = (instant: string, now: number): string => {
   const millis = now - Date.parse(instant)
   const unit = units.find(([, length]) => millis >= length)
@@ -30,18 +30,18 @@ const agoText = (instant: string, now: number): string => {
   return age === "now" ? "just now" : `${age} ago`
 }
 
-// The list as the server gave it last, in the profile's folder: what `inbox` shows without a network.
+// The last list from the server, in the profile's folder: `inbox` shows it offline.
 
 interface KeptInbox {
-  /** When the server gave it. */
+  /** When the server sent it. */
   readonly at: string
-  /** The newest first, read or not. */
+  /** Newest first, read or not. */
   readonly notifications: ReadonlyArray<JsonObject>
 }
 const decode = decoderOf<KeptInbox>(() => Schema.Struct({ at: Schema.String, notifications: Schema.Array(anyRow) }))
 const pathIn = (folder: string): string => join(folder, "inbox.json")
 
-/** Undefined where nothing was listed yet, or the note cannot be read. */
+/** Undefined if nothing was listed yet, or the file is unreadable. */
 export const readKept = (folder: string): KeptInbox | undefined => {
   try {
     return decode(JSON.parse(readFileSync(pathIn(folder), "utf8")))
@@ -49,7 +49,7 @@ export const readKept = (folder: string): KeptInbox | undefined => {
     return undefined
   }
 }
-/** Where there is no profile nothing is kept. Losing this file does no harm. */
+/** Not kept without a profile. Losing the file does no harm. */
 export const keep = (folder: string, kept: KeptInbox): void => {
   if (!existsSync(folder)) return
   try {
@@ -57,7 +57,7 @@ export const keep = (folder: string, kept: KeptInbox): void => {
     writeFileSync(beside, JSON.stringify(kept), { mode: 0o600 })
     renameSync(beside, pathIn(folder))
   } catch {
-    /* A full disk, or a folder that may only be read. */
+    /** A full disk, or a read-only folder. */
   }
 }
 
@@ -94,7 +94,7 @@ export const showInbox = async (context: CommandContext, flags: Flags): Promise<
   const { body, kept_at } = answered
   const rows = rowsIn(body, "notifications")
   const before = readKept(context.folder())?.notifications ?? []
-  // What was unread and is not among all that is has been read elsewhere, or is not to be seen any more.
+  // Rows that were unread and are missing from the unread list were read elsewhere, or are no longer visible.
   const is_complete = !wanted.all && wanted.type === undefined && rows.length < wanted.limit
   const still = is_complete ? before.filter(({ read_at }) => read_at !== null) : before
   keep(context.folder(), { at: kept_at, notifications: merged(rows, still) })
@@ -108,7 +108,7 @@ export const showInbox = async (context: CommandContext, flags: Flags): Promise<
     )
 }
 
-/** The rows kept are those of all lists, the newest first, and as each was listed last. */
+/** The kept rows are those of all lists, newest first, in their latest version. */
 const kept_max = 200
 export const merged = (
   fresh: ReadonlyArray<JsonObject>,
@@ -121,7 +121,7 @@ export const merged = (
     .map(([, row]) => row)
 }
 
-/** Undefined where the server cannot be asked, and there is a list to show instead. */
+/** Undefined if the server cannot be reached and a kept list exists. */
 const answerOf = async (context: CommandContext, { all, limit, type }: Wanted) => {
   const query: Query = [
     ["per_page", String(limit)],
@@ -147,7 +147,7 @@ const nothingKept = (): CliError =>
     way_out: "Leave out --offline when there is a network."
   })
 
-/** As it was listed last: somebody may have read it elsewhere since. */
+/** As last listed: they may have been read elsewhere since. */
 const showKept = (context: CommandContext, wanted: Wanted): void => {
   const kept = readKept(context.folder())
   if (kept === undefined) throw nothingKept()

@@ -11,41 +11,38 @@ const channels = [
 ] as const
 
 export const declare = (program: Command): void => {
-  const notifications = program.command("notifications").description("What people are told of, and by which channels")
+  const notifications = program.command("notifications").description("Notification types and their channels")
   withAction(
     notifications
       .command("preferences")
-      .description("What you are told of, and by which channels")
-      .option("--member <member>", "somebody else: id or name"),
+      .description("Show your notification preferences by type and channel")
+      .option("--member <member>", "another member, by id or name"),
     async (context, _args, flags) => (await import("./tables.ts")).showPreferences(context, flags)
   )
   withAction(
-    notifications.command("settings").description("What the house tells those who say nothing themselves"),
+    notifications.command("settings").description("Show the company's notification defaults"),
     async (context) => (await import("./tables.ts")).showSettings(context)
   )
   const set = notifications
     .command("set")
-    .description("Change what you are told of; what is not named stays as it is")
+    .description("Change your notification preferences; other types and channels stay")
     .addArgument(
       withValues(
-        new Argument(
-          "<types...>",
-          "invoice.overdue, activity.assigned …: flightcase notifications preferences lists them"
-        ),
+        new Argument("<types...>", "such as invoice.overdue; flightcase notifications preferences lists them"),
         { words: notificationTypes.map(({ key }) => key) }
       )
     )
   for (const [channel, words] of channels)
-    set.option(`--${channel}`, `tell of it ${words}`).option(`--no-${channel}`, `not ${words}`)
+    set.option(`--${channel}`, `notify ${words}`).option(`--no-${channel}`, `do not notify ${words}`)
   withAction(
     set
-      .option("--muted", "tell nothing of it, and keep the channels")
-      .option("--no-muted", "tell of it again")
-      .option("--default", "drop the choice of channels: as the house does, or with --house as the type does")
-      .option("--member <member>", "for somebody else: id or name")
-      .option("--house", "for everybody who says nothing themselves")
-      .option("--enabled", "with --house: tell people of it")
-      .option("--no-enabled", "with --house: tell nobody of it"),
+      .option("--muted", "mute the types, but keep their channels")
+      .option("--no-muted", "unmute the types")
+      .option("--default", "reset channels to the company's defaults, with --house to the type's")
+      .option("--member <member>", "change another member's preferences, by id or name")
+      .option("--house", "change the company's defaults")
+      .option("--enabled", "with --house: enable the types")
+      .option("--no-enabled", "with --house: disable the types for everyone"),
     async (context, types, flags) => (await import("./set.ts")).setNotifications(context, types, flags)
   )
 }

@@ -37,7 +37,7 @@ export const setNotifications = async (
   notePending(context, answer)
 }
 
-/** What the flags say of each type that is named. Exit 2 where they say nothing, or what the other list has. */
+/** Changes for each named type. Exit 2 without any, or with flags of the other list. */
 const changeOf = (flags: Flags, is_house: boolean): JsonObject => {
   const given = channels.flatMap((one) => (typeof flags[one] === "boolean" ? [[one, flags[one]] as const] : []))
   const { enabled, muted } = flags

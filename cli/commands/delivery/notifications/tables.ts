@@ -7,7 +7,7 @@ import { type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
 
 export const settings_path = "/api/v1/notification_settings"
-/** One's own preferences, or those of the member that is named. */
+/** The user's own preferences, or those of the named member. */
 export const preferencesPath = async (context: CommandContext, member: string | undefined): Promise<string> =>
   member === undefined
     ? "/api/v1/notification_preferences"
@@ -27,7 +27,7 @@ const flag = (title: string, key: string, words: readonly [yes: string, no: stri
   title,
   of: (row) => (row.is_system === true ? "always sent" : row[key] === true ? words[0] : words[1])
 })
-/** Narrower, the table does without the names: the types are there to be copied into the next command. */
+/** A narrow table omits the names, as the types are what users copy. */
 const columns_with_names = 98
 const tables = {
   notification_preferences: [type, name, ...channels, flag("MUTED", "is_muted", ["muted", ""]), column("source", "BY")],

@@ -1,4 +1,4 @@
-/** `attach`: files to a member, an order, a unit; offline as well. */
+/** `attach`: attaches files to a member, an order or a unit; offline as well. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowIn } from "../../../base/answers.ts"
@@ -14,15 +14,15 @@ export const declare = (program: Command): void => {
   withAction(
     program
       .command("attach")
-      .description("Attach files to something; offline they wait here and are sent with the next sync")
+      .description("Attach files to a record; offline they are sent with the next sync")
       .argument("<target>", "member:12, order:0000000009, product:SKU, unit:BARCODE, container:CASE-1 or activity:4")
-      .argument("<file...>", "files of at most 20 MB each")
+      .argument("<file...>", "files, up to 20 MB each")
       .option("--category <text>", "such as photo, contract or damage")
       .option("--description <text>")
       .addHelpText(
         "after",
-        "\nWhat is attached to something: flightcase attachments list order:0000000009\n" +
-          "A file again: flightcase attachments get ID"
+        "\nList a record's files: flightcase attachments list order:0000000009\n" +
+          "Download a file: flightcase attachments get ID"
       ),
     attach
   )
@@ -62,14 +62,14 @@ const attach = async (
   return worst
 }
 
-/** Category and description, where they were given. */
+/** Category and description, if given. */
 const describedBy = (flags: Flags): JsonObject => {
   const category = textFlag(flags, "category")
   const description = textFlag(flags, "description")
   return { ...(category === undefined ? {} : { category }), ...(description === undefined ? {} : { description }) }
 }
 
-/** Attaches one file; a refusal is thrown. Undefined where it was only planned. */
+/** Attaches one file; throws a refusal. Undefined if only planned. */
 const attachOne = async (
   context: CommandContext,
   target: Target,
@@ -95,7 +95,7 @@ const attachOne = async (
   return row
 }
 
-/** Photographs of a unit, as one of its codes is scanned. */
+/** Photos of a unit given by a scanned code. */
 export const attachPhotos = async (
   context: CommandContext,
   asset_id: number,

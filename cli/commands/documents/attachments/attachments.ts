@@ -1,4 +1,4 @@
-/** `attachments`: reading a file again; the verbs of the API's noun are added to it. */
+/** `attachments`: downloads attached files. The verbs of the API's noun are added. */
 import type { Command } from "commander"
 import { attachmentsSlice } from "../../../../core/office/attachments/api.ts"
 import { fixedOptions } from "../../../derived/command.ts"
@@ -9,15 +9,15 @@ export const declare = (program: Command): void => {
   withAction(
     attachments
       .command("get")
-      .description("Read a file, and check that it is what was attached")
-      .argument("<attachment>", "its id")
-      .option("-o, --output <file>", "where it goes (default: its own name, here); - for standard output"),
+      .description("Download an attached file and verify its checksum")
+      .argument("<attachment>", "attachment id")
+      .option("-o, --output <file>", "output file (default: its own name, in this folder); - for standard output"),
     async (context, [id = ""], flags) => (await import("./get.ts")).getAttachment(context, id, flags)
   )
   const list = attachments
     .command("list")
     .alias("ls")
-    .description("List attachments of everything one may see, or of one thing")
+    .description("List all attachments you may see, or those of one record")
     .argument("[target]", "member:12, order:0000000009, product:SKU, unit:BARCODE, container:CASE-1 or activity:4")
   for (const endpoint of attachmentsSlice.endpoints ?? [])
     if (endpoint.name === "attachments.list") for (const option of fixedOptions(endpoint)) list.addOption(option)

@@ -1,4 +1,4 @@
-/** `attachments get`: from where the file waits to be sent, or from the server by its signed address. */
+/** `attachments get`: reads the file from the outbox, or from the server by its signed URL. */
 import { readFile } from "node:fs/promises"
 import { rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -40,7 +40,7 @@ const fetched = async (context: CommandContext, id: string): Promise<Fetched> =>
   return { name: String(row.original_name), content, from: "server" }
 }
 
-/** What this machine knows of the attachment; nothing where the server is to be asked. */
+/** The attachment as known here; undefined if the server must be asked first. */
 const rowHere = async (context: CommandContext, id: string) => {
   if (!context.isDevice()) return undefined
   const device = await context.device()

@@ -11,7 +11,7 @@ import { resolveId } from "../../../context/resolve-id.ts"
 import { printBrief } from "../../../briefs/documents.ts"
 import { writePdf } from "./get.ts"
 
-/** Flags that say what a document is made of, as `textFlag` names them. */
+/** Flags for a document's source, as `textFlag` names them. */
 const sources = [
   { flag: "order", documentable_type: "Opportunity", table: "opportunities" },
   { flag: "invoice", documentable_type: "Invoice", table: "invoices" },
@@ -20,7 +20,7 @@ const sources = [
 ] as const
 const which = "--order, --invoice, --credit-note or --purchase-order"
 
-/** The one kind of source that was named, with what was said of it. */
+/** The one kind of source that was given, with its values. */
 const namedSource = <N>(named: (flag: string) => N | undefined) => {
   const given = sources.flatMap((source) => {
     const value = named(source.flag)
@@ -64,7 +64,7 @@ export const generateDocument = async (context: CommandContext, flags: Flags): P
 }
 
 const patience_millis = 60_000
-/** What was recorded here is sent, and the document fetched as soon as the server has drawn it. */
+/** Sends what was recorded here, and downloads the document once the server has rendered it. */
 const drawnAtServer = async (context: CommandContext, recorded: Row<"document">): Promise<Row<"document">> => {
   await (await context.device()).sync()
   const path = `/api/v1/documents/${recorded.id}`
@@ -94,7 +94,7 @@ export const generateBatch = async (context: CommandContext, flags: Flags): Prom
   return batchDone(context, String(job_id), documentable_ids.length)
 }
 
-/** Shows how far the batch is until it ends. */
+/** Shows progress until the batch ends. */
 const batchDone = async (context: CommandContext, job_id: string, total: number): Promise<void> => {
   const progress = progressOf(context)
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`

@@ -18,7 +18,7 @@ export const getDocument = async (context: CommandContext, named: string, flags:
   await writePdf(context, rowIn(answer.body, "document"), textFlag(flags, "output"))
 }
 
-/** The document with the certificate of who accepted it last. */
+/** The document with its latest acceptance certificate. */
 const writeCertificate = async (context: CommandContext, id: number, given: string | undefined): Promise<void> => {
   const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/documents/${id}/acceptances` })
   if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
@@ -37,7 +37,7 @@ const writeCertificate = async (context: CommandContext, id: number, given: stri
   context.note(`Wrote ${file}, ${content.length} bytes.`)
 }
 
-/** Writes the PDF of a document as the server shows it. */
+/** Writes a document's PDF from its server representation. */
 export const writePdf = async (
   context: CommandContext,
   document: Row<"document">,

@@ -1,4 +1,4 @@
-/** `documents verify`: a file is the document when every byte of it is. */
+/** `documents verify`: checks that a file equals a document byte for byte. */
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
 import { type Row, rowIn, rowsIn } from "../../../base/answers.ts"
@@ -37,7 +37,7 @@ export const verifyFile = async (context: CommandContext, path: string): Promise
 
 const objectOf = ({ body }: QueryResult): JsonObject => (isJsonObject(body) ? body : {})
 const isKnown = (answer: QueryResult): boolean => objectOf(answer).known === true
-/** What is not known on a replica may have been made elsewhere since it last synced. */
+/** Documents missing from the replica may have been created since its last sync. */
 const atServer = async (context: CommandContext, asking: ApiRequest, here: QueryResult): Promise<QueryResult> => {
   try {
     const answer = await context.requestAtServer(asking)

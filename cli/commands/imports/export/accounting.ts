@@ -17,9 +17,9 @@ import { type Flags, textFlag, withAction } from "../../../context/program.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
 import { responseError } from "../../../base/response-errors.ts"
 
-// What an export leaves on the server, as it holds secrets: webhooks, sources of webhooks, secret settings.
+// Data an export leaves on the server, because it holds secrets: webhooks and their sources, secret settings.
 
-/** Names of what stays there; null where whoever exports may not see them, or the server could not be asked. */
+/** Names of what stays there; null without permission or connection. */
 interface LeftBehind extends JsonObject {
   readonly webhooks: ReadonlyArray<string> | null
   readonly inbound_sources: ReadonlyArray<string> | null
@@ -51,13 +51,13 @@ const partText = (what: string, names: ReadonlyArray<string> | null): string | u
   return oneLine(`${what}: ${names.length} (${first}${names.length > names_max ? ", …" : ""})`)
 }
 
-/** The path and query of its address may hold the receiver's own secrets. */
+/** Path and query of its URL may hold the receiver's secrets. */
 const webhookName = ({ id, url }: JsonObject): string => {
   const at = textOrNull(url)
   return at !== null && URL.canParse(at) ? `${String(id)} ${new URL(at).origin}` : String(id)
 }
 
-/** Undefined where it may not be seen; an earlier release without it has none. */
+/** Undefined without permission; earlier releases have none. */
 const bodyAt = async (context: CommandContext, path: string, page: number): Promise<JsonObject | null | undefined> => {
   if (context.offline) return undefined
   try {
@@ -106,13 +106,11 @@ export const declareAccounting = (out: Command): void => {
   withAction(
     out
       .command("accounting")
-      .description(
-        "Invoices, credit notes, payments and refunds as files for an accounting program; a second run writes only what is new"
-      )
-      .addOption(new Option("--format <format>", "of the files").choices([...export_formats]).default("csv"))
-      .option("--since <day>", "from this day on, what was not exported before: 2026-01-31")
-      .option("--again <day>", "from this day on, also what was exported before")
-      .option("-o, --output <dir>", "a folder; made when it is not there", "."),
+      .description("Export invoices, credit notes, payments and refunds for accounting; later runs write only new ones")
+      .addOption(new Option("--format <format>", "format of the files").choices([...export_formats]).default("csv"))
+      .option("--since <day>", "documents from this day on that were not exported before: 2026-01-31")
+      .option("--again <day>", "documents from this day on, whether exported before or not")
+      .option("-o, --output <dir>", "folder; created if missing", "."),
     exportAccounting
   )
 }
@@ -150,7 +148,7 @@ const exportAccounting = async (
   const format = export_formats.find((one) => one === flags.format) ?? "csv"
   const documents = await everyDocument(context, since, again !== undefined)
   const files = await writeAll(context, documents, format, textFlag(flags, "output") ?? ".")
-  // Only what is written down is marked: a run that broke off is made again.
+  // Only written documents are marked, so an interrupted run can be repeated.
   for (let at = 0; at < documents.length; at += keys_per_call)
     await asked(context, {
       method: "POST",

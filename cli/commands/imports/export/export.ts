@@ -1,4 +1,4 @@
-/** `export`: all data as files, and the journal from which an empty server becomes the same. */
+/** `export`: all data as files, and the journal to restore an empty server from. */
 import { createHash } from "node:crypto"
 import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -17,7 +17,7 @@ import { guardText } from "../../../output/table.ts"
 import { everyRow } from "../../../context/pages.ts"
 import { type Flags, withAction } from "../../../context/program.ts"
 
-// The files of a business beside its journal: their content, each under its hash.
+// Files of a business beside its journal, named by hash.
 
 const files_folder = "files"
 
@@ -25,18 +25,18 @@ const files_folder = "files"
 interface WrittenFiles extends JsonObject {
   readonly folder: string
   readonly files: ReadonlyArray<{ readonly sha256: string; readonly size_bytes: number }>
-  /** Hashes that rows name and whose content the server has lost. */
+  /** Referenced hashes whose content the server has lost. */
   readonly missing: ReadonlyArray<string>
 }
 
-/** Writes every file that the server's rows name. What an earlier export wrote into the folder is not fetched again. */
+/** Writes all referenced files. Files of an earlier export in the folder are not downloaded again. */
 const writeFiles = async (context: CommandContext, folder: string, progress: Progress): Promise<WrittenFiles> => {
   const place = join(folder, files_folder)
   const files: Array<{ readonly sha256: string; readonly size_bytes: number }> = []
   const missing: Array<string> = []
   for (let after = ""; ;) {
     const page = await answered(context, "/api/v1/system/files", [["after", after]])
-    // A server of an earlier release keeps no files.
+    // Servers of earlier releases store no files.
     if (page.status === 404) return { folder: files_folder, files, missing }
     const rows = rowsIn(objectBody(page.body), "files")
     if (rows.length === 0) return { folder: files_folder, files, missing }
@@ -85,7 +85,7 @@ const fetched = async (
   return true
 }
 
-// The journal as a file: all events, from which an empty server becomes the same again.
+// The journal as a file: all events, from which an empty server is restored.
 
 const journal_file = "journal.ndjson"
 
@@ -93,11 +93,11 @@ const journal_file = "journal.ndjson"
 interface WrittenJournal extends JsonObject {
   readonly file: string
   readonly sha256: string
-  /** What a server must hold after the import: positions, tables, counters; as the exporting server gave it. */
+  /** State a server must have after the import: positions, tables, counters, as reported by the exporting server. */
   readonly manifest: JsonObject
 }
 
-/** Writes the journal, or says in words why there is none. Only the owner may export it, and only from the server. */
+/** Writes the journal, or returns the reason there is none. Only the owner may export it, and only from the server. */
 const writeJournal = async (
   context: CommandContext,
   folder: string,
@@ -156,11 +156,11 @@ export const declare = (program: Command): void => {
   const out = program
     .command("export")
     .description(
-      "All data as files: .csv and .ndjson per list and per table, and the journal with its files, " +
-        "which import all brings into an empty server"
+      "Export all data: .csv and .ndjson per list and table, and the journal with its files, " +
+        "for import all to load into an empty server"
     )
-    .argument("<dir>", "a folder; made when it is not there")
-    .option("--raw", "cells of .csv as they are, also those a spreadsheet would run as formulas")
+    .argument("<dir>", "folder; created if missing")
+    .option("--raw", "do not escape .csv cells that a spreadsheet would run as formulas")
   withAction(out, exportAll)
   declareAccounting(out)
 }
@@ -213,7 +213,7 @@ const exportAll = async (
 }
 
 type Tell = Progress["at"]
-/** Every list of the API, each with the lists of its rows (`products`, then `products.rates`). Gives the files written. */
+/** Every list of the API with its nested lists (`products`, then `products.rates`). Returns the files written. */
 const writeLists = async (
   context: CommandContext,
   folder: string,
@@ -248,7 +248,7 @@ const writeLists = async (
   return files
 }
 
-/** Passes rows on, and keeps their ids. */
+/** Passes rows through, and collects their ids. */
 async function* noted(
   rows: AsyncGenerator<JsonObject>,
   ids: Array<number>,
@@ -261,7 +261,7 @@ async function* noted(
     yield row
   }
 }
-/** Rows of a list that hangs on a row, for each of these ids. */
+/** Rows of a nested list, for each of these ids. */
 async function* innerRows(
   context: CommandContext,
   list: Endpoint,

@@ -24,7 +24,7 @@ import type { Progress } from "../../../context/print.ts"
 
 // Rows into two files of the same name: NDJSON, which keeps everything as it is, and CSV for spreadsheets.
 
-/** A new file that only its owner may read, in place of any earlier one. */
+/** Creates a file readable by its owner only, replacing an earlier one. */
 export const openOut = async (file: string): Promise<WriteStream> => {
   await rm(file, { force: true })
   const out = createWriteStream(file, { mode: 0o600, flags: "wx" })
@@ -39,10 +39,13 @@ export const closeOut = async (out: WriteStream): Promise<void> => {
   await once(out, "finish")
 }
 
-/** There is no file of what the person may not see, or of what only the server has while it cannot be reached. */
+/** Skipped: rows the user may not see, and server-only rows while it is unreachable. */
 const left_out: ReadonlySet<number> = new Set([exit_codes.not_allowed, exit_codes.network])
 
-/** Writes rows to `path.ndjson` and `path.csv`, a page in memory at a time. Gives their number, or in words why there are none. */
+/**
+ * Writes rows to `path.ndjson` and `path.csv`, one page in memory at a time. Returns their number, or the reason there
+ * are none.
+ */
 export const writeRows = async (
   path: string,
   rows: AsyncGenerator<JsonObject>,
@@ -70,7 +73,7 @@ export const writeRows = async (
   return count
 }
 
-/** Writes the CSV from the NDJSON, with every column that any row has. */
+/** Writes the CSV from the NDJSON, with every column of any row. */
 const writeTable = async (file: string, columns: ReadonlyArray<string>, from: string, cells: Cells): Promise<void> => {
   const out = await openOut(file)
   const table = stringify({ header: columns.length > 0, columns: [...columns], record_delimiter: "windows", bom: true })
@@ -88,7 +91,7 @@ const writeTable = async (file: string, columns: ReadonlyArray<string>, from: st
 const tables_folder = "tables"
 const events_per_page = 1_000
 
-/** The parts of a stored event that its projection needs; its data is decoded by the declaration of its type. */
+/** Parts of a stored event needed for projection; the declaration of its type decodes the data. */
 const decodeEvent = decoderOf<ProjectedEvent>(() =>
   Schema.Struct({
     type: Schema.String,
@@ -102,7 +105,7 @@ type ProjectedEvent = Pick<StoredEvent, "type" | "data"> & ProjectionContext
 
 type Run = <A>(effect: Effect.Effect<A, unknown, Store>) => Promise<A>
 
-/** Rows as the database holds them: money in minor units, moments in UTC. `{file, rows}` of each table. */
+/** Rows as stored: money in minor units, times in UTC. `{file, rows}` of each table. */
 export const writeTables = async (
   folder: string,
   from: { readonly journal: string } | { readonly replica: string },

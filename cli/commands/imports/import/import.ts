@@ -22,34 +22,29 @@ const chunk_max = 500
 export const declare = (program: Command): void => {
   const bring = program
     .command("import")
-    .description(
-      "Products, rates or members from CSV or JSON, the same again changes nothing; or an export into an empty server"
-    )
+    .description("Import products, rates or members from CSV or JSON (repeatable), or an export into an empty server")
     .addArgument(
       withValues(new Argument("<kind>", "products, rates, members or all"), { words: [...Object.keys(kinds), "all"] })
     )
-    .argument(
-      "[file]",
-      "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input; for all: the folder of an export"
-    )
-    .option("--example", "write a small file of that kind, to begin with")
-    .option("--dry-run", "verdicts only, nothing is written; --plan is the same")
+    .argument("[file]", "CSV with a header row, or JSON; - for standard input; for all: the folder of an export")
+    .option("--example", "write a small example file")
+    .option("--dry-run", "check the rows and write nothing; same as --plan")
     .addOption(
-      repeatable("--map <column=Column,…>", "our column from theirs, or a template: name={Manufacturer} {Model}")
+      repeatable(
+        "--map <column=Column,…>",
+        "column from a column of the file, or a template: name={Manufacturer} {Model}"
+      )
     )
-    .option("--map-file <file>", "the same from a file: column=Column a line, or JSON")
-    .addOption(repeatable("--set <column=value>", "the same value in every row"))
-    .option("--create-stores", "make the stores that stock columns name and nobody has made yet")
-    .option("--verdicts <file>", "a line of JSON per row")
-    .option("--refused <file>", "the refused rows with their reasons, to be mended and imported again")
-    .option("--raw", "cells of a CSV as they are: a leading ' before what looks like a formula is part of the text")
-    .option(
-      "--locale <locale>",
-      "how numbers and dates are written, such as de or fr-CH; without it the separator says"
-    )
-    .option("--delimiter <sign>", "when it is not found out by itself; tab for tabs")
-    .addOption(new Option("--chunk <rows>", `rows of a request, at most ${chunk_max}`).default(String(chunk_max)))
-    .option("--restart", "from the first row, whatever an interrupted import left")
+    .option("--map-file <file>", "read --map from a file: one column=Column per line, or JSON")
+    .addOption(repeatable("--set <column=value>", "fixed value for every row"))
+    .option("--create-stores", "create missing stores named in stock columns")
+    .option("--verdicts <file>", "write each row's verdict as a line of JSON")
+    .option("--refused <file>", "write refused rows with reasons, to be corrected and imported again")
+    .option("--raw", "take CSV cells as they are: keep a leading ' before what looks like a formula")
+    .option("--locale <locale>", "locale of numbers and dates, such as de or fr-CH (default: by the delimiter)")
+    .option("--delimiter <sign>", "column delimiter, if it is not detected; tab for tabs")
+    .addOption(new Option("--chunk <rows>", `rows per request, at most ${chunk_max}`).default(String(chunk_max)))
+    .option("--restart", "start from the first row, even after an interrupted import")
     .addHelpText(
       "after",
       `
@@ -142,7 +137,7 @@ const importFile = async (
   if (!dry_run && context.isDevice() && !context.offline && changed(counts)) await fetched(context)
   return rejected > 0 ? exit_codes.invalid : exit_codes.ok
 }
-/** The device gets what its own import made at the server. */
+/** Syncs the device with the imported rows. */
 const fetched = async (context: CommandContext): Promise<void> => {
   try {
     await (await context.device()).sync()
@@ -150,7 +145,7 @@ const fetched = async (context: CommandContext): Promise<void> => {
     context.note("The server has them; flightcase sync fetches them here.")
   }
 }
-/** How far this import of this file to this server was, where it was interrupted. */
+/** Progress of an interrupted import of this file to this server. */
 const stateOf = (context: CommandContext, told: Json, restart: boolean): Resumable => {
   const identity = createHash("sha256")
     .update(JSON.stringify([...(Array.isArray(told) ? told : [told]), whereTo(context)]))
@@ -193,7 +188,7 @@ const prepareStores = async (
 }
 const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
 
-/** The address of the server: an interrupted import continues only at the same one. */
+/** The server's address: an interrupted import resumes only there. */
 const whereTo = (context: CommandContext): string => context.serverChoice().url ?? ""
 
 const reasonsIn = ({ errors }: RowVerdict, places: ReadonlyMap<string, string>): string =>

@@ -11,16 +11,16 @@ import { parseJson } from "../../../../core/kernel/fields/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { fieldOf, headOf, placesIn, type Told, withParts } from "./parts.ts"
 
-// How the people of a country write numbers, dates and the names of countries.
+// Formats of numbers, dates and country names by locale.
 
 interface Writing {
   readonly locale: string | undefined
   readonly comma_decimals: boolean
-  /** Day, month and year in their order, such as `dmy`; undefined where no locale says it. */
+  /** Order of day, month and year, such as `dmy`; undefined without a locale. */
   readonly date_order: string | undefined
 }
 
-/** Without a locale the separator of the file says how decimals are written, and dates are left as they are. */
+/** Without a locale the delimiter decides on decimal commas, and dates are left unchanged. */
 export const writingOf = (locale: string | undefined, comma_decimals: boolean): Writing => {
   if (locale === undefined) return { locale, comma_decimals, date_order: undefined }
   try {
@@ -39,7 +39,7 @@ export const writingOf = (locale: string | undefined, comma_decimals: boolean): 
   }
 }
 
-/** `31.12.2026` by the order of the locale, as `2026-12-31`; undefined of any other text. */
+/** `31.12.2026` in the locale's order as `2026-12-31`; undefined for other texts. */
 const dateWritten = (text: string, { date_order }: Writing): string | undefined => {
   const parts = /^(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})$/.exec(text)?.slice(1)
   if (parts === undefined || date_order === undefined) return undefined
@@ -49,7 +49,7 @@ const dateWritten = (text: string, { date_order }: Writing): string | undefined 
 
 const languages = ["en", "de", "fr", "es", "it", "nl"]
 const codes = new Map<string, string>()
-/** The code of a country named in one of the usual languages or in that of the locale. */
+/** Country code of a name in a common language or the locale's. */
 const countryNamed = (text: string, { locale }: Writing): string | undefined => {
   if (codes.size === 0)
     for (const language of [...languages, ...(locale === undefined ? [] : [locale])]) {
@@ -59,12 +59,12 @@ const countryNamed = (text: string, { locale }: Writing): string | undefined => 
   return codes.get(foldForSearch(text))
 }
 
-// The rows an import refused, with the reason of each, in the form of the file they came from.
+// Refused rows with their reasons, in the format of the imported file.
 
-/** The column of the reasons; an import of the file passes over it. */
+/** Column of the reasons; ignored by imports. */
 const reason_column = "refused_because"
 
-/** Writes refused rows as they come; `going_on`: behind those an interrupted import wrote. */
+/** Writes refused rows as they come; `going_on` appends to the file of an interrupted import. */
 export const refusedRows = (
   file: string | undefined,
   { headers, separator, raw }: Source,
@@ -78,7 +78,7 @@ export const refusedRows = (
       .join(separator)}\n`
   const columns = headers?.filter((header) => header !== "" && header !== reason_column)
   if (!going_on || !existsSync(file))
-    // The mark by which spreadsheets know UTF-8.
+    // Byte order mark, by which spreadsheets detect UTF-8.
     writeFileSync(file, columns === undefined ? "" : `\ufeff${line([...columns, reason_column])}`)
   return ({ cells: row, broken_text }, reasons) =>
     appendFileSync(
@@ -91,10 +91,10 @@ export const refusedRows = (
     )
 }
 
-// Numbers as other systems write them: units in the heading, currency signs, decimal commas.
+// Number formats of other systems: units in the header, currency signs, decimal commas.
 
 const in_minutes = { min: "1", mins: "1", minutes: "1", h: "60", hrs: "60", hours: "60", d: "1440", days: "1440" }
-/** Unit → what one of it is in ours: kilograms for weights, minutes for times. */
+/** Factor of a unit to ours: kilograms for weights, minutes for times. */
 const factors: { readonly [column: string]: { readonly [unit: string]: string } } = {
   weight: {
     kg: "1",
@@ -136,17 +136,17 @@ const known_units = new Set([
 ])
 const decimal_columns = new Set([...Object.keys(factors), ...amounts])
 
-/** "Weight (kg)" → weight in kg; a bracket that is no unit stays part of the name. */
+/** "Weight (kg)" → weight in kg; a bracket without a unit is part of the name. */
 export const unitOf = (header: string): { readonly base: string; readonly unit: string | undefined } => {
   const [, base = header, written] = /^(.*?)\s*[([]\s*([^()[\]]+?)\s*[)\]]$/.exec(header) ?? []
   const unit = written?.toLowerCase()
   return unit === undefined || !known_units.has(unit) ? { base: header, unit: undefined } : { base, unit }
 }
 
-/** A cell's number in our unit, as text; what is no number stays as it is, for the rules to say so. */
+/** A cell's number in our unit, as text; other texts are left for the rules to refuse. */
 export const convert = (column: string, text: string, unit: string | undefined, comma_decimals: boolean): string => {
   if (!decimal_columns.has(column)) return text
-  // A unit behind the number says more than the one of the heading: `1,2 kg`.
+  // A unit after the number overrides the header's: `1,2 kg`.
   const [, number = text, own] = /^\s*(-?[\d.,'\s\u00a0\u202f]*\d)\s*([a-z%]+)\.?\s*$/i.exec(text) ?? []
   const of_cell = own === undefined ? undefined : factors[column]?.[own.toLowerCase()]
   const plain = plainNumber(of_cell === undefined ? text : number, comma_decimals, amounts.has(column))
@@ -176,13 +176,13 @@ const plainNumber = (text: string, comma_decimals: boolean, amount: boolean): st
 }
 
 interface Mapping {
-  /** Our column → a column of the file, or a template such as `{Manufacturer} {Model}`. */
+  /** Column → a column of the file, or a template such as `{Manufacturer} {Model}`. */
   readonly sources: ReadonlyMap<string, string>
-  /** Our column → the same value in every row. */
+  /** Column → a fixed value for every row. */
   readonly constants: ReadonlyMap<string, string>
 }
 
-/** A comma separates mappings only where a new `target=` begins: `name={Maker}, {Model},sku=Key`. */
+/** A comma separates mappings only before a new `target=`: `name={Maker}, {Model},sku=Key`. */
 export const readMapping = (
   maps: ReadonlyArray<string>,
   file: string | undefined,
@@ -205,7 +205,7 @@ const pair = (text: string, flag: string): readonly [string, string] => {
     )
   return [target, source]
 }
-/** A JSON object, or a line `target=Source` each; `#` begins a comment. */
+/** A JSON object, or lines of `target=Source`; `#` starts a comment. */
 const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => {
   const text = readFileSync(file, "utf8").replace(/^\ufeff/, "")
   if (/^\s*\{/.test(text)) {
@@ -227,22 +227,22 @@ const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => 
 
 interface Mapper {
   readonly map: (cells: JsonObject) => JsonObject
-  /** Fields as verdicts name them → the columns of the file that a row has them from. */
+  /** Fields in verdicts → the columns of the file they come from. */
   readonly headings: (cells: JsonObject) => ReadonlyMap<string, string>
-  /** Columns of the file that nothing takes. */
+  /** Unused columns of the file. */
   readonly left_out: ReadonlyArray<string>
 }
 
 const holder = /\{([^{}]+)\}/g
-/** The file's columns that a source names: itself, or those in braces of a template. */
+/** Columns a source uses: itself, or those in a template's braces. */
 const columnsIn = (source: string): ReadonlyArray<string> => {
   const named = [...source.matchAll(holder)].map(([, name = ""]) => name.trim())
   return named.length === 0 ? [source] : named
 }
 
 /**
- * `headers` undefined: the rows are JSON and name their own columns. Once anything is mapped, other columns come along
- * only when they are called exactly as one of ours: a foreign "Type" is not our type.
+ * `headers` undefined: JSON rows with their own columns. With any mapping, other columns are taken only if their names
+ * match exactly: another system's "Type" is not ours.
  */
 export const mapperFor = (
   mapping: Mapping,
@@ -291,7 +291,7 @@ export const mapperFor = (
   }
 }
 
-/** Refuses what the file or the import has no column for: the rows would come in without it. */
+/** Rejects columns missing from the file or the import, as rows would be imported without them. */
 const checkMapping = (
   { sources, constants }: Mapping,
   headers: ReadonlyArray<string> | undefined,
@@ -321,7 +321,7 @@ const checkMapping = (
         )
 }
 
-/** The value of a source in a row: a cell, or a template filled in. */
+/** The value of a source in a row: a cell, or a rendered template. */
 const filled = (source: string, cells: JsonObject): Json => {
   if (!source.includes("{")) return namedIn(cells, source) ?? ""
   return source
@@ -337,7 +337,7 @@ const filled = (source: string, cells: JsonObject): Json => {
     .trim()
 }
 
-/** Cells that hold structures: JSON as it is, and the short forms spreadsheets can hold. */
+/** Structured cells: JSON, and short forms for spreadsheets. */
 const valued = (target: string, value: Json, unit: string | undefined, writing: Writing): Json => {
   if (typeof value !== "string") return value
   const text = value.trim()
@@ -364,5 +364,5 @@ const valued = (target: string, value: Json, unit: string | undefined, writing: 
     writing.comma_decimals
   )
 }
-/** "12" and "1,200" are how many; "1001, 1002" and "A-1; A-2" are which. */
+/** "12" and "1,200" are quantities; "1001, 1002" and "A-1; A-2" are identifiers. */
 const plain_count = /^-?\d{1,3}(,\d{3})*$|^-?\d+([.,]\d+)?$/

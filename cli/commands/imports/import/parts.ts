@@ -7,14 +7,14 @@ const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && value.trim() === "")
 
 interface Several {
-  /** The part that the column by itself holds. */
+  /** The part of a column without a suffix. */
   readonly main?: string
-  /** Without this part there is none: a price list has gaps. */
+  /** Rows without this part have none, as price lists have gaps. */
   readonly needs?: string
-  /** Between several in one cell. */
+  /** Separator of several values in a cell. */
   readonly separator?: RegExp
 }
-/** Columns of which a row may have several: `rate2.price`, `email2`. */
+/** Columns a row may have several of: `rate2.price`, `email2`. */
 const several: { readonly [head: string]: Several | undefined } = {
   rate: { needs: "price" },
   address: { main: "street" },
@@ -24,18 +24,18 @@ const several: { readonly [head: string]: Several | undefined } = {
   contact: { main: "name", separator: /;/ }
 }
 const numbered = new RegExp(`^(${Object.keys(several).join("|")})[\\s_]?(\\d*)(?:\\.(.+))?$`, "is")
-/** Our column that a column of a row belongs to: `rate` of `rate2.price`, `stock` of `stock.North`. */
+/** Our column of a column name: `rate` of `rate2.price`, `stock` of `stock.North`. */
 export const headOf = (column: string): string => {
   const head = column.split(".")[0] ?? ""
   return numbered.exec(head)?.[1]?.toLowerCase() ?? head
 }
-/** Our column that a column of a row belongs to, by whichever of its names: `account_number` of `Customer number`. */
+/** Our column of a column name or alias: `account_number` of `Customer number`. */
 export const fieldOf = (column: string, { aliases }: Columns): string => {
   const name = columnName(headOf(column.trim()))
   return namedIn(aliases, name) ?? name
 }
 
-/** Columns of which a row has several, as lists; a column that stands for itself stays as it is. */
+/** Columns a row has several of, as lists; a column without a suffix stays a plain value. */
 export const withParts = (row: { readonly [column: string]: Json }): JsonObject => {
   const rest: { [column: string]: Json } = {}
   const found = new Map<string, Map<number, { [part: string]: Json }>>()
@@ -60,7 +60,7 @@ export const withParts = (row: { readonly [column: string]: Json }): JsonObject 
       .sort(([one], [other]) => one - other)
       .map(([, part]) => part)
       .filter((part) => needs === undefined || part[needs] !== undefined)
-      // By itself it may hold several between semicolons.
+      // Without a suffix it may hold several values, separated by semicolons.
       .map((part) => (Object.keys(part).length === 1 ? (part[main] ?? part) : part))
     const others = alone.get(head)
     const all = [
@@ -73,7 +73,7 @@ export const withParts = (row: { readonly [column: string]: Json }): JsonObject 
   return { ...rest, ...Object.fromEntries(alone) }
 }
 
-/** What a row says of one of our columns, and the column of the file it is from. */
+/** A row's value of one column, and the file's column it is from. */
 export interface Told {
   readonly target: string
   readonly heading: string
@@ -139,7 +139,7 @@ const placeOf = (target: string, columns: Columns): string => {
   return dot >= 0 && columns.spread.has(field) ? `${field}.${target.slice(dot + 1).trim()}` : field
 }
 
-/** In words of the file: its heading, and how its cells say what is true. */
+/** In the file's terms: its header, and how its cells write true and false. */
 const inItsWords = (text: string, heading: string): string =>
   text
     .replace(/^The [a-z0-9 .]+ field /, () => `The ${heading} field `)

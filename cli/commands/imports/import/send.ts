@@ -17,7 +17,7 @@ import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { progressOf } from "../../../context/print.ts"
 import type { Source, SourceRow } from "./source.ts"
 
-// What can be imported from a file: where it goes, its columns, and an example of such a file.
+// Kinds of imports: path, columns, and an example file.
 
 const statuses = ["created", "updated", "unchanged", "rejected"] as const
 type Status = (typeof statuses)[number]
@@ -31,19 +31,19 @@ export interface RowVerdict {
   readonly warnings?: ReadonlyArray<string>
 }
 
-/** What rows of a dry run may name because earlier requests would have made it. */
+/** Names that rows of a dry run may refer to, as earlier requests would have created them. */
 interface Promised {
   readonly field: string
-  /** What a row that would be taken makes known. */
+  /** Names an accepted row defines. */
   readonly known: (cells: JsonObject, verdict: RowVerdict) => ReadonlyArray<string>
-  /** What a row names. */
+  /** Names a row refers to. */
   readonly named: (cells: JsonObject) => ReadonlyArray<string>
 }
 export interface Kind {
   readonly path: string
   readonly columns: Columns
   readonly promised: ReadonlyArray<Promised>
-  /** A small file that goes in as it is. */
+  /** A small example file that can be imported unchanged. */
   readonly example: string
 }
 
@@ -180,9 +180,9 @@ interface SendResult {
   readonly warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
 }
 
-/** What is left for a row beside what a request says of its own. */
+/** Room for a row in a request besides its fixed parts. */
 const row_bytes_max = json_body_bytes_max - 65_536
-/** Rows of a request together, where they are more than one: what else a dry run tells is as long at the most. */
+/** Size limit of a request's rows if there are several; the names a dry run adds have the same limit. */
 const rows_bytes_max = 500_000
 const bytesOf = (value: Json): number => Buffer.byteLength(JSON.stringify(value))
 /** A row as it is sent, or refused here, with the column that makes it too long for any request. */
@@ -269,7 +269,7 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
 interface Mapped {
   readonly source: SourceRow
   readonly cells: JsonObject
-  /** Of the cells, as they are sent. */
+  /** Size of the cells as sent. */
   readonly bytes: number
 }
 
@@ -317,7 +317,7 @@ const judged = async (
   })
 }
 
-/** Of what earlier rows would have made, what these rows name. */
+/** Earlier rows' names that these rows refer to. */
 const promisedBefore = (kind: Kind, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(
     kind.promised.flatMap(({ field, named }) => {

@@ -13,29 +13,29 @@ import { standardInput } from "../../../base/input.ts"
 import { restoreCell } from "../../../../core/values/csv.ts"
 
 export interface SourceRow {
-  /** 1 for the first row below the heading. */
+  /** 1 for the first row below the header. */
   readonly row: number
-  /** The line of the file the row ends on. */
+  /** Last line of the row in the file. */
   readonly line: number | undefined
   readonly cells: JsonObject
-  /** Why the row cannot be read, or sent. */
+  /** Reason the row cannot be read or sent. */
   readonly broken?: string
-  /** The column that is at fault, where it is one. */
+  /** The faulty column, if known. */
   readonly broken_column?: string
-  /** The row as it stands in a CSV, without the end of its line, where its cells cannot be told. */
+  /** The CSV row as text without its line end, if its cells are unclear. */
   readonly broken_text?: string
 }
 export interface Source {
-  /** Hash of the content: an interrupted import continues only with the same file. */
+  /** Hash of the content: an interrupted import resumes only with the same file. */
   readonly hash: string
   readonly total_bytes: number
   /** Columns of a CSV; undefined for JSON, whose rows name their own. */
   readonly headers: ReadonlyArray<string> | undefined
-  /** Numbers in it have a decimal comma. */
+  /** Whether its numbers have decimal commas. */
   readonly comma_decimals: boolean
-  /** Between the cells of a CSV. */
+  /** Delimiter of the cells. */
   readonly separator: string
-  /** Cells are taken as they are. */
+  /** Cells are not unescaped. */
   readonly raw: boolean
   readonly notes: ReadonlyArray<string>
   readonly rows: () => AsyncGenerator<SourceRow>
@@ -134,7 +134,7 @@ const givenSeparator = (delimiter: string): string => {
   if (!/^[\t -~]$/.test(sign) || sign === '"') throw usageError("--delimiter is one sign, such as ; or |, or tab.")
   return sign
 }
-/** The separator the heading uses most, quoted text aside. */
+/** The most frequent delimiter in the header, outside quotes. */
 export const separatorIn = (start: string): string => {
   const heading = /^(?:"(?:[^"]|"")*"|[^\r\n"])*/.exec(start)?.[0] ?? ""
   const bare = heading.replace(/"(?:[^"]|"")*"/g, "")
@@ -145,17 +145,17 @@ export const separatorIn = (start: string): string => {
   return most === undefined || most[0] === 0 ? "," : most[1]
 }
 
-/** A longer row is no row: a quotation mark was not closed, and the rest of the file would be held in memory. */
+/** Maximum row length: beyond it a quote was left open, which would read the rest of the file into memory. */
 const record_max_bytes = 32_000_000
 
 interface CsvRecord {
   readonly record: ReadonlyArray<string>
-  /** What the record was read from, empty lines before it and the end of its line included. */
+  /** Source text of the record, with preceding empty lines and its line end. */
   readonly raw: string
 }
 /**
- * A quotation mark inside a cell that does not begin with one is text (`24" Truss`), as it is in spreadsheets. Errors
- * of the parser become errors that name the line.
+ * A quote inside an unquoted cell is text (`24" Truss`), as in spreadsheets. Parser errors are reported with their
+ * line.
  */
 async function* recordsIn(stream: Readable, separator: string): AsyncGenerator<CsvRecord> {
   let lines = 0
@@ -168,7 +168,7 @@ async function* recordsIn(stream: Readable, separator: string): AsyncGenerator<C
       skip_empty_lines: true,
       raw: true,
       max_record_size: record_max_bytes,
-      // The parser's error tells where it stopped; where the row began is behind the last record it had read.
+      // The parser's error gives its end; the row starts after the last complete record.
       on_record: (read) => {
         lines += lineEndsIn(rawIn(read))
         return read
@@ -182,7 +182,7 @@ async function* recordsIn(stream: Readable, separator: string): AsyncGenerator<C
     throw error
   }
 }
-/** The parser's types leave out what the option `raw` makes of a record. */
+/** The parser's types omit the result of its option `raw`. */
 const rawIn = (read: object): string => ("raw" in read && typeof read.raw === "string" ? read.raw : "")
 const unreadableFrom = (line: number, error: CsvError): CliError =>
   new CliError(
@@ -200,16 +200,16 @@ const unreadableFrom = (line: number, error: CsvError): CliError =>
     }
   )
 
-/** Whether each cell that begins with a quotation mark ends with one: behind a stray one, cells are told wrongly. */
+/** Whether each quoted cell ends with its quote; a stray quote merges cells. */
 const wellQuoted = (separator: string): ((row: string) => boolean) => {
   const between = separator.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
   const cell = `(?:"[^"]*(?:""[^"]*)*"|(?!")(?:[^${between}\\r\\n])*)`
   const whole = new RegExp(`^${cell}(?:${between}${cell})*$`)
   return (row) => whole.test(row)
 }
-/** Only a cell that begins with a quotation mark may have been read from one that was not closed properly. */
+/** Only quoted cells can result from an unclosed quote. */
 const isDoubtful = (record: ReadonlyArray<string>): boolean => record.some((cell) => cell.startsWith('"'))
-/** The parser counts a line end of two signs inside a quoted cell twice. */
+/** The parser counts a CRLF inside quotes twice. */
 const lineEndsIn = (text: string): number => text.match(/\r\n|\r|\n/g)?.length ?? 0
 
 const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyArray<string>> => {
@@ -228,7 +228,7 @@ const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyA
 const stray_quote =
   "A quoted cell goes on behind its closing quotation mark: inside a quoted cell a quotation mark is written twice."
 
-/** `read` gives a cell its value back: exports put an apostrophe before what a spreadsheet would run as a formula. */
+/** `read` unescapes a cell: exports prefix formulas with an apostrophe. */
 async function* csvRows(
   stream: Readable,
   separator: string,
@@ -292,7 +292,7 @@ const wholeJson = (text: string): ReadonlyArray<Json> | undefined => {
     ? inner
     : [whole]
 }
-/** A list under the name of what it holds, whatever is in it; under another name a list of objects only. */
+/** A list under the name of its content, whatever it holds; under other names only lists of objects. */
 const rowsUnder = (whole: JsonObject): ReadonlyArray<Json> | undefined => {
   const named = ["rows", "products", "rates", "members"].map((name) => whole[name]).find(isList)
   return named ?? Object.values(whole).find(isRows)

@@ -10,7 +10,7 @@ import { column, columnsNamed, tableText } from "../../../output/table.ts"
 import { cellText, minuteText, oneLine, sentenceText, styled, type Terminal, toType } from "../../../output/text.ts"
 import type { Flags } from "../../../context/program.ts"
 
-// What is free, for the ways out of conflicts: the server knows best; where it does not answer, the replica does.
+// Availability for resolving conflicts, from the server or, if unreachable, the replica.
 
 export const factsFor = (context: CommandContext, device: Device): AskFacts => {
   let reachable = !context.offline
@@ -19,7 +19,7 @@ export const factsFor = (context: CommandContext, device: Device): AskFacts => {
     if (reachable) {
       try {
         const answer = await context.requestAtServer(asked)
-        // A row that was made here is not there yet.
+        // Rows created here do not exist there yet.
         if (answer.status < 400) return answer
       } catch {
         reachable = false
@@ -50,7 +50,7 @@ export const showConflicts = async (context: CommandContext): Promise<number> =>
   return found.length > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
 
-/** A conflict in a pipe: lists between semicolons, times in full. */
+/** A conflict in a pipe: lists separated by semicolons, full times. */
 const conflictRow = ({ changes, error, held, id, intent, n, name, ways_out }: Conflict): JsonObject => ({
   id,
   n,
@@ -73,16 +73,16 @@ const changeText = ({ event, field, from, to }: Conflict["changes"][number], tol
 
 const inText = (value: Json, zone?: string): string =>
   value === null || value === "" ? "nothing" : sentenceText(cellText(value), zone)
-/** In full where it differs from the other by less than a minute. */
+/** In full if it differs from the other by less than a minute. */
 const apart = (value: Json = null, other: Json = null, zone?: string): string =>
   inText(value, zone) === inText(other, zone) ? cellText(value) : inText(value, zone)
 const fieldText = (name: string): string => name.replaceAll("_", " ")
-/** `15 by order 12 Gala from …`: of goods that are counted, how many. */
+/** `15 by order 12 Gala from …`: with the quantity of bulk products. */
 const heldText = (by: string): string => (/^\d+ by /.test(by) ? by.replace(" by ", " held by ") : `held by ${by}`)
 /** `product.updated` → updated */
 const actionWords = (event: string): string => fieldText(event.slice(event.indexOf(".") + 1))
 
-/** A conflict for people, line by line. */
+/** A conflict for users, line by line. */
 export const conflictText = (
   context: CommandContext,
   { about, n, intent, name, issued_at, error, changes, ways_out, held }: Conflict
@@ -114,7 +114,7 @@ export const conflictText = (
   ]
 }
 
-/** Rows of the report: fields merged with others' changes, and results that differ from what was shown here. */
+/** Rows of the report: fields merged with others' changes, and results that differ from what was shown. */
 const reportRows = (reports: ReadonlyArray<NamedReport>): ReadonlyArray<JsonObject> =>
   reports.flatMap(({ about, n, name, merged, differences }) => {
     const of = {
@@ -160,7 +160,7 @@ const reportLine = (row: JsonObject, zone?: string): string => {
       ? `${of}short: others hold what was free here. flightcase orders shortages${typed} shows what is missing.`
       : `${of}no longer short.`
   }
-  // How many entries a list has says nothing of what they are.
+  // The number of entries says nothing about them.
   if (isRows(there) && isRows(here)) return `${of}${named} is not as it was shown here.`
   if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`
   const deed = (by: Json): string => deeds[String(by)] ?? String(by)
@@ -168,7 +168,7 @@ const reportLine = (row: JsonObject, zone?: string): string => {
   if (there === null) return `${of}${deed(here)} here; the server did not do that.`
   return `${of}${deed(there)} by the server, ${deed(here)} here.`
 }
-/** Whose order it was about, where the row itself does not say it. */
+/** The order's name, if the row itself lacks it. */
 const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
   const named = subject === null || String(what).includes(String(subject))
   const parts = [
@@ -177,7 +177,7 @@ const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
   ]
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`
 }
-/** `zoneOf`: by whose clock the times of a store are read. */
+/** `zoneOf`: time zone of a store. */
 export const reportLines = (
   reports: ReadonlyArray<NamedReport>,
   zoneOf: Terminal["zoneOf"] = () => undefined

@@ -1,10 +1,10 @@
-/** Notifications shown by `sync --watch` beside the sync, which they never disturb. */
+/** Notifications during `sync --watch`, which never disturb the sync. */
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
 import type { FollowEnd, Notification } from "../../../../sync/notification-stream.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { oneLine, secondText, styled } from "../../../output/text.ts"
 
-/** One's own doings, and what was read elsewhere already, are in the inbox: nobody is told of them. */
+/** Own actions, and notifications already read elsewhere, stay in the inbox only. */
 export const isTold = ({ is_own, read_at }: Notification): boolean => !is_own && read_at === null
 
 /** A line with the terminal's bell; with --json an event. */
@@ -17,13 +17,13 @@ export const tellNotification = (context: CommandContext, { body, shown, title }
   context.print(`${is_tty ? styled(colour, "dim", secondText(at, zoneOf?.({}))) : at} ${oneLine(text)}\n`)
 }
 
-/** A token that may not listen is said once; a server without the stream is as before. */
+/** A token without permission is reported once; a server without the stream is ignored. */
 const warningOf = (end: FollowEnd): string | undefined =>
   end.why === "refused" && end.status === 403
     ? `Notifications are not shown here: ${end.message || "the server refuses it to this token."}`
     : undefined
 
-/** Resolves when it is stopped, or nothing is to be had from this server; never rejects. */
+/** Resolves when stopped, or if the server offers no stream; never rejects. */
 export const tellNotifications = async (
   context: CommandContext,
   { token, url }: { readonly url: string; readonly token: string },

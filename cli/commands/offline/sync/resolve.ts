@@ -29,7 +29,7 @@ const ways = [
 ] as const
 type Flag = (typeof ways)[number]
 const flagOf = (way: Flag): string => `--${way.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
-/** What is to be settled: a conflict, or a command that waits for one. */
+/** The subject: a conflict, or a command that depends on one. */
 type OpenConflict = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
 
 export const resolveConflict = async (
@@ -68,7 +68,7 @@ const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): OpenConflict
   return all.find(({ id, n }) => id === given || String(n) === given)
 }
 
-/** Settles it as decided; a refusal is thrown. */
+/** Applies the decision; throws a refusal. */
 const settled = async (
   context: CommandContext,
   device: Device,
@@ -133,7 +133,7 @@ const reducedTo = (text: string): number | "free" => {
   if (Number.isInteger(count) && count > 0) return count
   throw usageError(`--reduce-to wants a whole number above 0, or free, and ${JSON.stringify(text)} is neither.`)
 }
-/** Days and times on the clock of the order's store, as `orders extend` reads them. */
+/** Dates and times in the order's store's zone, as in `orders extend`. */
 const datesOf = async (
   context: CommandContext,
   { about }: OpenConflict,
@@ -159,7 +159,7 @@ const dropping = async (
   return { drop: true, with_dependants: await (await import("../../../output/prompt.ts")).confirm("Drop them, too?") }
 }
 
-/** The body with other values: `field=value`, where dots lead into lists and objects. Exit 2 for an unknown field. */
+/** The body with changed values: `field=value`, with dots for nested fields. Exit 2 for unknown fields. */
 const withValues = async (conflict: OpenConflict, given: ReadonlyArray<string>): Promise<JsonObject> => {
   const { catalogue } = await import("../../../../core/catalogue.ts")
   const fields: Fields | undefined = catalogue.endpoint(conflict.name)?.fields
@@ -189,7 +189,7 @@ const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by
   return { ...(isJsonObject(value) ? value : {}), [step]: put(isJsonObject(value) ? value[step] : undefined, rest, by) }
 }
 
-/** Opens the body in an editor until it is accepted or the person gives up; a refused text is edited further. */
+/** Opens the body in an editor until accepted or abandoned; refused texts are reopened. */
 const settledInEditor = async (
   context: CommandContext,
   device: Device,
@@ -242,16 +242,16 @@ const edited = async (context: CommandContext, body: JsonObject): Promise<JsonOb
   }
 }
 
-/** A refused command itself, and not one that waits for it. */
+/** A refused command itself, not one that depends on it. */
 const isWhole = (conflict: OpenConflict): conflict is Conflict => conflict.error !== undefined
 
-/** The `field=value` of a way out that sets one. */
+/** The `field=value` of a resolution that sets one. */
 const settingOf = (command: string): string =>
   command.slice(command.indexOf("--set ") + "--set ".length).replace(/^'|'$/g, "")
 
 const questions = { retry: "Record it again as it is", amend: "Change it in an editor", drop: "Give it up" } as const
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
-/** Asks on a terminal how to settle it, offering the ways that make sense for this conflict. */
+/** Asks on a terminal for one of the resolutions that apply. */
 const chosen = async (
   context: CommandContext,
   device: Device,

@@ -16,9 +16,9 @@ import { progressOf } from "../../../context/print.ts"
 import { reportLines, reportText, showConflicts } from "./conflicts.ts"
 import { resolveConflict } from "./resolve.ts"
 
-// Files with commands of a person: whole or not at all, and readable by their owner alone.
+// Files with a user's commands: written atomically, readable by their owner only.
 
-/** Written under another name, then renamed: a stick removed too early holds no half file under its name. */
+/** Written under a temporary name and renamed, so that no partial file appears on a removed stick. */
 const writePrivately = async (file: string, text: string): Promise<void> => {
   const { rename, rm, writeFile } = await import("node:fs/promises")
   const beside = `${file}.part`
@@ -33,7 +33,7 @@ const writePrivately = async (file: string, text: string): Promise<void> => {
 
 // `sync export-pending`.
 
-/** Writes commands that were not sent, and those refused, to a file for review. */
+/** Writes unsent and refused commands to a file for review. */
 const exportPending = async (
   context: CommandContext,
   [file = ""]: ReadonlyArray<string>,
@@ -66,7 +66,7 @@ const exportPending = async (
   if (cells.led() > 0) context.note(guardText(cells.led()))
 }
 
-/** What could not be read or was altered, in sentences. */
+/** Unreadable or altered data, as sentences. */
 const doubtText = (
   { unreadable_numbers, lost, traces }: Omit<UnsentReport, "commands" | "profile">,
   commands: UnsentReport["commands"]
@@ -112,34 +112,32 @@ const csvOf = (
   return [columns, ...rows].map(csvRow).join("")
 }
 
-// `sync bundle out` and `sync bundle in`: sync by a file that somebody carries.
+// `sync bundle out` and `sync bundle in`: sync by carrying files.
 
 const declareBundle = (sync: Command): void => {
-  const bundle = sync.command("bundle").description("Sync without a network: by a file somebody carries")
+  const bundle = sync.command("bundle").description("Sync without a network, by carrying files")
   withAction(
     bundle
       .command("out")
-      .description("Write what is pending, signed, to carry to a machine with a network")
+      .description("Write pending commands to a signed bundle, for a machine with a network to deliver")
       .argument("<file>"),
     out
   )
   withAction(
     bundle
       .command("in")
-      .description(
-        "Take in what came back from the server; or deliver another device's bundle (--to), writing the one to carry back"
-      )
+      .description("Apply a returned bundle; with --to, deliver another device's bundle and write the one to return")
       .argument("<file>")
-      .option("--to <url>", "deliver it to this server (with --token, else with this profile's)")
-      .option("-o, --output <file>", "where the bundle to carry back goes (default: FILE with .back)"),
+      .option("--to <url>", "deliver the bundle to this server (default token: the profile's)")
+      .option("-o, --output <file>", "file for the bundle to return (default: FILE with .back)"),
     takeIn
   )
   withAction(
     sync
       .command("export-pending")
-      .description("Write commands not sent yet, and those refused, to a file for review")
-      .argument("<file>", "ends in .csv for a table; anything else is JSON; - is standard output")
-      .option("--raw", "cells of a table as they are, also those a spreadsheet would run as formulas"),
+      .description("Write unsent and refused commands to a file for review")
+      .argument("<file>", "a .csv file for a table, any other for JSON; - for standard output")
+      .option("--raw", "do not escape .csv cells that a spreadsheet would run as formulas"),
     exportPending
   )
 }
@@ -188,7 +186,7 @@ const takeIn = async (context: CommandContext, [file = ""]: ReadonlyArray<string
   return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
 
-/** Delivers another device's bundle to the server, and writes the server's answer as the bundle to carry back. */
+/** Delivers another device's bundle to the server, and writes its response as the bundle to return. */
 const deliver = async (
   context: CommandContext,
   file: string,
@@ -238,7 +236,7 @@ const readBounded = async (file: string): Promise<string> => {
 
 // `sync status`.
 
-/** Prints what is pending and how fresh the replica is. */
+/** Prints pending commands and the replica's age. */
 const showStatus = async (context: CommandContext): Promise<void> => {
   const device = await context.device()
   const status = { profile: device.profile.name, device: device.profile.device, ...(await device.status()) }
@@ -262,46 +260,43 @@ const showStatus = async (context: CommandContext): Promise<void> => {
 }
 
 export const declare = (program: Command): void => {
-  const sync = program.command("sync").description("Send what was done here, fetch what was done elsewhere")
+  const sync = program.command("sync").description("Send this machine's changes and fetch all others")
   withAction(withWatch(sync), async (context, _args, flags) => (await watching(context, flags)) ?? syncOnce(context))
   declareBundle(sync)
-  withAction(sync.command("status").description("What is pending, and how fresh the replica is"), showStatus)
+  withAction(sync.command("status").description("Show pending commands and the replica's age"), showStatus)
   withAction(
-    sync.command("conflicts").description("What the server refused, what changed meanwhile, and the ways out"),
+    sync.command("conflicts").description("Show refused commands, what changed meanwhile, and how to resolve them"),
     showConflicts
   )
   withAction(
     sync
       .command("report")
-      .description("What was accepted, but came out otherwise than it was shown here")
-      .option("--all", "what was ticked off before, too")
-      .option("--seen", "tick off what is listed"),
+      .description("Show accepted commands whose outcome differs from what was shown here")
+      .option("--all", "include acknowledged ones")
+      .option("--seen", "acknowledge all that are listed"),
     reportText
   )
   withAction(
     sync
       .command("resolve")
-      .description("Settle a conflict; on a terminal, without a flag, by answering")
-      .argument("<id>", "the conflict's id, or its number")
-      .option("--retry", "record it again as it is")
+      .description("Resolve a conflict; without flags, asks on a terminal")
+      .argument("<id>", "conflict, by id or number")
+      .option("--retry", "record it again unchanged")
       .addOption(
-        repeatable(
-          "--set <field=value>",
-          "record it again with another value; may be repeated, and dots lead into lists"
-        )
+        repeatable("--set <field=value>", "record it again with this value; dots address list items; repeatable")
       )
       .option("--amend <json>", "record it again with this body (JSON, @FILE or @-)")
       .option("--edit", "change the body in $EDITOR")
-      .option("--reduce-to <number>", "ask for so many instead; free: for what is free of each line that is short")
-      .option("--unit <asset>", "take this unit instead")
-      .option("--dates <from..until>", "move it to these dates, and record it again")
-      .option("--waitlist", "put what is short on the waiting list instead")
-      .option("--quarantine", "record the damage that a refused check-in reports, and give up the check-in")
-      .option("--bill-left", "bill what is left of an order on a new draft in place of this invoice")
-      .option("--substitute [asset]", "take another unit: this one, or the first that is free")
-      .option("--split", "record what can be had now; the rest is asked for again")
-      .option("--drop", "give it up")
-      .option("--with-dependants", "with --drop: what builds on it, too"),
+      .option("--reduce-to <number>", "reduce the quantity to this; free: to what is available for each short line")
+      .option("--unit <asset>", "use this unit instead")
+      .option("--dates <from..until>", "record it again with these dates")
+      .option("--waitlist", "put the short lines on the waiting list instead")
+      .option("--quarantine", "record the damage a refused check-in reports, and drop the check-in")
+      .option("--bill-left", "draft an invoice for the order's unbilled rest instead")
+      .option("--substitute [asset]", "use another unit: this one, or the first available")
+      .option("--split", "record what is available now, and request the rest again")
+      .option("--drop", "drop the command")
+      .option("--with-dependants", "with --drop: drop commands that depend on it, too"),
     resolveConflict
   )
 }

@@ -11,7 +11,7 @@ interface Unit {
   readonly text: string
 }
 
-/** The command that starts this program again: its Node, and its script. */
+/** The command that starts this program: Node and the script. */
 export const ownCommand = (): ReadonlyArray<string> => [process.execPath, realpathSync(process.argv[1] ?? "")]
 
 export const unitFor = (profile: string, env: Environment, command: ReadonlyArray<string>): Unit => {
@@ -47,7 +47,7 @@ WantedBy=default.target
 `
   }
 }
-/** A word as systemd reads it back: quotes and backslashes escaped, its own signs doubled. */
+/** Escapes a word for systemd: quotes, backslashes, and its own special characters. */
 const quoted = (word: string): string => {
   const plain = word
     .replaceAll("\\", "\\\\")
@@ -62,7 +62,7 @@ export const installUnit = ({ path, text }: Unit): void => {
   mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 })
   writeFileSync(path, text, { mode: 0o644, flush: true })
 }
-/** Removes the unit; true where there was one. */
+/** Removes the unit; true if it existed. */
 export const removeUnit = ({ path }: Unit): boolean => {
   const there = existsSync(path)
   rmSync(path, { force: true })

@@ -14,13 +14,13 @@ import { stopOnSignals } from "../../../base/stop-signals.ts"
 
 export const withWatch = (sync: Command): Command =>
   sync
-    .option("--watch", "keep in sync until stopped; shows conflicts and what you are told as they come")
+    .option("--watch", "stay in sync until stopped, and show conflicts and notifications as they come")
     .option("--install-unit", "write a systemd user unit that runs sync --watch")
-    .option("--uninstall-unit", "remove it")
+    .option("--uninstall-unit", "remove the systemd user unit")
     .option("--print", "with --install-unit: print the unit instead of writing it")
     .addOption(new Option("--quiet", "one sync without a word, unless another is at it").hideHelp())
 
-/** The exit code of `sync` with one of the flags above; undefined when none was given. */
+/** Exit code of `sync` with one of the flags above; undefined without any. */
 export const watching = async (
   context: CommandContext,
   flags: { readonly [name: string]: unknown }
@@ -58,7 +58,7 @@ const unit = async (context: CommandContext, flags: { readonly [name: string]: u
   return exit_codes.ok
 }
 
-/** Identifies the file this program runs from: another file in its place is another release. */
+/** Identifies the running file: a replacement is another release. */
 const programNow = (): string | undefined => {
   const path = fileURLToPath(import.meta.url)
   const own =
@@ -94,7 +94,7 @@ const follow = async (context: CommandContext): Promise<number> => {
     })
   // A signal is the normal end, so the exit code is 0; a sync under way is finished first.
   const { code, stop } = stopOnSignals()
-  // Now, and not with the first pull: another release may take the program's place meanwhile.
+  // Now, not at the first pull, as another release may replace the program meanwhile.
   await (await import("../../../../sync/device/exchange/remote.ts")).loadShapeReader()
   const told = teller(context, device)
   const { tellNotifications } = await import("./notifications.ts")
@@ -109,9 +109,7 @@ const follow = async (context: CommandContext): Promise<number> => {
   }
 }
 
-/**
- * Syncs whenever the server has news or something was recorded here, until it is stopped. Whoever calls holds the lock.
- */
+/** Syncs on news from the server and on local commands, until stopped. The caller holds the lock. */
 export const keptInSync = async (
   context: CommandContext,
   device: Device,
@@ -134,12 +132,12 @@ export const keptInSync = async (
   })
 }
 
-/** Calls `look` when the files of the profile change, so that recorded commands are sent at once. */
+/** Calls `look` when files of the profile change, so that new commands are sent at once. */
 export const onRecorded =
   (folder: string) =>
   (look: () => void): (() => void) => {
     try {
-      // The outbox is reported before its commit can be read; the write to the replica that follows comes after it.
+      // The outbox file changes before its commit is readable; the replica is written after it.
       const watcher = watchFiles(folder, (_event, file) => {
         if (file === null || /^(outbox|replica)[.]sqlite/.test(file)) look()
       })
@@ -197,7 +195,7 @@ const sentence = (event: WatchEvent, device: Device): string => {
   }
 }
 
-/** The background sync: prints nothing, and leaves its result in a file for the next command. */
+/** The background sync: prints nothing, and leaves its result for the next command. */
 const quietly = async (context: CommandContext): Promise<number> => {
   const folder = context.folder()
   const lock = takeLock(folder, background_lock)

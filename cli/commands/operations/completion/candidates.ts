@@ -6,11 +6,11 @@ import type { CommandContext } from "../../../context/context.ts"
 import { makeProgram, valuesOf } from "../../../output/program.ts"
 import { firstWord } from "../../../base/first-word.ts"
 
-/** A line as bash hands it over: its words, and candidates in the form in which bash puts them into the line. */
+/** A line from bash: its words, and candidates in the form bash inserts. */
 interface Line {
-  /** Without quotes and backslashes. The last one is what is being typed; it is empty after a space. */
+  /** Without quotes and backslashes. The last word is the one being typed, empty after a space. */
   readonly words: ReadonlyArray<string>
-  /** The quote that the last word has opened and not closed. */
+  /** The quote left open by the last word. */
   readonly quote: '"' | "'" | undefined
 }
 
@@ -37,7 +37,7 @@ export const readLine = (line: string): Line => {
   return { words: [...words, word ?? ""], quote }
 }
 
-/** Bash replaces what stands after the last = or : alone. Outside quotes it takes words with backslashes. */
+/** Bash replaces only the part after the last = or :, and takes words with backslashes outside quotes. */
 export const forBash = (candidate: string, { quote, words }: Line): string => {
   const current = words.at(-1) ?? ""
   const kept = quote === undefined ? Math.max(current.lastIndexOf("="), current.lastIndexOf(":")) + 1 : 0
@@ -119,14 +119,14 @@ const candidates = async (
 }
 const lastVariadic = ({ registeredArguments }: Command) => registeredArguments.findLast(({ variadic }) => variadic)
 
-/** Those that begin so; where none does, those that do in other case. */
+/** Words with the prefix; without any, ignoring case. */
 const matching = (words: ReadonlyArray<string>, current: string): ReadonlyArray<string> => {
   const sorted = [...new Set(words)].sort()
   const exact = sorted.filter((one) => one.startsWith(current))
   return exact.length > 0 ? exact : sorted.filter((one) => one.toLowerCase().startsWith(current.toLowerCase()))
 }
 
-/** Values of the flag before what is typed, or of `--flag=` in it; an empty list where neither is there. */
+/** Values of the flag before the word, or of `--flag=`; empty if there is none. */
 const valueWords = async (
   command: Command,
   before: ReadonlyArray<string>,
@@ -147,7 +147,7 @@ const wordsOf = async (option: Option, typed: string, replica: Replica | undefin
   return namesOf(replica, table ?? (await tableNamed(option.long ?? "")), typed)
 }
 
-/** The innermost command these words lead to, and how many of its arguments they give. */
+/** The innermost command, and the number of its arguments given. */
 const commandAt = (
   program: Command,
   words: ReadonlyArray<string>
@@ -170,13 +170,13 @@ const commandAt = (
   return { command, operands }
 }
 
-/** Arguments that take a unit's code, alone or among other words. */
+/** Arguments that take a unit's code, possibly among others. */
 const code_arguments: ReadonlySet<string> = new Set(["code", "codes", "words"])
 const tableNamed = async (what: string): Promise<string | undefined> =>
   code_arguments.has(what) ? "stock_levels" : (await import("../../../context/resolve-id.ts")).tableOfNoun(what)
 /**
- * Names of rows that begin so, from the replica alone: completion waits for no network. Left out are names that a
- * command line cannot hold, such as those with a line break.
+ * Names with the prefix, from the replica only: completion does not wait for a network. Names with line breaks are left
+ * out.
  */
 const namesOf = async (
   replica: Replica | undefined,

@@ -1,4 +1,4 @@
-/** `completion`: scripts for shells, which ask this command for the words that may follow. */
+/** `completion`: scripts for shells that call this command for candidates. */
 import { Argument, type Command } from "commander"
 import type { AllCommands } from "../../../base/answers.ts"
 import { usageError } from "../../../base/exit-codes.ts"
@@ -6,12 +6,11 @@ import { withValues } from "../../../output/program.ts"
 import { withAction } from "../../../context/program.ts"
 
 /**
- * What shells are given: functions that ask this program for the words that may follow. None of them prints anything of
- * its own, and where there is no word to offer, paths are completed.
+ * Shell functions that call this program for candidates. They print nothing; without candidates, paths are completed.
  */
 const scripts: { readonly [shell: string]: string } = {
-  // Bash breaks words at = and : too, and leaves quotes in them: the line is read here, which gives words as bash wants
-  // them. Its version 3.2, which macOS has, knows no mapfile.
+  // Bash also splits words at = and :, and keeps quotes: the line is parsed here instead. Its version 3.2 on macOS has
+  // no mapfile.
   bash: `_flightcase() {
   local word
   COMPREPLY=()
@@ -57,7 +56,7 @@ complete -c flightcase -f -a '(__flightcase_words)'
 export const declare = (program: Command, all: AllCommands): void => {
   const completion = program
     .command("completion")
-    .description("Completion for a shell: source <(flightcase completion bash)")
+    .description("Print a shell's completion script: source <(flightcase completion bash)")
     .addArgument(withValues(new Argument("<shell>", "bash, zsh or fish"), { words: Object.keys(scripts) }))
     .argument("[words...]")
     .addHelpText(

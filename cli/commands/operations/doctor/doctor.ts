@@ -14,8 +14,8 @@ export const declare = (program: Command): void => {
   const doctor = program
     .command("doctor")
     .description("Check the replica, the outbox and the server")
-    .option("--repair", "put right what can be")
-    .option("--accept-loss", "go on without commands the outbox has lost")
+    .option("--repair", "repair what can be repaired")
+    .option("--accept-loss", "continue without the commands the outbox has lost")
   withAction(doctor, async (context, _args, flags) => {
     if (flags.acceptLoss === true || flags.repair === true) refusePlan(context)
     if (flags.acceptLoss === true) await acceptLoss(context)
@@ -43,7 +43,7 @@ const acceptLoss = async (context: CommandContext): Promise<void> => {
   )
 }
 
-/** The check a failure of the device belongs to, by its kind. */
+/** The check a device failure belongs to, by kind. */
 const checks: { readonly [kind: string]: string } = {
   "profile damaged": "profile",
   "outbox missing": "outbox file",
@@ -88,7 +88,7 @@ interface Failure {
   readonly message: string
   readonly way_out: string
 }
-/** The failure of the device that the work ends with; other errors are thrown. */
+/** The device failure the work ends with; other errors are thrown. */
 const failure = async (work: () => Promise<unknown>): Promise<Failure | undefined> => {
   try {
     await work()
@@ -107,7 +107,7 @@ const failure = async (work: () => Promise<unknown>): Promise<Failure | undefine
   }
 }
 
-/** Moves the damaged replica aside and fills a new one from the server; gives what was done, in words. */
+/** Moves the damaged replica aside and fills a new one from the server; returns a description. */
 const refilled = async (context: CommandContext): Promise<string> => {
   const { moveReplicaAside } = await import("../../../../sync/device/outbox/folder.ts")
   const { openDevice } = await import("../../../../sync/device/device.ts")
@@ -164,7 +164,7 @@ const outboxFile = (folder: string): Finding => {
   }
 }
 
-/** Whether the server answers, and whether its clock agrees. A server that cannot be reached is no fault of the device. */
+/** Whether the server responds, and its clock agrees. An unreachable server is no fault of the device. */
 const withServer = async (context: CommandContext, device: Device): Promise<ReadonlyArray<Finding>> => {
   if (context.offline) return []
   const asked_at = Date.now()
@@ -214,7 +214,7 @@ const roomIn = (folder: string): Finding | undefined => {
 const late_millis = 3_600_000
 const named_max = 3
 
-/** Nothing for people who may not see jobs, or whose server has none. */
+/** Empty without permission, or on a server without jobs. */
 export const failedJobs = async ({ remote }: Pick<Device, "remote">): Promise<ReadonlyArray<Finding>> => {
   const before = new Date(Date.now() - late_millis).toISOString()
   const failed = await remote.call("GET", `/api/v1/system/jobs?q[status_eq]=failed&per_page=${named_max}`)

@@ -6,7 +6,7 @@ import type { Query } from "../../../../core/kernel/lists/query.ts"
 
 export type SmokeClient = (method: string, path: string, body?: Json, query?: Query) => Promise<Answer>
 
-/** An answer that is not what it must be. */
+/** An unexpected response. */
 export class SmokeFailure extends Error {}
 
 /** The answer's body, when its status is the one expected. */
@@ -15,7 +15,7 @@ export const expectStatus = (answer: Answer, status: number): JsonObject => {
     throw new SmokeFailure(`expected ${status}, got ${answer.status} ${excerptOf(answer.body)}`)
   return isJsonObject(answer.body) ? answer.body : {}
 }
-/** A refusal with this status that names this field. */
+/** Expects a refusal with this status and field. */
 export const expectRefusal = (answer: Answer, status: number, field?: string): void => {
   const body = expectStatus(answer, status)
   if (typeof body.message !== "string") throw new SmokeFailure(`the refusal has no message: ${excerptOf(body)}`)

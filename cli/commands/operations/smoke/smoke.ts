@@ -12,9 +12,9 @@ import { cleanUp, type CreatedRecords, smoke_steps } from "./steps.ts"
 export const declare = (program: Command): void => {
   const smoke = program
     .command("smoke")
-    .description("Try a server's main job with data of its own, and remove it again")
-    .argument("<url>", "the server's address")
-    .option("--token <token>", "a token with the ability *; - reads it from standard input")
+    .description("Test a server's main functions with temporary data")
+    .argument("<url>", "server URL")
+    .option("--token <token>", "token with the ability *; - reads it from standard input")
   withAction(smoke, runSmokeTest)
 }
 

@@ -6,7 +6,7 @@ import { rowsOr } from "../../../base/answers.ts"
 import { formatMoney } from "../../../../core/values/money.ts"
 import { expectRefusal, expectStatus, expectValue, many, one, type SmokeClient } from "./requests.ts"
 
-/** What the steps have made; `undo` is carried out from the last to the first. */
+/** Created rows; `undo` runs from last to first. */
 export interface CreatedRecords {
   readonly undo: Array<{ readonly what: string; readonly method: string; readonly path: string; readonly body?: Json }>
   currency?: string
@@ -20,7 +20,7 @@ export interface CreatedRecords {
 }
 interface SmokeRun {
   readonly ask: SmokeClient
-  /** The same server under another token. */
+  /** The same server with another token. */
   readonly as: (token: string) => SmokeClient
   readonly mark: string
   readonly made: CreatedRecords
@@ -46,7 +46,7 @@ const create = async ({ ask, made }: SmokeRun, path: string, key: string, body: 
   made.undo.push({ what: `${key} ${idOf(thing)}`, method: "DELETE", path: `${path}/${idOf(thing)}` })
   return thing
 }
-/** The stock level that a new bulk product is given by itself can be removed once the product is. */
+/** The stock level created with a bulk product can be removed once the product is. */
 const undoStockOf = async ({ ask, made }: SmokeRun, product: number): Promise<void> => {
   const query = [["q[product_id_eq]", String(product)]] as const
   const answer = expectStatus(await ask("GET", "/api/v1/stock_levels", undefined, query), 200)
@@ -324,7 +324,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
         "container"
       )
       made.container = idOf(container)
-      // Undone from the last to the first: dissolved, then deleted.
+      // Undone in reverse: dissolved, then deleted.
       made.undo.push({
         what: `container ${made.container}`,
         method: "DELETE",
@@ -358,7 +358,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
   ]
 ]
 
-/** Removes what was made, the last first; gives what could not be removed. */
+/** Removes the created rows, last first; returns those it could not remove. */
 export const cleanUp = async (ask: SmokeClient, made: CreatedRecords): Promise<ReadonlyArray<string>> => {
   const left: Array<string> = []
   for (const { what, method, path, body } of [...made.undo].reverse()) {

@@ -7,11 +7,11 @@ import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { parseDay } from "../../../base/parse-time.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 
-/** The body of the server's answer. Exit 7 where the network may not be used: no device keeps what was counted. */
+/** The body of the server's response. Exit 7 offline, as devices hold no usage. */
 export const askServer = async (context: CommandContext, path: string, query: Query): Promise<Json | undefined> => {
   atServer(context)
   const answer = await context.requestAtServer({ method: "GET", path, query })
-  // Everywhere else --token is what one asks with.
+  // Elsewhere --token is the caller's own.
   if (answer.status === 401)
     throw new CliError(exit_codes.not_allowed, "The server does not know who asks.", {
       way_out: "Log in again, or set FLIGHTCASE_TOKEN: --token of usage says whose calls are shown."
@@ -28,7 +28,7 @@ export const atServer = ({ offline }: CommandContext): void => {
     )
 }
 
-/** The query that flags come to. With a day the window is a custom one; it ends today unless another day is given. */
+/** The query of the flags. With a day the window is custom, ending today by default. */
 export const usageQuery = async (context: CommandContext, flags: Flags): Promise<Query> => {
   atServer(context)
   const [from, to] = [dayOf(flags, "from"), dayOf(flags, "to")]
@@ -51,7 +51,7 @@ const dayOf = (flags: Flags, name: "from" | "to"): string | undefined => {
   return text === undefined ? undefined : parseDay(text, `--${name}`)
 }
 
-/** The id of a token by its id or its name. */
+/** Id of a token by id or name. */
 export const tokenId = async (context: CommandContext, text: string | undefined): Promise<string | undefined> => {
   if (text === undefined || /^\d+$/.test(text)) return text
   const found: Array<string> = []

@@ -25,7 +25,7 @@ export const sparkline = (figures: ReadonlyArray<number>): string => {
     .map((figure) => (figure <= 0 ? nothing : (heights[Math.ceil((figure / most) * heights.length) - 1] ?? nothing)))
     .join("")
 }
-/** So many figures in no more than so many: neighbours are added up, the same number of them each time. */
+/** Downsamples to at most `most` values by summing equal-sized buckets. */
 export const gathered = (figures: ReadonlyArray<number>, most: number): ReadonlyArray<number> => {
   const each = Math.max(1, Math.ceil(figures.length / Math.max(1, most)))
   return Array.from({ length: Math.ceil(figures.length / each) }, (_, at) =>
@@ -34,7 +34,7 @@ export const gathered = (figures: ReadonlyArray<number>, most: number): Readonly
 }
 
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
-/** A bar of a share from 0 to 1, to an eighth of a column; what there is is never shown as nothing. */
+/** A bar of a share from 0 to 1, to an eighth of a column; positive shares are always visible. */
 export const shareBar = (share: number, width: number): string => {
   if (!(share > 0)) return ""
   const parts = Math.max(1, Math.round(Math.min(1, share) * width * eighths.length))
@@ -59,8 +59,8 @@ type Row = Usage["usage"][number]
 export const showUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
   const query = await usageQuery(context, flags)
   const by_day = query.filter(([name]) => name !== "dimension")
-  // In a pipe there are rows and nothing else; the days above them are for people. They are asked for first: this
-  // question counts, too, and no day may have more calls than the whole.
+  // A pipe gets rows only; the days above them are for terminals. They are requested first: this request counts, too,
+  // and no day may exceed the total.
   const has_days = context.terminal.is_tty && context.options.json !== true && !isByDay(query)
   const days = has_days
     ? decodeAnswer(usage, await askServer(context, usage_path, [...by_day, ["dimension", "day"]]))
@@ -74,7 +74,7 @@ export const showUsage = async (context: CommandContext, flags: Flags): Promise<
 
 const isByDay = (query: Query): boolean => query.some(([name, value]) => name === "dimension" && value === "day")
 
-/** The table of what was asked for; on a terminal with the window's days above it. */
+/** The requested table; on a terminal with the window's days above. */
 const usageText = (shown: Usage, days: Usage, terminal: Terminal): string => {
   if (!terminal.is_tty) return tableText(plain_columns, shown.usage, terminal)
   const of_days = shown.meta.dimension === "day"
@@ -95,7 +95,7 @@ const titles: { readonly [dimension: string]: string } = {
   status: "STATUS"
 }
 const label_width_max = 20
-/** Shares are those of the units; where nothing counts, those of the calls. */
+/** Shares of units, or of calls if no units were used. */
 const columnsFor = ({ meta }: Usage, rows: ReadonlyArray<Row>, { columns }: Terminal): ReadonlyArray<Column> => {
   const by_units = meta.totals.weighted_units > 0
   const figure = ({ request_count, weighted_units }: Row): number => (by_units ? weighted_units : request_count)
@@ -120,7 +120,7 @@ const columnsFor = ({ meta }: Usage, rows: ReadonlyArray<Row>, { columns }: Term
     { title: "CALLS", right: true, of: ({ request_count }) => grouped(Number(request_count)) },
     { title: "UNITS", right: true, of: ({ weighted_units }) => grouped(Number(weighted_units)) },
     { title: "SHARE", right: true, of: ({ key }) => bars(key, (row) => percent(figure(row), whole)) },
-    // The longest bar is the largest row's: how rows compare is seen where each is a small part of the whole.
+    // The longest bar is the largest row's, so small shares remain comparable.
     { title: "", of: ({ key }) => bars(key, (row) => shareBar(most === 0 ? 0 : figure(row) / most, width)) }
   ]
 }
@@ -128,7 +128,7 @@ const grouped = (figure: number): string => String(figure).replaceAll(/\B(?=(\d{
 const percent = (part: number, whole: number): string =>
   whole === 0 ? "" : `${((part / whole) * 100).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}%`
 
-/** The window and what was asked in it, in all. */
+/** The window and its totals. */
 const saidText = ({ meta: { totals, window } }: Usage): string =>
   [
     window.preset === "custom" ? "" : window.preset,
@@ -154,10 +154,10 @@ const counted = (figure: number, word: string): string => `${grouped(figure)} ${
 const momentOf = (text: string): string => text.slice(0, 16).replace("T", " ")
 
 const days_max = 400
-/** A row for each day of the window, those on which nothing was asked included. */
+/** A row per day of the window, including days without calls. */
 const everyDay = ({ meta: { window }, usage: rows }: Usage): ReadonlyArray<Row> => {
   const last = window.to.slice(0, 10)
-  // A window that ends at midnight has nothing of the day that begins then.
+  // A window ending at midnight excludes the day that begins then.
   const ends_before = /T00:00(:00(\.0+)?)?Z?$/.test(window.to) && last > window.from.slice(0, 10)
   const days = daysThrough(window.from.slice(0, 10), last, days_max)
   const of = new Map(rows.map((row) => [row.key, row]))
@@ -169,7 +169,7 @@ const everyDay = ({ meta: { window }, usage: rows }: Usage): ReadonlyArray<Row> 
 // `usage logs`: single calls as the server answered them.
 
 const logs_path = "/api/v1/request_logs"
-/** The last second of a day ends with it. */
+/** The last second of a day is included. */
 const last_millis = 999
 
 export const showLogs = async (context: CommandContext, flags: Flags): Promise<void> => {
@@ -198,7 +198,7 @@ const statusOf = (flags: Flags): string | undefined => {
     throw usageError(`--status takes one status code, such as 422, not ${JSON.stringify(text)}.`)
   return text
 }
-/** An instant; a day as an end is all of that day. */
+/** An instant; a day as an end includes the whole day. */
 const timeOf = (flags: Flags, name: "from" | "to"): string | undefined => {
   const text = textFlag(flags, name)
   if (text === undefined) return undefined

@@ -1,8 +1,8 @@
-/** `usage`: calls of the API, by whom and for what, and their weight. Only the server knows it. */
+/** `usage`: API calls and their weight by token, endpoint, resource, day or status, from the server. */
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 
-/** Which calls: the same for the table and for the file. */
+/** Selection of calls, common to the table and the file. */
 const withWindow = (command: Command): Command =>
   command
     .option("--window <window>", "24h, 7d, 30d or custom (default: 7d; custom where --from or --to is given)")
@@ -10,33 +10,35 @@ const withWindow = (command: Command): Command =>
     .option("--to <date>", "last day, UTC (default: today)")
     .option("--channel <channel>", "api, webhook_sent or webhook_received (default: all)")
     .option("--by <dimension>", "token, endpoint, resource, day or status (default: endpoint)")
-    .option("--token <token>", "what this token asked: its id or name")
+    .option("--token <token>", "only this token, by id or name")
 
 export const declare = (program: Command): void => {
-  const usage = withWindow(program.command("usage").description("What the API was asked, by whom and for what"))
+  const usage = withWindow(
+    program.command("usage").description("API usage by token, endpoint, resource, day or status")
+  )
   withAction(usage, async (context, _args, flags) => (await import("./show.ts")).showUsage(context, flags))
   withAction(
-    withWindow(usage.command("export").description("The same as a CSV file, made by a job of the server")).option(
+    withWindow(usage.command("export").description("Export usage as a CSV file")).option(
       "-o, --output <file>",
-      "where it goes (default: its own name, here); - for standard output"
+      "output file (default: its own name, in this folder); - for standard output"
     ),
     async (context, _args, flags) => (await import("./export.ts")).exportUsage(context, flags)
   )
   withAction(
     usage
       .command("logs")
-      .description("Single calls, the newest first")
-      .option("--route <name>", "of this endpoint: members.list")
-      .option("--status <code>", "that were answered so: 422")
-      .option("--token <token>", "what this token asked: its id or name")
+      .description("List single calls, newest first")
+      .option("--route <name>", "only this endpoint, such as members.list")
+      .option("--status <code>", "only this response status, such as 422")
+      .option("--token <token>", "only this token, by id or name")
       .option("--channel <channel>", "api, webhook_sent or webhook_received")
       .option("--from <time>", "since this day or time, UTC")
       .option("--to <time>", "until this time, or the end of this day, UTC")
-      .addOption(repeatable("-q, --q <name=value>", "another filter; may be given again"))
+      .addOption(repeatable("-q, --q <name=value>", "additional filter; repeatable"))
       .option("--sort <field>", "created_at (newest first), -created_at, status_code or route_name")
       .option("--page <number>")
-      .option("--per-page <number>", "rows of a page, at most 100")
-      .option("--all", "all pages"),
+      .option("--per-page <number>", "rows per page, at most 100")
+      .option("--all", "fetch all pages"),
     async (context, _args, flags) => (await import("./show.ts")).showLogs(context, flags)
   )
 }

@@ -15,10 +15,10 @@ import { withOrderNumbers } from "../../../context/order-numbers.ts"
 
 // `availability why`.
 
-// Flags that say when and where, shared by the verbs of `availability`.
+// Time and store flags shared by the verbs of `availability`.
 
 const as_of_text = "what was believed at this earlier time"
-/** `--as-of` as the query string names it. */
+/** `--as-of` as a query parameter. */
 const pastOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly [string, string]> =>
   typeof flags.asOf === "string" ? [["as_of", plainOr(flags.asOf, store, "--as-of")]] : []
 const kitsOf = (flags: Flags): ReadonlyArray<readonly [string, string]> =>
@@ -27,11 +27,11 @@ const page_text = "a page to look at and to print; - for standard output"
 /** Adds the flags of a window at a store. */
 const windowed = (command: Command): Command =>
   command
-    .option("--from <time>", "start on the store's clock: a date, a time, today, fri 9:00")
-    .option("--to <time>", "end; a date or a day means all of it")
+    .option("--from <time>", "start, on the store's clock: a date, a time, today, fri 9:00")
+    .option("--to <time>", "end; a date or weekday includes the whole day")
     .option("--store <store>", "id or name (default: the default store)")
 
-/** The window as the query string names it. Exit 2 where a bound is missing. */
+/** The window as query parameters. Exit 2 if a bound is missing. */
 const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly ["from" | "to", string]> =>
   (["from", "to"] as const).map((name) => {
     const text = flags[name]
@@ -39,12 +39,12 @@ const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly ["
       throw missingFlagError(`--${name}`, name === "from" ? "the start of the window" : "the end of the window")
     return [name, plainOr(text, store, `--${name}`, name === "to" ? beginOf(flags, store) : undefined)] as const
   })
-/** When the window begins, from which a weekday that names its end is counted. */
+/** Start of the window, to which a weekday as its end is relative. */
 const beginOf = (flags: Flags, { zone }: ResolvedStore): string | undefined => {
   const from = textFlag(flags, "from")
   return from === undefined ? undefined : typedMoment(from, zone, "--from").at
 }
-/** The window of a hire: as `windowOf`, but of an end that is a day its last moment, as that of a hire would be. */
+/** The window of a hire: like `windowOf`, but an end without a time is the day's last moment. */
 const hireWindowOf = (
   context: CommandContext,
   flags: Flags,
@@ -55,7 +55,7 @@ const hireMoment = (context: CommandContext, flags: Flags, store: ResolvedStore,
   name === "to"
     ? readMoment(context, String(flags.to), store.zone, "--to", beginOf(flags, store))
     : plainOr(String(flags.from), store, "--from")
-/** A moment with the store's offset. A day without a time is sent as a date: it means that day of the store. */
+/** A time with the store's offset. A day without a time is sent as a date: that day of the store. */
 const plainOr = (text: string, store: ResolvedStore, flag: string, begins?: string): string => {
   const { at, day } = typedMoment(text, store.zone, flag, countedFrom(text, begins))
   return day ?? at
@@ -74,7 +74,7 @@ const breakdownText = (value: unknown): string =>
         .join(", ")
     : ""
 
-/** The stock and the demands that one number is worked out from; of a kit its parts, of a case what it lacks. */
+/** Stock and demands behind a figure; for kits their components, for cases what they lack. */
 const showReasons = async (
   context: CommandContext,
   [product = ""]: ReadonlyArray<string>,
@@ -133,7 +133,7 @@ const showCalendar = async (context: CommandContext, _args: ReadonlyArray<string
   context.print(gridText(decodeAnswer(decodeCalendar, body).calendar.products, context.terminal))
 }
 
-// What `availability what-if` and `availability fit` share: the list of products, and moments.
+// Common to `availability what-if` and `availability fit`: product lists and times.
 
 /** `AURA*12` is twelve of a product. */
 const planLines = async (
@@ -149,8 +149,7 @@ const planLines = async (
   return lines
 }
 /**
- * The moment a flag names; a day without a time is sent as a date, but as the end of a hire it is the whole of it. Exit
- * 2 where it is missing.
+ * The time of a flag. A day without a time is sent as a date; as an end it includes the whole day. Exit 2 if missing.
  */
 const momentGiven = (
   context: CommandContext,
@@ -176,14 +175,14 @@ const decodeFit = decoderOf(() =>
   })
 )
 
-/** Why there is no window, by the API's reason. */
+/** Reason there is no window, by the API's key. */
 const reasons: { readonly [reason: string]: string } = {
   not_enough: "there are never that many",
   booked: "it is never free for long enough",
   no_common_window: "each fits by itself, all together never",
   window_too_short: "the search leaves no room for so long a hire"
 }
-/** Prints the first window in which the whole list is free, or why there is none. Nothing is written. */
+/** Prints the first window in which the whole list is free, or the reason there is none. Writes nothing. */
 export const fit = async (context: CommandContext, products: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   if (flags.days === undefined && flags.minutes === undefined)
@@ -255,7 +254,7 @@ const showGantt = async (
 
 // `availability what-if`.
 
-/** Prints per line what would be free and what short. Nothing is written. */
+/** Prints availability and shortfall per line. Writes nothing. */
 const whatIf = async (context: CommandContext, products: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   const dates = {
@@ -285,32 +284,32 @@ const whatIf = async (context: CommandContext, products: ReadonlyArray<string>, 
 
 export const declare = (program: Command): void => {
   const availability = windowed(
-    program.command("availability").description("What is free of a product at a store, over a window or at one moment")
+    program.command("availability").description("Availability of a product at a store, over a window or at one moment")
   )
     .argument("<product>", "id, sku or barcode")
-    .option("--date <date>", "one moment instead of a window")
+    .option("--date <date>", "single moment, instead of a window")
     .option("--as-of <time>", as_of_text)
   withAction(availability, showAvailability)
   withAction(
-    windowed(availability.command("calendar").description("Every product of a store, day by day"))
-      .option("--products <a,b>", "only these")
-      .option("--kits", "kits too, by what their parts allow")
+    windowed(availability.command("calendar").description("Availability of every product of a store by day"))
+      .option("--products <a,b>", "only these products")
+      .option("--kits", "include kits, limited by their components")
       .option("--html <file>", page_text),
     showCalendar
   )
   withAction(
-    windowed(availability.command("gantt").description("Who has a product, when"))
+    windowed(availability.command("gantt").description("Bookings of a product over time"))
       .argument("<product>", "id, sku or barcode")
-      .option("--kits", "of a kit, who has its parts")
+      .option("--kits", "for a kit: bookings of its components")
       .option("--html <file>", page_text),
     showGantt
   )
   withAction(
     availability
       .command("why")
-      .description("The stock and the claims behind one number")
+      .description("Explain an availability figure: the stock and demands behind it")
       .argument("<product>", "id, sku or barcode")
-      .option("--date <date>", "the day or moment")
+      .option("--date <date>", "day or moment")
       .option("--store <store>", "id or name (default: the default store)")
       .option("--as-of <time>", as_of_text),
     showReasons
@@ -320,32 +319,31 @@ export const declare = (program: Command): void => {
 const declarePlans = (availability: Command): void => {
   const listed = (command: Command): Command =>
     command
-      .argument("<product[*n]...>", "products by id, sku or barcode, each with a quantity after *")
+      .argument("<product[*n]...>", "products by id, SKU or barcode, each followed by * and a quantity")
       .option("--store <store>", "id or name (default: the default store)")
   withAction(
-    listed(availability.command("what-if").description("What a list nobody has ordered would do to stock"))
+    listed(availability.command("what-if").description("Check what an unordered list would do to stock"))
       .option("--from <time>", "start: a date, or a time on the store's clock")
       .option("--to <time>", "end"),
     whatIf
   )
   withAction(
-    listed(availability.command("fit").description("The first window in which a whole list is free"))
-      .option("--from <time>", "not before")
-      .option("--until <time>", "back by then; a date counts whole")
-      .option("--days <n>", "how long, in days of the store")
-      .option("--minutes <n>", "how long, in minutes")
+    listed(availability.command("fit").description("Find the first window in which a whole list is available"))
+      .option("--from <time>", "earliest start")
+      .option("--until <time>", "latest end; a date includes the whole day")
+      .option("--days <n>", "duration in days of the store")
+      .option("--minutes <n>", "duration in minutes")
       .addOption(
-        new Option("--align <where>", "where it may begin: with a slot, a day of the store, at any moment").choices([
-          "slot",
-          "day",
-          "none"
-        ])
+        new Option(
+          "--align <where>",
+          "possible start times: with a slot, a day of the store, or at any moment"
+        ).choices(["slot", "day", "none"])
       ),
     fit
   )
 }
 
-/** What is free over a window, slot by slot, or at one moment. */
+/** Availability over a window by slot, or at one moment. */
 const showAvailability = async (
   context: CommandContext,
   [product = ""]: ReadonlyArray<string>,

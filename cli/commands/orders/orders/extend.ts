@@ -1,4 +1,4 @@
-/** `orders extend`: header, lines, charge and claims on stock move together; before and after side by side. */
+/** `orders extend`: moves header, lines, charge period and stock demands; prints before and after. */
 import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
 import { type Row, rowIn } from "../../../base/answers.ts"
@@ -61,7 +61,7 @@ const askForEnd = async (context: CommandContext, { ends_at }: Row<"opportunity"
   return readMoment(context, await promptText(`New end${now}`), zone, "--to")
 }
 
-/** `follow`, `keep`, or lines by id, product or name between commas. */
+/** `follow`, `keep`, or lines by id, product or name, separated by commas. */
 const linesMeant = async (
   context: CommandContext,
   order: Row<"opportunity">,
@@ -73,7 +73,7 @@ const linesMeant = async (
   return ids
 }
 
-/** Shows what it would come to, and asks. */
+/** Shows the preview, and asks. */
 const agreed = async (
   context: CommandContext,
   path: string,

@@ -24,7 +24,7 @@ import type { Flags } from "../../../context/program.ts"
 import { listQuery } from "../../../context/query.ts"
 import { formatIn } from "../../../base/parse-time.ts"
 
-/** Prints a line for each change; on a terminal, moment, person and action stand only on the first of several. */
+/** Prints a line per change; on a terminal, time, person and action appear only on the first of several. */
 export const showHistory = async (context: CommandContext, path: string, flags: Flags): Promise<void> => {
   const query = listQuery(flags)
   const body =
@@ -49,7 +49,7 @@ export const showHistory = async (context: CommandContext, path: string, flags: 
   if (more !== undefined) context.note(more)
 }
 
-/** `opportunity.item_added` gives `item added`. */
+/** `opportunity.item_added` becomes `item added`. */
 const actionWords = (action: string): string => action.slice(action.lastIndexOf(".") + 1).replaceAll("_", " ")
 
 interface Change extends JsonObject {
@@ -57,7 +57,7 @@ interface Change extends JsonObject {
   readonly old: string
   readonly new: string
 }
-/** The fields that differ; of a row that was made or removed, all that have a value. */
+/** Changed fields; for created or deleted rows, all with a value. */
 const changesOf = (entry: RowOfList<"activity">, say: (key: string, value: Json) => string): ReadonlyArray<Change> => {
   const { new_values: after, old_values: before } = entry
   const keys = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
@@ -66,7 +66,7 @@ const changesOf = (entry: RowOfList<"activity">, say: (key: string, value: Json)
       field: labelOf(key),
       old: before?.[key] === undefined ? "" : say(key, before[key]),
       new: after?.[key] === undefined ? "" : say(key, after[key]),
-      // An id names the part the entry is about, so it is shown though it is the same before and after.
+      // An id identifies the changed part, so it is shown although unchanged.
       is_shown:
         before === null || after === null
           ? (before ?? after)?.[key] !== false
@@ -86,7 +86,7 @@ const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
   version_type: version_types,
   condition: condition_labels
 }
-/** What the rows are called that values of this key name; undefined where they name none that the order holds. */
+/** Names of the rows that values of this key refer to; undefined if the order holds none. */
 const rowNames = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Json, string> | undefined => {
   const lines = opportunity.items ?? []
   if (key === "item_id" || key === "opportunity_item_id" || key === "lines_followed" || key === "lines_kept")
@@ -95,13 +95,13 @@ const rowNames = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Jso
   const row = key === "member_id" ? opportunity.member : key === "store_id" ? opportunity.store : null
   return row == null ? undefined : new Map([[row.id, cellText(row)]])
 }
-/** Values for people: amounts in the order's currency, codes by their labels, times on the store's clock. */
+/** Values for display: amounts in the order's currency, labels of codes, times in the store's zone. */
 const wordsFor = (opportunity: Row<"opportunity">, entries: ReadonlyArray<RowOfList<"activity">>) => {
   const currency = opportunity.currency_code
   const stateAt = (at: number, side: "old_values" | "new_values"): number => {
     const stateIn = (entry: RowOfList<"activity"> | undefined, of: "old_values" | "new_values") => entry?.[of]?.state
     const own = stateIn(entries[at], side)
-    // A status without its state belongs to the state that the next older entry left or the next newer one began with.
+    // A status without a state belongs to the state after the next older entry, or before the next newer one.
     const older = entries
       .slice(at + 1)
       .map((entry) => stateIn(entry, "new_values"))

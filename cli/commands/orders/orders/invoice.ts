@@ -42,7 +42,7 @@ export const invoiceOrder = async (
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
   printBrief(context, answer)
 }
-/** Orders are billed; of a quotation only a deposit or a proforma is made unasked. */
+/** Orders are billed without asking; quotations only for deposits and proformas. */
 const requireOrder = async (
   context: CommandContext,
   { state, state_label }: Row<"opportunity">,
@@ -60,7 +60,7 @@ const requireOrder = async (
   const { confirm } = await import("../../../output/prompt.ts")
   if (!(await confirm("Bill it all the same?"))) throw usageError("Nothing was changed.", way_out)
 }
-/** `Lamp` or `12=2`: all that is left of the line, or so many of it. */
+/** `Lamp` or `12=2`: all that is left of the line, or a quantity. */
 const lineAsked = async (
   context: CommandContext,
   items: ReadonlyArray<OrderLine>,

@@ -6,7 +6,7 @@ import { findIdByName, looksLikeId } from "../../../context/resolve-id.ts"
 
 const told = ({ id, name, quantity }: OrderLine): string => `${id} (${quantity} × ${name})`
 
-/** One of `items`. Exit 3 where there is none so called, exit 2 where there are several. */
+/** One of `items`. Exit 3 if none matches, exit 2 if several do. */
 export const lineMeant = async (
   context: CommandContext,
   items: ReadonlyArray<OrderLine>,
@@ -28,5 +28,5 @@ export const lineMeant = async (
       })
 }
 
-/** The lines of an opportunity as it was read with `include=items`. */
+/** Lines of an opportunity read with `include=items`. */
 export const itemsOf = (opportunity: Row<"opportunity">): ReadonlyArray<OrderLine> => opportunity.items ?? []

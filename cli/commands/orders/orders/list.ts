@@ -13,9 +13,9 @@ import { listQuery, queryPart } from "../../../context/query.ts"
 export const declareReprice = (parent: Command, noun: "order" | "quote"): void => {
   const reprice = parent
     .command("reprice")
-    .description("Bring prices, taxes and terms up to date; with --plan it only says what would change")
+    .description("Update prices, taxes and terms; --plan only shows what would change")
     .argument(`<${noun}>`, "id or number")
-    .addOption(new Option("--only <what>", "tax: its tax rates alone, of a locked order too").choices(["tax"]))
+    .addOption(new Option("--only <what>", "tax: update tax rates only, on a locked order too").choices(["tax"]))
   withAction(reprice, async (context, args, flags) =>
     (await import("../shared/reprice.ts")).repriceQuote(context, args, flags)
   )
@@ -24,13 +24,13 @@ export const declareReprice = (parent: Command, noun: "order" | "quote"): void =
 /** Adds the flags of such a list. */
 export const withListFlags = (command: Command): Command =>
   command
-    .addOption(repeatable("-q, --q <name=value>", "a filter, such as subject_cont=gala; may be given again"))
-    .option("--sort <field>", "by this field; -field for the other way round")
+    .addOption(repeatable("-q, --q <name=value>", "filter, such as subject_cont=gala; repeatable"))
+    .option("--sort <field>", "sort by this field; -field to reverse")
     .option("--page <number>")
-    .option("--per-page <number>", "rows of a page, at most 100")
-    .addOption(new Option("--all", "all pages"))
-    .option("--include <a,b>", "related things to show too")
-    .option("--view <id>", "a saved view")
+    .option("--per-page <number>", "rows per page, at most 100")
+    .addOption(new Option("--all", "fetch all pages"))
+    .option("--include <a,b>", "related records to include")
+    .option("--view <id>", "id of a saved view")
 
 /** Lists the opportunities that `only` lets through. */
 export const listOpportunities = async (context: CommandContext, flags: Flags, only: Query): Promise<void> => {
@@ -39,7 +39,7 @@ export const listOpportunities = async (context: CommandContext, flags: Flags, o
   const { readFilterValues } = await import("../../../context/filter-values.ts")
   await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "opportunities", [])
   const needed = includesOf("opportunities")
-  // What the columns for people need; with --json an answer is what was asked for.
+  // Includes for the table's columns; with --json only the requested ones.
   const is_plain = context.options.json !== true && flags.include === undefined && flags.view === undefined
   const set_here = new Set(only.map(([name]) => name))
   const asked = await readFilterValues(context, listQuery(flags), "opportunities")

@@ -5,9 +5,9 @@ import { declareReprice, listOpportunities, withListFlags } from "./list.ts"
 import { declareShow, opportunityPath } from "../shared/show.ts"
 
 export const declare = (program: Command): void => {
-  const orders = program.command("orders").description("Orders by id or number; also every verb of opportunities")
+  const orders = program.command("orders").description("Orders by id or number, with all verbs of opportunities")
   withAction(
-    withListFlags(orders.command("list").description("Orders; quotes are under flightcase quote list")),
+    withListFlags(orders.command("list").description("List orders; for quotes see flightcase quote list")),
     (context, _args, flags) => listOpportunities(context, flags, [["q[state_eq]", "2"]])
   )
   declareShow(orders, "order")
@@ -16,34 +16,34 @@ export const declare = (program: Command): void => {
   declareMoves(orders)
   const history = orders
     .command("history")
-    .description("Who did what to an order, newest first, with what each thing was before")
+    .description("Show an order's changes, newest first, with who made them and the previous values")
     .argument("<order>", "id or number")
     .option("--page <number>")
-    .option("--per-page <number>", "entries of a page, at most 100")
-    .addOption(new Option("--all", "all pages"))
+    .option("--per-page <number>", "entries per page, at most 100")
+    .addOption(new Option("--all", "fetch all pages"))
   withAction(history, async (context, [order = ""], flags) => {
     const { showHistory } = await import("./history.ts")
     await showHistory(context, await opportunityPath(context, order), flags)
   })
   const shortages = orders
     .command("shortages")
-    .description("What of an order is short, on which days and by how much, and what waits for goods")
+    .description("Show an order's shortages by day, and its lines on the waiting list")
     .argument("<order>", "id or number")
   withAction(shortages, async (context, [order = ""]) =>
     (await import("../shortages/of-order.ts")).showShortages(context, order)
   )
   const print = orders
     .command("print")
-    .description("A paper of an order, made here from the replica: pick list, delivery note, return note, …")
+    .description("Print an order's pick list, delivery note, return note or the like, from the replica")
     .argument("<order>", "id or number")
     .addOption(
-      new Option("--type <type>", "which paper")
+      new Option("--type <type>", "type of document")
         .choices(["pick_list", "delivery_note", "return_note", "quotation", "order_confirmation"])
         .makeOptionMandatory()
     )
-    .addOption(new Option("--format <format>", "a PDF, or one page that stands alone").choices(["pdf", "html"]))
-    .option("-o, --output <file>", "write there, - for standard output (default: a file named after the paper)")
-    .option("--keep", "have the office keep it as a document, which gets its number there")
+    .addOption(new Option("--format <format>", "PDF, or a single HTML page").choices(["pdf", "html"]))
+    .option("-o, --output <file>", "output file; - for standard output (default: a file named after the document)")
+    .option("--keep", "file it on the server as a document with a number")
   withAction(print, async (context, [order = ""], flags) => {
     const { printOrder } = await import("./print.ts")
     await printOrder(context, order, flags)
@@ -54,19 +54,19 @@ export const declare = (program: Command): void => {
 const declareInvoice = (orders: Command): void => {
   const invoice = orders
     .command("invoice")
-    .description("Draft an invoice of what is left to bill of an order, or of a part of it")
+    .description("Draft an invoice for an order's unbilled rest, or for a part of it")
     .argument("<order>", "id or number")
     .addOption(new Option("--type <type>", "default: standard").choices(["standard", "deposit", "proforma"]))
-    .option("--percent <percent>", "a part of the whole order")
-    .option("--amount <amount>", "a part of the order as money without tax")
+    .option("--percent <percent>", "percentage of the whole order")
+    .option("--amount <amount>", "amount of the order, before tax")
     .addOption(
       repeatable(
         "--line <line[=quantity]>",
-        "a line by id, product or name; without a quantity all that is left of it; may be given again"
+        "line by id, product or name (default quantity: all that is left); repeatable"
       )
     )
-    .option("--no-deposits", "do not deduct deposits that were issued")
-    .option("--yes", "bill a quotation as it is")
+    .option("--no-deposits", "do not deduct issued deposits")
+    .option("--yes", "bill even if it is still a quotation")
   withAction(invoice, async (context, args, flags) => (await import("./invoice.ts")).invoiceOrder(context, args, flags))
 }
 
@@ -74,35 +74,35 @@ const declareInvoice = (orders: Command): void => {
 const declareMoves = (orders: Command): void => {
   const extend = orders
     .command("extend")
-    .description("Extend or shorten the hire: its lines, price and claims on stock go along")
+    .description("Extend or shorten the hire, with its lines, prices and reserved stock")
     .argument("<order>", "id or number")
-    .option("--to <time>", "the new end: a date, or a time on the store's clock")
-    .option("--from <time>", "the new start")
-    .option("--charge-to <time>", "charged until then (default: with the end, where both were the same)")
-    .option("--charge-from <time>", "charged from then on")
+    .option("--to <time>", "new end: a date, or a time on the store's clock")
+    .option("--from <time>", "new start")
+    .option("--charge-to <time>", "new charge end (default: moves with the end if they were equal)")
+    .option("--charge-from <time>", "new charge start")
     .option(
       "--lines <lines>",
-      "follow (those that had the old dates), keep (none), or lines by id, product or name between commas",
+      "follow (lines with the old dates), keep (none), or lines by id, product or name, separated by commas",
       "follow"
     )
-    .option("--reason <text>", "why; kept with the order")
-    .option("--yes", "do not ask")
+    .option("--reason <text>", "reason, recorded with the order")
+    .option("--yes", "skip the confirmation")
   withAction(extend, async (context, args, flags) => (await import("./extend.ts")).extendOrder(context, args, flags))
   const status = orders
     .command("change-status")
-    .description("Another status, by its word: active, complete, cancelled, lost, dead, postponed, order, …")
+    .description("Change the status: active, complete, cancelled, lost, dead, postponed, order, …")
     .argument("<order>", "id or number")
     .option("--to <status>", "draft, quotation, order, or a status such as complete, cancelled, lost")
-    .option("--status <status>", "the same; a number of the API, too")
-    .option("--reason <text>", "why; kept with the order")
+    .option("--status <status>", "same as --to; also takes the API's number")
+    .option("--reason <text>", "reason, recorded with the order")
   withAction(status, async (context, args, flags) =>
     (await import("./status.ts")).changeOrderStatus(context, args, flags)
   )
   const cancel = orders
     .command("cancel")
-    .description("Cancel an order; what it held is free")
+    .description("Cancel an order and release its stock")
     .argument("<order>", "id or number")
-    .option("--reason <text>", "why; kept with the order")
-    .option("--yes", "do not ask")
+    .option("--reason <text>", "reason, recorded with the order")
+    .option("--yes", "skip the confirmation")
   withAction(cancel, async (context, args, flags) => (await import("./status.ts")).cancelOrder(context, args, flags))
 }

@@ -49,7 +49,7 @@ export const printOrder = async (context: CommandContext, order: string, flags: 
   return context.isDevice() ? printHere(context, wanted) : printAtServer(context, wanted)
 }
 
-/** Has the office know of the document: made here it is pending until it was sent. */
+/** Files the document on the server; it is pending until sent. */
 const record = async (context: CommandContext, { order, type }: Wanted) => {
   const path = await opportunityPath(context, order)
   return context.ask({
@@ -63,7 +63,7 @@ const record = async (context: CommandContext, { order, type }: Wanted) => {
   })
 }
 
-/** By the replica alone, as the server would: the same facts, the same blocks, the same drawing. */
+/** From the replica alone, as the server does: the same facts, blocks and drawing. */
 const printHere = async (context: CommandContext, wanted: Wanted): Promise<void> => {
   const id = await resolveId(context, "opportunities", wanted.order)
   const device = await context.device()
@@ -94,7 +94,7 @@ const printHere = async (context: CommandContext, wanted: Wanted): Promise<void>
   )
   if (prepared === undefined) throw notFoundError("opportunities", wanted.order)
   const { makeRenderer, background_limit_millis } = await import("../../../../server/print/renderer.ts")
-  // A logo's content is not on a device.
+  // Devices do not hold the logo's content.
   await Effect.runPromise(
     Effect.scoped(
       Effect.gen(function* () {
@@ -117,7 +117,7 @@ const pageOf = async (document: PrintDocument): Promise<string> => {
   const { symbolOf } = await import("../../../../server/print/symbols.ts")
   return htmlPage(document, { symbolOf: ({ symbology, value }) => symbolOf(symbology, value).svg })
 }
-/** The pictures that are named by their hash lie at the server. */
+/** Pictures named by hash are on the server. */
 const withoutPictures = (document: PrintDocument): PrintDocument => {
   type Blocks = PrintDocument["blocks"]
   const kept = (blocks: Blocks): Blocks =>
@@ -133,7 +133,7 @@ const withoutPictures = (document: PrintDocument): PrintDocument => {
   return { ...document, blocks: kept(document.blocks) }
 }
 
-/** Without a replica the server makes a document of it, which is kept there, and its PDF is fetched. */
+/** Without a replica the server creates and keeps the document, and its PDF is downloaded. */
 const printAtServer = async (context: CommandContext, wanted: Wanted): Promise<void> => {
   if (wanted.format === "html")
     throw usageError("The server gives PDF alone.", "Log in, so that the page is made here: flightcase login URL …")

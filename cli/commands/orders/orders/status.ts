@@ -1,4 +1,4 @@
-/** `orders change-status` and `orders cancel`: statuses by their words. */
+/** `orders change-status` and `orders cancel`: changes status by name. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import {
   draft,
@@ -24,13 +24,13 @@ interface Step {
 const status_names = Object.keys(statuses) as ReadonlyArray<StatusName>
 const shownWord = (name: string): string => name.replaceAll("_", "-")
 const state_words = ["draft", "quotation", "order"] as const
-/** All words of `--to`, for its help. */
+/** All values of `--to`, for its help. */
 const status_words = [...state_words, ...status_names.filter((word) => word !== "open").map(shownWord)]
 
 const labelOf = (status: { readonly state: number; readonly status: number }): string =>
   statusLabelOf(status)?.toLowerCase() ?? `status ${status.status}`
 
-/** What leads to a state of another kind: an order back to a quotation, a quotation on to an order. */
+/** Moves to another state: an order back to a quotation, a quotation to an order. */
 const toState = (word: (typeof state_words)[number], { state, status }: { state: number; status: number }): Step => {
   const reasoned = (operation: string): Step => ({ operation, body: {} })
   const is_closed = isClosed({ state, status })
@@ -43,7 +43,7 @@ const toState = (word: (typeof state_words)[number], { state, status }: { state:
   return reasoned(is_closed && status === statuses.complete.status ? "reopen" : "reinstate")
 }
 
-/** The step that leads from where it is to the word. Exit 2 where the word belongs to another state. */
+/** The step from the current status to the target. Exit 2 if the target belongs to another state. */
 const stepTo = (word: string, header: { readonly state: number; readonly status: number }): Step => {
   const { state } = header
   const number = /^\d+$/.test(word) ? Number(word) : undefined
@@ -63,7 +63,7 @@ const stepTo = (word: string, header: { readonly state: number; readonly status:
     const kind = state === draft ? "a draft" : state === quotation ? "a quotation" : "an order"
     throw usageError(`${shownWord(name)} is no status of ${kind}.`, `It can be ${fitting.join(", ")}.`)
   }
-  // What is closed is opened by a move of its own, and then has the first status of its state.
+  // Closed opportunities are reopened by their own move, and get the first status of their state.
   if (isClosed(header) && wanted.status === 0)
     return {
       operation: state === order_state && header.status === statuses.complete.status ? "reopen" : "reinstate",
@@ -106,7 +106,7 @@ const askForWord = async (context: CommandContext, state: number): Promise<strin
   )
 }
 
-/** An order is cancelled; a quotation that comes to nothing is lost or dead. */
+/** Orders are cancelled; quotations become lost or dead. */
 export const cancelOrder = async (
   context: CommandContext,
   [named = ""]: ReadonlyArray<string>,

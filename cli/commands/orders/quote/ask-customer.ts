@@ -1,4 +1,4 @@
-/** The customer of a new quote: looked for as `find` does, or made along with it. */
+/** The customer of a new quote: searched as by `find`, or created with it. */
 import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { foldForSearch } from "../../../../core/kernel/store/search-index.ts"
@@ -6,11 +6,11 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { membersFound } from "../../../context/resolve-id.ts"
 import type * as terminal from "../../../output/prompt.ts"
 
-/** How questions are asked; tests give answers of their own. */
+/** How questions are asked; replaced in tests. */
 export type Questions = Pick<typeof terminal, "promptText" | "choose">
 
 const found_max = 15
-/** A customer who is known by id, or the flags of one who is made along with the quote. */
+/** The id of a known customer, or the flags of a new one. */
 type CustomerFlags = { readonly [flag in "member" | "newCustomer" | "email" | "phone"]?: string }
 const askForNewCustomer = async ({ promptText: ask }: Questions, name: string): Promise<CustomerFlags> => {
   const newCustomer = await ask("Name", {
@@ -30,7 +30,7 @@ const known = (context: CommandContext, { id, is_on_stop, name }: Customer): Cus
   return { member: String(id) }
 }
 
-/** As `find` finds them; for a contact the organisations it is of, where there are any. */
+/** Search results; contacts with their organisations. */
 const customersFound = async (context: CommandContext, part: string): Promise<ReadonlyArray<Customer>> => {
   const customers = new Map<number, Customer>()
   for (const one of await membersFound(context, part, found_max)) {
@@ -50,8 +50,8 @@ const customersFound = async (context: CommandContext, part: string): Promise<Re
   return [...customers.values()]
 }
 /**
- * The customer who has a new one's name already, where that one is meant; undefined where there is none, or another of
- * the same name is wanted. Asks on a terminal, and refuses elsewhere.
+ * An existing customer with the new one's name, if that one is meant; else undefined. Asks on a terminal, refuses
+ * elsewhere.
  */
 export const sameNamed = async (
   context: CommandContext,
@@ -79,7 +79,7 @@ const customerText = ({ account_number, contact, name }: Customer): string =>
     .filter((text) => typeof text === "string")
     .join("  ")
 
-/** The customer of a quote, asked for until somebody is found, made or left out. */
+/** Asks for the customer until one is found, created or skipped. */
 export const askForMember = async (context: CommandContext, questions: Questions): Promise<CustomerFlags> => {
   const { promptText: ask, choose } = questions
   for (;;) {

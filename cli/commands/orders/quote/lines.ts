@@ -14,7 +14,7 @@ import { kindAndPrice, notePriceOf, present } from "../shared/parts.ts"
 const read = async (context: CommandContext, path: string): Promise<Row<"opportunity">> =>
   rowIn(await context.read(path, [["include", "items"]]), "opportunity")
 
-/** Changes one line, or without one the quote's own fields. */
+/** Changes one line or, without one, the quote's own fields. */
 export const updateQuote = async (
   context: CommandContext,
   [named = "", line]: ReadonlyArray<string>,
@@ -65,7 +65,7 @@ const headerBody = async (context: CommandContext, flags: Flags): Promise<JsonOb
   })
 }
 
-/** `none` as a discount: what was set by hand goes. */
+/** `none` as a discount removes a manual one. */
 const cleared = (text: string | undefined, word: string): Json | undefined => (text === word ? null : text)
 const lineBody = async (
   context: CommandContext,
@@ -77,7 +77,7 @@ const lineBody = async (
   const [from, to] = [textFlag(flags, "from"), textFlag(flags, "to")]
   const is_dated = from !== undefined || to !== undefined
   const zone = is_dated ? (await storeOf(context, quote)).zone : "UTC"
-  // A bound that is not sent would fall back to the quote's.
+  // A bound that is not sent would reset to the quote's.
   const moment = (text: string | undefined, flag: string, field: "starts_at" | "ends_at"): Json | undefined =>
     text !== undefined ? readMoment(context, text, zone, flag) : is_dated ? (item[field] ?? undefined) : undefined
   const optional = flags.optional
@@ -93,7 +93,7 @@ const lineBody = async (
   })
 }
 
-/** Removes lines, each with what hangs below it. All are looked up before the first goes. */
+/** Removes lines, each with the lines below it. All are resolved before the first is removed. */
 export const removeLines = async (
   context: CommandContext,
   [named = "", ...codes]: ReadonlyArray<string>,

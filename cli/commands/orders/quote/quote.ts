@@ -1,4 +1,4 @@
-/** `quote`: drafts and quotations, from the first question to the order. */
+/** `quote`: drafts and quotations, up to the order. */
 import { metaIn, rowIn } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
@@ -58,7 +58,7 @@ const addLine = async (
 
 // `quote convert`.
 
-/** Takes a draft or quotation to the state asked for, in one or two steps. */
+/** Converts a draft or quotation to the requested state, in one or two steps. */
 export const convert = async (
   context: CommandContext,
   [named = ""]: ReadonlyArray<string>,
@@ -79,7 +79,7 @@ export const convert = async (
   if (to === "order" && !(await agreed(context, path, flags))) throw usageError("Nothing was changed.")
   for (const [at, step] of steps.entries()) {
     const answer = await context.ask({ method: "POST", query: [["include", order_parts]], ...step })
-    // Of two steps only the first can be planned: the second is decided on what the first records.
+    // Only the first of two steps can be planned: the second depends on its result.
     if (context.options.plan === true) return printAnswer(context, answer)
     if (at === steps.length - 1) {
       await showOpportunity(context, path)
@@ -89,7 +89,7 @@ export const convert = async (
   }
 }
 
-/** On a terminal, what speaks against an order is told before it is one: a customer on stop, a shortage. */
+/** On a terminal, shows warnings before converting to an order: a customer on stop, a shortage. */
 const agreed = async (context: CommandContext, path: string, flags: Flags): Promise<boolean> => {
   if (!context.interactive || flags.yes === true || context.options.plan === true) return true
   const actions = await context.read(`${path}/available_actions`)
@@ -101,7 +101,7 @@ const agreed = async (context: CommandContext, path: string, flags: Flags): Prom
 
 // `quote new`.
 
-/** Makes an opportunity with its lines, and a quotation of it unless it is to stay a draft. */
+/** Creates an opportunity with its lines, and converts it to a quotation unless it stays a draft. */
 const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   const nothing_given = ["subject", "member", "from", "to", "line"].every((name) => flags[name] === undefined)
   const answers: Flags =
@@ -119,7 +119,7 @@ const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, f
     const text = textFlag(answers, name)
     return text === undefined ? undefined : resolveId(context, "members", text)
   }
-  // All that may be refused is looked at before the customer is made.
+  // Everything that may be refused is checked before the customer is created.
   const starts_at = momentGiven("from")
   const dates = { starts_at, ends_at: momentGiven("to", starts_at) }
   const venue_id = await memberGiven("venue")
@@ -137,7 +137,7 @@ const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, f
   const query: Query = [["include", order_parts]]
   const made = await ask({ method: "POST", path: "/api/v1/opportunities", query, body })
   const path = `/api/v1/opportunities/${rowIn(made.body, "opportunity").id}`
-  // One command after another: each is decided on what the one before made.
+  // Sequential, as each command is decided on the result of the one before.
   const told = [made]
   for (const { name, item_id, quantity } of lines)
     told.push(await ask({ method: "POST", path: `${path}/items`, query, body: { name, item_id, quantity } }))
@@ -152,7 +152,7 @@ const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, f
 }
 
 type Ask = CommandContext["ask"]
-/** Sends writes one by one; with --plan each is planned on what those before it would do, and all are one plan. */
+/** Sends writes one by one; with --plan each is planned on the effects of those before, as one plan. */
 const writesOf = (context: CommandContext) => {
   const asked: Array<ApiRequest> = []
   let planned: ReadonlyArray<QueryResult> = []
@@ -180,7 +180,7 @@ interface Line {
   readonly name: string
   readonly quantity: string
 }
-/** `AURA*12` is twelve of a product. Every product is looked up before anything is written. */
+/** `AURA*12` is twelve of a product. All products are resolved before anything is written. */
 const readLines = async (context: CommandContext, given: ReadonlyArray<string>): Promise<ReadonlyArray<Line>> => {
   const lines: Array<Line> = []
   for (const text of given) {
@@ -192,7 +192,7 @@ const readLines = async (context: CommandContext, given: ReadonlyArray<string>):
   return lines
 }
 
-/** The customer that `--new-customer` names, made with an e-mail address and a phone number where they are given. */
+/** The customer of `--new-customer`, created with the given e-mail and phone. */
 const newCustomer = async (context: CommandContext, answers: Flags, ask: Ask): Promise<number | undefined> => {
   const name = textFlag(answers, "newCustomer")
   const contacts = [
@@ -228,43 +228,40 @@ export const declare = (program: Command): void => {
   withAction(
     quote
       .command("new")
-      .description("A new quote; without flags, on a terminal, it asks")
-      .option("--subject <text>", "what it is called")
-      .option("--member <member>", "the customer, by id or name")
-      .option("--new-customer <name>", "a customer who is not known yet; is made along with the quote")
-      .option("--email <address>", "of the new customer")
-      .option("--phone <number>", "of the new customer")
-      .option("--venue <member>", "where, by id or name")
+      .description("Create a quote; without flags, asks on a terminal")
+      .option("--subject <text>", "subject of the quote")
+      .option("--member <member>", "customer, by id or name")
+      .option("--new-customer <name>", "name of a new customer, created with the quote")
+      .option("--email <address>", "e-mail of the new customer")
+      .option("--phone <number>", "phone number of the new customer")
+      .option("--venue <member>", "venue, by id or name")
       .option("--store <store>", "id or name (default: the default store)")
       .option("--from <time>", "start: a date, or a time on the store's clock")
       .option("--to <time>", "end")
       .option("--reference <text>", "the customer's own reference")
       .option("--currency <code>", "ISO code")
       .addOption(
-        repeatable(
-          "--line <product[*n]>",
-          "a product by id, sku or barcode, with a quantity after *; may be given again"
-        )
+        repeatable("--line <product[*n]>", "product by id, SKU or barcode, with a quantity after *; repeatable")
       )
-      .option("--draft", "leave it a draft")
-      .option("--yes", "make a new customer, though another has the same name"),
+      .option("--draft", "keep it a draft")
+      .option("--yes", "create the customer even if another has the same name"),
     newQuote
   )
   withAction(
     withKindAndPrice(
       quote
         .command("add")
-        .description("Another line")
+        .description("Add a line")
         .argument("<quote>", "id or number")
         .argument("<product>", "id, sku or barcode")
         .option("--quantity <n>", "how many", "1"),
       "a price by hand instead of the rate's: for one, per day of a hire"
     )
       .option("--discount <percent>")
-      .option("--from <time>", "start of this line")
-      .option("--to <time>", "its end")
-      .option("--name <text>", "another name than the product's")
-      .option("--optional", "offered, not counted")
+      .option("--from <time>", "start of the line")
+      .option("--to <time>", "end of the line")
+      .option("--name <text>", "name, instead of the product's")
+      .option("--optional", "optional: not part of the total")
       .option("--notes <text>"),
     addLine
   )
@@ -274,56 +271,56 @@ export const declare = (program: Command): void => {
   withAction(
     quote
       .command("convert")
-      .description("A draft becomes a quotation, a quotation an order")
+      .description("Convert a draft to a quotation, or a quotation to an order")
       .argument("<quote>", "id or number")
       .option("--to <state>", "quotation or order", "order")
-      .option("--notes <text>", "what was said about shortages")
-      .option("--yes", "do not ask where something speaks against it"),
+      .option("--notes <text>", "note on shortages")
+      .option("--yes", "skip the confirmation of warnings"),
     convert
   )
-  withAction(withListFlags(quote.command("list").description("Drafts and quotations")), (context, _args, flags) =>
+  withAction(withListFlags(quote.command("list").description("List drafts and quotations")), (context, _args, flags) =>
     listOpportunities(context, flags, [["q[state_in]", "0,1"]])
   )
 }
 
-/** Verbs that change what is there, or make another like it. */
+/** Verbs that change or copy existing quotes. */
 const declareChanges = (quote: Command): void => {
   const update = withKindAndPrice(
     quote
       .command("update")
       .description("Change a line: quantity, price, discount, dates; without a line, the quote's own fields")
       .argument("<quote>", "id or number")
-      .argument("[line]", "of which line: its id, its product or its name")
+      .argument("[line]", "line, by id, product or name")
       .option("--quantity <n>", "how many"),
     "a price by hand for one, per day of a hire; rate for the rate's again"
   )
-    .option("--discount <percent>", "of this line; none for no discount")
+    .option("--discount <percent>", "discount of the line; none removes it")
     .option("--from <time>", "start of the line")
-    .option("--to <time>", "its end")
-    .option("--name <text>", "what the line is called")
-    .option("--optional", "offered, not counted")
+    .option("--to <time>", "end of the line")
+    .option("--name <text>", "name of the line")
+    .option("--optional", "optional: not part of the total")
     .option("--no-optional", "counted")
     .option("--notes <text>")
-    .option("--subject <text>", "of the quote: what it is called")
-    .option("--reference <text>", "of the quote: the customer's own reference")
-    .option("--member <member>", "of the quote: the customer, by id or name")
-    .option("--venue <member>", "of the quote: where, by id or name")
+    .option("--subject <text>", "subject of the quote")
+    .option("--reference <text>", "customer's reference for the quote")
+    .option("--member <member>", "customer of the quote, by id or name")
+    .option("--venue <member>", "venue of the quote, by id or name")
   withAction(update, async (context, args, flags) => (await import("./lines.ts")).updateQuote(context, args, flags))
   const remove = quote
     .command("remove")
-    .description("Remove lines, each with what belongs to it")
+    .description("Remove lines, with the lines below them")
     .argument("<quote>", "id or number")
-    .argument("<lines...>", "their ids, products or names")
-    .option("--yes", "do not ask")
+    .argument("<lines...>", "lines, by id, product or name")
+    .option("--yes", "skip the confirmation")
   withAction(remove, async (context, args, flags) => (await import("./lines.ts")).removeLines(context, args, flags))
   const duplicate = quote
     .command("duplicate")
-    .description("The same once more at other dates: lines and phases keep their place, prices are today's")
-    .argument("<quote>", "id or number; an order does as well")
-    .option("--from <time>", "when the copy begins (default: as the one it is made of)")
-    .option("--to <time>", "when it ends (default: after as long as that lasted)")
-    .option("--subject <text>", "what it is called (default: as that one, with a suffix)")
-    .option("--draft", "leave it a draft")
+    .description("Copy a quote to other dates, at today's prices")
+    .argument("<quote>", "quote or order, by id or number")
+    .option("--from <time>", "start of the copy (default: that of the original)")
+    .option("--to <time>", "end of the copy (default: as long as the original)")
+    .option("--subject <text>", "subject of the copy (default: the original's with a suffix)")
+    .option("--draft", "keep it a draft")
   withAction(duplicate, async (context, args, flags) =>
     (await import("./duplicate.ts")).duplicateQuote(context, args, flags)
   )

@@ -1,4 +1,4 @@
-/** The questions of `quote new` on a terminal: customer, dates, lines; after each line its price and what is short. */
+/** Questions of `quote new` on a terminal: customer, dates, lines; each line shows its price and shortage. */
 import { exact } from "../../../../core/values/decimal.ts"
 import { metaIn, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -11,14 +11,14 @@ import * as terminal from "../../../output/prompt.ts"
 import { countedFrom, parseMomentIn, readMoment } from "../../../base/parse-time.ts"
 
 export type { Questions }
-/** A line with its price, the products it takes from stock, and what is short. */
+/** A line with its price, the products it uses, and its shortage. */
 interface WizardLine {
   readonly product_id: number
   readonly name: string
   readonly quantity: string
   readonly total: string
   readonly currency: string
-  /** Quantity of each product it takes: its own and those of its accessories. */
+  /** Quantity per product: its own and its accessories'. */
   readonly needs: ReadonlyMap<number, number>
   readonly hints: ReadonlyArray<string>
 }
@@ -30,7 +30,7 @@ interface Hire {
 
 const found_max = 15
 
-/** Asks, and gives the answers as the flags of `quote new`. Exit 2 when the quote is given up. */
+/** Asks, and returns the answers as flags of `quote new`. Exit 2 if abandoned. */
 export const askForQuote = async (
   context: CommandContext,
   flags: Flags,
@@ -94,7 +94,7 @@ export const askForQuote = async (
   }
 }
 
-/** Asks for lines until nothing is answered; shows each with its price, and the total so far. */
+/** Asks for lines until an empty answer; shows each with its price, and the total. */
 const askForLines = async (
   context: CommandContext,
   questions: Questions,
@@ -121,7 +121,7 @@ const askForLines = async (
     context.note(`  ${sumOf(lines)}`)
   }
 }
-/** Prices and counts all lines again: the line taken out may have made another one short. */
+/** Reprices and recounts all lines: the removed line may have made another one short. */
 const countedAgain = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -161,7 +161,7 @@ const review = (context: CommandContext, lines: ReadonlyArray<WizardLine>): stri
         sumOf(lines)
       ].join("\n")
 
-/** A line of a product with its accessories: priced for the hire, and compared with what earlier lines leave free. */
+/** A line of a product with accessories: priced for the hire, and checked against the rest left by earlier lines. */
 const lineOf = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -204,7 +204,7 @@ const lineOf = async (
   }
 }
 
-/** The price of a product for the hire; without dates, for one day. */
+/** Price of a product for the hire; without dates, for one day. */
 const priced = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -227,7 +227,7 @@ const priced = async (
   return { total: breakdown.total, currency: breakdown.currency, resolved: metaIn(body).resolved === true }
 }
 
-/** How many are missing during the hire, in words; undefined where enough are free, or that cannot be known. */
+/** Number missing during the hire, as text; undefined if none or unknown. */
 const shortOf = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -254,7 +254,9 @@ const shortOf = async (
 }
 const too_far = "These dates are too far off to count what is free."
 
-/** The product with this sku or barcode, else one chosen from those with the text in their name, else the one with this id. */
+/**
+ * The product with this SKU or barcode, else a choice of those with the text in their name, else the one with this id.
+ */
 const productMeant = async (
   context: CommandContext,
   text: string,
@@ -302,7 +304,7 @@ const productMeant = async (
 const productBy = async (context: CommandContext, id: number): Promise<Row<"product">> =>
   rowIn(await context.read(`/api/v1/products/${id}`, [["include", "accessories"]]), "product")
 
-/** The message of what a check throws; undefined where it throws nothing. */
+/** The message thrown by a check; undefined if it passes. */
 const complaint = (check: () => unknown): string | undefined => {
   try {
     check()

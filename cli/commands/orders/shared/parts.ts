@@ -8,7 +8,7 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
 
-/** A product by id, sku or barcode. Exit 3 where there is none. */
+/** A product by id, SKU or barcode. Exit 3 if there is none. */
 export const findProduct = async (
   context: CommandContext,
   code: string
@@ -18,7 +18,7 @@ export const findProduct = async (
   return { item_id, name: product.name }
 }
 
-/** Exit 2 where several flags are given of which one says all. */
+/** Exit 2 if several exclusive flags are given. */
 const oneOf = (flags: Flags, names: { readonly [name: string]: string }): string | undefined => {
   const [given, ...others] = Object.keys(names).filter((name) => flags[name] !== undefined)
   if (others.length > 0) throw usageError(`Give one of ${Object.values(names).join(", ")}, not several.`)
@@ -27,18 +27,18 @@ const oneOf = (flags: Flags, names: { readonly [name: string]: string }): string
 const kind_flags = { rental: "--rental", sale: "--sale", service: "--service" }
 const prices = { price: "--price", unitTotal: "--unit-total", lineTotal: "--line-total", free: "--free" }
 
-/** Flags of `add` and `update` that say what a line is and what it costs. */
+/** Flags of `add` and `update` for a line's type and price. */
 export const withKindAndPrice = (command: Command, price: string): Command =>
   command
-    .option("--sale", "goods that are sold")
-    .option("--service", "work, not goods")
-    .option("--rental", "hired out; without any of these a line is as its product's type is")
+    .option("--sale", "sale line")
+    .option("--service", "service line")
+    .option("--rental", "rental line (default: by the product's type)")
     .option("--price <amount>", price)
-    .option("--unit-total <amount>", "a price by hand for one over the whole hire, whatever the days")
-    .option("--line-total <amount>", "a price by hand for the whole line")
-    .option("--free", "for nothing, on purpose")
+    .option("--unit-total <amount>", "manual price of one for the whole hire, whatever its days")
+    .option("--line-total <amount>", "manual price of the whole line")
+    .option("--free", "free of charge")
 
-/** `before`: the line that is changed. A price for a day ends one for the whole hire. */
+/** `before`: the existing line. A price per day clears one for the whole hire. */
 export const kindAndPrice = (flags: Flags, before?: OrderLine): { readonly [name: string]: Json | undefined } => {
   const kind = oneOf(flags, kind_flags)
   const price = oneOf(flags, prices)
@@ -56,7 +56,7 @@ export const kindAndPrice = (flags: Flags, before?: OrderLine): { readonly [name
   }
 }
 
-/** Says what a price by hand was multiplied by, where the days are in it. */
+/** Prints the factor of a manual price, if it includes days. */
 export const notePriceOf = (context: CommandContext, flags: Flags, body: Json | undefined, line_id: number): void => {
   if (textFlag(flags, "price") === undefined || flags.price === "rate") return
   const line = rowIn(body, "opportunity").items?.find(({ id }) => id === line_id)
@@ -69,6 +69,6 @@ export const notePriceOf = (context: CommandContext, flags: Flags, body: Json | 
   )
 }
 
-/** A body of the values that were given. */
+/** A body with the given values. */
 export const present = (values: { readonly [name: string]: Json | undefined }): JsonObject =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Json] => entry[1] !== undefined))

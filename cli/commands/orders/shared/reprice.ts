@@ -1,4 +1,4 @@
-/** `quote reprice`: prices, taxes and terms of today; `--plan` says what would change. */
+/** `quote reprice`: updates prices, taxes and terms; `--plan` shows the changes. */
 import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings } from "../../../context/print.ts"

@@ -12,13 +12,13 @@ import { explanationText } from "../../../output/explanation.ts"
 export const opportunityPath = async (context: CommandContext, named: string): Promise<string> =>
   `/api/v1/opportunities/${await resolveId(context, "opportunities", named)}`
 
-/** The verb `show` of `orders` and of `quote`, which differ in what they call an opportunity. */
+/** The verb `show` of `orders` and `quote`, which name opportunities differently. */
 export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
   const show = parent
     .command("show")
-    .description(`One ${noun} with its lines and sums`)
+    .description(`Show a ${noun} with its lines and totals`)
     .argument(`<${noun}>`, "id or number")
-    .option("--explain", "say in words how each figure came about")
+    .option("--explain", "explain each figure in words")
   withAction(show, async (context, [named = ""], flags) => {
     const asked = [["outdated", "1"], ...(flags.explain === true ? [["explain", "1"] as const] : [])] as const
     await showOpportunity(context, await opportunityPath(context, named), asked)
@@ -26,8 +26,8 @@ export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
 }
 
 /**
- * Prints an opportunity, with --json as the API gives it. `asked`: `explain` adds how its figures were worked out in
- * words, `outdated` what would come out otherwise today.
+ * Prints an opportunity, with --json as in the API. `asked`: `explain` explains its figures, `outdated` adds figures
+ * that would differ today.
  */
 export const showOpportunity = async (context: CommandContext, path: string, asked: Query = []): Promise<void> => {
   const included = "items,costs,member,venue,store"

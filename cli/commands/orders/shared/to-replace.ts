@@ -1,4 +1,4 @@
-/** Allocated units that are out of service when they are to go, with those that are free instead. */
+/** Allocated units that will be out of service, with free replacements. */
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { type Row, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -8,7 +8,7 @@ import { numberText } from "../../../../core/values/text.ts"
 export const tellToReplace = (context: CommandContext, body: JsonObject): void => {
   for (const { says } of rowsIn(body, "to_replace")) context.note(`! ${String(says)}`)
 }
-/** For each order of a list of shortages, once. */
+/** Once per order in a list of shortages. */
 export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray<RowOfList<"shortages">>): void => {
   const orders = new Map(rows.map(({ opportunity }) => [opportunity.id, opportunity]))
   for (const { id, number, to_replace } of orders.values()) {
@@ -18,7 +18,7 @@ export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray
       context.note(`! ${named}: ${to_replace} ${are} out of service; orders shortages ${id} names them.`)
   }
 }
-/** Without lines of which all is out: they have what they need, and are told in one sentence. */
+/** Without fully dispatched lines, which are summarised in one sentence. */
 export const withoutOut = (
   context: CommandContext,
   rows: ReadonlyArray<RowOfList<"shortages">>
@@ -29,7 +29,7 @@ export const withoutOut = (
   if (out > 0) context.note(`${out} ${are} out already and not shown; --json has all.`)
   return left
 }
-/** The same where an order with units is shown, to whoever may see shortages. */
+/** The same for an order with units, for users who may see shortages. */
 export const noteToReplace = async (
   context: CommandContext,
   path: string,

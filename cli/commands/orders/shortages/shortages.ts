@@ -14,7 +14,7 @@ import { tellOrdersToReplace, withoutOut } from "../shared/to-replace.ts"
 
 const days_ahead = 30
 
-/** Days count what is promised: why there are none where drafts and provisional quotations lack something. */
+/** Days count promised quantities: explains their absence if only drafts and provisional quotations are short. */
 const tellUnclaimed = async (context: CommandContext, span: Query): Promise<void> => {
   const count = totalOf(await context.read("/api/v1/shortages", [...span, ["per_page", "1"]]))
   if (count === 0) return
@@ -31,11 +31,11 @@ const tellUnclaimed = async (context: CommandContext, span: Query): Promise<void
 export const declare = (program: Command): void => {
   const command = program
     .command("shortages")
-    .description("Every line that is short, of orders, quotations and drafts: whose, when, and by how much")
+    .description("List short lines of orders, quotations and drafts, with dates and quantities")
     .option("--from <date>", "first day (default: today)")
     .option("--to <date>", `last day (default: ${days_ahead} days on)`)
     .option("--store <store>", "id or name (default: every store)")
-    .option("--days", "day by day what stores lack for all that is promised, whoever asked for it")
+    .option("--days", "show each store's total shortages by day instead")
   withAction(command, async (context, _args, flags) => {
     const { id, zone } = await resolveStore(context, textFlag(flags, "store"))
     const from = parseDay(textFlag(flags, "from") ?? "today", "--from", zone)
@@ -62,19 +62,19 @@ export const declare = (program: Command): void => {
   })
   const waiting = command
     .command("waiting")
-    .description("Lines that wait for goods to come free: of an order with their places in the queue, else of all")
+    .description("List an order's waiting lines with their queue positions, or all waiting lines")
     .argument("[order]", "id or number")
   withAction(waiting, async (context, [order]) => (await import("./waiting.ts")).showWaiting(context, order))
   const wait = command
     .command("wait")
-    .description("Put a line that is short on the waiting list, or every one of an order")
+    .description("Put a short line on the waiting list, or all of an order")
     .argument("<order>", "id or number")
     .argument("[line]", "id or name of the line")
-    .option("--note <text>", "what to remember when goods come free")
+    .option("--note <text>", "note to show when goods come free")
   withAction(wait, async (context, args, flags) => (await import("./waiting.ts")).waitFor(context, args, flags))
   const leave = command
     .command("leave")
-    .description("Take a line off the waiting list, or every one of an order")
+    .description("Take a line off the waiting list, or all of an order")
     .argument("<order>", "id or number")
     .argument("[line]", "id or name of the line")
   withAction(leave, async (context, args) => (await import("./waiting.ts")).leaveList(context, args))

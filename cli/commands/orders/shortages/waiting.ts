@@ -27,7 +27,7 @@ export const showWaiting = async (context: CommandContext, order: string | undef
   await printAnswer(context, { status: 200, body: { shortage_waits: shown, meta: unpagedMeta(rows.length) } })
 }
 
-/** The line of an order that a text names by its id, or by its name where no other line has the same. */
+/** A line of an order by id, or by name if unique. */
 const lineOf = async (context: CommandContext, path: string, text: string): Promise<number> => {
   if (looksLikeId(text)) return Number(text)
   const { items } = rowIn(await context.read(path, [["include", "items"]]), "opportunity")

@@ -1,4 +1,4 @@
-/** Search results, a table for each kind; exit 3 if there are none. */
+/** Search results, a table per kind; exit 3 without any. */
 import { search_kinds, type SearchKind } from "../../../../core/overview/search/kinds.ts"
 import { clockText, numberText } from "../../../../core/values/text.ts"
 import { dayOf } from "../../../../core/values/time.ts"
@@ -25,7 +25,7 @@ type Search = Row<"search">
 const where: Column<{ readonly where: { readonly text: string } }> = { title: "WHERE", of: (row) => row.where.text }
 const columns: { readonly [K in SearchKind]: ReadonlyArray<Column<Search[K][number]>> } = {
   units: [
-    // The code people read on it: the first that it has.
+    // The first code it has.
     { title: "CODE", of: (row) => row.asset_number ?? row.serial_number ?? row.barcode ?? "" },
     { title: "UNIT", of: ({ item_name, product_name }) => item_name ?? product_name },
     column("quantity_held", "HELD"),
@@ -81,7 +81,7 @@ const printFound = (context: CommandContext, found: Search): void => {
   const lists = found_kinds
     .map((kind) => listOf(found, kind))
     .filter(({ is_empty }) => !is_empty)
-    // A code that is just this stands above what merely holds it.
+    // Exact matches of a code come before partial ones.
     .toSorted((one, other) => Number(other.has_exact) - Number(one.has_exact))
   for (const { kind, table } of lists) {
     const heading = styled(colour, "bold", search_kinds[kind])
@@ -93,7 +93,7 @@ const printFound = (context: CommandContext, found: Search): void => {
 }
 const listOf = <K extends SearchKind>(found: Search, kind: K) => {
   const rows: ReadonlyArray<Search[K][number]> = found[kind]
-  // Orders of several stores may have one number: then each is shown with its store.
+  // Orders of several stores may share a number: these are shown with their store.
   const is_of_several = kind === "orders" && new Set(found.orders.map(({ store_name }) => store_name)).size > 1
   return {
     kind,

@@ -5,10 +5,10 @@ import { withAction } from "../../../context/program.ts"
 export const declare = (program: Command): void => {
   const today = program
     .command("today")
-    .description("What is to be done today: out, back, late, short, to prepare, unpaid, due at suppliers")
+    .description("Show the day's work: out, back, late, short, to prepare, unpaid, due at suppliers")
     .option("--store <store>", "id or name (default: every store)")
-    .option("--date <day>", "another day, on the store's clock")
-    .option("--watch", "show it again whenever something changes, until stopped")
+    .option("--date <day>", "day to show, on the store's clock (default: today)")
+    .option("--watch", "refresh on every change, until stopped")
   withAction(today, async (context, _args, flags) =>
     flags.watch === true
       ? (await import("./watch.ts")).watchToday(context, flags)

@@ -1,4 +1,4 @@
-/** `today --watch`: the day in place of the one before, whenever something changes, until it is stopped. */
+/** `today --watch`: redraws the day on every change, until stopped. */
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { rowIn } from "../../../base/answers.ts"
 import { watch_lock } from "../../../context/background.ts"
@@ -11,12 +11,12 @@ import type { Flags } from "../../../context/program.ts"
 import { stopOnSignals } from "../../../base/stop-signals.ts"
 import { todayQuery, todayText } from "./show.ts"
 
-/** What is late depends on the clock alone. */
+/** Poll interval, as lateness depends on the clock alone. */
 const clock_millis = 30_000
-/** What changes together is shown once. */
+/** Changes in quick succession are shown once. */
 const settle_millis = 200
 
-/** Standing apart from what is shown, so that nothing but news makes it differ. */
+/** Kept out of the compared text, so that only news makes it differ. */
 const withoutItsTime = (text: string): string => text.replace(/"generated_at":"[^"]*",?/, "")
 
 export const watchToday = async (context: CommandContext, flags: Flags): Promise<number> => {
@@ -55,7 +55,7 @@ interface Following {
   readonly stop: AbortController
   readonly offline: (text: string) => void
 }
-/** Follows the server as sync --watch does, or only what another process that does so writes. */
+/** Follows the server like sync --watch, or only the files another such process writes. */
 const follow = async (context: CommandContext, { look, offline, stop }: Following) => {
   const { keptInSync, onRecorded } = await import("../../offline/sync/watch.ts")
   const end_watching = onRecorded(context.folder())(look)

@@ -20,7 +20,7 @@ const reset = decoderOf(() =>
   Schema.Struct({ message: Schema.String, sent_to: Schema.String, expires_at: Schema.String })
 )
 
-/** At the server where there is a network: the mail goes at once. Without one it goes with the next sync. */
+/** Sent through the server if reachable, so the mail goes at once; otherwise with the next sync. */
 export const inviteUser = async (context: CommandContext, email: string, flags: Flags): Promise<void> => {
   const { name, role = [], send } = flags
   const body = {
@@ -44,7 +44,7 @@ export const inviteUser = async (context: CommandContext, email: string, flags: 
   )
 }
 
-/** Without a mail server the person who invites passes the code on. */
+/** Without a mail server, the inviting user passes the code on. */
 export const codeText = async (context: CommandContext, name: string, code: string): Promise<string> =>
   `No mail server is set: pass this on to ${name}; it opens the account once, within seven days:\n` +
   `  flightcase login ${(await context.server()).url} --code ${code}`

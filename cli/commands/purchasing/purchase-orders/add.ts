@@ -1,4 +1,4 @@
-/** `purchase-orders add`: one more line for a draft; those it has stay as they are. */
+/** `purchase-orders add`: adds a line to a draft. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowIn, rowsOr } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

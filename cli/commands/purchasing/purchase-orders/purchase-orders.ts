@@ -7,27 +7,27 @@ import { withAction } from "../../../context/program.ts"
 export const declare = (program: Command): void => {
   const orders = program
     .command("purchase-orders")
-    .description("Orders to suppliers by id or number, and what is still to come of them")
+    .description("Purchase orders by id or number, and what is outstanding")
   withAction(
     orders
       .command("show")
-      .description("One order with its lines: what was ordered, what has come and what is outstanding")
+      .description("Show a purchase order with ordered, received and outstanding quantities")
       .argument("<purchase-order>", "id or number")
-      .option("--include <a,b>", "related things to show too, with --json"),
+      .option("--include <a,b>", "related records to include, with --json"),
     async (context, [named = ""], flags) =>
       (await import("../../../briefs/purchase-orders-shown.ts")).showPurchaseOrder(context, named, flags)
   )
   withAction(
     orders
       .command("add")
-      .description("Add a line to a draft: a product, or with --name something that is none")
+      .description("Add a line to a draft: a product, or with --name any other item")
       .argument("<purchase-order>", "id or number")
       .argument("[product]", "id, sku or barcode")
       .option("--quantity <number>", "how many (default: 1)")
-      .option("--cost <amount>", "for one piece over the whole hire (default: what the product costs)")
-      .option("--discount <percent>", "what the supplier takes off")
-      .option("--name <text>", "what the supplier calls it")
-      .option("--description <text>", "a text below the name"),
+      .option("--cost <amount>", "cost of one piece over the whole hire (default: the product's)")
+      .option("--discount <percent>", "supplier's discount")
+      .option("--name <text>", "supplier's name for it")
+      .option("--description <text>", "text below the name"),
     async (context, args, flags) => (await import("./add.ts")).addOrderLine(context, args, flags)
   )
 }

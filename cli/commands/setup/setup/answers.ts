@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs"
 import type { House } from "./house.ts"
 
 const names_max = 100
-/** Writes them beside where the command was typed; a secret is left out. Gives how to go on, in words. */
+/** Writes them to the current folder, without secrets. Returns advice on how to continue. */
 export const keepAnswers = (house: House): string => {
   const { smtp_url, ...mail } = house.mail ?? {}
   const content = `${JSON.stringify({ ...house, mail }, null, 2)}\n`

@@ -6,7 +6,7 @@ import { decoderOf } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 
-/** The server leaves out spaces at both ends too, and what is compared with what it has must be the same. */
+/** Trimmed like on the server, for comparison with its values. */
 const said = Schema.Trim
 const text = Schema.optionalKey(said)
 const company = Schema.Struct({
@@ -52,7 +52,7 @@ const house = Schema.Struct({
   people: Schema.optionalKey(Schema.Array(person)),
   logo: text,
   numbers: Schema.optionalKey(Schema.Record(Schema.String, said)),
-  /** Numbers such as Q-0001; without it at the first set-up of a house without documents. */
+  /** Numbers such as Q-0001; the default for a new company without documents. */
   short_numbers: Schema.optionalKey(Schema.Boolean),
   mail: Schema.optionalKey(mail)
 })
@@ -70,10 +70,10 @@ const house_keys: { readonly [part: string]: ReadonlyArray<string> } = {
   people: Object.keys(person.fields),
   mail: Object.keys(mail.fields)
 }
-/** Kinds of numbers that have a prefix. */
+/** Kinds of numbers with a prefix. */
 export const numbered = ["opportunity", "invoice", "proforma", "credit_note", "purchase_order", "document"] as const
 
-/** Prefixes of short numbers, where no others are set. */
+/** Default prefixes of short numbers. */
 export const short_prefixes: { readonly [kind in (typeof numbered)[number]]: string } = {
   opportunity: "Q-",
   invoice: "INV-",
@@ -83,7 +83,7 @@ export const short_prefixes: { readonly [kind in (typeof numbered)[number]]: str
   document: "D-"
 }
 
-/** What `setup --example` prints: it can be used as it is, so that it names no logo, which would have to be there. */
+/** Output of `setup --example`: usable as it is, so without a logo, whose file would have to exist. */
 export const example: House = {
   company: {
     name: "Northlight Rental",
@@ -116,7 +116,7 @@ export const example: House = {
 }
 
 const decode = decoderOf<House>(() => house)
-/** A house of a JSON text. Exit 5 naming what is wrong where. */
+/** Parses a setup file. Exit 5 naming each fault and its place. */
 export const houseFrom = (name: string, content: string): House => {
   let value: unknown
   try {
@@ -162,7 +162,7 @@ const companyFlags: { readonly [flag: string]: keyof Company } = {
   phone: "phone",
   taxNumber: "tax_number"
 }
-/** The house that flags describe. */
+/** The setup given by flags. */
 export const houseOfFlags = (flags: Flags): House => {
   const company_given = textFlags(flags, companyFlags)
   const taxes = listFlag(flags, "tax").map((given, at): Tax => ({ ...pairOf("--tax", given), standard: at === 0 }))
@@ -191,15 +191,15 @@ const textFlags = (flags: Flags, fields: { readonly [flag: string]: string }): J
       return given === undefined ? [] : [[field, given]]
     })
   )
-/** The first of the names that comes a second time. */
+/** The first duplicate name. */
 export const firstTwice = (names: ReadonlyArray<string>): string | undefined =>
   names.find((name, at) => names.indexOf(name) !== at)
 
-/** A percentage as people write it: `23%`, `19,5 %`. */
+/** A percentage as typed: `23%`, `19,5 %`. */
 export const plainRate = (text: string): string => text.replace(/\s*%$/, "").replace(/^(\d+),(\d+)$/, "$1.$2")
-/** An address as mail programs copy it: `Ann Reed <ann@example.com>`. */
+/** An address as copied from a mail program: `Ann Reed <ann@example.com>`. */
 export const plainAddress = (text: string): string => /^[^<>]*<([^<>\s]+)>$/.exec(text)?.[1] ?? text
-/** A house with percentages and addresses as the server takes them. */
+/** Normalises percentages and addresses for the server. */
 export const plainHouse = (given: House): House => {
   const { company, mail, people, taxes } = given
   return {
@@ -213,7 +213,7 @@ export const plainHouse = (given: House): House => {
   }
 }
 
-/** What flags say comes before what a file says, field by field: taxes and stores by name, people by address. */
+/** Flags override the file field by field: taxes and stores by name, people by address. */
 export const withFlags = (file: House, flags: House): House => {
   const { company, mail, numbers, people, stores, taxes } = flags
   const names_usual = file.taxes?.some(({ standard }) => standard === true) === true
@@ -224,7 +224,7 @@ export const withFlags = (file: House, flags: House): House => {
     ...(mail === undefined ? {} : { mail: { ...file.mail, ...mail } }),
     ...(numbers === undefined ? {} : { numbers: { ...file.numbers, ...numbers } }),
     ...(stores === undefined ? {} : { stores: joined(file.stores, stores, ({ name }) => name) }),
-    // The first flag is the usual tax, unless the file says which one is.
+    // The first flag is the default tax, unless the file marks one.
     ...(taxes === undefined
       ? {}
       : {
@@ -238,13 +238,13 @@ export const withFlags = (file: House, flags: House): House => {
   }
 }
 export const addressOf = ({ email }: Person): string => email.toLowerCase()
-/** A person named without roles keeps those of the file. */
+/** A person without roles keeps those of the file. */
 const withRoles = (before: Person, after: Person): Person => ({
   ...before,
   ...after,
   roles: after.roles.length === 0 ? before.roles : after.roles
 })
-/** One named twice among `after` stays there a second time, so that it can be refused. */
+/** Duplicates in `after` stay, to be refused. */
 const joined = <T>(
   before: ReadonlyArray<T> = [],
   after: ReadonlyArray<T>,

@@ -13,19 +13,19 @@ export interface Present {
   readonly tax_rates: ReadonlyArray<RowOfList<"tax_rates">>
   readonly tax_rules: ReadonlyArray<RowOfList<"tax_rules">>
   readonly tax_classes: { readonly [kind in ClassedKind]: ReadonlyArray<TaxClass> }
-  /** How many have no tax class of their own, so that nothing of theirs is taxed. */
+  /** Number without a tax class, which are untaxed. */
   readonly without_class: { readonly [kind in ClassedKind]: number }
   readonly stores: ReadonlyArray<RowOfList<"stores">>
   readonly users: ReadonlyArray<RowOfList<"users">>
   readonly roles: ReadonlyArray<RowOfList<"roles">>
-  /** Whether orders, invoices or orders to suppliers have numbers already. */
+  /** Whether orders, invoices or purchase orders are numbered already. */
   readonly has_numbers: boolean
-  /** The logo's file: name and SHA-256; undefined where none is set. */
+  /** File name and SHA-256 of the logo; undefined without one. */
   readonly logo: Row<"attachment"> | undefined
 }
 type TaxClass = RowOfList<"product_tax_classes">
 
-/** What may be without a tax class, where it keeps the class, and which of it are customers or goods. */
+/** Tables with tax classes, their column, and their customers or goods. */
 export const classed_kinds = {
   members: {
     column: "sale_tax_class_id",
@@ -36,14 +36,14 @@ export const classed_kinds = {
   products: { column: "tax_class_id", classes: "product_tax_classes", only: [], words: ["product", "products"] }
 } as const
 export type ClassedKind = keyof typeof classed_kinds
-/** The first of a kind without a tax class, and how many there are. */
+/** The first of a kind without a tax class, and their number. */
 export const withoutClass = async (context: CommandContext, kind: ClassedKind) => {
   const { column, only } = classed_kinds[kind]
   const query: Query = [["per_page", "100"], [`q[${column}_null]`, "1"], ...only]
   const answer = await atServer(context, "GET", kind, undefined, { query })
   return { rows: rowsIn(answer, kind), total: totalOf(answer) }
 }
-/** "3 customers and 12 products have no tax class"; undefined where all have one. */
+/** "3 customers and 12 products have no tax class"; undefined without any. */
 export const withoutClassText = ({ without_class }: Present): string | undefined => {
   const found = (Object.keys(classed_kinds) as ReadonlyArray<ClassedKind>).filter((kind) => without_class[kind] > 0)
   const text = found.map((kind) => {
@@ -70,7 +70,7 @@ export const atServer = async (
 const anyOf = async (context: CommandContext, name: string): Promise<boolean> =>
   rowsIn(await atServer(context, "GET", name, undefined, { query: [["per_page", "1"]] }), name).length > 0
 
-/** A house that has no name and no documents yet. */
+/** A company without a name and documents. */
 export const isNew = ({ has_numbers, settings }: Present): boolean =>
   !has_numbers && (settings.company?.name ?? "") === ""
 
@@ -142,7 +142,7 @@ const main_zones: { readonly [country: string]: string } = {
   UA: "Europe/Kyiv",
   US: "America/New_York"
 }
-/** This machine's where it is one of the country's; undefined where the country does not say which. */
+/** This machine's, if it is one of the country's; undefined if the country has several others. */
 const zoneIn = (country: string, machine: string): string | undefined => {
   // Not in the types of this version of the language yet.
   const locale = new Intl.Locale("und", { region: country }) as { readonly getTimeZones?: () => ReadonlyArray<string> }
@@ -150,7 +150,7 @@ const zoneIn = (country: string, machine: string): string | undefined => {
   return zones.includes(machine) ? machine : (main_zones[country] ?? (zones.length === 1 ? zones[0] : undefined))
 }
 
-/** What the first set-up takes where nothing else is said. The machine's own zone stands in for no country's. */
+/** Defaults of the first setup. The machine's zone applies if the country has none. */
 export const proposedBy = (
   country_code: string | undefined,
   { currencies }: Pick<Present, "currencies">,
@@ -168,7 +168,7 @@ export const proposedBy = (
 
 export const usualClass = (kind: ClassedKind, { tax_classes }: Present): TaxClass | undefined =>
   tax_classes[kind].find((one) => one.is_default)
-/** The rule for usual customers and a class of products. */
+/** Rule of default customers and a product class. */
 export const ruleFor = (product_class: TaxClass | undefined, present: Present): RowOfList<"tax_rules"> | undefined =>
   present.tax_rules.find(
     (one) =>

@@ -1,4 +1,4 @@
-/** The server's own rules applied to the input of `setup`: reported while typing, and by a plan as by the run. */
+/** The server's rules applied to the input of `setup`: while typing, in plans and in runs. */
 import { catalogue } from "../../../../core/catalogue.ts"
 import type { Fields, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { readFields } from "../../../../core/kernel/fields/input.ts"
@@ -9,7 +9,7 @@ import type { Present } from "./present.ts"
 
 export const settingsOf = (group: string): Fields => catalogue.settings[group] ?? {}
 const fieldsOf = (endpoint: string): Fields => catalogue.endpoints.find(({ name }) => name === endpoint)?.fields ?? {}
-/** What each part of a house is sent as. */
+/** Request fields of each part of a setup. */
 export const parts = {
   company: settingsOf("company"),
   mail: settingsOf("mail"),
@@ -21,20 +21,20 @@ export const parts = {
 type Part = keyof typeof parts
 type Problems = { readonly [field: string]: ReadonlyArray<string> }
 
-/** Amounts of money are in no part of a house. */
+/** A setup holds no money. */
 const base_currency = ""
-/** Values as the server keeps them: `gb` is GB, and an empty text is nothing. */
+/** Normalises as the server does: `gb` becomes GB, and an empty text null. */
 export const asStored = (fields: Fields, values: JsonObject): JsonObject =>
   readFields(fields, values, { mode: "update", base_currency }).values
 
-/** What is wrong with one answer; undefined for a good one. */
+/** Error of one answer; undefined if valid. */
 export const problemIn = (part: Part, name: string, text: string): string | undefined => {
   const field = parts[part][name]
   if (field === undefined) return undefined
   const { errors } = readFields({ [name]: field }, { [name]: text }, { mode: "create", base_currency })
   return Object.values(errors)[0]?.[0]
 }
-/** What is wrong with a currency; undefined for one that the server knows. */
+/** Error of a currency; undefined if supported by the server. */
 export const currencyProblem = (code: string, { currencies }: Present): string | undefined => {
   const codes = currencies.map((one) => one.code)
   if (codes.includes(code)) return undefined
@@ -46,7 +46,7 @@ export const twiceProblem = (names: ReadonlyArray<string>): string | undefined =
   return twice === undefined ? undefined : `${twice} is named twice.`
 }
 
-/** All of a house is checked before anything is written. Exit 5 naming the fields. */
+/** Checks the whole setup before anything is written. Exit 5 naming the fields. */
 export const refuseWrong = (house: House, present: Present): void => {
   const problems = { ...fieldProblems(house), ...sumProblems(house), ...knownProblems(house, present) }
   const message = Object.values(problems)[0]?.[0]
@@ -81,7 +81,7 @@ const fieldProblems = ({ company, mail, numbers, people, stores, taxes }: House)
 export const prefixes = (numbers: House["numbers"] = {}): JsonObject =>
   Object.fromEntries(Object.entries(numbers).map(([kind, prefix]) => [`${kind}.prefix`, prefix]))
 
-/** What only several things together make wrong. */
+/** Errors across fields. */
 const sumProblems = ({ people = [], stores = [], taxes = [] }: House): Problems => {
   const usual = taxes.filter(({ standard }) => standard === true).map(({ name }) => name)
   const told = {
@@ -95,7 +95,7 @@ const sumProblems = ({ people = [], stores = [], taxes = [] }: House): Problems 
   }
   return problemsOf(told)
 }
-/** What names something that is not there. */
+/** References to missing names. */
 const knownProblems = ({ company, numbers = {}, people = [] }: House, present: Present): Problems => {
   const kind = Object.keys(numbers).find((one) => !numbered.some((known) => known === one))
   const roles = present.roles.map((one) => one.name)

@@ -22,18 +22,18 @@ export const declare = (program: Command): void => {
     program
       .command("setup")
       .description(
-        "Set a server up: company, time zone, currency, taxes, stores, people, logo, numbers and mail. On a terminal " +
-          "it asks; what is set already is left, so that it may be run again."
+        "Set up a server: company, time zone, currency, taxes, stores, people, logo, numbering and mail. Asks on a " +
+          "terminal; settings that exist are kept, so it can be run again."
       )
-      .option("--file <file>", "a house as JSON; - reads standard input")
+      .option("--file <file>", "setup as JSON; - reads standard input")
       .option("--example", 'print such a file; a logo beside it is named as "logo": "logo.png"')
-      .option("--name <text>", "the company")
+      .option("--name <text>", "company name")
       .option("--street <text>")
       .option("--city <text>")
       .option("--postcode <text>")
       .option("--country <code>", "two letters, such as GB")
-      .option("--time-zone <zone>", "such as Europe/London; at first the country's, else this machine's")
-      .option("--currency <code>", "such as EUR; at first the country's")
+      .option("--time-zone <zone>", "such as Europe/London (initially the country's, else this machine's)")
+      .option("--currency <code>", "such as EUR (initially the country's)")
       .option("--email <address>")
       .option("--phone <number>")
       .option("--tax-number <text>")
@@ -43,17 +43,14 @@ export const declare = (program: Command): void => {
           "such as VAT=20; the first of a new server is the usual tax, others get a tax class"
         )
       )
-      .option("--assign-tax-classes", "give customers and products without a tax class the default one")
-      .addOption(repeatable("--store <name>", "a store; the first takes the place of the one a new server has"))
-      .addOption(repeatable("--person <person>", 'such as "Ann Reed <ann@example.com>: Sales"'))
+      .option("--assign-tax-classes", "give the default tax class to customers and products without one")
+      .addOption(repeatable("--store <name>", "store; the first renames the one a new server has"))
+      .addOption(repeatable("--person <person>", 'person, such as "Ann Reed <ann@example.com>: Sales"'))
       .option("--logo <file>", "PNG or JPEG, for documents")
-      .addOption(repeatable("--prefix <kind=text>", "of numbers, such as invoice=INV-"))
-      .option(
-        "--short-numbers",
-        "four digits and a prefix, such as Q-0001; a house without documents gets them at first"
-      )
-      .option("--mail-from <address>", "the address that mail is sent from")
-      .option("--smtp <url>", "the mail server, smtp://user:password@host:587"),
+      .addOption(repeatable("--prefix <kind=text>", "prefix of document numbers, such as invoice=INV-"))
+      .option("--short-numbers", "number documents like Q-0001; initially the default if there are no documents")
+      .option("--mail-from <address>", "sender address of mail")
+      .option("--smtp <url>", "mail server, smtp://user:password@host:587"),
     (context, _args, flags) => setup(context, flags)
   )
 }
@@ -114,7 +111,7 @@ const offerClasses = (context: CommandContext, present: Present): void => {
   if (found !== undefined) context.note(`! ${found}; flightcase setup --assign-tax-classes gives them the default one.`)
 }
 
-/** The server is told by parts: a refusal says what was set before it. */
+/** The parts are sent one by one: a refusal lists those already set. */
 const carriedOut = async (one: SetupStep, at: number, due: ReadonlyArray<SetupStep>): Promise<void> => {
   try {
     await one.carryOut?.()
@@ -148,7 +145,7 @@ const keepingUsualTax = (context: CommandContext, house: House, present: Present
   return { ...house, taxes }
 }
 
-/** At the first set-up the country's time zone and currency are the company's, unless others are named. */
+/** On the first setup, the country's time zone and currency are the defaults. */
 const withProposed = (context: CommandContext, house: House, present: Present): House => {
   const { base_currency, name = "", timezone } = present.settings.company ?? {}
   if (name !== "") return house
@@ -164,7 +161,7 @@ const withProposed = (context: CommandContext, house: House, present: Present): 
   if (taken.base_currency !== undefined) context.note(`The currency is ${currency}; --currency names another.`)
   return { ...house, ...(Object.keys(taken).length === 0 ? {} : { company: { ...company, ...taken } }) }
 }
-/** What is set, as if it were asked for: for showing it. */
+/** The current configuration in the form of a setup, for display. */
 const presentHouse = ({ settings, stores, tax_rates, users }: Present): House => {
   const company = settings.company ?? {}
   const texts = Object.fromEntries(
@@ -194,7 +191,7 @@ const houseOfFile = async (path: string): Promise<House> => {
     )
   }
   const house = houseFrom(path, content)
-  // A logo is named as it lies beside the file.
+  // A logo is named relative to the file.
   return house.logo === undefined || is_input ? house : { ...house, logo: resolve(dirname(path), house.logo) }
 }
 const textOfInput = async (): Promise<string> => {

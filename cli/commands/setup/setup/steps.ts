@@ -1,4 +1,4 @@
-/** Steps to configure a server, and those already done. Repeating the setup does nothing. */
+/** Steps that configure a server, and those already done. Repeating them changes nothing. */
 import { readFileSync } from "node:fs"
 import { basename } from "node:path"
 import { Result } from "effect"
@@ -17,10 +17,10 @@ import { asStored, parts, prefixes, settingsOf } from "./rules.ts"
 export interface SetupStep {
   readonly part: "company" | "customers" | "taxes" | "stores" | "people" | "logo" | "numbers" | "mail"
   readonly what: string
-  /** In words: `Europe/London`, or `UTC → Europe/London`. */
+  /** As text: `Europe/London`, or `UTC → Europe/London`. */
   readonly value: string
   readonly is_set: boolean
-  /** Carried out in order; undefined where it is set. */
+  /** Runs in order; undefined if already set. */
   readonly carryOut: (() => Promise<unknown>) | undefined
 }
 const step = (
@@ -95,7 +95,7 @@ const settingSteps = (
   const values = asStored(settingsOf(group), given)
   const now = settings[group] ?? {}
   const due = Object.entries(values).filter(([key, value]) => now[key] !== value)
-  // One request for all of a group: they hold together, or none of them.
+  // One request per group, so that all or none of its settings are saved.
   const put = () => atServer(context, "PUT", `settings/${group}`, { settings: Object.fromEntries(due) })
   return Object.entries(values).map(([key, value]) => {
     const what = key.replaceAll(/[_.]/g, " ")
@@ -117,7 +117,7 @@ const settingSteps = (
 }
 
 const short_digits = 4
-/** Numbers that people can say, of all kinds; prefixes that are set stay. */
+/** Short numbers of all kinds; existing prefixes stay. */
 const shortNumbers = (
   context: CommandContext,
   { numbers = {} }: House,
@@ -155,7 +155,7 @@ const currencyEnabled = (
       ]
 }
 
-/** The usual tax is that of the default class of products; every other one has a class of its name. */
+/** The default tax applies to the default product class; every other tax gets a class of its name. */
 const taxSteps = (context: CommandContext, tax: Tax, present: Present): ReadonlyArray<SetupStep> => {
   const rate = Number(tax.rate).toFixed(4)
   const row = present.tax_rates.find((one) => one.name === tax.name)
@@ -196,7 +196,7 @@ const taxSteps = (context: CommandContext, tax: Tax, present: Present): Readonly
   const what = is_usual ? "the usual tax" : "tax class of products"
   return [rated, step("taxes", what, tax.name, is_applied ? undefined : apply)]
 }
-/** The rate a new server has, once another is the usual one: unused, it would only be chosen by mistake. */
+/** A new server's initial rate, once another one is the default: unused, it would only be chosen by mistake. */
 const retireSeeded = (
   context: CommandContext,
   taxes: ReadonlyArray<Tax>,
@@ -215,7 +215,7 @@ const retireSeeded = (
       ]
 }
 
-/** The class "Exempt" of a new server has no rule, and without one the usual tax would hold (rules/opportunities 8). */
+/** The class "Exempt" of a new server has no rule; without one the default tax would apply (rules/opportunities 8). */
 const exemptStep = (context: CommandContext, taxes: ReadonlyArray<Tax>, present: Present): ReadonlyArray<SetupStep> => {
   const exempt = present.tax_classes.products.find((one) => one.name === "Exempt")
   const zero = present.tax_rates.find((one) => one.is_active && Number(one.rate) === 0)
@@ -232,7 +232,7 @@ const exemptStep = (context: CommandContext, taxes: ReadonlyArray<Tax>, present:
   ]
 }
 
-/** Customers and products without a tax class get the default one. */
+/** Gives customers and products without a tax class the default one. */
 const classSteps = (context: CommandContext, { without_class }: Present): ReadonlyArray<SetupStep> =>
   (Object.keys(classed_kinds) as ReadonlyArray<ClassedKind>).map((kind) => {
     const count = without_class[kind]
@@ -258,8 +258,8 @@ const assignClasses = async (context: CommandContext, kind: ClassedKind): Promis
 }
 
 /**
- * Stores get the company's clock unless another is named, the one a new server has too: a store without one counts its
- * days in UTC. Those that have a clock keep it.
+ * Stores without a time zone get the company's unless another is given, as they would count days in UTC. Others keep
+ * theirs.
  */
 const withZones = ({ company, stores }: House, { settings, stores: rows }: Present): ReadonlyArray<StorePlace> => {
   const timezone = company?.timezone ?? settings.company?.timezone
@@ -270,7 +270,7 @@ const withZones = ({ company, stores }: House, { settings, stores: rows }: Prese
     rows.some((row) => row.name === name && row.timezone !== null && row.timezone !== "")
   return places.map((place) => (has_clock(place) ? place : { timezone, ...place }))
 }
-/** The store a new server has takes the name of the first one. */
+/** Renames a new server's store to the first one of the setup. */
 const seeded_store = "Main Warehouse"
 const storeStep = (context: CommandContext, place: StorePlace, at: number, { stores }: Present): SetupStep => {
   const named = stores.find((one) => one.name === place.name)
@@ -314,13 +314,13 @@ const personStep = (context: CommandContext, person: Person, { users }: Present)
   )
 }
 
-/** What is wrong with a file as a logo; undefined for a good one. */
+/** Error of a logo file; undefined if valid. */
 export const logoProblem = (path: string): string | undefined => {
   const name = basename(path)
   try {
     const read = readPicture(readFileSync(path))
     if (Result.isFailure(read)) return `${name}: ${read.failure}`
-    // The server knows a logo by the type it gave the file, and gives drawings none.
+    // The server checks the type it gave the file; it gives drawings none.
     return read.success.mime_type === "image/svg+xml"
       ? `${name} is a drawing: give the logo as PNG or JPEG.`
       : undefined

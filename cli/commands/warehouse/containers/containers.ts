@@ -74,7 +74,7 @@ const printManifest = (context: CommandContext, whole: Manifest): void => {
   )
   if (rows.length === 0) context.note("Nothing is in it.")
 }
-/** What slots of the container and of cases inside it still lack. */
+/** Unfilled slots of the container and of nested cases. */
 const missingIn = (whole: Manifest): ReadonlyArray<JsonObject> =>
   [whole, ...nestedContainers(whole)].flatMap((one) =>
     one.slots
@@ -88,7 +88,7 @@ const missingIn = (whole: Manifest): ReadonlyArray<JsonObject> =>
   )
 const nestedContainers = (whole: Manifest): ReadonlyArray<Manifest> =>
   whole.containers.flatMap((one) => [one, ...nestedContainers(one)])
-/** A row per unit; the contents of a case inside follow the row of that case. */
+/** A row per unit; the contents of a nested case follow its row. */
 const rowsOf = (
   whole: Manifest,
   above: ReadonlyArray<string>
@@ -111,18 +111,16 @@ const rowsOf = (
 }
 
 export const declare = (program: Command): void => {
-  const containers = program
-    .command("containers")
-    .description("Flight cases and boxes: what is in them, where they are")
+  const containers = program.command("containers").description("Flight cases and boxes: their contents and locations")
   withAction(
     containers
       .command("manifest")
-      .description("What is in a container, cases inside it included; as a page, or as labels for it and its contents")
+      .description("Show a container's contents, nested cases included, as a list, a page or labels")
       .argument("<container>", "id, barcode, or its housing's asset or serial number")
-      .option("--html <file>", "a page to print and put into the case; - for standard output")
-      .addOption(new Option("--labels <kind>", "the page holds labels instead of the list").choices(["code128", "qr"]))
+      .option("--html <file>", "write a page to print and put into the case; - for standard output")
+      .addOption(new Option("--labels <kind>", "print labels instead of the list").choices(["code128", "qr"]))
       .option("--sheet <grid>", "labels across and down on A4: 3x8, 3x7, 2x7, 2x4 or 5x13 (default: 3x8)")
-      .option("--skip <number>", "labels already used up on the first sheet"),
+      .option("--skip <number>", "labels already used on the first sheet"),
     showManifest
   )
 }

@@ -1,4 +1,4 @@
-/** The contents of a container, cases inside it included, with the code to scan for each unit and each case. */
+/** Contents of a container, nested cases included, with the scan code of each unit and case. */
 import { containerCode, readCode, unitCode } from "../../../../core/warehouse/scanning/read-code.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
@@ -22,13 +22,13 @@ interface ManifestItem {
   readonly asset_number: string | null
   readonly serial_number: string | null
   readonly barcode: string | null
-  /** The code to scan: `pack` and `scan` find this unit by it, and no other. */
+  /** The code by which `pack` and `scan` find exactly this unit. */
   readonly code: string
   readonly position: string | null
   readonly packed_at: string
-  /** In words, where it is out of service: "in repair". */
+  /** As text, if it is out of service: "in repair". */
   readonly out_of_service?: string
-  /** When it came back by itself: the container is out without it. */
+  /** Time of its separate return, while the container is out. */
   readonly returned_at: string | null
 }
 export interface Manifest {
@@ -43,17 +43,17 @@ export interface Manifest {
   readonly scan_mode: string
   readonly sealed_at: string | null
   readonly notes: string | null
-  /** When and for what something was taken out of it while it was sealed; null once it is sealed again. */
+  /** When and for what something was taken out while it was sealed; null once sealed again. */
   readonly seal_broken_at: string | null
   readonly seal_broken_reason: string | null
-  /** Whether all that belongs in it is in it; null while it is open, false where its seal was broken. */
+  /** Whether its target contents are complete; null while open, false after a broken seal. */
   readonly is_compliant: boolean | null
   readonly slots: ReadonlyArray<ManifestSlot>
   readonly items: ReadonlyArray<ManifestItem>
   readonly containers: ReadonlyArray<Manifest>
 }
 
-/** The manifest of a container by id. Cases are nested as deep as they are packed. */
+/** The manifest of a container by id, with nested cases to any depth. */
 export const manifestOf = async (context: CommandContext, container_id: number): Promise<Manifest> => {
   const tree = await containerTree(context, container_id, new Set())
   const unit_ids = [
@@ -71,7 +71,7 @@ export const manifestOf = async (context: CommandContext, container_id: number):
   return assembled(context, tree, units, codes)
 }
 
-/** A container as read, with the containers inside it. */
+/** A container as read, with its nested containers. */
 interface ContainerTree {
   readonly row: Row<"container">
   readonly items: NonNullable<Row<"container">["items"]>
@@ -86,7 +86,7 @@ const containerTree = async (context: CommandContext, id: number, seen: Set<numb
   seen.add(id)
   const container = rowIn(await context.read(`/api/v1/containers/${id}`), "container")
   const items = container.items ?? []
-  // Whether a container is complete can be asked once it is closed.
+  // Completeness is only known for closed containers.
   const compliance = closed.includes(container.status)
     ? rowIn(await context.read(`/api/v1/containers/${id}/compliance`), "compliance")
     : undefined
@@ -99,7 +99,7 @@ const containerTree = async (context: CommandContext, id: number, seen: Set<numb
   return { row: container, items, compliance, inside }
 }
 
-/** Rows whose column has one of these values, asked for a hundred values at a time. */
+/** Rows whose column has one of these values, in batches of a hundred. */
 const rowsWith = async <const Path extends string>(
   context: CommandContext,
   path: Path,
@@ -175,7 +175,7 @@ const slotOf = (row: Row<"compliance">["slots"][number]): ManifestSlot => ({
   satisfied: row.satisfied
 })
 
-/** Whether a scanner gives the code back unchanged, and without reading a quantity out of it (`CABLE*5`). */
+/** Whether a scanner returns the code unchanged and without a quantity (`CABLE*5`). */
 const scannable = (text: string | null): text is string => {
   if (text === null || /[\r\n\ufeff]/.test(text)) return false
   const { code, quantity } = readCode(text)
@@ -183,7 +183,7 @@ const scannable = (text: string | null): text is string => {
 }
 
 const columns = ["barcode", "asset_number", "serial_number"] as const
-/** For each unit its barcode, asset number or serial number, the first that no other unit has; else `unit:ID`. */
+/** Barcode, asset number or serial number of each unit, the first that is unique; else `unit:ID`. */
 const codesOf = async (
   context: CommandContext,
   units: ReadonlyArray<Row<"stock_level">>
@@ -219,7 +219,7 @@ const codesOf = async (
   )
 }
 
-/** The code of its case, which `scan` finds too, else its own barcode; where neither names it alone, `container:ID`. */
+/** The code of its case, else its own barcode; if neither is unique, `container:ID`. */
 const codeOfContainer = async (
   context: CommandContext,
   id: number,

@@ -1,4 +1,4 @@
-/** The manifest as a page, and the labels that go with it. */
+/** The manifest as a page, and its labels. */
 import type { Markup, Scene } from "../../../views/frame.ts"
 import {
   checkOutputPath,
@@ -19,9 +19,9 @@ import type { CommandContext } from "../../../context/context.ts"
 import type { ResolvedStore } from "../../../context/resolve-id.ts"
 import { fitsQr, type Label, type LabelRequest, labelSheets, sheets, symbolOf } from "../../../views/sheet.ts"
 
-// The packing list of a case: what is in it, what is missing, with boxes to tick on paper.
+// Packing list of a case: contents and missing items, with boxes to tick.
 
-/** The page; `symbol` is drawn beside the name. */
+/** The page, with `symbol` beside the name. */
 export const manifestPage = (whole: Manifest, scene: Scene, symbol: Markup | undefined): string => {
   const units = count(whole)
   return pageText({
@@ -161,7 +161,7 @@ export const drawLabels = async (
     )
 }
 
-/** A label for the container and one for each unit; a case inside gets only the label of its container. */
+/** Labels for the container and each unit; a nested case gets only its container's label. */
 const labelsOf = (whole: Manifest, position: string | null | undefined): ReadonlyArray<Label> => [
   { code: whole.code, title: whole.name, more: position ?? undefined, is_case: true },
   ...whole.items.flatMap((item) => {

@@ -1,4 +1,4 @@
-/** `units quarantine|repair|release|lost|sold`: each code is a command of its own. */
+/** `units quarantine|repair|release|lost|sold`: one command per code. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
@@ -15,7 +15,7 @@ import { opportunityPath } from "../../orders/shared/show.ts"
 
 type Move = "quarantine" | "repair" | "release" | "lost" | "sold"
 
-/** Moves every unit named; a refused one is told, and the others go on. The exit code is that of the first refusal. */
+/** Moves the named units; after a refusal the others continue. The exit code is the first refusal's. */
 export const moveUnits = async (
   move: Move,
   context: CommandContext,
@@ -25,7 +25,7 @@ export const moveUnits = async (
   const sent = await moveBody(context, flags)
   const photos = listFlag(flags, "photo")
   const { localFile } = await import("../../../base/input.ts")
-  // One that cannot be read is told before anything is recorded.
+  // Unreadable files are reported before anything is recorded.
   for (const photo of photos) await localFile(photo)
   const done: Array<JsonObject> = []
   const failed: Array<JsonObject> = []
@@ -64,7 +64,7 @@ export const requireUnit = async (context: CommandContext, code: string): Promis
   }
 }
 
-/** What the flags say of every unit alike; absent flags are absent keys, so that an open record keeps what it has. */
+/** Common values of all units; absent flags are absent keys, so that an open record keeps its values. */
 const moveBody = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
   const body: Record<string, Json> = {}
   for (const name of ["reason", "note", "cost"]) {
@@ -87,7 +87,7 @@ const moveBody = async (context: CommandContext, flags: Flags): Promise<JsonObje
   return body
 }
 
-/** The days of the flags on the clock of the unit's store; a plain day to come back on counts to its end. */
+/** Dates in the zone of the unit's store; a plain day of return includes the whole day. */
 const datesOf = async (context: CommandContext, asset: Asset, flags: Flags): Promise<JsonObject> => {
   const since = textFlag(flags, "since"),
     back = textFlag(flags, "back")
@@ -99,7 +99,7 @@ const datesOf = async (context: CommandContext, asset: Asset, flags: Flags): Pro
   }
 }
 
-/** Moves one unit and says what became of it, or would; undefined where a plan was printed for a program. */
+/** Moves one unit and prints the result; undefined if a plan was printed as JSON. */
 const moveOne = async (
   context: CommandContext,
   move: Move,
@@ -140,14 +140,14 @@ const inWords = (move: Move, level: Row<"stock_level">, record: Row<"service_rec
   )
 }
 
-/** A command of its own, with permissions of its own: the unit's state holds whatever becomes of the charge. */
+/** A separate command with its own permission: the unit's state holds even if the charge is refused. */
 const chargeFor = async (
   context: CommandContext,
   asset: Asset,
   record: Row<"service_record">,
   amount: string
 ): Promise<void> => {
-  // The record that it is charged by is not there yet.
+  // The record to charge does not exist yet.
   if (context.options.plan === true)
     return context.note(
       oneLine(`Would charge ${amount === "replacement" ? "the replacement" : amount} for ${asset.label}.`)

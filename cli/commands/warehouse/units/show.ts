@@ -74,7 +74,7 @@ export const showUnit = async (context: CommandContext, code: string): Promise<v
 const conflictsOf = async (context: CommandContext, open: Row<"service_record">) =>
   rowsIn((await context.read(`/api/v1/service_records/${open.id}`)).meta, "conflicts")
 
-/** Where it is and who has it, as `find` says it; null for a unit without a code, or one that is not found by it. */
+/** Location and holder, as in `find`; null for units without a code, or not found by it. */
 const whereIs = async (context: CommandContext, level: Row<"stock_level">) => {
   const code = level.asset_number ?? level.serial_number ?? level.barcode
   if (code === null) return null
@@ -91,7 +91,7 @@ const whereIs = async (context: CommandContext, level: Row<"stock_level">) => {
   return rowIn(body, "search").units.find(({ id }) => id === level.id)?.where ?? null
 }
 
-/** Files attached to the unit while this record was the newest one that was open: photos of what it is about. */
+/** Files attached while this record was the newest open one: photos of the fault. */
 const attachedDuring = (
   record: Row<"service_record">,
   records: ReadonlyArray<Row<"service_record">>,

@@ -44,7 +44,7 @@ export const showWorkshop = async (context: CommandContext, flags: Flags): Promi
   if (in_order.length === 0) return context.note("Nothing is out of service.")
   context.print(tableText(columns, in_order, context.terminal))
 }
-/** By the day it is expected back: overdue ones first. Without one by the day it went; what is lost comes last. */
+/** By expected return, overdue ones first; then by start; lost units last. */
 const orderOf = (row: Listed): string =>
   `${row.state === "lost" ? 2 : row.expected_back_at === null ? 1 : 0} ` +
   `${row.expected_back_at ?? ""} ${row.starts_at} ${String(row.id).padStart(12, "0")}`

@@ -8,9 +8,9 @@ const product_name = text({ nullable: true })
 const counts = {
   total_stock: integer(),
   total_demanded: integer(),
-  available: integer({ describe: "May be negative: a shortage" })
+  available: integer({ describe: "Negative for a shortage" })
 }
-const demand_breakdown = Shown.map(integer(), { describe: "Quantity by what demands it" })
+const demand_breakdown = Shown.map(integer(), { describe: "Quantities by kind of demand" })
 const as_of = Shown.optional(timestamp({ describe: "As-of time: computed from events recorded by then" }))
 const slot = { slot_start: timestamp(), ...counts, demand_breakdown, pending_checkin_quantity: integer() }
 const range = {
@@ -84,7 +84,7 @@ export const ganttShown = {
     days: Shown.optional(
       Shown.objects(
         { date: date(), available: integer() },
-        { describe: "With include_kits: what the parts allow, day by day" }
+        { describe: "With include_kits: availability by day, limited by the components" }
       )
     ),
     parts: Shown.optional(
@@ -96,7 +96,7 @@ export const ganttShown = {
           binding: choice({ pool: "Pool", fixed: "Fixed" }),
           ...chart
         },
-        { describe: "With include_kits: a chart for every part" }
+        { describe: "With include_kits: a chart for each component" }
       )
     )
   })

@@ -32,14 +32,14 @@ import type * as Shown from "../../../kernel/lists/answer-schema.ts"
 const storeField = ref("stores", { required: true })
 
 const whenFields = {
-  date: timestamp({ nullable: true, describe: "One moment: a day of the store, or an instant" }),
-  from: timestamp({ nullable: true, describe: "Start of a range, with to" }),
-  to: timestamp({ nullable: true, describe: "End of the range, excluded" }),
+  date: timestamp({ nullable: true, describe: "Single moment: a day of the store, or an instant" }),
+  from: timestamp({ nullable: true, describe: "Start of a range; requires to" }),
+  to: timestamp({ nullable: true, describe: "End of the range, exclusive" }),
   as_of: timestamp({
     nullable: true,
     describe:
-      "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever " +
-      "claimed it are read again up to then, so it costs more the longer these are"
+      "As-of time: computed from events recorded by then. " +
+      "Reads the product's history again, so it is slower the longer that is"
   })
 }
 
@@ -90,7 +90,7 @@ const pointOrRange = Effect.fnUntraced(function* (
 const flat = get("/api/v1/availability", {
   answer: pointOrRangeShown,
   name: "availability.show",
-  summary: "What is free of a product at a store, at one moment or over a range",
+  summary: "Show a product's availability at a store, at one moment or over a range",
   ...access,
   fields: { product_id: ref("products", { required: true, live: false }), store_id: storeField, ...whenFields },
   check: dateOrRangeCheck,
@@ -104,7 +104,7 @@ const flat = get("/api/v1/availability", {
 const ofProduct = get("/api/v1/products/{product}/availability", {
   answer: pointOrRangeShown,
   name: "products.availability",
-  summary: "What is free of this product at a store, at one moment or over a range",
+  summary: "Show this product's availability at a store, at one moment or over a range",
   ...access,
   params: { product: { table: products } },
   fields: { store_id: storeField, ...whenFields },
@@ -115,15 +115,15 @@ const ofProduct = get("/api/v1/products/{product}/availability", {
 const availableAssets = get("/api/v1/products/{product}/available-assets", {
   answer: availableAssetsShown,
   name: "products.available_assets",
-  summary: "Serialised units of this product that are free in a window",
+  summary: "List this product's serialised units that are free in a window",
   ...access,
   params: { product: { table: products } },
   fields: {
     store_id: storeField,
     from: timestamp({ required: true }),
     to: timestamp({ required: true }),
-    per_page: integer({ min: 1, max: 100, default: 50, describe: "Rows a page" }),
-    page: integer({ min: 1, default: 1, describe: "Which page, from 1" })
+    per_page: integer({ min: 1, max: 100, default: 50, describe: "Rows per page" }),
+    page: integer({ min: 1, default: 1, describe: "Page number, from 1" })
   },
   check: inOrderCheck,
   run: (input) =>

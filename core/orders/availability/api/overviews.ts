@@ -84,7 +84,7 @@ const weight = 5
 const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
 const include_kits = boolean({
   default: false,
-  describe: "Kits and other composed products too, each judged slot by slot by what its parts allow"
+  describe: "Include kits and other composed products, limited in each slot by their components"
 })
 const windowOf = (span: Span, zone: string): Period =>
   withMargin({ from: span.from.at, to: endOfMoment(span.to, zone) })
@@ -92,7 +92,7 @@ const windowOf = (span: Span, zone: string): Period =>
 const calendar = get("/api/v1/availability/calendar", {
   answer: calendarShown,
   name: "availability.calendar",
-  summary: "Lowest availability of every product of a store, day by day",
+  summary: "List every product's lowest availability at a store, by day",
   ...access,
   metering_weight: weight,
   fields: {
@@ -130,7 +130,7 @@ const calendar = get("/api/v1/availability/calendar", {
 const gantt = get("/api/v1/availability/{product}/gantt", {
   answer: ganttShown,
   name: "availability.gantt",
-  summary: "Every claim on a product at a store, and the days it is short",
+  summary: "Show all demands on a product at a store, and the days it is short",
   ...access,
   metering_weight: weight,
   params: { product: { table: products } },
@@ -182,14 +182,14 @@ const kitOf = Effect.fnUntraced(function* (
 const sweep = get("/api/v1/availability/shortages", {
   answer: sweepShown,
   name: "availability.shortages",
-  summary: "Days on which more is promised than a store has; of all stores unless one is named",
+  summary: "List days on which a store, or any store, is overbooked",
   ...access,
   metering_weight: weight,
   fields: {
     store_id: ref("stores", { nullable: true }),
     ...spanFields,
-    per_page: integer({ min: 1, max: 200, default: 50, describe: "Rows a page" }),
-    page: integer({ min: 1, default: 1, describe: "Which page, from 1" })
+    per_page: integer({ min: 1, max: 200, default: 50, describe: "Rows per page" }),
+    page: integer({ min: 1, default: 1, describe: "Page number, from 1" })
   },
   check: inOrderCheck,
   run: (input) =>
@@ -216,16 +216,13 @@ const sweep = get("/api/v1/availability/shortages", {
 const why = get("/api/v1/availability/why", {
   answer: whyShown,
   name: "availability.why",
-  summary: "What one number rests on: the stock counted, the claims that take it, the parts that limit it",
+  summary: "Explain an availability figure: the stock, demands and components behind it",
   ...access,
   fields: {
     product_id: ref("products", { required: true }),
     store_id: ref("stores", { required: true }),
     date: timestamp({ required: true }),
-    as_of: timestamp({
-      nullable: true,
-      describe: "What was believed at this earlier time, at the cost of reading the product's history again"
-    })
+    as_of: timestamp({ nullable: true, describe: "As-of time: computed from events recorded by then, which is slower" })
   },
   run: (input) =>
     Effect.gen(function* () {

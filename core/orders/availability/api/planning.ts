@@ -37,7 +37,7 @@ const fitting = later(() => import("../rules/fit.ts"))
 /** Units that these requests cost in metering, as for calendars and charts (rules/conventions 16). */
 const weight = 5
 const planned_lines_max = 200
-const quantity = integer({ min: 1, max: 1_000_000, default: 1, describe: "Whole units" })
+const quantity = integer({ min: 1, max: 1_000_000, default: 1, describe: "Quantity in whole units" })
 const dayMillis = 86_400_000
 
 const whatIf = postQuery("/api/v1/availability/what_if", {
@@ -45,29 +45,23 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
   name: "availability.what_if",
   ...access,
   metering_weight: weight,
-  summary:
-    "Check lines before they are ordered: free units per product and slot, and what each line lacks; records nothing",
+  summary: "Check planned lines: availability per product and slot, shortfall per line; records nothing",
   fields: {
-    store_id: ref("stores", { nullable: true, describe: "The store of lines that name none" }),
+    store_id: ref("stores", { nullable: true, describe: "Store of lines without one" }),
     lines: list(
       object({
         product_id: ref("products", { required: true }),
         quantity,
-        starts_at: timestamp({ required: true, describe: "A day of the store, or an instant" }),
+        starts_at: timestamp({ required: true, describe: "Start: a day of the store, or an instant" }),
         ends_at: timestamp({
           required: true,
           describe:
-            "Excluded; after starts_at, and all lines within the days that the setting availability.span_max_days " +
-            "allows"
+            "End, exclusive, after starts_at; all lines must fit into the days of the setting " +
+            "availability.span_max_days"
         }),
         store_id: ref("stores", { nullable: true })
       }),
-      {
-        required: true,
-        min_items: 1,
-        max_items: planned_lines_max,
-        describe: "At most 200; each is judged against all others"
-      }
+      { required: true, min_items: 1, max_items: planned_lines_max, describe: "Lines to check together, at most 200" }
     )
   },
   run: (input) =>
@@ -184,8 +178,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
   ...access,
   metering_weight: weight,
   summary:
-    "The first window of a length in which a whole list is free at a store; or none, and the product that stands in " +
-    "the way",
+    "Find the first window in which a whole list is free at a store; " + "if there is none, the limiting product",
   fields: {
     store_id: ref("stores", { required: true }),
     lines: list(object({ product_id: ref("products", { required: true }), quantity }), {
@@ -193,28 +186,26 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
       min_items: 1,
       max_items: planned_lines_max
     }),
-    from: timestamp({ required: true, describe: "Not before: a day of the store, or an instant" }),
+    from: timestamp({ required: true, describe: "Earliest start: a day of the store, or an instant" }),
     until: timestamp({
       required: true,
-      describe:
-        "The window ends by then; a plain date counts whole. As many days after from as the setting " +
-        "availability.span_max_days allows"
+      describe: "Latest end; a plain date includes the whole day. At most " + "availability.span_max_days after from"
     }),
     duration_minutes: integer({
       min: 1,
       max: span_days_ceiling * 1_440,
       nullable: true,
-      describe: "Length of the hire; or duration_days"
+      describe: "Length of the hire in minutes; or give duration_days"
     }),
     duration_days: integer({
       min: 1,
       max: span_days_ceiling,
       nullable: true,
-      describe: "Days on the store's clock, which may have 23 or 25 hours"
+      describe: "Length of the hire in days on the store's clock"
     }),
     align: choice(
       { slot: "With a slot", day: "With a day of the store", none: "At any moment" },
-      { default: "slot", describe: "Where the window may begin" }
+      { default: "slot", describe: "Times at which the window may begin" }
     )
   },
   check: (values, body) => ({ ...oneDuration(values, body), ...untilAfterFrom(values, body) }),

@@ -193,7 +193,7 @@ export const serialisedParts = (
   products: ReadonlyMap<number, StockedProduct>,
   max_depth: number
 ): ReadonlyMap<number, number> => partsTracked(product, products, max_depth, true)
-/** The same of parts that are counted. */
+/** The same for bulk parts. */
 export const countedParts = (
   product: StockedProduct,
   products: ReadonlyMap<number, StockedProduct>,

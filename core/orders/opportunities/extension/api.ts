@@ -17,7 +17,7 @@ const fields = {
   lines: json<WhichLines>({
     form: "any",
     nullable: true,
-    describe: "follow (those that had the old dates, the default), keep (none), or ids: these lines and no others"
+    describe: "Lines to move: follow (those with the old dates; default), keep (none), or their ids"
   }),
   ...seenFields,
   reason: longText({ nullable: true, max: 1_000 })
@@ -26,7 +26,7 @@ const fields = {
 const extend = command("POST", `${path}/{id}/extend`, {
   answer: { ...opportunityShown, extension: extensionShown },
   name: "opportunities.extend",
-  summary: "Extend or shorten the hire: its dates, and those of its lines",
+  summary: "Extend or shorten the hire, with its lines",
   ...edit,
   params: one,
   fields,
@@ -44,7 +44,7 @@ const extend = command("POST", `${path}/{id}/extend`, {
 const preview = postQuery(`${path}/{id}/extend/preview`, {
   answer: { extension: extensionShown, meta: Shown.keys({ warnings: list(text()) }) },
   name: "opportunities.extend_preview",
-  summary: "What extending the hire would come to; nothing is written",
+  summary: "Preview an extension of the hire; writes nothing",
   ...read,
   params: one,
   fields,

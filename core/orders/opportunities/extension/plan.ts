@@ -21,16 +21,28 @@ const phaseWindows = Object.fromEntries(
 )
 /** Every date of the header. Null leaves it as it is, as in any change of the header. */
 export const dateFields = {
-  starts_at: timestamp({ nullable: true, describe: "When the hire begins now" }),
-  ends_at: timestamp({ nullable: true, describe: "When it ends now: later, or sooner" }),
-  charge_starts_at: timestamp({ nullable: true, describe: "Goes with starts_at where both were the same" }),
-  charge_ends_at: timestamp({ nullable: true, describe: "Goes with ends_at where both were the same" }),
+  starts_at: timestamp({ nullable: true, describe: "New start of the hire" }),
+  ends_at: timestamp({ nullable: true, describe: "New end of the hire, later or earlier" }),
+  charge_starts_at: timestamp({
+    nullable: true,
+    describe: "New charge start; default: moves with starts_at if they were equal"
+  }),
+  charge_ends_at: timestamp({
+    nullable: true,
+    describe: "New charge end; default: moves with ends_at if they were equal"
+  }),
   ...phaseWindows
 }
 /** The hire's dates when the extension was decided: lines that had these move along. */
 export const seenFields = {
-  was_starts_at: timestamp({ nullable: true, describe: "When it began, as you saw it: lines that did go along, too" }),
-  was_ends_at: timestamp({ nullable: true, describe: "When it ended, as you saw it: lines that did go along, too" })
+  was_starts_at: timestamp({
+    nullable: true,
+    describe: "Start of the hire before, as you saw it; lines that began then move, too"
+  }),
+  was_ends_at: timestamp({
+    nullable: true,
+    describe: "End of the hire before, as you saw it; lines that ended then move, too"
+  })
 }
 type Seen = Partial<ValuesOf<typeof seenFields>>
 type Dates = Partial<Pick<OpportunityRow, "starts_at" | "ends_at" | "charge_starts_at" | "charge_ends_at">>
@@ -79,7 +91,7 @@ const isBack = (opportunity: Opportunity, line: ItemRow): boolean => {
 const isOfHire = (date: string | null, bound: Bound, header: OpportunityRow, seen: Seen): boolean =>
   date !== null && (date === header[bound] || date === seen[`was_${bound}`])
 
-/** The header's dates as they will be. Charge dates that were those of the hire go along unless they are sent. */
+/** The header's new dates. Charge dates equal to the hire's move along unless sent. */
 const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen: Seen): Partial<OpportunityRow> => {
   const along: { -readonly [D in keyof Dates]: Dates[D] } = {}
   for (const bound of bounds) {
@@ -249,7 +261,7 @@ const shortageShown = {
       starts_at: timestamp(),
       ends_at: timestamp()
     },
-    { describe: "Other orders that have the product in the added time" }
+    { describe: "Other orders with the product in the added time" }
   )
 }
 const hire = {

@@ -30,7 +30,7 @@ export interface PromisedTo {
   readonly starts_at: string
   readonly ends_at: string
 }
-/** Of many, naming the first is enough. */
+/** If there are many, naming the first suffices. */
 const named_max = 20
 const read_max = 200
 

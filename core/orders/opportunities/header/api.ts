@@ -186,7 +186,7 @@ const headerFacts = Effect.fnUntraced(function* (sent: { readonly [name: string]
 const create = command("POST", path, {
   answer: opportunityShown,
   name: "opportunities.create",
-  summary: "Create an opportunity: a draft",
+  summary: "Create a draft opportunity",
   ability: write,
   permission: "opportunities.create",
   fields: createFields,
@@ -244,7 +244,7 @@ const stockFor = Effect.fnUntraced(function* (
 const update = command("PUT", `${path}/{id}`, {
   answer: opportunityShown,
   name: "opportunities.update",
-  summary: "Change the header of an opportunity; what is left out stays",
+  summary: "Update an opportunity's header; omitted fields keep their values",
   ...edit,
   params: one,
   fields: updateFields,
@@ -286,7 +286,7 @@ const remove = command("DELETE", `${path}/{id}`, {
 const restore = command("POST", `${path}/{id}/restore`, {
   answer: opportunityShown,
   name: "opportunities.restore",
-  summary: "Bring a deleted opportunity back",
+  summary: "Restore a deleted opportunity",
   ability: write,
   permission: "opportunities.delete",
   params: { id: { table: opportunities, with_deleted: true } },
@@ -299,14 +299,14 @@ const clone = command("POST", `${path}/{id}/clone`, {
   answer: opportunityShown,
   success_status: 201,
   name: "opportunities.clone",
-  summary: "Copy the opportunity into a new draft",
+  summary: "Copy an opportunity to a new draft",
   ...edit,
   permission: "opportunities.create",
   params: one,
   fields: {
     subject: text({ nullable: true }),
-    starts_at: timestamp({ nullable: true, describe: "When the copy begins; lines and phases keep their place in it" }),
-    ends_at: timestamp({ nullable: true, describe: "When it ends (default: after as long as it lasted)" })
+    starts_at: timestamp({ nullable: true, describe: "Start of the copy; lines and phases shift with it" }),
+    ends_at: timestamp({ nullable: true, describe: "End of the copy; default: same duration as the original" })
   },
   check: newDatesErrors,
   creates: [opportunities],

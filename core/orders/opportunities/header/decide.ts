@@ -56,7 +56,7 @@ export const mayHire = (customer: Pick<Customer, "membership_type"> | undefined,
   customer?.membership_type === "organisation" ||
   (customer?.membership_type === "contact" && settings["opportunities"]?.["contacts_as_customers"] === true)
 
-/** The customer must be one who may hire; addresses must be the customer's. */
+/** The customer must be allowed to hire, and addresses must belong to the customer. */
 const headerErrors = (next: Values, sent: Values, facts: HeaderFacts, settings: Settings): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = { ...windowErrors(next as JsonObject) }
   if (typeof sent.member_id === "number" && !mayHire(facts.customer, settings))

@@ -134,7 +134,7 @@ const add = command("POST", `${path}/{id}/items`, {
 const change = command("PATCH", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,
   name: "opportunities.update_item",
-  summary: "Change a line; absent fields stay",
+  summary: "Update a line; omitted fields keep their values",
   ...edit,
   params: item,
   fields: changeItemFields,
@@ -162,7 +162,7 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,
   name: "opportunities.remove_item",
-  summary: "Remove a line and all below it",
+  summary: "Remove a line with all lines below it",
   ...edit,
   params: item,
   success_status: 200,
@@ -179,7 +179,7 @@ const remove = command("DELETE", `${path}/{id}/items/{item}`, {
 const tree = command("PATCH", `${path}/{id}/items/tree`, {
   answer: opportunityShown,
   name: "opportunities.restructure_items",
-  summary: "Put all lines in a new order and nesting",
+  summary: "Reorder and nest all lines",
   ...edit,
   params: one,
   mode: "create",

@@ -151,7 +151,7 @@ const costs: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/costs/{cost}`, {
     answer: opportunityShown,
     name: "opportunities.update_cost",
-    summary: "Change a cost; what is left out stays",
+    summary: "Update a cost; omitted fields keep their values",
     ...edit,
     params: cost,
     fields: costFields,
@@ -176,7 +176,7 @@ const dealPrice: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/deal_price`, {
     answer: opportunityShown,
     name: "opportunities.set_deal_price",
-    summary: "Agree one price for the whole deal",
+    summary: "Set an agreed price for the whole deal",
     ...edit,
     params: one,
     fields: dealPriceFields,
@@ -187,7 +187,7 @@ const dealPrice: ReadonlyArray<Endpoint> = [
   command("DELETE", `${path}/{id}/deal_price`, {
     answer: opportunityShown,
     name: "opportunities.clear_deal_price",
-    summary: "Go back to the sum of lines and costs",
+    summary: "Remove the deal price; the sum of lines and costs applies",
     ...edit,
     params: one,
     success_status: 200,
@@ -199,25 +199,25 @@ const dealPrice: ReadonlyArray<Endpoint> = [
 
 const repriced_fields = {
   opportunity_item_id: integer({ nullable: true }),
-  name: text({ describe: "Of the line or surcharge; empty for the whole" }),
-  figure: text({ describe: "unit price, tax rate, net, surcharge, tax or total with tax" }),
+  name: text({ describe: "Name of the line or surcharge; empty for the whole" }),
+  figure: text({ describe: "Figure: unit price, tax rate, net, surcharge, tax or total with tax" }),
   from: text(),
   to: text()
 }
 const repricing = command("POST", `${path}/{id}/reprice`, {
   answer: {
     ...opportunityShown,
-    changes: Shown.objects(repriced_fields, { describe: "Figures that changed; none where all were up to date" })
+    changes: Shown.objects(repriced_fields, { describe: "Changed figures; empty if all were up to date" })
   },
   name: "opportunities.reprice",
-  summary: "Bring prices, taxes and terms of an open quotation up to date",
+  summary: "Update prices, taxes and terms of an open quotation",
   ...edit,
   params: one,
   success_status: 200,
   fields: {
     only: choice(
       { tax: "Tax" },
-      { nullable: true, describe: "tax: its tax rates alone; of a locked order it takes opportunities.unlock_rates" }
+      { nullable: true, describe: "tax updates tax rates only; on a locked order it needs opportunities.unlock_rates" }
     )
   },
   authorize: ({ rows, viewer }) =>

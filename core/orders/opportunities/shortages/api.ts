@@ -118,7 +118,7 @@ const acknowledgementResource = resource({
   table: acknowledgements
 })
 
-const number_of_pieces = integer({ describe: "Ordered from suppliers for the line, and not yet received" })
+const number_of_pieces = integer({ describe: "Quantity ordered from suppliers for the line and not yet received" })
 /** A short line, as in `LineShortage`, with its opportunity. */
 export const shortageShown = {
   opportunity_item_id: integer(),
@@ -126,32 +126,28 @@ export const shortageShown = {
   opportunity: Shown.keys({
     id: integer(),
     number: text({ nullable: true }),
-    name: text({ describe: "The subject" }),
+    name: text({ describe: "Subject of the opportunity" }),
     state_name: text({ nullable: true }),
     member: Shown.keys({ id: integer(), name: text() }, { nullable: true }),
-    to_replace: integer({ describe: "Allocated units of it that are out of service; its own shortages name them" })
+    to_replace: integer({ describe: "Number of allocated units out of service; listed by its own shortages" })
   }),
   product_id: integer(),
   product_name: text({ nullable: true }),
   store_id: integer(),
-  date: date({ describe: "The first day of the store on which not all of it is free" }),
-  last_date: date({ describe: "The last such day" }),
-  requested_quantity: integer({ describe: "What the line still asks for" }),
-  available: integer({
-    describe: "The fewest free in its time, without the line; negative where others are overbooked"
-  }),
-  available_quantity: integer({ describe: "The same, at least 0" }),
-  shortfall: integer({ describe: "What cannot be had of the line" }),
-  severity: integer({
-    describe: "By how much the store falls short on the worst day with this line: never below shortfall"
-  }),
+  date: date({ describe: "First day, in the store's time, with less than the quantity needed" }),
+  last_date: date({ describe: "Last such day" }),
+  requested_quantity: integer({ describe: "Quantity the line still needs" }),
+  available: integer({ describe: "Lowest availability without the line; negative if other orders are overbooked" }),
+  available_quantity: integer({ describe: "Same, but at least 0" }),
+  shortfall: integer({ describe: "Quantity of the line that is unavailable" }),
+  severity: integer({ describe: "Store's total shortage on the worst day with this line; at least shortfall" }),
   remaining_shortfall: integer({ describe: "Shortfall that is not on order" }),
   on_order_quantity: number_of_pieces,
   tracking_type: choice(tracking_types),
   starts_at: timestamp(),
   ends_at: timestamp(),
-  is_critical: boolean({ describe: "It is an order's" }),
-  is_out: boolean({ describe: "All of the line has left: it has what it needs, and what is missing is others'" })
+  is_critical: boolean({ describe: "Whether it belongs to an order" }),
+  is_out: boolean({ describe: "True if the whole line is dispatched, so the shortage affects other orders" })
 }
 
 /** Shortages with the names of the opportunities and customers, one query. `to_replace`: units, by opportunity. */
@@ -199,7 +195,7 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
     meta: Shown.meta
   },
   name: "opportunities.shortages",
-  summary: "The lines that are short, and by how much; allocated units that another one has to replace",
+  summary: "List short lines with quantities, and allocated units that need replacing",
   ability: "opportunities:read",
   permission: "shortages.view",
   params: one,
@@ -239,7 +235,10 @@ const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>)
   return { from: instantOf(span.from.at), to: instantOf(endOfMoment(span.to, zone)) }
 })
 const listFields = {
-  from: timestamp({ nullable: true, describe: "With to: lines whose time meets these days, both included" }),
+  from: timestamp({
+    nullable: true,
+    describe: "First day, inclusive; requires to; selects lines that overlap these days"
+  }),
   to: timestamp({ nullable: true }),
   store_id: ref("stores", { nullable: true }),
   product_id: ref("products", { nullable: true, live: false }),
@@ -260,7 +259,7 @@ const byStart = (one: LineShortage, other: LineShortage): number =>
 const listOfAll = get("/api/v1/shortages", {
   answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
   name: "shortages.list",
-  summary: "Every line that is short, of orders, quotations and drafts: whose, when, and by how much",
+  summary: "List short lines of orders, quotations and drafts, with dates and quantities",
   ability: "opportunities:read",
   permission: "shortages.view",
   metering_weight: 5,
@@ -292,7 +291,7 @@ const listOfAll = get("/api/v1/shortages", {
 const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {
   answer: { acknowledgement: Shown.row(() => acknowledgementResource) },
   name: "opportunities.acknowledge_shortages",
-  summary: "Record that the shortages were seen",
+  summary: "Acknowledge the shortages",
   ability: "opportunities:write",
   permission: "shortages.resolve",
   params: one,

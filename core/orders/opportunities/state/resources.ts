@@ -54,10 +54,10 @@ const chargedPeriods = (row: ItemRow): string | null => {
 
 /** Progress of an opportunity: pieces requested, prepared or further, out now, and returned. */
 export const pieces_shown = {
-  wanted: Shown.number({ describe: "Pieces it asks for; a kit is one" }),
-  packed: Shown.number({ describe: "Of these, prepared or further" }),
-  out: Shown.number({ describe: "Of these, out now" }),
-  back: Shown.number({ describe: "Of these, back" })
+  wanted: Shown.number({ describe: "Pieces requested; a kit counts as one" }),
+  packed: Shown.number({ describe: "Pieces prepared, or further along" }),
+  out: Shown.number({ describe: "Pieces out now" }),
+  back: Shown.number({ describe: "Pieces returned" })
 }
 
 export const assignmentResource = resource({
@@ -89,7 +89,7 @@ export const itemResource = resource({
     depth: integer(),
     charge_period_label: text({ nullable: true }),
     transaction_type_label: text({ nullable: true }),
-    charged_periods: text({ nullable: true, describe: "What the unit price was multiplied by beside the quantity" })
+    charged_periods: text({ nullable: true, describe: "Factor of the unit price besides the quantity" })
   },
   order: ["path", "id"],
   includes: { assets: { kind: "many", via: "opportunity_item_id", resource: () => assignmentResource } },
@@ -171,7 +171,7 @@ export const opportunityResource = resource({
     state_name: text(),
     status_label: text(),
     status_name: text(),
-    availability_phase: choice(phase_labels, { describe: "What its status means for stock" }),
+    availability_phase: choice(phase_labels, { describe: "Effect of its status on stock" }),
     pricing_locked: boolean()
   },
   custom_module: "Opportunity",
@@ -271,9 +271,7 @@ export const opportunityShown = {
     can_edit: boolean(),
     can_destroy: boolean(),
     warnings: Shown.optional(
-      list(text(), {
-        describe: "Warnings about the document and the change, such as untaxed lines; absent without any"
-      })
+      list(text(), { describe: "Warnings about the opportunity and the change, such as untaxed lines; absent if none" })
     )
   })
 }

@@ -47,8 +47,8 @@ const move = (
 const moves = [
   move("reinstate", "Reinstate a lost, dead or postponed quotation or a cancelled order", reinstate, { stock: true }),
   move("reopen", "Reopen a complete order", reopen, { stock: true }),
-  move("revert_to_quotation", "Make an order a quotation again", revertToQuotation, { stock: true }),
-  move("revert_to_draft", "Make a provisional quotation a draft again", revertToDraft, { stock: true }),
+  move("revert_to_quotation", "Revert an order to a quotation", revertToQuotation, { stock: true }),
+  move("revert_to_draft", "Revert a provisional quotation to a draft", revertToDraft, { stock: true }),
   move("lock_locks", "Lock exchange rate and tax", lockRates, { permission: "opportunities.unlock_rates" }),
   move("unlock_locks", "Release the locks on exchange rate and tax", unlockRates, {
     permission: "opportunities.unlock_rates"
@@ -57,7 +57,7 @@ const moves = [
 const toQuotation = command("POST", `${path}/{id}/convert_to_quotation`, {
   answer: opportunityShown,
   name: "opportunities.convert_to_quotation",
-  summary: "Make a draft a quotation",
+  summary: "Convert a draft to a quotation",
   ...edit,
   params: one,
   fields: reasonField,
@@ -76,7 +76,7 @@ const orderAnswer = Effect.fnUntraced(function* ({ id, warnings }: Warned, input
 const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
   answer: opportunityShown,
   name: "opportunities.convert_to_order",
-  summary: "Make a quotation an order",
+  summary: "Convert a quotation to an order",
   ...edit,
   params: one,
   fields: { shortage_notes: longText({ nullable: true, max: 2000 }) },

@@ -136,9 +136,9 @@ export type ItemRow = RowOf<typeof opportunity_items>
 const percent = { scale: 2, min: "0", max: "100" } as const
 const currency = () => text({ nullable: true, max: 3, format: "currency" })
 
-const by_day = "By hand, for one; per day where the line is hired and not charged once"
-const whole_line = "By hand, for the whole line before its discount, in place of unit_price"
-const fixed_price = "Fixed: a price by hand is charged once, not per day"
+const by_day = "Manual price of one; per day for rentals not charged once"
+const whole_line = "Manual price of the whole line before discount, instead of unit_price"
+const fixed_price = "With Fixed, a manual price is charged once, not per day"
 export const addItemFields = {
   item_type: choice(item_types, { default: "product", any_case: true }),
   name: text({ required: true }),
@@ -149,9 +149,9 @@ export const addItemFields = {
   parent_path: text({ nullable: true }),
   principal_item_id: integer({ nullable: true, names: "opportunity_items" }),
   quantity: decimal({ ...quantity, default: "1.00" }),
-  transaction_type: code(transaction_type_labels, { nullable: true, describe: "Default: as its product's type is" }),
+  transaction_type: code(transaction_type_labels, { nullable: true, describe: "Default: by the product's type" }),
   charge_period: code(charge_period_labels, { default: 1, describe: fixed_price }),
-  store_id: ref("stores", { nullable: true, describe: "The opportunity's own store, or none" }),
+  store_id: ref("stores", { nullable: true, describe: "Must be the opportunity's store if given" }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),
   is_optional: boolean({ default: false }),

@@ -183,12 +183,12 @@ const batches: ReadonlyArray<Endpoint> = [
   ),
   batch(
     "quick_check_in",
-    "Take many units back, all or none",
+    "Check in many units, all or none",
     {
       received_by: ref("users", { nullable: true }),
       return_store_id: ref("stores", { nullable: true }),
       finalise: boolean({ default: false }),
-      condition: code(condition_labels, { nullable: true, describe: "Of all of them; checks them, too" }),
+      condition: code(condition_labels, { nullable: true, describe: "Condition of all units; checks them in, too" }),
       damage_notes: longText({ nullable: true }),
       returned_at: when(),
       asset_ids
@@ -255,7 +255,7 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
 const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
   answer: unitShown,
   name: "opportunities.move_asset",
-  summary: "Move one unit on its way",
+  summary: "Move one unit to its next status",
   ...fulfil,
   params: asset,
   mode: "create",
@@ -279,7 +279,7 @@ const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
 
 const release = command("DELETE", `${path}/{id}/items/{item}/assets/{asset}`, {
   name: "opportunities.deallocate_asset",
-  summary: "Take a unit off its line again",
+  summary: "Remove a unit from its line",
   ...fulfil,
   params: asset,
   fields: { reason: text({ nullable: true, max: 1000 }) },

@@ -214,7 +214,7 @@ export const bulkEndpoints: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
     answer: { item: Shown.row(() => itemResource), ...dispatchMetaShown },
     name: "opportunities.fulfil_item",
-    summary: "Dispatch, return or adjust a line counted in bulk, or take a count back",
+    summary: "Dispatch, return or adjust a bulk line, or revert a count",
     ...fulfil,
     params: item,
     mode: "create",

@@ -30,11 +30,11 @@ const shown = {
   name: text(),
   state: choice(out_of_service_labels),
   expected_back_at: timestamp({ nullable: true }),
-  free: Shown.objects({ id: integer(), name: text() }, { describe: "Units of the product that are free then, by id" }),
-  says: text({ describe: "The same as a sentence" })
+  free: Shown.objects({ id: integer(), name: text() }, { describe: "Free units of the product in that time, by id" }),
+  says: text({ describe: "Explanation as a sentence" })
 }
 export const toReplaceShown = Shown.objects(shown, {
-  describe: "Allocated units that are out of service in the time of their line: another unit is to be allocated"
+  describe: "Allocated units that are out of service during their line and need replacing"
 })
 type ToReplace = Shown.KeysShown<typeof shown>
 

@@ -131,7 +131,7 @@ const diffShown = {
     target_item_id: integer(),
     name: text(),
     changes: Shown.map(Shown.keys({ from: Shown.anything(), to: Shown.anything() }), {
-      describe: "By field of the line"
+      describe: "Changes by field of the line"
     })
   }),
   source_total: money(),
@@ -163,7 +163,7 @@ const show = get(`${versions}/{version}`, {
 const create = command("POST", versions, {
   answer: versionShown,
   name: "opportunities.create_version",
-  summary: "Make a revision or an alternative of a quote, active at once",
+  summary: "Create a revision or alternative of a quote, and make it active",
   ...edit,
   params: one,
   success_status: 201,
@@ -182,7 +182,7 @@ const create = command("POST", versions, {
 const activate = command("POST", `${versions}/{version}/activate`, {
   answer: versionShown,
   name: "opportunities.activate_version",
-  summary: "Make a version the one that counts",
+  summary: "Make a version active",
   ...edit,
   params: version,
   facts: (input) => loadDecisionState(input.rows.id, input, { stock: hasShortageCheck(input.rows.id, input.settings) }),
@@ -242,7 +242,7 @@ const decline = command("POST", `${versions}/{version}/decline`, {
 const relabel = command("PATCH", `${versions}/{version}`, {
   answer: versionShown,
   name: "opportunities.relabel_version",
-  summary: "Give a version another label, or none",
+  summary: "Change or clear a version's label",
   ...edit,
   params: version,
   fields: { label: text({ nullable: true, on_null: "clear" }) },
@@ -253,7 +253,7 @@ const relabel = command("PATCH", `${versions}/{version}`, {
 })
 const remove = command("DELETE", `${versions}/{version}`, {
   name: "opportunities.delete_version",
-  summary: "Delete a version that is neither active nor the last, with its lines",
+  summary: "Delete a version with its lines; not the active or only one",
   ...edit,
   params: version,
   fields: { reason: text({ nullable: true, max: 1000 }) },

@@ -109,10 +109,10 @@ export const waitingShown = Shown.objects({
   opportunity_item_id: integer(),
   product_id: integer(),
   store_id: integer(),
-  quantity: integer({ describe: "What was short when it began to wait" }),
-  requested_quantity: integer({ describe: "Quantity requested; the line is notified once all of it is available" }),
-  free_quantity: integer({ describe: "How much of that is there now, for this line" }),
-  position: integer({ describe: "Position in the queue for these goods at this time: 1 is notified first" }),
+  quantity: integer({ describe: "Quantity short when it began to wait" }),
+  requested_quantity: integer({ describe: "Quantity requested; the line is notified when all of it is available" }),
+  free_quantity: integer({ describe: "Quantity of that available now for this line" }),
+  position: integer({ describe: "Position in the queue for the product and dates; 1 is notified first" }),
   starts_at: timestamp(),
   ends_at: timestamp(),
   waitlisted_by: integer({ nullable: true }),
@@ -187,7 +187,7 @@ export const waitResource = resource({
 const index = get("/api/v1/shortage_waits", {
   answer: Shown.page(() => waitResource),
   name: "shortage_waits.list",
-  summary: "List waiting lines, and notified quotations that keep their place",
+  summary: "List waiting lines, and notified quotations that keep their position",
   ability: "opportunities:read",
   permission: "shortages.view",
   run: (input) => Effect.map(listOf(waitResource, input.query, viewContext(input)), ok)
@@ -205,7 +205,7 @@ const leave = command("POST", `${path}/{id}/shortages/leave`, {
       nullable: true,
       min_items: 1,
       max_items: 1_000,
-      describe: "All of the opportunity's unless given"
+      describe: "Default: all of the opportunity's"
     })
   },
   facts: ({ rows }) => Store.find(shortage_waits, { opportunity_id: rows.id.id }, { order: ["id"] }),
@@ -214,4 +214,4 @@ const leave = command("POST", `${path}/{id}/shortages/leave`, {
 })
 
 export const waitingEndpoints: ReadonlyArray<Endpoint> = [index, leave]
-export const waitingNote = longText({ nullable: true, max: 2000, describe: "For the waiting list" })
+export const waitingNote = longText({ nullable: true, max: 2000, describe: "Note for the waiting list" })

@@ -1,4 +1,4 @@
-/** Sources of notifications by type; login codes and tests of the mail settings are mails only. */
+/** Sources of notifications by type; login codes and test messages are mails only. */
 import { Effect } from "effect"
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -13,7 +13,7 @@ import type { AnyEventType } from "../../../../core/kernel/events/event-type.ts"
 import { opportunityCreated } from "../../../../core/orders/opportunities/events/header.ts"
 import { purchaseOrderReceived, read as purchase_orders_read } from "../../../../core/purchasing/schema.ts"
 
-// Opportunities that will not take place, and lines that stock came free for.
+// Cancelled opportunities, and lines with freed stock.
 
 const about = (id: unknown) => ({ type: opportunities.name, id: Number(id) })
 const abandoned_codes: ReadonlySet<unknown> = new Set([
@@ -24,8 +24,8 @@ const abandoned_codes: ReadonlySet<unknown> = new Set([
 const cancelled = "opportunity.cancelled"
 
 /**
- * A quotation was set to Lost or Dead, or an order to Cancelled. The event names the status by a number that means
- * something else in another state, so the row decides; what was reinstated before anybody was told is told to nobody.
+ * A quotation became Lost or Dead, or an order Cancelled. The event has only a status number, whose meaning depends on
+ * the state, so the row decides; opportunities reinstated by then notify no one.
  */
 const opportunityCancelled: Cause = {
   notification_type: cancelled,
@@ -61,7 +61,7 @@ const opportunityCancelled: Cause = {
 }
 
 const matched = "shortage.waitlist.matched"
-/** Told to whoever put the line on the list, and to the opportunity's owner. */
+/** For the user who put the line on the list, and the opportunity's owner. */
 export const waitlistMatched: Cause = {
   notification_type: matched,
   on: ["shortage.waitlist.matched"],
@@ -92,11 +92,11 @@ export const waitlistMatched: Cause = {
     })
 }
 
-// Types that one event causes by itself, told to everybody who may see what it is about.
+// Types with a single event, for all users who may see the subject.
 
 interface Plain {
   readonly on: AnyEventType
-  /** The table of what it is about, whose id is the event's `id`. */
+  /** Table of the subject, whose id is the event's `id`. */
   readonly about: string
   readonly seen_with: string
   readonly details?: (data: JsonObject) => JsonObject
@@ -130,7 +130,7 @@ const opportunity = { about: "opportunities", seen_with: opportunities_read.perm
 const invoice = { about: "invoices", seen_with: invoices_read.permission }
 
 const simpleCauses: ReadonlyArray<Cause> = [
-  // A copy is made by the same event.
+  // Copies are created by the same event.
   plain("opportunity.created", { ...opportunity, on: opportunityCreated }),
   plain("document.accepted", {
     ...opportunity,
@@ -159,7 +159,7 @@ export const causes: ReadonlyArray<Cause> = [
 const by_event = new Map<string, Array<Cause>>()
 for (const cause of causes) for (const type of cause.on) by_event.set(type, [...(by_event.get(type) ?? []), cause])
 
-/** The causes events of this type may be. */
+/** Sources for events of this type. */
 export const causesOf = (event_type: string): ReadonlyArray<Cause> => by_event.get(event_type) ?? []
-/** Types of events that may tell somebody something. */
+/** Event types that may cause notifications. */
 export const telling_events: ReadonlyArray<string> = [...by_event.keys()]

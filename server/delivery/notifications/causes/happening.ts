@@ -23,55 +23,55 @@ import { hasOnePermission, type Viewer } from "../../../../core/kernel/fields/re
 import { roles, users, viewerOf } from "../../../../core/people/users/permissions.ts"
 import { userDeactivated, userInvited, userReactivated } from "../../../../core/people/users/decide.ts"
 
-/** Where something is about a row: its table and id. */
+/** Table and id of the subject, if any. */
 interface Subject {
   readonly type: string
   readonly id: number
 }
-/** These people, where they may see it. */
+/** These users, if they may see it. */
 interface Addressees {
   readonly user_ids?: ReadonlyArray<number>
-  /** Member records; those of nobody's account tell nobody. */
+  /** Member records; those without an account get nothing. */
   readonly member_ids?: ReadonlyArray<number | null>
 }
 
 export interface Happening {
   readonly notification_type: string
-  /** Names it among all that ever happens, so that it is told once. */
+  /** Unique id, so that it is notified once. */
   readonly key: string
   readonly subject: Subject | null
   readonly details: JsonObject
-  /** Permissions, apart by blanks, that whoever is told needs: now, and again when they read it. */
+  /** Permissions, separated by spaces, that recipients need: now, and on reading. */
   readonly seen_with: string
-  /** null: everybody who may see it. */
+  /** Null for all users who may see it. */
   readonly to: Addressees | null
-  /** This user is told otherwise, or not at all. */
+  /** This user is notified otherwise, or not at all. */
   readonly except?: number
   /** At most these channels. */
   readonly only?: ReadonlyArray<NotificationChannel>
   readonly actor_id: number | null
-  /** The command that caused it: much of the same kind at once is told in one row. */
+  /** The causing command: many of one type by one command share a row. */
   readonly command_id: string
 }
 
-/** What tells people of a type. */
+/** Source of notifications of a type. */
 export interface Cause {
   readonly notification_type: string
-  /** Types of events. */
+  /** Event types. */
   readonly on: ReadonlyArray<string>
-  /** Whether an event of these types may matter at all, by itself alone: where none does, no job is queued. */
+  /** Whether an event may matter, judged by itself; if none does, no job is queued. */
   readonly may: (event: StoredEvent) => boolean
-  /** In a few queries, however many events there are; they are in their order, with data in its present form. */
+  /** In a few queries for any number of events, in their order, with data upcast. */
   readonly happenings: (events: ReadonlyArray<StoredEvent>) => StoreRead<ReadonlyArray<Happening>>
 }
 
-/** Names an event among all, also once a restored journal gives its position to another one. */
+/** Id of an event that stays unique if a restored journal reuses its position. */
 export const keyOf = ({ command_id, position }: StoredEvent): string => `${command_id}:${position}`
 
-// Activities given to somebody: as their owner, or as one who takes part.
+// Activities assigned to owners or participants.
 
 const assigned = "activity.assigned"
-/** What the list of activities asks for. */
+/** Permission of the activity list. */
 export const activities_permission = "activities.view"
 const cancelled = 2003
 const created = "activity.created"
@@ -82,7 +82,7 @@ const activityOf = ({ data, type }: StoredEvent): number => Number(type === join
 const isToBeDone = (row: ActivityRow): boolean =>
   !row.completed && row.status_id !== completed && row.status_id !== cancelled && row.deleted_at === null
 
-/** Who owned these activities before the first of the events: they know it already. */
+/** Owners of these activities before the first event, who know them already. */
 const ownersBefore = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const changed = events.filter(({ type }) => type === updated)
   const before = new Map<number, number>()
@@ -148,11 +148,11 @@ export const activityAssigned: Cause = {
     })
 }
 
-// Documents that were drawn while nobody waited for them, or not any more: told to whoever asked.
+// Documents rendered without a waiting request, for the requesting user.
 
 const generated = "document.generated"
 export const documents_with_costs = `${read.permission} costs.view`
-/** What the list shows of it: a paper for a supplier names costs (`seesDocument`). */
+/** Permissions of the list: purchase order documents show costs (`seesDocument`). */
 const seenWith = ({ document_type }: DocumentRow): string =>
   names_costs.has(document_type) ? documents_with_costs : read.permission
 
@@ -165,24 +165,24 @@ const happening = (row: DocumentRow, event: StoredEvent, key: string, details: H
   details,
   seen_with: seenWith(row),
   to: { user_ids: row.created_by === null ? [] : [row.created_by] },
-  // Asking is no doing of theirs that they know the end of.
+  // The requester does not yet know the result.
   actor_id: null,
   command_id: event.command_id
 })
 
-/** What asked for these documents, in its order. */
+/** Requests of these documents, in order. */
 const requestsFor = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const streams = ids.map((id) => documentStream(id))
   return yield* (yield* Store).find(journal, { stream: streams, type: documentRequested.type }, { order: ["position"] })
 })
-/** Whether a request waited for it to its end, whose answer said that it is there. */
+/** Whether a request waited until the end, so its response reported the result. */
 const wasWaitedFor = (event: StoredEvent, requests: ReadonlyArray<StoredEvent>): boolean => {
   if (!isRequestJob(jobOf(event))) return false
   const asked = requests.findLast(({ position, stream }) => stream === event.stream && position < event.position)
   return asked === undefined || Date.parse(event.recorded_at) - Date.parse(asked.recorded_at) < request_waits_millis
 }
 
-/** The documents of the batch each of these belongs to, if any: a batch is asked for by one command. */
+/** Batches of these documents, if any: one command requests a whole batch. */
 const batchesOf = Effect.fnUntraced(function* (asked: ReadonlyArray<StoredEvent>) {
   const store = yield* Store
   const commands = asked.filter(({ data }) => data["drawn_by"] === "batch").map(({ command_id }) => command_id)
@@ -227,14 +227,14 @@ export const documentGeneratedCause: Cause = {
     })
 }
 
-// Who could be told: everybody with an account that is open, each with what their roles permit. Two reads.
+// Possible recipients: all active users with their roles' permissions. Two reads.
 
-/** Whether somebody may be told what is seen with these permissions; asked when they are told and when they read. */
+/** Whether a user has the required permissions; checked on notifying and on reading. */
 export const maySee = (viewer: Viewer, seen_with: string): boolean =>
   seen_with.split(" ").every((permission) => permission === "" || hasOnePermission(viewer, permission))
 
 export interface People {
-  /** Those who are told of it, by the reach of the happening and what each of them may see. */
+  /** Recipients of an event: those it addresses who may see it. */
   readonly of: (happening: Happening) => ReadonlyArray<Viewer>
 }
 
@@ -260,16 +260,16 @@ export const peopleFor = Effect.fnUntraced(function* () {
   return { of } satisfies People
 })
 
-// Accounts: whose it is, where they can log in, and those who may see accounts. Mail to people about their own account
-// is queued with the event itself, as it may hold a code; these rows are for inboxes.
+// Accounts: for their user, and for users who see accounts. Account mail is queued with the event, as it may hold a
+// code; these rows are for inboxes.
 
-/** What the list of users asks for. */
+/** Permission of the user list. */
 export const users_permission = "users.view"
 
 const account = (notification_type: string, on: string, is_told_themselves = false): Cause => ({
   notification_type,
   on: [on],
-  // The owner of a new database was invited by nobody.
+  // The owner of a new database has no inviter.
   may: (event) => event.actor_id !== null,
   happenings: (events) =>
     Effect.succeed(

@@ -5,7 +5,7 @@ import { notification_categories, notificationType } from "../../../../core/offi
 import { wallOf } from "../../../../core/values/time.ts"
 import type { NotificationText } from "../api.ts"
 
-/** Lines of a message; what is beyond is counted. */
+/** Maximum number of lines; further ones are counted. */
 export const lines_max = 50
 
 export interface Told extends NotificationText {
@@ -18,12 +18,12 @@ interface Composed {
   readonly html: string
 }
 interface About {
-  /** The server's address, without a slash at its end. */
+  /** The server's URL without a trailing slash. */
   readonly public_url: string
-  /** In which times are shown. */
+  /** Time zone of displayed times. */
   readonly zone: string
   readonly now_millis: number
-  /** They wait for each other; those of accounts do not. */
+  /** Whether the mail may wait to be gathered; account mail may not. */
   readonly is_gathered: boolean
 }
 
@@ -41,7 +41,7 @@ interface Part {
   readonly lines: ReadonlyArray<Line>
 }
 
-/** The time, and the day where it is another one than today. */
+/** The time, with the date unless it is today. */
 const momentOf = (instant: string, { now_millis, zone }: About): string => {
   const shown = (millis: number): string => new Date(wallOf(millis, zone)).toISOString()
   const at = shown(Date.parse(instant))
@@ -63,7 +63,7 @@ const others = (count: number): string => (count === 1 ? "1 more" : `${count} mo
 const subjectOf = ([first, ...rest]: ReadonlyArray<Told>): string =>
   `${first?.title ?? ""}${rest.length === 0 ? "" : `, and ${others(rest.length)}`}`.slice(0, 300)
 
-/** How to be told less; nothing where the types are such as nobody can turn off. */
+/** Hint on unsubscribing; none for types that cannot be turned off. */
 const endingOf = (told: ReadonlyArray<Told>, { is_gathered, public_url }: About): ReadonlyArray<string> => {
   const changeable = [...new Set(told.map(({ notification_type }) => notification_type))].filter(
     (key) => notificationType(key)?.is_system !== true
@@ -116,7 +116,7 @@ const htmlOf = (subject: string, parts: ReadonlyArray<Part>, beyond: number, end
     ""
   ].join("\n")
 
-/** `told`: the oldest first; one at least. */
+/** `told`: oldest first, at least one. */
 export const composeNotice = (told: ReadonlyArray<Told>, about: About): Composed => {
   const shown = told.slice(0, lines_max)
   const parts = partsOf(shown, about)

@@ -17,18 +17,18 @@ import { queueMail } from "../../mail/jobs.ts"
 import { isMailedTo, readerOf, textsOf } from "../api.ts"
 import type { Told } from "./compose.ts"
 
-// When what somebody was told of is mailed: with the first mail after a quiet hour, or gathered until an hour after the
-// last one (rules/conventions 15). A job is known by the person and the first row that waits, so that there is one
-// however much comes meanwhile.
+// Schedule of notification mail: at once after a quiet hour, else gathered until an hour after the last mail
+// (rules/conventions 15). A job is identified by user and first waiting row, so that there is one for all that arrives
+// meanwhile.
 
-/** What a person must learn of now: how to come in, and that their account was opened or closed. */
+/** Types mailed at once: access, and activation or deactivation of the account. */
 const of_accounts: ReadonlySet<string> = new Set(["user.invited", "user.deactivated", "user.reactivated"])
 const isMailedAtOnce = (key: string): boolean => notificationType(key)?.is_system === true || of_accounts.has(key)
 const gathered_types = notificationTypes.map(({ key }) => key).filter((key) => !isMailedAtOnce(key))
 
-/** What comes within this of a first row goes out with it. */
+/** Window after the first row whose rows join its mail. */
 const first_wait_seconds = 10
-/** Clocks of database and server differ by less. */
+/** Largest difference between the clocks of database and server. */
 const skew_millis = 5_000
 
 const mailingData = Schema.Struct({ user_id: Schema.Int, at_once: Schema.Boolean })
@@ -39,11 +39,11 @@ const gatherMillis = Effect.flatMap(CommandRuntime, ({ settings }) =>
   Effect.map(settings, (known) => settingNumber(known, "notifications", "gather_minutes") * 60_000)
 )
 
-/** Locks are few however many people are told at once; those who share one wait for each other's mail to be queued. */
+/** A fixed number of locks, whatever the number of users; users sharing one wait for each other. */
 const locks_count = 64
 /**
- * One at a time for each person, on all servers, until the transaction ends: whoever writes a row sees whether the mail
- * that the rows before it wait for was written without it. SQLite has one writer anyway.
+ * Serialises per user, on all servers, until the transaction ends: a writer sees whether the mail for earlier rows was
+ * composed without its own. SQLite has one writer anyway.
  */
 const lockPeople = Effect.fnUntraced(function* (
   user_ids: ReadonlyArray<number>
@@ -58,7 +58,7 @@ const lockPeople = Effect.fnUntraced(function* (
   )
 })
 
-/** The first row of each that waits to be gathered. */
+/** First row of each user that waits to be gathered. */
 const firstWaiting = Effect.fnUntraced(function* (
   user_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, number>, Failure, Store> {
@@ -69,7 +69,7 @@ const firstWaiting = Effect.fnUntraced(function* (
   return new Map(rows.map(({ first, user_id }) => [Number(user_id), Number(first)]))
 })
 
-/** How long until this person may be mailed again; 0 or less: now. */
+/** Time until this user may be mailed again; 0 or less means now. */
 const waitMillis = (last_at: string | undefined, gather_millis: number, now: number): number =>
   last_at === undefined || gather_millis === 0 ? 0 : Date.parse(last_at) + gather_millis - skew_millis - now
 
@@ -83,7 +83,7 @@ const offer = (data: Mailing, about: string, delay_millis: number) =>
     })
   )
 
-/** In the transaction that writes these rows: offers the mail of those that wait for one. */
+/** In the transaction that writes these rows: queues the mail for those waiting. */
 export const offerMails = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>
 ): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
@@ -98,7 +98,7 @@ export const offerMails = Effect.fnUntraced(function* (
   ])
 })
 
-/** `again` makes the offer another one than those before: whatever became of them, it is done. */
+/** `again` makes the offer distinct from earlier ones, whatever their outcome. */
 const offerGathered = Effect.fnUntraced(function* (
   user_ids: ReadonlyArray<number>,
   again = ""
@@ -115,27 +115,27 @@ const offerGathered = Effect.fnUntraced(function* (
     const wait = waitMillis(last.get(user_id), gather_millis, now)
     yield* offer(
       { user_id, at_once: false },
-      // Where mail is not gathered any more, what was offered for later is overtaken: it finds nothing left to send.
+      // If mail is no longer gathered, an offer scheduled for later finds nothing to send.
       `${first}${again}${gather_millis === 0 ? ".0" : ""}`,
       gather_millis === 0 ? 0 : Math.max(wait, first_wait_seconds * 1_000)
     )
   }
 })
 
-/** Rows of one message: beyond a few dozen only their number is said. */
+/** Rows per message; further ones are only counted. */
 const rows_max = 1_000
 
-/** Whether mail may go there: somebody whose account is closed is told of that account alone. */
+/** Whether mail may go there: users of closed accounts get only mail about the account. */
 const reaches = (user: User, { notification_type, subject_id, subject_type }: NotificationRow): boolean =>
   user.is_active ||
   (isMailedAtOnce(notification_type) &&
     (subject_type === null || (subject_type === users.name && subject_id === user.user_id)))
 
-/** What is to be said of these rows: seen by this person still, wanted by e-mail, and not read meanwhile. */
+/** Rows to mention: still visible to this user, enabled for mail, and unread. */
 const toldOf = Effect.fnUntraced(function* (user: User, rows: ReadonlyArray<NotificationRow>) {
   const wanted = yield* isMailedTo(user, rows)
   const left = rows.filter(
-    // One's own are in the inbox as read; those that wait for a mail all the same, such as a test, were asked for.
+    // Own actions count as read; those waiting for mail anyway, such as a test, were requested.
     (row) => (row.read_at === null || row.is_own) && reaches(user, row) && wanted(row)
   )
   const texts = yield* textsOf(left, readerOf(user))
@@ -194,7 +194,7 @@ const mailPerson = Effect.fnUntraced(function* (mailing: Mailing) {
   const last = yield* store.get(notification_mailings, user_id)
   const wait = at_once ? 0 : waitMillis(last?.sent_at, yield* gatherMillis, now)
   if (wait > 0) {
-    // Another job was earlier: what waits is gathered.
+    // Another job was earlier: the rest is gathered.
     yield* offerGathered([user_id], `.${instantOf(now)}`)
     return {}
   }
@@ -222,10 +222,10 @@ export const mailNotifications = jobKind<Mailing>({
   run: (mailing) => Effect.flatMap(Store, (store) => store.transaction(mailPerson(mailing)))
 })
 
-/** What could not be mailed for so long is in the inbox, and nobody wants to read of it in a mail. */
+/** Notifications unmailed for this long stay in the inbox only. */
 const kept_millis = 3 * 86_400_000
 
-/** A job that failed for good or was dropped leaves rows that wait: they are offered again, for a while. */
+/** Failed or dropped jobs leave waiting rows, which are requeued for a while. */
 const offerLeft = Effect.fnUntraced(function* (due_at: string) {
   const { sql } = yield* Store
   const now = yield* Clock.currentTimeMillis
@@ -243,7 +243,7 @@ const offerLeft = Effect.fnUntraced(function* (due_at: string) {
 export const offerLeftHourly = timedWork({
   cron: "37 * * * *",
   kind: "notifications.mail_left",
-  meaning: "offers mail again that should have gone out",
+  meaning: "requeues notification mail that is overdue",
   attempts_max: 3,
   run: ({ due_at }) => Effect.flatMap(Store, (store) => store.transaction(offerLeft(due_at)))
 })

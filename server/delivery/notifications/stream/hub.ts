@@ -1,4 +1,4 @@
-/** What people are told of, handed to the programs that listen for it. */
+/** Hands notifications to listening clients. */
 import { Clock, Context, Effect, Latch, Queue, Stream } from "effect"
 import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
@@ -21,11 +21,11 @@ import { type Answer, type CommandRuntime, get } from "../../../../core/kernel/e
 import { integer } from "../../../../core/kernel/fields/field.ts"
 import type { ServerCall, ServerEndpoint } from "../../../ports/server-slice.ts"
 
-// Rows of `notifications` for streams, and what is sent of them.
+// Rows of `notifications` for streams, and their encoding.
 
 const rows_at_once = 500
 
-/** The next ones after a row, in their order; of one person, or of all. */
+/** Next rows after an id, in order; of one user or all. */
 const rowsAfter = Effect.fnUntraced(function* (
   last: number,
   user_id?: number
@@ -39,14 +39,14 @@ const rowsAfter = Effect.fnUntraced(function* (
   return rows.map((row) => store.decode(notifications, row))
 })
 
-/** The newest there is; 0 where there is none. */
+/** Newest id; 0 without rows. */
 const lastId: Effect.Effect<number, Failure, Store> = Effect.flatMap(Store, (store) =>
   Effect.map(store.run<{ last: number | null }>(`select max(id) as last from ${notifications.name}`), ([row]) =>
     Number(row?.last ?? 0)
   )
 )
 
-/** Those of these rows that this person may see, as bytes. */
+/** The rows this user may see, as bytes. */
 const framesFor = Effect.fnUntraced(function* (
   user_id: number,
   rows: ReadonlyArray<NotificationRow>
@@ -57,36 +57,36 @@ const framesFor = Effect.fnUntraced(function* (
   return shown.map((one) => frameOf(one.id, one.shown))
 })
 
-// The one reader of a process: it looks once after commits, however many streams there are, and reads what came after
-// the row it read last. Rows become visible in the order of their ids, as whoever writes them sees to.
+// The only reader of a process: it queries once after commits, for all streams, from the last row read. Rows become
+// visible in id order, as their writers ensure.
 
-/** Tokens and accounts are looked at after commits, at most this often. */
+/** Minimum interval of checking tokens and accounts, after commits. */
 const standing_millis = 1_000
-/** And at least this often. */
+/** Maximum interval. */
 const idle_millis = 15_000
-/** After a look: what is committed meanwhile is read by the next one. */
+/** Pause after a query, so that the next one reads several commits. */
 const pause_millis = 50
 const failed_pause_millis = 1_000
 
 type Needs = Store | CommandRuntime | ServerContext
 interface Reader {
-  /** Reads for as long as the server runs. */
+  /** Reads until the server stops. */
   readonly work: Effect.Effect<never, never, Needs>
-  /** What its work was given; undefined before it has begun. */
+  /** Dependencies of the reader; undefined before it starts. */
   readonly needs: () => Context.Context<Needs> | undefined
   readonly join: (who: Who) => Listener
   readonly leave: (listener: Listener) => void
-  /** After which row what is new begins, once that is known. */
+  /** Row id after which rows are new, once known. */
   readonly begun: Effect.Effect<number>
 }
 
 const makeReader = (listeners: Listeners): Reader => {
   const woken = Latch.makeUnsafe(false)
-  /** Open once it is known after which row what is new begins. */
+  /** Opens once the start of new rows is known. */
   const begun = Latch.makeUnsafe(false)
   let has_begun = false
   let last = 0
-  /** One more each time nobody is left: what was being read then is for nobody. */
+  /** Incremented when the last listener leaves, which invalidates a read in progress. */
   let times_empty = 0
   let needs: Context.Context<Needs> | undefined
 
@@ -106,7 +106,7 @@ const makeReader = (listeners: Listeners): Reader => {
       const given: Array<readonly [number, ReadonlyArray<Frame>]> = []
       for (const [user_id, own] of Map.groupBy(heard, (row) => row.user_id))
         given.push([user_id, yield* framesFor(user_id, own)])
-      // What came after a token was revoked is not told by it, however soon it came.
+      // Revoked tokens deliver nothing recorded after the revocation.
       const listening = [...new Set(heard.map(({ user_id }) => user_id))].flatMap((id) => [...listeners.ofUser(id)])
       yield* endWhoMayNot(listening, yield* Clock.currentTimeMillis)
       if (before !== times_empty) continue
@@ -139,7 +139,7 @@ const makeReader = (listeners: Listeners): Reader => {
   }
 }
 
-/** Wakes the reader after commits, and ends all streams when the server stops; gives the way to end both. */
+/** Wakes the reader after commits, and ends all streams on shutdown; returns the function that ends both. */
 const endingWith = (
   { isStopping, onCommit }: ServerContext["Service"],
   listeners: Listeners,
@@ -158,7 +158,7 @@ const endingWith = (
   }
 }
 
-/** One look, and the wait until there is something to look at. */
+/** One query, and the wait for the next one. */
 const turns = (
   look: Effect.Effect<void, Failure, Needs>,
   listeners: Listeners,
@@ -174,7 +174,7 @@ const turns = (
       yield* endWhoMayNot(listeners.all(), yield* Clock.currentTimeMillis)
     }
     yield* Effect.sleep(pause_millis)
-    // A change that came right after a check is looked at a moment later.
+    // A change right after a check is noticed a moment later.
     const wait = since < standing_millis ? standing_millis - since : idle_millis
     yield* Effect.raceFirst(woken.await, Effect.sleep(wait))
   }).pipe(
@@ -184,13 +184,13 @@ const turns = (
   )
 }
 
-/** A silent stream says this often that it lives; proxies close what is silent for a minute. */
+/** Keep-alive interval of silent streams; proxies close them after a minute. */
 const keep_alive_millis = 15_000
 
 interface Hub {
-  /** Refused where there are too many already. It ends with the server, and with its token or account. */
+  /** Refused above the limit. Ends with the server, its token or account. */
   readonly listen: (who: Who) => Effect.Effect<Stream.Stream<Uint8Array>, Rejection>
-  /** Reads for all of them, for as long as the server runs. */
+  /** Reads for all listeners until the server stops. */
   readonly work: Reader["work"]
 }
 
@@ -215,15 +215,15 @@ const refusalOf = (listeners: Listeners, { token_id }: Who): Rejection | undefin
 
 type Out = Queue.Enqueue<Uint8Array>
 
-/** Where what is to be sent begins: after the row the client knows, or after what is there. */
+/** Start of the stream: after the client's last id, or after the newest row. */
 const knownTo = Effect.fnUntraced(function* ({ after }: Listener, last: number) {
-  // The reader may not have read yet what was committed before this one came.
+  // The reader may lag behind the last commit.
   if (after === undefined) return Math.max(last, yield* lastId)
-  // One beyond the newest is of another history: a restored database has begun its ids anew.
+  // A larger id comes from another history: a restored database restarts its ids.
   return after <= last || after <= (yield* lastId) ? after : last
 })
 
-/** Sends what came after a row, from the table; answers the last one there is. */
+/** Sends rows after an id from the table; returns the last id. */
 const caughtUp = Effect.fnUntraced(function* (
   after: number,
   listener: Listener,
@@ -244,7 +244,7 @@ const caughtUp = Effect.fnUntraced(function* (
   }
 })
 
-/** Sends to one listener, as fast as it reads. */
+/** Sends to one listener, at its pace. */
 const sent = Effect.fnUntraced(function* (
   listener: Listener,
   begun: Reader["begun"],
@@ -290,12 +290,12 @@ export const makeHub = (): Hub => {
         const stream = Stream.callback<Uint8Array>(
           (queue) =>
             Effect.gen(function* () {
-              // Others may have come between the answer's head and this.
+              // Rows may have arrived after the response's head.
               if (refusalOf(listeners, who) === undefined) {
                 const listener = yield* listening(who)
                 yield* Effect.raceFirst(sent(listener, reader.begun, queue), listener.ended.await).pipe(
                   Effect.provideContext(needs),
-                  // Its client comes back, and goes on after what it got.
+                  // The client reconnects and resumes after its last id.
                   Effect.catchCause((cause) => Effect.logWarning("a stream of notifications ended", cause))
                 )
               }
@@ -308,26 +308,26 @@ export const makeHub = (): Hub => {
   }
 }
 
-// `GET /notifications/stream`: what its caller is told of as it comes, by server-sent events.
+// `GET /notifications/stream`: the caller's notifications as server-sent events.
 
 const stream_name = "notifications.stream"
 const fields = {
   after: integer({
     min: 0,
     max: Number.MAX_SAFE_INTEGER,
-    describe: "The last one known: what came after it is sent first. The header Last-Event-ID comes before it"
+    describe: "Last received id; newer notifications are sent first. The header Last-Event-ID takes precedence"
   })
 }
 
-/** The id of the last event that a client got before it connected again. */
+/** The last event id the client received before reconnecting. */
 const LastEventId = Context.Reference<number | undefined>("flightcase/server/LastEventId", {
   defaultValue: () => undefined
 })
-/** Endpoints are given no headers of their request: this one gets the one it needs. */
+/** Endpoints get no request headers; this one needs a single header. */
 export const withLastEventId = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   if (call.endpoint.name !== stream_name) return next
   const given = call.headers["last-event-id"]
-  // Anything else is of another server.
+  // Other values come from another server.
   return typeof given === "string" && /^\d{1,15}$/.test(given)
     ? Effect.provideService(next, LastEventId, Number(given))
     : next
@@ -336,14 +336,14 @@ export const withLastEventId = (call: ServerCall, next: ServerEndpoint<Answer>):
 export const streamEndpoint = (hub: Hub) =>
   get("/api/v1/notifications/stream", {
     name: stream_name,
-    summary: "Stream your notifications as server-sent events named notification, with their ids",
+    summary: "Stream your notifications as server-sent events",
     ability: stream_ability,
     permission: null,
     server_only: true,
     fields,
     produces: "text/event-stream",
     error_answers: { 503: null },
-    answer_headers: { "X-Accel-Buffering": "no: proxies are to pass on each event as it comes" },
+    answer_headers: { "X-Accel-Buffering": "no: proxies must not buffer the stream" },
     run: ({ values, viewer }) =>
       Effect.gen(function* () {
         const after = (yield* LastEventId) ?? values.after

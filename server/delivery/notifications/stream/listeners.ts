@@ -6,18 +6,18 @@ import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { users } from "../../../../core/people/users/permissions.ts"
 import { tokens } from "../../../access/tokens/issue.ts"
 
-// What goes over the wire of a stream: server-sent events (text/event-stream), as bytes.
+// Encoding of server-sent events (text/event-stream).
 
-/** What a client waits before it connects again. */
+/** Reconnection delay of clients. */
 const reconnect_millis = 3_000
 
 const encode = new TextEncoder()
-/** Says at once that the stream stands, also through proxies that hold back a head without a body. */
+/** Opens the stream at once, even through proxies that hold back a head without a body. */
 export const opening = encode.encode(
   Sse.encoder.write(new Sse.Retry({ duration: Duration.millis(reconnect_millis), lastEventId: undefined })) +
     ": connected\n\n"
 )
-/** A comment, which clients pass over: who hears nothing for longer knows that the connection is dead. */
+/** A comment, ignored by clients; a longer silence means a dead connection. */
 export const keep_alive = encode.encode(": \n\n")
 
 export interface Frame {
@@ -33,23 +33,23 @@ export const frameOf = (id: number, shown: JsonObject): Frame => ({
 
 export const per_token_max = 10
 export const per_process_max = 1_000
-/** Whoever is this far behind gets the rest from the table, once it has read what it was sent. */
+/** A listener this far behind reads the rest from the table, after its queue. */
 const waiting_max = 500
 
 export interface Who {
   readonly user_id: number
-  /** null: a caller without a token, as programs in this process are. */
+  /** Null for callers without a token, such as programs in this process. */
   readonly token_id: number | null
-  /** The last row known to the client; undefined: it wants new ones only. */
+  /** Last id known to the client; undefined for new rows only. */
   readonly after: number | undefined
 }
 export interface Listener extends Who {
   readonly waiting: Array<Frame>
-  /** More came than may wait: nothing does until it was read from the table. */
+  /** The queue overflowed: nothing is queued until the rest is read from the table. */
   is_behind: boolean
-  /** What it was opened by holds no more: it is given nothing. */
+  /** Its token or account is no longer valid: it gets nothing. */
   is_over: boolean
-  /** Open while something waits to be sent. */
+  /** Open while rows wait to be sent. */
   readonly news: Latch.Latch
   /** Opened for good when the stream is to end. */
   readonly ended: Latch.Latch
@@ -118,7 +118,7 @@ export const makeListeners = (): Listeners => {
   }
 }
 
-// Streams end with what they were opened by: the token, its ability, the account. Two queries for all of them.
+// Streams end with their token, its ability, or their account. Two queries for all.
 
 export const stream_ability = "notifications:read"
 
